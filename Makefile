@@ -9,6 +9,8 @@ UPSTREAM_REPORT ?= $(VENV)/upstream.md
 # Of `make pins`: the commit that values are written for, and the one before it (as it is, by default).
 PINNED ?= HEAD
 PREVIOUS ?=
+# Of `make pins`: a checkout of openstack/openstack-helm-images (what is published, as it is recorded, by default).
+IMAGES ?=
 # Of `make test-changed`: the commit since which files have changed.
 BASE ?= main
 VENV ?= .venv
@@ -125,7 +127,8 @@ rbac: setup ## writes what charts grant into the rights of our own chart; CHARTS
 
 pins: setup ## writes values/charts/ from CHARTS, a checkout with its history, at the commits PINNED and PREVIOUS
 	@test -n "$(CHARTS)" || { echo "CHARTS=<checkout of openstack/openstack-helm> is missing"; exit 2; }
-	@$(BIN)/python -m tests.upstream.pins "$(CHARTS)" --pinned "$(PINNED)" $(if $(PREVIOUS),--previous "$(PREVIOUS)")
+	@$(BIN)/python -m tests.upstream.pins "$(CHARTS)" --pinned "$(PINNED)" $(if $(PREVIOUS),--previous "$(PREVIOUS)") \
+	  $(if $(IMAGES),--images "$(IMAGES)")
 
 schemas: setup ## writes values.schema.json of the lean charts from charts/values-schemas.yaml
 	@$(BIN)/python -m tests.charts.value_schemas

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from containers.composition import Parts
 from controller.adapters.charts.cache import ChartCache
+from controller.adapters.charts.crash_guard import CrashGuard
 from controller.adapters.charts.pull import PulledCharts
-from controller.adapters.charts.reading_marks import ReadingMarks
 from controller.adapters.charts.repository_access import Proxy
 from controller.adapters.charts.source import ChartStore
 from controller.adapters.system.values_files import load_builds
@@ -57,12 +57,12 @@ def chart_store(parts: Parts) -> ChartStore:
         read_proxy=read_proxy,
         learn=parts.log_secrets.learn,
         pull_seconds=parts.settings.chart_pull,
-        patience=PATIENCE,
+        wait_seconds=PATIENCE,
     )
     return ChartStore(
         parts.settings.charts_dir,
         pulled=pulled,
         cache=cache,
-        marks=ReadingMarks(parts.settings.chart_cache / "reading"),
+        marks=CrashGuard(parts.settings.chart_cache / "reading"),
         builds=load_builds(parts.settings.values_dir),
     )

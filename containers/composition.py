@@ -81,7 +81,7 @@ def run(name: str, compose: Callable[[Parts], Container]) -> None:
         )
         container = compose(parts)
     except ControllerError as error:
-        log.critical("%s", error, extra={"reason": type(error).__name__})
+        log.critical("%s", error, extra={"object": name, "reason": type(error).__name__})
         exit_container(UNUSABLE)
     lease = WriterLease(
         PykubeClient(
@@ -106,6 +106,6 @@ def run(name: str, compose: Callable[[Parts], Container]) -> None:
             clock=clock,
         )
     except EndpointUnavailable as error:
-        log.critical("%s", error, extra={"reason": type(error).__name__})
+        log.critical("%s", error, extra={"object": name, "reason": type(error).__name__})
         code = UNUSABLE
     exit_container(code)

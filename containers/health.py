@@ -41,6 +41,7 @@ def compose(parts: Parts) -> Container:
         resync=settings.resync,
         changed=changed,
         probes=_probes(parts, changed) if settings.probe_seconds else None,
+        progress_deadline=settings.progress_deadline,
     )
 
     def reconcile(key: RegionKey) -> float | None:

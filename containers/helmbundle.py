@@ -9,6 +9,7 @@ from containers.charts import CHECK_EVERY, chart_store, check_charts
 from containers.composition import Parts, run
 from containers.helm import helm_client
 from containers.keys import owner_key, region_key
+from containers.region_events import RegionEvents
 from controller.adapters.charts.source import ChartStore
 from controller.adapters.helm.release_records import SecretRecords
 from controller.adapters.kubernetes.metadata_watch import MetadataWatches
@@ -21,8 +22,8 @@ from controller.reconcile.releases.bundle import BundleReconciler
 from controller.reconcile.releases.bundle_event_filter import BundleEventFilter
 from controller.reconcile.releases.children_status import ChildrenReporter
 from controller.reconcile.releases.drift.watch import DriftRates, DriftWatch
-from controller.reconcile.releases.hooks.progress import HookEventFilter, HookProgress
-from controller.reconcile.releases.ports import BundleListeners, BundleSettings, ReleasePorts
+from controller.reconcile.releases.hooks.progress import HookEventFilter, HookFollower
+from controller.reconcile.releases.parts import BundleListeners, BundleSettings, ReleasePorts
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.object_store import ObjectStore
 from controller.reconcile.shared.status_metrics import measured_bundle
@@ -56,11 +57,15 @@ def compose(parts: Parts) -> Container:
     bundles = BundleReconciler(
         _release_ports(parts, records, charts),
         BundleSettings(
-            settings.resync, settings.history, settings.retry_cap, reserved=reserved_release(settings)
+            settings.resync,
+            settings.history,
+            settings.retry_cap,
+            settings.uninstall_within,
+            reserved=reserved_release(settings),
         ),
         _listeners(parts),
         slots=slots,
-        hooks=HookProgress(parts.kube, records, parts.clock, jobs),
+        hooks=HookFollower(parts.kube, records, parts.clock, jobs),
         drift=drift,
     )
 
@@ -74,7 +79,7 @@ def compose(parts: Parts) -> Container:
         name="helmbundle",
         watches=(
             Watch(HELMBUNDLE, owner_key, bundle_seen),
-            Watch(OSDPL, region_key),
+            Watch(OSDPL, seen=RegionEvents(queue, region_key).seen),
             Watch(JOB, seen=hook_events.seen),
         ),
         reconcilers={

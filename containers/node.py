@@ -9,6 +9,7 @@ from typing import Any
 
 from containers.composition import Parts, run
 from containers.observing import GATHERING
+from containers.region_events import AFTER_REPORTS
 from controller.adapters.http.fencing import HttpFencing
 from controller.adapters.kubernetes.watches import Key, Watch
 from controller.adapters.openstack.client import OpenStackClouds
@@ -19,7 +20,7 @@ from controller.operator import Container
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, STATEFULSET, Resource
 from controller.reconcile.hosts.compute_hosts import HostsReconciler
 from controller.reconcile.hosts.drain_locks.pods import DrainLocks
-from controller.reconcile.hosts.last_report import LastHostFindings
+from controller.reconcile.hosts.last_host_findings import LastHostFindings
 from controller.reconcile.hosts.nodes_status import NodesReconciler, node_parsers
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
 from controller.reconcile.maintenance.node_maintenance import MaintenancesReconciler
@@ -43,13 +44,13 @@ def main() -> None:
 
 
 @dataclass(frozen=True)
-class _Shared:
+class _NodeParts:
     """What the three reconcilers have in common."""
 
     parts: Parts
     nodes: ObjectStore
     region: ObjectStore
-    board: LastHostFindings
+    findings: LastHostFindings
     access: CloudAccess
 
 
@@ -67,11 +68,11 @@ def compose(parts: Parts) -> Container:
         for key in regions.all():
             parts.queue.add(("region", *key), after=GATHERING)
 
-    shared = _Shared(
+    shared = _NodeParts(
         parts=parts,
         nodes=ObjectStore(parts.kube, parts.clock, None, node_parsers(settings.region_namespace)),
         region=ObjectStore(parts.kube, parts.clock, settings.region_namespace, REGION_PARSERS),
-        board=LastHostFindings(queue_regions),
+        findings=LastHostFindings(queue_regions),
         access=CloudAccess(parts.kube, clouds, parts.clock, settings.region_namespace),
     )
     status, hosts, maintenances = _status(shared), _hosts(shared), _maintenances(shared)
@@ -96,7 +97,7 @@ def compose(parts: Parts) -> Container:
     )
 
 
-def _status(shared: _Shared) -> NodesReconciler:
+def _status(shared: _NodeParts) -> NodesReconciler:
     parts = shared.parts
     return NodesReconciler(
         kube=parts.kube,
@@ -104,11 +105,11 @@ def _status(shared: _Shared) -> NodesReconciler:
         events=parts.events,
         store=shared.nodes,
         resync=parts.settings.resync,
-        board=shared.board,
+        findings=shared.findings,
     )
 
 
-def _hosts(shared: _Shared) -> HostsReconciler:
+def _hosts(shared: _NodeParts) -> HostsReconciler:
     parts, namespace = shared.parts, shared.parts.settings.region_namespace
     return HostsReconciler(
         kube=parts.kube,
@@ -119,14 +120,14 @@ def _hosts(shared: _Shared) -> HostsReconciler:
         nodes=shared.nodes,
         region=shared.region,
         locks=DrainLocks(parts.kube, namespace, parts.settings.pod_image, parts.settings.pod_pull_secrets),
-        board=shared.board,
+        findings=shared.findings,
         namespace=namespace,
         resync=parts.settings.resync,
         every=parts.settings.observe_every,
     )
 
 
-def _maintenances(shared: _Shared) -> MaintenancesReconciler:
+def _maintenances(shared: _NodeParts) -> MaintenancesReconciler:
     parts = shared.parts
     return MaintenancesReconciler(
         kube=parts.kube,
@@ -137,14 +138,14 @@ def _maintenances(shared: _Shared) -> MaintenancesReconciler:
             parts.kube, shared.nodes, parts.settings.region_namespace, resync=parts.settings.resync
         ),
         namespace=parts.settings.region_namespace,
-        board=shared.board,
+        findings=shared.findings,
     )
 
 
 class _WatchedObjects:
     """What is to be looked at when something was seen."""
 
-    def __init__(self, shared: _Shared, regions: KnownRegions, queue_regions: Callable[[], None]) -> None:
+    def __init__(self, shared: _NodeParts, regions: KnownRegions, queue_regions: Callable[[], None]) -> None:
         self._queue = shared.parts.queue
         self._shared = shared
         self._regions = regions
@@ -165,9 +166,12 @@ class _WatchedObjects:
 
     def region_seen(self, event: str | None, obj: Mapping[str, Any]) -> None:
         self._measure(event, obj)
-        self._queue.add(("region", *self._regions.feed(event, obj)), after=GATHERING)
+        key = ("region", *self._regions.feed(event, obj))
         if self._edits.feed(event, obj):
+            self._queue.add(key, after=GATHERING)
             self._queue.add(HOSTS, after=GATHERING)
+        else:
+            self._queue.add(key, after=AFTER_REPORTS)
 
     def maintenance_seen(self, event: str | None, obj: Mapping[str, Any]) -> None:
         if not is_served_in(self._shared.parts.settings.region_namespace, obj):

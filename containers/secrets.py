@@ -7,12 +7,14 @@ from typing import Any
 
 from containers.composition import Parts, run
 from containers.keys import owner_key, region_key
+from containers.region_events import RegionEvents
 from controller.adapters.kubernetes.watches import Watch
 from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.values_files import load_library
 from controller.domain.region.deployment import parse_deployment
+from controller.domain.region.required_certificates import region_certificates
 from controller.domain.region.required_credentials import region_credentials
-from controller.domain.values.catalogue import CredentialSecret
+from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
 from controller.operator import Container
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.credentials.secrets import SecretsReconciler
@@ -34,21 +36,34 @@ def compose(parts: Parts) -> Container:
     def credentials_of(osdpl: Mapping[str, Any]) -> tuple[CredentialSecret, ...]:
         return region_credentials(parse_deployment(osdpl, schema).spec, library)
 
+    def certificates_of(osdpl: Mapping[str, Any]) -> tuple[CertificateRequest, ...]:
+        return region_certificates(
+            parse_deployment(osdpl, schema).spec, osdpl["metadata"]["namespace"], library
+        )
+
     reconciler = SecretsReconciler(
         kube=parts.kube,
         clock=parts.clock,
         randomness=parts.randomness,
         events=parts.events,
         credentials_of=credentials_of,
+        certificates_of=certificates_of,
         digest_key=InstallationKey(parts.kube, parts.randomness, settings.region_namespace).read,
         resync=settings.resync,
     )
+    measure = measured_region(parts.metrics, secret_series)
+    regions = RegionEvents(parts.queue, region_key)
+
+    def region_seen(event: str | None, obj: Mapping[str, Any]) -> None:
+        measure(event, obj)
+        regions.seen(event, obj)
+
     return Container(
         name="secrets",
         # A bundle that is gone may be what the removal of a Secret waits for.
         watches=(
-            Watch(OSDPL, region_key, measured_region(parts.metrics, secret_series)),
-            Watch(HELMBUNDLE, owner_key),
+            Watch(OSDPL, seen=region_seen),
+            Watch(HELMBUNDLE, seen=RegionEvents(parts.queue, owner_key).seen),
         ),
         reconcilers={"region": lambda namespace, name: reconciler.reconcile((namespace, name))},
         queue=parts.queue,

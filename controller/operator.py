@@ -38,6 +38,8 @@ LEASE_LOST = 70
 WATCHES_ENDED = 71
 HELM_DETACHED = 72
 LEASE_BROKEN = 73
+# How often a container without its Lease tries to take it.
+TAKE_EVERY = 1.0
 # How often the end of a Lease is looked for.
 FENCE_EVERY = 0.5
 # How often the order to stop is looked for.
@@ -191,7 +193,8 @@ def _watch(
     except BaseException as error:
         # Logged before the code is given: the main thread then ends the process at once.
         reason = type(error).__name__
-        log.critical("the watches cannot go on: %s\n%s", reason, _stack(error), extra={"reason": reason})
+        extra = {"object": container.name, "reason": reason}
+        log.critical("the watches cannot go on: %s\n%s", reason, _stack(error), extra=extra)
         raise
     finally:
         # A dead watcher ends Kopf; without watches the container is blind, and starts again.
@@ -208,10 +211,12 @@ def _comes_to_rest(container: Container, seconds: float, codes: Sequence[int]) -
     while busy := container.under_way():
         named = ", ".join(busy)
         if time.monotonic() >= until or codes.count(0) > 1:
-            log.warning("stopped with work under way, which the next run takes up: %s", named)
+            text = "stopped with work under way, which the next run takes up: %s"
+            log.warning(text, named, extra={"object": container.name, "reason": "StoppedAtWork"})
             return False
         if not logged:
-            log.info("stopping; waiting %.0f s at most for what is under way: %s", seconds, named)
+            text = "stopping; waiting %.0f s at most for what is under way: %s"
+            log.info(text, seconds, named, extra={"object": container.name, "reason": "Stopping"})
             logged = True
         time.sleep(STOP_CHECK_SECONDS)
     return True
@@ -285,7 +290,8 @@ def _keep_lease(
     try:
         if not _take_lease(lease, ended):
             return
-        log.info("holding the Lease of %s", container.name)
+        extra = {"object": container.name, "reason": "LeaseHeld"}
+        log.info("holding the Lease of %s", container.name, extra=extra)
         tenure.begin()
         _start("fence", _fence, lease, ended)
         for number in range(container.workers):
@@ -296,7 +302,8 @@ def _keep_lease(
     except BaseException as error:
         # Without this thread nothing renews, or nothing ever begins: a new process may do better.
         reason = type(error).__name__
-        log.error("the Lease cannot be kept: %s\n%s", reason, _stack(error), extra={"reason": reason})
+        extra = {"object": container.name, "reason": reason}
+        log.error("the Lease cannot be kept: %s\n%s", reason, _stack(error), extra=extra)
         exit_container(LEASE_BROKEN)
         raise
 
@@ -311,9 +318,10 @@ def _take_lease(lease: WriterLease, ended: threading.Event) -> bool:
             _end_without_lease()
             return False
         if not waiting:
-            log.info("waiting for the Lease: another pod holds it, or the API server does not answer")
+            text = "waiting for the Lease: another pod holds it, or the API server does not answer"
+            log.info(text, extra={"object": "Lease", "reason": "LeaseAwaited"})
             waiting = True
-        if ended.wait(1.0):
+        if ended.wait(TAKE_EVERY):
             return False
     return True
 
@@ -329,7 +337,8 @@ def _end_without_lease() -> None:
     # At once, without ceremony: a write from now on could meet another pod's.
     log.error(
         "the Lease is lost: another pod may hold it, it was deleted, or etcd was restored; "
-        "this container ends"
+        "this container ends",
+        extra={"object": "Lease", "reason": "LeaseLost"},
     )
     exit_container(LEASE_LOST)
 
@@ -357,22 +366,26 @@ def _reconcile(container: Container, key: Key, measures: Metrics) -> None:
         # Nothing has failed: what was found is of something that is no more.
         queue.done(key, again_after=REPLACED_RETRY_SECONDS)
         result = "success"
-        log.debug("%s %s: %s; reconciling again", kind, name, error)
+        extra = {"object": f"{namespace}/{name}", "reason": type(error).__name__}
+        log.debug("%s %s: %s; reconciling again", kind, name, error, extra=extra)
     except ControllerError as error:
         asked = error.retry_after if isinstance(error, ApiUnavailable) else None
         pause = queue.failed(key, not_before=asked or 0.0)
         reason = type(error).__name__
-        log.warning("%s %s: %s; again in %.1f s", kind, name, error, pause, extra={"reason": reason})
+        extra = {"object": f"{namespace}/{name}", "reason": reason}
+        log.warning("%s %s: %s; again in %.1f s", kind, name, error, pause, extra=extra)
     except Exception as error:  # noqa: BLE001 - the edge of a thread: one object must not stop all
         pause = queue.failed(key)
         reason = type(error).__name__
         text = "%s %s: %s; again in %.1f s\n%s"
-        log.error(text, kind, name, reason, pause, _stack(error), extra={"reason": reason})
+        extra = {"object": f"{namespace}/{name}", "reason": reason}
+        log.error(text, kind, name, reason, pause, _stack(error), extra=extra)
     else:
         queue.done(key, again_after=again)
         result = "success"
         took = time.monotonic() - began
-        log.debug("reconciled %s %s", kind, name, extra={"duration": round(took, 3)})
+        done = {"object": f"{namespace}/{name}", "reason": "Reconciled", "duration": round(took, 3)}
+        log.debug("reconciled %s %s", kind, name, extra=done)
     measures.observe(metrics.RECONCILE_DURATION, time.monotonic() - began, kind=kind, result=result)
     if result == "error":
         measures.count(metrics.QUEUE_RETRIES, kind=kind)

@@ -12,8 +12,10 @@ from pathlib import Path
 
 from controller.domain.api.keys import ReleaseKey
 from controller.domain.api.names import CONTAINERS
+from controller.domain.health.workload_health import PROGRESS_DEADLINE
 from controller.domain.shared import backoff
 from controller.errors import ControllerError
+from controller.reconcile.releases.action_request import UNINSTALL_SECONDS
 from controller.reconcile.shared.lease import LeaseTimes
 
 # Where a wheel puts them (setup.py).
@@ -34,14 +36,17 @@ class Settings:
     `concurrency`: Helm actions at a time; `hook_waiters`: those that only wait for their hooks, beside
     these. `helm_binary`: the program of Helm 4 that actions run, None for Helm's library within the
     container. `qps`: Helm's requests per second to the API server. `history`: revisions kept of a release.
-    `retry_cap`: the longest pause between tries of an action that fails, in seconds.
+    `retry_cap`: the longest pause between tries of an action that fails, in seconds. `uninstall_within`: how
+    long the uninstall of a release that is in no spec any more may take with its hooks, in seconds.
     `chart_cache`: where charts pulled from repositories are kept. `resync`: seconds between passes
     without an event. `own_release`: the release that the controller itself was installed as, in
     `pod_namespace`; empty where it is none. `pod_image`: the image that we run, for pods of our own,
     `pod_pull_secrets`: the Secrets of the region's namespace that it is pulled with there.
     `health_port`: liveness, readiness and metrics on this port, 0 for none, of `health_address`, empty for
     all addresses of the pod. `probe_seconds`: how often the region's own services are asked how they do,
-    0 for never. `stop_within`: how long what is under way may take to end after a signal, in seconds.
+    0 for never. `progress_deadline`: seconds after which pods that do not get on are a failure, where the
+    workload has no such deadline of its own. `stop_within`: how long what is under way may take to end after
+    a signal, in seconds.
 
     `lease_duration`: seconds that a container's Lease keeps others out after its last renewal. `chart_pull`:
     seconds that one pull from a repository may take. `observe_every`: seconds between two passes over the
@@ -65,6 +70,7 @@ class Settings:
     health_port: int
     health_address: str
     probe_seconds: float
+    progress_deadline: float
     stop_within: float
     log_level: str
     helm_binary: Path | None
@@ -72,6 +78,7 @@ class Settings:
     hook_waiters: int
     history: int
     retry_cap: float
+    uninstall_within: int
     qps: float
     resync: float
     drift_resync: float
@@ -106,6 +113,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         health_port=int(_number(env, "HEALTH_PORT", 0, 0, 65535)),
         health_address=env.get("HEALTH_ADDRESS") or "",
         probe_seconds=_number(env, "PROBE_SECONDS", 0, 0, 3600),
+        progress_deadline=_number(env, "PROGRESS_DEADLINE_SECONDS", PROGRESS_DEADLINE, 60, 86400),
         stop_within=_number(env, "STOP_WITHIN_SECONDS", 20, 0, 86400),
         log_level=env.get("LOG_LEVEL") or "INFO",
         helm_binary=_absolute(env, "HELM_BINARY"),
@@ -113,6 +121,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         hook_waiters=int(_number(env, "HELM_HOOK_WAITERS", 56, 0, 512)),
         history=int(_number(env, "HELM_HISTORY", 5, 2, 100)),
         retry_cap=_number(env, "RETRY_CAP_SECONDS", backoff.CAP, backoff.FIRST, 86400),
+        uninstall_within=int(_number(env, "UNINSTALL_SECONDS", UNINSTALL_SECONDS, 10, 86400)),
         qps=_number(env, "HELM_QPS", 100, 1, 10000),
         resync=_number(env, "RESYNC_SECONDS", 300, 5, 86400),
         drift_resync=_number(env, "DRIFT_RESYNC_SECONDS", 3600, 60, 7 * 86400),

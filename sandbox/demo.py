@@ -12,6 +12,7 @@ from pathlib import Path
 from sandbox.cluster import Sandbox, take_down
 from sandbox.controllers import SERVICE_ACCOUNT, Controllers
 from sandbox.errors import SandboxError
+from sandbox.keep_running import start_keeper, stop_keeper
 from sandbox.paths import SOURCE
 
 NAME = "demo"
@@ -76,11 +77,14 @@ def run_demo(box: Sandbox, tell: Tell) -> None:
     install_chart(box, containers)
     controllers = controllers_of(box)
     tell(f"starting the controllers: {', '.join(containers)}")
+    stop_keeper(controllers.directory)
     controllers.stop()  # of an earlier demo: they may run what this checkout was then
     controllers.start()
     controllers.wait_healthy()
     tell(f"osctl apply -f {EXAMPLE.relative_to(ROOT)} --wait")
     apply_example(box, controllers)
+    # While the demo came up, one that ends was an error that is told. From now on somebody plays with it.
+    start_keeper(controllers.directory, box.layout.directory)
 
 
 def apply_example(box: Sandbox, controllers: Controllers) -> None:
@@ -117,6 +121,7 @@ def next_steps(box: Sandbox) -> str:
     command = osctl.name if osctl.exists() else f"{sys.executable} -m controller.cli.main"
     patch = '{"spec":{"services":{"identity":{"keystone":{"values":{"pod":{"replicas":{"api":2}}}}}}}}'
     logs = box.layout.directory / "controllers" / "logs"
+    pids = logs.with_name("pids")
     return f"""\
 The region runs. In a shell:
 
@@ -135,6 +140,9 @@ Edit one value: exactly one release, keystone, gets a new revision
 Follow the controllers
   tail -f {logs}/*.log
 
+Kill one, as the kernel would: it runs again within seconds, as by a kubelet (kubelet.log among the logs)
+  kill -9 $(python3 -c 'import json; print(json.load(open("{pids}/core.json"))["pid"])')
+
 Delete the region: releases go in reverse order, volumes and their passwords stay
   kubectl -n {NAMESPACE} delete osdpl {REGION} --wait=false && {command} wait {REGION} --for deleted
 
@@ -146,5 +154,7 @@ def remove_demo() -> bool:
     """Ends every process of the demo and removes its files; False when there was no demo."""
     box = Sandbox.open(NAME)
     if box is not None:
-        controllers_of(box).stop(grace=3.0)
+        controllers = controllers_of(box)
+        stop_keeper(controllers.directory)
+        controllers.stop(grace=3.0)
     return take_down(NAME)

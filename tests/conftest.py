@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # First of all: whoever loads Helm's library first decides under which name it writes.
-import controller.adapters.helm.library  # noqa: F401
+import controller.adapters.helm.go_library  # noqa: F401
 
 pytest_plugins = ["sandbox.pytest_plugin"]
 

@@ -7,6 +7,8 @@ from enum import IntEnum
 from controller.errors import (
     ApiUnavailable,
     ChartInvalid,
+    CloudRefused,
+    CloudUnavailable,
     ControllerError,
     HelmFailed,
     KubeError,
@@ -26,6 +28,7 @@ class ExitCode(IntEnum):
     REFUSED = 6
     UNREACHABLE = 7
     FAILED = 8
+    SMOKE_FAILED = 9
     INTERRUPTED = 130
 
 
@@ -39,6 +42,7 @@ MEANINGS = {
     ExitCode.REFUSED: "the cluster refused: not allowed, not found, in conflict",
     ExitCode.UNREACHABLE: "the cluster does not answer, or there is no kubeconfig",
     ExitCode.FAILED: "a chart or Helm failed, or an installation file is broken",
+    ExitCode.SMOKE_FAILED: "smoke: a step failed, or something could not be removed",
     ExitCode.INTERRUPTED: "interrupted (Ctrl-C); the cluster goes on",
 }
 
@@ -56,6 +60,8 @@ def exit_code(error: ControllerError) -> ExitCode:
             return ExitCode.UNREACHABLE
         case KubeError():
             return ExitCode.REFUSED
+        case CloudUnavailable() | CloudRefused():
+            return ExitCode.SMOKE_FAILED
         case ChartInvalid() | HelmFailed():
             return ExitCode.FAILED
         case _:

@@ -20,6 +20,7 @@ from controller.cli.commands.rbac import rbac
 from controller.cli.commands.reconcile import reconcile
 from controller.cli.commands.render import render
 from controller.cli.commands.rollback import rollback
+from controller.cli.commands.smoke import smoke
 from controller.cli.commands.status import status
 from controller.cli.commands.suspend import resume, suspend
 from controller.cli.commands.validate import validate
@@ -56,8 +57,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(desired: bool) -> None:
+    if desired:
         typer.echo(f"osctl {version('openstack-controller')}")
         raise typer.Exit
 
@@ -72,7 +73,7 @@ def _options(
     """Options of osctl itself."""
 
 
-_FILES = (apply, plan, approve, status, wait, validate, render, explain, diff, images, charts, rbac)
+_FILES = (apply, plan, approve, status, wait, smoke, validate, render, explain, diff, images, charts, rbac)
 _RELEASES = (history, rollback, reconcile, suspend, resume)
 for _command in (*_FILES, *_RELEASES):
     app.command()(_command)

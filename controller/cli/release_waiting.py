@@ -10,14 +10,13 @@ from controller.cli.cluster import Cluster
 from controller.cli.exit_codes import ExitCode
 from controller.cli.output import soft_wrapped, stderr, stdout
 from controller.cli.targets import Target
+from controller.cli.waiting import POLL_SECONDS
 from controller.domain.api.conditions import timestamp
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.bundle_status import ReportedState
 from controller.errors import ApiUnavailable
 from controller.ports.kubernetes import HELMBUNDLE
 from controller.ports.system import Clock
-
-POLL_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -56,10 +55,10 @@ def wait_for_releases(
                 if ended is not None:
                     code = max(code, ended)
                     del open_[key]
-            left = started + timeout - clock.monotonic()
-            if not open_ or left <= 0:
+            remaining = started + timeout - clock.monotonic()
+            if not open_ or remaining <= 0:
                 break
-            sleep(min(POLL_SECONDS, left))
+            sleep(min(POLL_SECONDS, remaining))
     except KeyboardInterrupt:
         stderr().print("stopped waiting; the controller goes on")
         return ExitCode.INTERRUPTED

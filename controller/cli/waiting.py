@@ -14,14 +14,16 @@ from controller.cli.output import soft_wrapped, stderr, stdout
 from controller.cli.views.hook_jobs import RunningJob, lasting, pod_error, running_jobs
 from controller.cli.views.progress_display import ProgressDisplay, progress_display
 from controller.cli.views.progress_text import reasons_against
-from controller.cli.views.region_progress import ProgressSnapshot, ProgressTracker
+from controller.cli.views.readiness import RegionOutcome, explain_silence
+from controller.cli.views.region_progress import ProgressTracker, RegionRows
 from controller.cli.views.release_rows import ACTIVE, release_rows, short_duration
-from controller.cli.views.verdict import RegionOutcome, explain_silence
 from controller.errors import ApiUnavailable
 from controller.ports.kubernetes import OSDPL, KubeObject, KubeObjects
 from controller.ports.system import Clock
 
 POLL_SECONDS = 1.0
+# For so many seconds a plan of the newest spec is waited for.
+PLAN_WITHIN = 60.0
 
 
 class Goal(StrEnum):
@@ -50,18 +52,18 @@ def wait_for_region(
     started = clock.monotonic()
     tracker = ProgressTracker(meta["name"], meta["namespace"], int(meta.get("generation") or 0), started)
     display = progress_display(stderr(), clock)
-    progress: ProgressSnapshot | None = None
+    progress: RegionRows | None = None
     try:
         while True:
             progress = _observe(cluster, region, tracker, display, clock) or progress
             code = _decide(progress, goal)
             if code is not None:
                 break
-            left = started + timeout - clock.monotonic()
-            if left <= 0:
+            remaining = started + timeout - clock.monotonic()
+            if remaining <= 0:
                 code = ExitCode.NOT_READY
                 break
-            sleep(min(POLL_SECONDS, left))
+            sleep(min(POLL_SECONDS, remaining))
     except KeyboardInterrupt:
         code = ExitCode.INTERRUPTED
     finally:
@@ -72,7 +74,7 @@ def wait_for_region(
 
 def _observe(
     cluster: Cluster, region: KubeObject, tracker: ProgressTracker, display: ProgressDisplay, clock: Clock
-) -> ProgressSnapshot | None:
+) -> RegionRows | None:
     meta = region["metadata"]
     try:
         found = cluster.kube.get(OSDPL, meta["name"], meta["namespace"])
@@ -95,14 +97,14 @@ def _jobs(cluster: Cluster, namespace: str, bundles: KubeObjects, clock: Clock) 
     return running_jobs(cluster.unfinished_jobs(namespace), clock.now())
 
 
-def _decide(progress: ProgressSnapshot | None, goal: Goal) -> ExitCode | None:
+def _decide(progress: RegionRows | None, goal: Goal) -> ExitCode | None:
     """The code to end with, None to go on."""
     if progress is None:
         return None
-    outcome = progress.verdict.outcome
+    outcome = progress.readiness.outcome
     if goal == Goal.DELETED:
         return ExitCode.OK if outcome == RegionOutcome.GONE and not progress.rows else None
-    if outcome == RegionOutcome.READY or (goal == Goal.PLANNED and progress.verdict.planned):
+    if outcome == RegionOutcome.READY or (goal == Goal.PLANNED and progress.readiness.planned):
         return ExitCode.OK
     if outcome == RegionOutcome.NEEDS_EDIT:
         return ExitCode.NEEDS_EDIT
@@ -110,7 +112,7 @@ def _decide(progress: ProgressSnapshot | None, goal: Goal) -> ExitCode | None:
 
 
 def _conclude(
-    meta: Mapping[str, Any], progress: ProgressSnapshot | None, code: ExitCode, goal: Goal, waited: float
+    meta: Mapping[str, Any], progress: RegionRows | None, code: ExitCode, goal: Goal, waited: float
 ) -> None:
     name, namespace = meta["name"], meta["namespace"]
     console = stdout()
@@ -127,10 +129,10 @@ def _conclude(
         again = f"osctl wait {name} -n {namespace}"
         stderr().print(f"stopped waiting; the controller goes on. Wait again: {again}")
         return
-    wanted = {Goal.READY: "Ready", Goal.PLANNED: "planned", Goal.DELETED: "deleted"}[goal]
+    desired = {Goal.READY: "Ready", Goal.PLANNED: "planned", Goal.DELETED: "deleted"}[goal]
     ending = {
-        ExitCode.NOT_READY: f"not {wanted} after {took}; the controller goes on",
-        ExitCode.NEEDS_EDIT: f"will not become {wanted} before something is edited",
+        ExitCode.NOT_READY: f"not {desired} after {took}; the controller goes on",
+        ExitCode.NEEDS_EDIT: f"will not become {desired} before something is edited",
         ExitCode.REFUSED: "was deleted meanwhile",
     }[code]
     console.print(f"{name}: {ending}", style="bold red")

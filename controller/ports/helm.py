@@ -31,7 +31,7 @@ class Revision:
 
     `origin` is the number in that label, 0 without one. `forced` and `asked` are labels of
     `controller.domain.releases.requests`, `rolled_back_to`, `desired_at_rollback` and `removing` as in
-    `domain.release_state.Recorded`.
+    `controller.domain.releases.situation.Recorded`.
     """
 
     version: int

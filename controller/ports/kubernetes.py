@@ -198,4 +198,8 @@ class MetadataWatch(Protocol):
 class Events(Protocol):
     """Kubernetes Events, deduplicated. `message` is already redacted."""
 
-    def emit(self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str) -> None: ...
+    def emit(
+        self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str, logged: bool = False
+    ) -> None:
+        """Records it on `obj`, and in the log, unless what it reports is `logged` already."""
+        ...

@@ -6,19 +6,27 @@ from typing import Protocol
 
 
 class Clock(Protocol):
+    """The time of day, which may jump, and a clock for intervals, which does not."""
+
     def now(self) -> float:
         """Seconds since the epoch."""
         ...
 
-    def monotonic(self) -> float: ...
+    def monotonic(self) -> float:
+        """Seconds since some moment: never less than before, whatever is done to the time of day."""
+        ...
 
 
 class Randomness(Protocol):
+    """What nobody can foresee, and what only has to differ."""
+
     def token(self, alphabet: str, length: int) -> str:
         """A cryptographically random text."""
         ...
 
-    def octets(self, length: int) -> bytes: ...
+    def octets(self, length: int) -> bytes:
+        """Cryptographically random octets."""
+        ...
 
     def jitter(self) -> float:
         """Uniform in [0, 1): not for secrets."""

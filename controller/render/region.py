@@ -20,11 +20,13 @@ from controller.domain.region.named_charts import (
     unused_charts,
 )
 from controller.domain.region.node_overrides import check_nodes, label_layers, node_layer
+from controller.domain.region.required_certificates import region_certificates
 from controller.domain.region.service_releases import ReleaseTemplate, read_releases, unmet_dependencies
 from controller.domain.region.tls_features import tls_problems, tls_warnings
 from controller.domain.releases.bundle import BundleSpec, ChartRef, ReleaseSpec
 from controller.domain.releases.drift_rules import drift_of, unknown_releases
 from controller.domain.values.catalogue import (
+    CertificateRequest,
     CredentialSecret,
     ServiceEntry,
     decide_services,
@@ -41,10 +43,10 @@ from controller.domain.values.layer_order import (
     library_layers,
     spec_layers,
 )
-from controller.domain.values.library import Library, main_field_problems
 from controller.domain.values.merge import Layer, MergedValues, merge_layers, merge_onto
 from controller.domain.values.password_guard import password_problems
 from controller.domain.values.service_template import RenderedTemplate, ServiceTemplates
+from controller.domain.values.shipped_values import Library, main_field_problems
 from controller.domain.values.template_input import RegionInput, ValueOf
 from controller.domain.values.typos import misspelt_keys
 from controller.errors import ChartInvalid, Problem, SpecInvalid
@@ -78,11 +80,13 @@ class Region:
     """Everything that a deployment asks for.
 
     `bundles` are in the order of the catalogue. `credentials` are the Secrets that must be generated;
-    those that the operator names a Secret for are left out. `missing`: services that cannot be rendered
+    those that the operator names a Secret for are left out; `certificates` those of the region's own
+    authority. `missing`: services that cannot be rendered
     for want of a chart, and why."""
 
     bundles: tuple[RegionBundle, ...]
     credentials: tuple[CredentialSecret, ...]
+    certificates: tuple[CertificateRequest, ...] = ()
     warnings: tuple[Problem, ...] = ()
     missing: Mapping[str, ChartInvalid] = field(default_factory=dict)
 
@@ -176,7 +180,9 @@ class _RegionRenderer:
             self.warnings += name_warnings(spec, used, region_input.claiming)
             self.warnings += self.builds.warnings()
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
-        return Region(in_order, region_input.credentials(), tuple(self._located_warnings()), self.missing)
+        certificates = region_certificates(self.deployment.spec, self.deployment.namespace, self.library)
+        credentials, warnings = region_input.credentials(), tuple(self._located_warnings())
+        return Region(in_order, credentials, certificates, warnings, self.missing)
 
     def written_by_templates(self, release: str, value_of: ValueOf | None) -> tuple[Layer, ...]:
         services, region_input = self._prepared()

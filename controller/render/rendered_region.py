@@ -84,7 +84,7 @@ class RenderedRegion:
         meta = osdpl["metadata"]
         extra = {
             "object": f"{meta.get('namespace')}/{meta['name']}",
-            "action": "render",
+            "reason": "Rendered",
             "duration": round(self._clock.monotonic() - began, 3),
         }
         count = sum(len(bundle.releases) for bundle in region.bundles)

@@ -28,7 +28,8 @@ class InitPlan:
     """What `main` is told, in a file: paths of the machine, and of the node.
 
     `lower`: layers of the root file system, the highest first. `binds`: path of the machine by path in the
-    node. `own_sysctls`: those of the machine that are shadowed. `commands`: of each program, by name.
+    node. `own_sysctls`: those of the machine that are shadowed. `commands`: of each program, by name;
+    `before_restart`: what is done before one is started again, whether it succeeds or not.
     """
 
     hostname: str
@@ -42,6 +43,7 @@ class InitPlan:
     gateway: str
     path: str
     commands: Mapping[str, Sequence[str]]
+    before_restart: Mapping[str, Sequence[Sequence[str]]]
 
 
 def _run(*command: str) -> None:
@@ -170,6 +172,8 @@ def run_programs(plan: InitPlan) -> None:
             processes[ended].returncode = os.waitstatus_to_exitcode(status)
             print(f"{ended} ended with {processes[ended].returncode}, and is started again", flush=True)
             time.sleep(RESTART_SECONDS)
+            for command in plan.before_restart.get(ended, ()):
+                subprocess.run(command, capture_output=True, check=False, env=environment)
             start(ended)
 
 

@@ -117,6 +117,13 @@ def commands() -> Mapping[str, list[str]]:
     }
 
 
+def before_restart() -> Mapping[str, list[list[str]]]:
+    """What is done before a program is started again."""
+    # kube-proxy takes what it finds in its tables for what it would write there, and empties them in the
+    # same transaction: no Service would lead anywhere, until one of them changes and that fails.
+    return {"kube-proxy": [["nft", "delete", "table", family, "kube-proxy"] for family in ("ip", "ip6")]}
+
+
 def _containerd() -> str:
     # restrict_oom_score_adj: a machine may have taken from root the right to lower the score.
     return f"""\

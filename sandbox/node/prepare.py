@@ -90,7 +90,9 @@ def prepare_node(layout: Layout, ranges: tuple[str, str], report: Report, tell: 
     for name, content in plan.configuration_files(cgroup, *ranges).items():
         path = node.configuration / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
+        if not path.exists() or path.read_text() != content:
+            # A kube-proxy that runs ends when its file is written, also where it says the same.
+            path.write_text(content)
     layout.egress_configuration.write_text(plan.egress_configuration(node.egress))
     (layout.node / "plan.json").write_text(json.dumps(asdict(_init_plan(layout, programs))))
 
@@ -125,6 +127,7 @@ def _init_plan(layout: Layout, programs: NodePrograms) -> InitPlan:
         gateway=plan.GATEWAY,
         path=f"{inside}/containers:{inside}/runc",
         commands=plan.commands(),
+        before_restart=plan.before_restart(),
     )
 
 

@@ -295,6 +295,19 @@ CASES: Sequence[RuleCase] = (
         [features(tls={"public": {"secretName": "s", "issuer": "i"}})],
     ),
     RuleCase(
+        "authoritySecret and issuer exclude each other",
+        [
+            features(tls={"internal": {"authoritySecret": "s"}}),
+            features(tls={"internal": {"issuer": "i", "caSecret": "c"}}),
+        ],
+        [features(tls={"internal": {"authoritySecret": "s", "issuer": "i"}})],
+    ),
+    RuleCase(
+        "caSecret is the issuer's; with authoritySecret there is none",
+        [features(tls={"internal": {"authoritySecret": "s"}})],
+        [features(tls={"internal": {"authoritySecret": "s", "caSecret": "c"}})],
+    ),
+    RuleCase(
         "backend vault needs vault, and vault belongs to it",
         [
             features(keyManager={"backend": "vault", "vault": VAULT}),

@@ -18,11 +18,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from controller.adapters.helm import library as helm_library
+from controller.adapters.helm import go_library
 from controller.domain.values.secret_refs import resolve
 from controller.render.region import RegionRelease
 
-from helm_python import Config  # isort: skip - after helm_library, which loads it under Helm's name
+from helm_python import Config  # isort: skip - after go_library, which loads it under Helm's name
 
 from sandbox.cluster import Sandbox, take_down
 from tests.bench.fleet import namespace
@@ -65,7 +65,7 @@ def _bare(box: Sandbox, space: str, wanted: Mapping[str, RegionRelease], waiting
         for name in spec.depends_on if spec.name in waiting else ():
             done[name].wait(WAIT_SECONDS)
         values = json.dumps(resolve(spec.values, lambda _name, key: f"made-up-{key}").values)
-        helm_library.call(
+        go_library.call(
             "helm_install",
             config,
             spec.name,

@@ -15,12 +15,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from controller.adapters.helm import library as helm_library
+from controller.adapters.helm import go_library
 from controller.adapters.kubernetes.client import PykubeClient
 from controller.adapters.kubernetes.connection import connect
 from controller.ports.kubernetes import HELMBUNDLE
 
-from helm_python import Config  # isort: skip - after helm_library, which loads it under Helm's name
+from helm_python import Config  # isort: skip - after go_library, which loads it under Helm's name
 
 from sandbox import audit
 from sandbox.cluster import Sandbox
@@ -95,7 +95,7 @@ class BareLibrary:
         options, values = {**self._options, **more}, json.dumps({"colour": colour})
 
         def one(name: str) -> None:
-            helm_library.call(function, self._config, name, options, chart=str(CHART), values=values)
+            go_library.call(function, self._config, name, options, chart=str(CHART), values=values)
 
         with ThreadPoolExecutor(self._concurrency) as pool:
             return timed(count, lambda: list(pool.map(one, release_names(count))))

@@ -27,7 +27,7 @@ from controller.ports.kubernetes import (
 from controller.reconcile.releases.observe_release import resolve_release
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.secret_values import SecretValues
-from tests.chaos.wishes import Wishes, every_stateful_name
+from tests.chaos.random_bundles import RandomBundles, every_stateful_name
 from tests.chaos.world import CHARTS, FINISHED, World, wait_for
 from tests.cluster.region import NeverHappened
 
@@ -56,14 +56,14 @@ def everything(world: World) -> Names:
 
 
 class EndState:
-    """Compares the cluster with the wishes, by ways of its own: Helm's rendering, a digest made again.
+    """Compares the cluster with what is desired, by ways of its own: Helm's rendering, a digest made again.
 
     `before` is what was there before any bundle.
     """
 
-    def __init__(self, world: World, wishes: Wishes, before: Names) -> None:
+    def __init__(self, world: World, desired: RandomBundles, before: Names) -> None:
         self._world = world
-        self._wishes = wishes
+        self._desired = desired
         self._before = before
         self._helm = SdkClient(world.kube, world.region.sandbox.kubeconfig)
         self._histories = SecretRecords(world.kube).observe(world.namespace)
@@ -74,8 +74,8 @@ class EndState:
 
     def _bundles(self) -> Iterator[str]:
         there = {obj["metadata"]["name"] for obj in self._world.kube.list(HELMBUNDLE, self._world.namespace)}
-        if there != set(self._wishes.bundles):
-            yield f"bundles {sorted(there)}, wanted {sorted(self._wishes.bundles)}"
+        if there != set(self._desired.bundles):
+            yield f"bundles {sorted(there)}, wanted {sorted(self._desired.bundles)}"
 
     def _records(self) -> Iterator[str]:
         wanted = self._digests()
@@ -107,7 +107,7 @@ class EndState:
     def _rendered(self) -> dict[tuple[str, str], dict[str, Any]]:
         """What is to be there, by kind and name. Hooks of an uninstall pass."""
         wanted: dict[tuple[str, str], dict[str, Any]] = {}
-        for release in self._wishes.releases():
+        for release in self._desired.releases():
             request = HelmRequest(
                 release.name, self._world.namespace, str(CHARTS / "worker"), release.spec()["values"]
             )
@@ -149,7 +149,7 @@ class EndState:
 
     def _records_wanted(self) -> set[tuple[str, str]]:
         """Secrets of Helm's records, which are looked at one by one, and of the installation."""
-        names = {release.name for release in self._wishes.releases()}
+        names = {release.name for release in self._desired.releases()}
         records = {
             (SECRET.kind, f"sh.helm.release.v1.{name}.v{revision.version}")
             for name in names
@@ -173,7 +173,7 @@ class EndState:
 
     def _claims(self) -> Iterator[str]:
         there = self._world.names(PVC)
-        for release in self._wishes.releases():
+        for release in self._desired.releases():
             if release.stateful and f"{release.name}-data" not in there:
                 yield f"claim of {release.name} is lost"
 

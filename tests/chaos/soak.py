@@ -24,7 +24,7 @@ from sandbox.cluster import Sandbox, take_down
 from sandbox.etcd_copies import restore_etcd, save_etcd
 from sandbox.faults import RandomFaults, pass_on
 from tests.chaos.end_state import EndState, everything
-from tests.chaos.wishes import BUNDLES, Wishes
+from tests.chaos.random_bundles import BUNDLES, RandomBundles
 from tests.chaos.world import CONTAINER, World, chaos, wait_for
 
 # Seconds. The pause between failures grows to five minutes; edits end it, and the end edits what failed.
@@ -41,7 +41,7 @@ class Soak:
 
     world: World
     chance: random.Random
-    wishes: Wishes
+    desired: RandomBundles
     done: Counter[str] = field(default_factory=Counter)
     most_memory: int = 0
     copied: bool = False
@@ -63,13 +63,13 @@ class Soak:
         """No faults any more, nothing that must fail; until all is Ready."""
         self.world.proxy.choose = pass_on
         self.world.proxy.resume()
-        self.wishes.make_well()
+        self.desired.make_well()
         # Twice: what is going may need that others no longer need it, and comes back once it is gone.
         self._write()
         wait_for("what goes is gone", self._nothing_goes, PATIENCE, self.world.show)
         self._write()
         for name in BUNDLES:
-            if name in self.wishes.bundles:
+            if name in self.desired.bundles:
                 self.world.wait_ready(name, timeout=PATIENCE)
             else:
                 self.world.wait_gone(name, timeout=PATIENCE)
@@ -84,9 +84,9 @@ class Soak:
 
     def grew(self) -> list[str]:
         """What says that the container takes more memory than it should, at any time or ever more."""
-        told = []
+        reported = []
         if self.most_memory > MOST_MEMORY:
-            told.append(f"{self.most_memory / 1e6:.0f} MB of memory, more than {MOST_MEMORY / 1e6:.0f}")
+            reported.append(f"{self.most_memory / 1e6:.0f} MB of memory, more than {MOST_MEMORY / 1e6:.0f}")
         self.world.kill()
         self._edits(10)
         begun = self.world.controllers.rss(CONTAINER)
@@ -94,14 +94,16 @@ class Soak:
         now = self.world.controllers.rss(CONTAINER)
         self._tell(f"memory without kills: {begun / 1e6:.0f} MB after 10 edits, {now / 1e6:.0f} MB after 40")
         if now > begun + GROWTH:
-            told.append(f"memory grew from {begun / 1e6:.0f} to {now / 1e6:.0f} MB in 30 edits without kills")
-        return told
+            reported.append(
+                f"memory grew from {begun / 1e6:.0f} to {now / 1e6:.0f} MB in 30 edits without kills"
+            )
+        return reported
 
     def _edits(self, count: int) -> None:
         """So many edits of one value, each of which is waited for."""
-        if not self.wishes.bundles:
-            self.wishes.change()
-        name, bundle = next(iter(self.wishes.bundles.items()))
+        if not self.desired.bundles:
+            self.desired.change()
+        name, bundle = next(iter(self.desired.bundles.items()))
         release = next(iter(bundle.values()))
         for _ in range(count):
             release.colour = "red" if release.colour == "blue" else "blue"
@@ -117,7 +119,7 @@ class Soak:
     def _step(self) -> None:
         drawn = self.chance.random()
         if drawn < 0.62:
-            name, what = self.wishes.change()
+            name, what = self.desired.change()
             self._write()
             self._note("edits", f"{name}: {what}")
         elif drawn < 0.8:
@@ -162,14 +164,14 @@ class Soak:
         self._note("restores", "of etcd's state")
 
     def _write(self) -> None:
-        """All of the wishes; what goes last, for others may have needed it."""
-        for name, bundle in self.wishes.bundles.items():
+        """All that is desired; what goes last, for others may have needed it."""
+        for name, bundle in self.desired.bundles.items():
             # One that is still going must be gone first: Kubernetes lets nobody change its mind.
             if self._is_going(name):
                 continue
             self.world.apply_releases([release.spec() for release in bundle.values()], name)
         for name in BUNDLES:
-            if name not in self.wishes.bundles:
+            if name not in self.desired.bundles:
                 self.world.delete(name)
 
     def _look_at_claims(self) -> None:
@@ -222,12 +224,12 @@ def main() -> int:
 
 def soak(world: World, seed: int, minutes: float) -> int:
     chance = random.Random(seed)
-    run = Soak(world, chance, Wishes(chance))
+    run = Soak(world, chance, RandomBundles(chance))
     before = everything(world)
     try:
         run.run(minutes * 60)
         run.settle()
-        wrong = run.lost + EndState(world, run.wishes, before).wrong() + run.stays_quiet() + run.grew()
+        wrong = run.lost + EndState(world, run.desired, before).wrong() + run.stays_quiet() + run.grew()
     except AssertionError as error:
         print(f"{error}\nseed {seed}: {run.summary()}", flush=True)
         return 1

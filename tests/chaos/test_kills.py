@@ -65,7 +65,7 @@ def test_a_sample_of_kills_ends_as_if_nothing_had_been(world: World) -> None:
     world.apply("red")
     world.wait_ready()
     # There are more writes, but for those of the status: how many of these there are is a matter of pace.
-    for number, colour in zip(chance.sample(range(1, 17), 4), cycle(COLOURS[1:])):
+    for number, colour in zip(chance.sample(range(1, 17), 2), cycle(COLOURS[1:])):
         assert upgrade(world, number, chance.random() < 0.5, colour)
 
 

@@ -31,7 +31,7 @@ _SELECTOR = "application: {chart}\ncomponent: {component}"
 
 @cache
 def shapes() -> Mapping[str, Any]:
-    """By chart: its version, some of its values, and the objects that it makes of its own values."""
+    """By chart: some of its values, and the objects that it makes of its own values."""
     found: Mapping[str, Any] = json.loads((DATA / "upstream-shape.json").read_text())
     return found
 
@@ -52,7 +52,6 @@ def upstream_chart(name: str, image: str = "") -> bytes:
                 "apiVersion": "v2",
                 "name": name,
                 "version": version,
-                "appVersion": shapes()[name]["appVersion"],
                 "dependencies": [
                     {"name": "helm-toolkit", "repository": "file://../helm-toolkit", "version": ">= 0.1.0"}
                 ],

@@ -36,13 +36,15 @@ def refuse_without_namespaces() -> None:
         pytest.skip("this machine gives no namespaces of its kernel")
 
 
-def wait_until(what: str, there: Callable[[], bool], show: Callable[[], str], timeout: float = 300.0) -> None:
-    """Looks five times a second; fails with what `show` says at the deadline."""
+def wait_until(
+    what: str, there: Callable[[], bool], show: Callable[[], str], timeout: float = 300.0, every: float = 0.2
+) -> None:
+    """Asks again after `every` seconds; fails with what `show` says at the deadline."""
     deadline = time.monotonic() + timeout
     while not there():
         if time.monotonic() > deadline:
             raise AssertionError(f"{what}: not within {timeout:.0f} s\n{show()}")
-        time.sleep(0.2)
+        time.sleep(every)
 
 
 @dataclass(frozen=True)

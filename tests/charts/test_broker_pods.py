@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +27,7 @@ class Broker:
         self._directory, self._network, self._image = directory, net, image(directory)
         self._pods: dict[int, Pod] = {}
         self._running: dict[int, Container] = {}
-        self._restarts = 0
+        self.restarts = 0
 
     def start(self, number: int) -> Container:
         """Starts the pod of that number, with the volume that it had."""
@@ -50,9 +51,17 @@ class Broker:
         for entry in self._pods[number].volume("rabbitmq-data").iterdir():
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
+    def start_absent(self, *numbers: int) -> None:
+        """Starts those that do not run."""
+        for number in numbers:
+            if number not in self._running:
+                self.start(number)
+
     def wait_ready(self, *numbers: int) -> None:
         for number in numbers:
-            wait_until(f"node {number} is ready", partial(self._is_ready, number), partial(self._log, number))
+            ready, log = partial(self._is_ready, number), partial(self._log, number)
+            # A probe costs more than a look: it is several processes.
+            wait_until(f"node {number} is ready", ready, log, every=1.0)
 
     def _is_ready(self, number: int) -> bool:
         """A container that ends is started again, as a kubelet does, a few times at the most.
@@ -67,8 +76,8 @@ class Broker:
                 # It has ended just now.
                 if node.running:
                     raise
-        self._restarts += 1
-        assert self._restarts <= MOST_RESTARTS, node.log()
+        self.restarts += 1
+        assert self.restarts <= MOST_RESTARTS, node.log()
         self.start(number)
         return False
 
@@ -94,13 +103,39 @@ MOST_RESTARTS = 5
 VALUES = nest("pod.env.rabbitmq.RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS", "+S 1:1 +sbwt none")
 
 
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[Broker]:
+# Their tests share one, one after the other.
+of_a_pair = pytest.mark.xdist_group("broker")
+
+
+@contextmanager
+def pods(directory: Path) -> Iterator[Broker]:
     refuse_without_namespaces()
-    with network(tmp_path) as net:
-        made = Broker(tmp_path, net)
+    with network(directory) as net:
+        made = Broker(directory, net)
         yield made
         made.close()
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    with pods(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def kept_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    with pods(tmp_path_factory.mktemp("broker")) as made:
+        yield made
+
+
+@pytest.fixture
+def pair(kept_broker: Broker) -> Broker:
+    """A cluster of two, founded by the first test that asks for it, which takes longer than most of them."""
+    kept_broker.restarts = 0
+    kept_broker.start_absent(0, 1)
+    kept_broker.wait_ready(0, 1)
+    assert [kept_broker.members(number) for number in (0, 1)] == [2, 2]
+    return kept_broker
 
 
 def test_nodes_that_start_at_once_form_one_cluster(broker: Broker) -> None:
@@ -118,40 +153,34 @@ def test_a_cluster_of_one_grows(broker: Broker) -> None:
     assert [broker.members(number) for number in (0, 1)] == [2, 2]
 
 
-def test_a_node_that_comes_back_with_its_volume_is_the_member_it_was(broker: Broker) -> None:
-    for number in (0, 1):
-        broker.start(number)
-    broker.wait_ready(0, 1)
-    assert broker.stop(1) < 20
-    broker.start(1)
-    broker.wait_ready(1)
-    assert broker.members(0) == 2
+@of_a_pair
+def test_a_node_that_comes_back_with_its_volume_is_the_member_it_was(pair: Broker) -> None:
+    assert pair.stop(1) < 20
+    pair.start(1)
+    pair.wait_ready(1)
+    assert pair.members(0) == 2
 
 
+@of_a_pair
 @pytest.mark.parametrize("lost", [0, 1])
-def test_a_node_that_lost_its_volume_joins_the_cluster_again(lost: int, broker: Broker) -> None:
+def test_a_node_that_lost_its_volume_joins_the_cluster_again(lost: int, pair: Broker) -> None:
     """Also the first one, which would found a second cluster beside that of the others."""
-    for number in (0, 1):
-        broker.start(number)
-    broker.wait_ready(0, 1)
-    broker.stop(lost)
-    broker.lose_volume(lost)
-    broker.start(lost)
-    broker.wait_ready(lost)
-    assert [broker.members(number) for number in (0, 1)] == [2, 2]
+    pair.stop(lost)
+    pair.lose_volume(lost)
+    pair.start(lost)
+    pair.wait_ready(lost)
+    assert [pair.members(number) for number in (0, 1)] == [2, 2]
 
 
-def test_a_cluster_that_was_stopped_starts_again_in_any_order(broker: Broker) -> None:
-    for number in (0, 1):
-        broker.start(number)
-    broker.wait_ready(0, 1)
-    broker.stop(0)
-    broker.stop(1)
+@of_a_pair
+def test_a_cluster_that_was_stopped_starts_again_in_any_order(pair: Broker) -> None:
+    pair.stop(0)
+    pair.stop(1)
     # The one that does not know what the other did last waits for it.
-    broker.start(0)
-    broker.start(1)
-    broker.wait_ready(0, 1)
-    assert broker.members(1) == 2
+    pair.start(0)
+    pair.start(1)
+    pair.wait_ready(0, 1)
+    assert pair.members(1) == 2
 
 
 def test_a_new_node_that_waits_for_the_first_one_ends_at_once(broker: Broker) -> None:

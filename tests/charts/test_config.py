@@ -14,6 +14,7 @@ def conf(name: str, file: str, values: dict[str, Any] | None = None) -> dict[str
     return options(decoded(the(objects(name, values), "Secret", f"{name}-etc"))[file])
 
 
+@pytest.mark.slow
 def test_a_database_uri_is_made_from_the_endpoint() -> None:
     password = planted("endpoints.oslo_db.auth.keystone.password")
     assert conf("keystone", "keystone.conf")["database"]["connection"] == [
@@ -78,6 +79,7 @@ def test_the_transport_url_lists_every_broker() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_transport_url_names_the_service_where_brokers_are_not_listed() -> None:
     (url,) = conf("nova", "nova.conf", nest("endpoints.oslo_messaging.statefulset", None))["DEFAULT"][
         "transport_url"
@@ -93,8 +95,8 @@ def test_a_host_override_of_an_endpoint_reaches_catalogue_and_clients() -> None:
     given = nest("endpoints.image", {**public, "port": {"api": {"public": 443}}})
     job = the(objects("glance", given), "Job", "glance-ks-endpoints")
     (container,) = job["spec"]["template"]["spec"]["containers"]
-    wanted = json.loads({env["name"]: env["value"] for env in container["env"]}["WANTED"])
-    urls = {one["url"] for one in wanted}
+    desired = json.loads({env["name"]: env["value"] for env in container["env"]}["WANTED"])
+    urls = {one["url"] for one in desired}
     internal = "http://glance-api.openstack.svc.cluster.local:9292"
     assert urls == {"https://image.it.just.works", internal}
 
@@ -119,6 +121,7 @@ def test_another_namespace_of_a_service_is_waited_for_and_may_be_read() -> None:
     assert env["DEPENDENCY_SERVICE"] == "databases:mariadb"
 
 
+@pytest.mark.slow
 def test_a_job_that_is_switched_off_is_not_waited_for() -> None:
     found = objects("keystone", nest("manifests.job_credential_setup", False))
     env = the(found, "Deployment", "keystone-api")["spec"]["template"]["spec"]["initContainers"][0]["env"]
@@ -127,6 +130,7 @@ def test_a_job_that_is_switched_off_is_not_waited_for() -> None:
     ] == "keystone-db-sync,keystone-fernet-setup"
 
 
+@pytest.mark.slow
 def test_a_compute_node_learns_no_database() -> None:
     found = objects("nova")
     compute = options(decoded(the(found, "Secret", "nova-compute-default"))["nova.conf"])
@@ -136,6 +140,7 @@ def test_a_compute_node_learns_no_database() -> None:
     assert {"database", "api_database"} <= set(control)
 
 
+@pytest.mark.slow
 def test_pods_roll_when_their_configuration_changes() -> None:
     def digest(values: dict[str, Any]) -> str:
         template = the(objects("placement", values), "Deployment", "placement-api")["spec"]["template"]
@@ -156,6 +161,7 @@ def test_snippets_of_an_operator_are_mounted_beside_the_main_file() -> None:
     assert mounts["/etc/glance/glance-api.conf.d"] == "snippets"
 
 
+@pytest.mark.slow
 def test_volumes_and_containers_of_an_operator_are_added() -> None:
     volume = {"name": "extra", "emptyDir": {}}
     mount = {"name": "extra", "mountPath": "/extra"}
@@ -182,6 +188,7 @@ def test_resources_are_set_when_enabled() -> None:
         assert pod["containers"][0]["resources"]["requests"] == {"cpu": "100m", "memory": "128Mi"}
 
 
+@pytest.mark.slow
 def test_upstreams_templated_values_render_here_too() -> None:
     lookup = "helm-toolkit.endpoints.endpoint_port_lookup"
     listen = f'Listen {{{{ tuple "identity" "service" "api" . | include "{lookup}" }}}}'
@@ -248,6 +255,7 @@ def test_images_are_stored_where_storage_says(storage: str, store: str) -> None:
     assert ("PersistentVolumeClaim" in {item["kind"] for item in found}) == (storage == "pvc")
 
 
+@pytest.mark.slow
 def test_a_volume_for_one_node_is_let_go_before_it_is_taken_again() -> None:
     def strategy(modes: list[str]) -> str:
         found = objects("glance", nest("volume.accessModes", modes))

@@ -79,7 +79,7 @@ def test_the_probe_takes_no_other_process_for_the_worker(broker: int, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("name", "title"), zip(("neutron-rpc-server", "neutron-l3-agent"), TITLES, strict=True)
+    ("name", "title"), list(zip(("neutron-rpc-server", "neutron-l3-agent"), TITLES, strict=True))
 )
 def test_the_probe_sees_a_worker_that_gave_itself_a_title(
     name: str, title: str, broker: int, tmp_path: Path

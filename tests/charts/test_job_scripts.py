@@ -41,7 +41,7 @@ class Broker(http.server.BaseHTTPRequestHandler):
 def broker() -> Iterator[tuple[type[Broker], int]]:
     handler = type("TestBroker", (Broker,), {"seen": [], "refused": ""})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield handler, server.server_port
     server.shutdown()
     server.server_close()
@@ -90,9 +90,9 @@ def test_a_broker_that_refuses_fails_the_job(broker: tuple[type[Broker], int], t
 
 def test_a_broker_that_never_answers_fails_the_job(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        done = rabbit_init(tmp_path, silent.getsockname()[1], patience="1")
+        done = rabbit_init(tmp_path, silent.getsockname()[1], patience="0.2")
     assert done.returncode != 0
-    assert "PUT vhosts/nova: the broker did not answer within 1 s" in done.stderr
+    assert "PUT vhosts/nova: the broker did not answer within 0.2 s" in done.stderr
 
 
 def test_a_broker_that_stops_in_the_middle_of_its_answer_fails_the_job(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_broker_that_stops_in_the_middle_of_its_answer_fails_the_job(tmp_path:
             taken[0].sendall(b"HTTP/1.0 201 Created\r\n\r\nand then")
 
         threading.Thread(target=begin, daemon=True).start()
-        done = rabbit_init(tmp_path, server.getsockname()[1], patience="1")
+        done = rabbit_init(tmp_path, server.getsockname()[1], patience="0.2")
         taken[0].close()
     assert done.returncode != 0
 

@@ -46,6 +46,7 @@ def test_without_overrides_there_is_one_daemonset_for_all_nodes() -> None:
     assert expressions(sets["nova-compute-default"]) == []
 
 
+@pytest.mark.slow
 def test_a_labelled_node_gets_a_daemonset_and_a_secret_of_its_own() -> None:
     found, sets = compute({"labels": [GPU]})
     (name,) = set(sets) - {"nova-compute-default"}
@@ -89,27 +90,30 @@ def test_an_override_renames_no_other_daemonset() -> None:
     assert set(one) < set(two)
 
 
+@pytest.mark.slow
 def test_daemonsets_of_one_component_select_different_pods() -> None:
     _, sets = compute({"labels": [GPU, FAST]})
     selectors = {tuple(sorted(item["spec"]["selector"]["matchLabels"].items())) for item in sets.values()}
     assert len(selectors) == len(sets)
 
 
+@pytest.mark.slow
 def test_what_a_node_is_told_about_itself_follows_its_override() -> None:
     _, sets = compute({"labels": [FAST]})
-    told = {}
+    reported = {}
     for name, item in sets.items():
         init = next(
             box
             for box in item["spec"]["template"]["spec"]["initContainers"]
             if box["name"] == "nova-compute-init"
         )
-        told[name.rsplit("-", 1)[0]] = {env["name"]: env.get("value") for env in init["env"]}[
+        reported[name.rsplit("-", 1)[0]] = {env["name"]: env.get("value") for env in init["env"]}[
             "MY_IP_INTERFACE"
         ]
-    assert told == {"nova-compute-fast": "bond7", "nova-compute": ""}
+    assert reported == {"nova-compute-fast": "bond7", "nova-compute": ""}
 
 
+@pytest.mark.slow
 def test_neutrons_agents_take_the_same_shape() -> None:
     conf = {"plugins": {"openvswitch_agent": {"ovs": {"bridge_mappings": "public:br-dc"}}}}
     override = {"labels": [{"label": {"key": "rack", "values": ["r1", "r2"]}, "conf": conf}]}

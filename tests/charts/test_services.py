@@ -26,8 +26,8 @@ def registered(name: str) -> dict[str, str]:
         }
     job = the(objects(name), "Job", f"{name}-ks-endpoints")
     (container,) = job["spec"]["template"]["spec"]["containers"]
-    wanted = json.loads({one["name"]: one["value"] for one in container["env"]}["WANTED"])
-    return {one["interface"]: one["url"] for one in wanted}
+    desired = json.loads({one["name"]: one["value"] for one in container["env"]}["WANTED"])
+    return {one["interface"]: one["url"] for one in desired}
 
 
 @pytest.mark.parametrize("interface", ["internal", "admin"])
@@ -138,6 +138,14 @@ def test_what_starts_processes_to_ask_has_time_for_it() -> None:
                 assert all(5 <= seconds < probe["timeoutSeconds"] for seconds in own), (place, kind)
 
 
+def test_liveness_that_starts_python_has_the_minute_that_it_takes_where_there_is_too_much_to_do() -> None:
+    """At a load of thirty for each core a probe that reads connections took longer than 25 s, three times."""
+    for place, container in probed():
+        probe = container["livenessProbe"]
+        if "/scripts/connected.py" in probe.get("exec", {}).get("command", ()):
+            assert probe["timeoutSeconds"] >= 50, place
+
+
 def test_liveness_kills_only_after_minutes_and_within_ten() -> None:
     for place, container in probed():
         probe = container["livenessProbe"]
@@ -150,3 +158,25 @@ def test_times_of_the_values_stand_above_those_of_the_chart() -> None:
     spec = dict(pod_specs(objects("libvirt", values)))["DaemonSet/libvirt-libvirt-default"]
     probe = spec["containers"][0]["livenessProbe"]
     assert (probe["failureThreshold"], probe["periodSeconds"]) == (7, 11)
+
+
+@pytest.mark.parametrize("name", ["keystone", "placement", "glance", "nova", "neutron"])
+def test_a_pod_that_goes_serves_on_for_as_long_as_requests_are_led_to_it(name: str) -> None:
+    found = objects(name)
+    selectors = [one["spec"]["selector"] for one in found if one["kind"] == "Service"]
+    behind = [
+        one
+        for one in found
+        if one["kind"] == "Deployment"
+        and any(
+            wanted.items() <= one["spec"]["template"]["metadata"]["labels"].items() for wanted in selectors
+        )
+    ]
+    assert behind
+    for one in behind:
+        pod = one["spec"]["template"]["spec"]
+        # Seconds that kube-proxies take to hear of it, of those that the whole end may take.
+        assert pod.get("terminationGracePeriodSeconds", 30) >= 30, one["metadata"]["name"]
+        serving = [box["lifecycle"]["preStop"] for box in pod["containers"] if "ports" in box]
+        assert serving, one["metadata"]["name"]
+        assert all("exec" in stop or stop["sleep"]["seconds"] >= 5 for stop in serving)

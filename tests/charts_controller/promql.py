@@ -68,19 +68,19 @@ def firing(rule: Mapping[str, Any], series: Sequence[Series], until: float) -> l
     """What fires at each evaluation from 0 to `until`: labels with those of the rule, and the value."""
     waits = promql_parser.parse_duration(rule["for"]).total_seconds() if "for" in rule else 0.0
     since: dict[Labels, float] = {}
-    told = []
+    reported = []
     for step in range(int(until / STEP) + 1):
         now = step * STEP
         found = evaluate(str(rule["expr"]), series, now)
         since = {labels: since.get(labels, now) for labels in found}
-        told.append(
+        reported.append(
             {
                 frozenset({**dict(labels), **rule["labels"]}.items()): value
                 for labels, value in found.items()
                 if now - since[labels] >= waits
             }
         )
-    return told
+    return reported
 
 
 class _Evaluation:

@@ -38,9 +38,9 @@ SECONDS_OF_VALUE = re.compile(r"(-?)(\d+(?:\.\d+)?)([a-z]*)")
 
 def number(text: str) -> float:
     """`7`, or a duration as seconds: `13d`, `-7h`."""
-    told = SECONDS_OF_VALUE.fullmatch(text)
-    assert told, f"{text} is no value"
-    sign, digits, unit = told.groups()
+    reported = SECONDS_OF_VALUE.fullmatch(text)
+    assert reported, f"{text} is no value"
+    sign, digits, unit = reported.groups()
     amount = promql_parser.parse_duration(digits + unit).total_seconds() if unit else float(digits)
     return -amount if sign else amount
 
@@ -84,8 +84,8 @@ def fired(rule: Mapping[str, Any], given: Mapping[str, Any]) -> list[list[dict[s
 
 
 def rule_of(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    wanted = entry.get("with", {}).items()
-    [rule] = [one for one in ALERTS if one["alert"] == entry["alert"] and wanted <= one["labels"].items()]
+    desired = entry.get("with", {}).items()
+    [rule] = [one for one in ALERTS if one["alert"] == entry["alert"] and desired <= one["labels"].items()]
     return rule
 
 
@@ -94,8 +94,8 @@ def cases(kind: str) -> list[Any]:
     for entry in SAMPLES:
         for case in entry[kind]:
             why = case.get("what") or case.get("because") or ""
-            told = " ".join([entry["alert"], *entry.get("with", {}).values(), why]).strip()
-            found.append(pytest.param(entry, case, id=told))
+            reported = " ".join([entry["alert"], *entry.get("with", {}).values(), why]).strip()
+            found.append(pytest.param(entry, case, id=reported))
     return found
 
 
@@ -115,8 +115,8 @@ def test_it_is_silent(entry: Mapping[str, Any], case: Mapping[str, Any]) -> None
 
 
 def test_every_alert_has_samples_of_both_kinds() -> None:
-    told = Counter(str(rule_of(entry)["expr"]) for entry in SAMPLES)
-    assert told == Counter(str(rule["expr"]) for rule in ALERTS)
+    reported = Counter(str(rule_of(entry)["expr"]) for entry in SAMPLES)
+    assert reported == Counter(str(rule["expr"]) for rule in ALERTS)
     assert all(entry["fires"] and entry["silent"] for entry in SAMPLES)
 
 
@@ -154,10 +154,10 @@ def test_three_processes_that_each_find_a_release_cut_off_are_told_of() -> None:
         measured_bundle(recorder)(None, {"metadata": {"name": "compute"}, "status": {"releases": [release]}})
         exports += [scraped(recorder)] * 20 + [{}]
     rule = rule_of({"alert": "OpenStackReleaseUnlockedOften"})
-    told = firing(rule, recorded(exports), (len(exports) - 2) * STEP)
-    [(labels, value)] = told[-1].items()
+    reported = firing(rule, recorded(exports), (len(exports) - 2) * STEP)
+    [(labels, value)] = reported[-1].items()
     assert (dict(labels)["release"], value) == ("nova", 3)
-    assert [found for found in told[:60] if found] == []
+    assert [found for found in reported[:60] if found] == []
 
 
 @pytest.mark.parametrize("container", CONTAINERS)

@@ -97,6 +97,7 @@ def test_the_settings_that_the_chart_makes_are_those_that_a_container_reads() ->
         assert (settings.concurrency, settings.qps, settings.resync) == (8, 100, 300)
 
 
+@pytest.mark.slow
 def test_what_is_under_way_is_waited_for_within_the_grace_period_that_kubernetes_gives() -> None:
     for grace, seconds in ((None, 20), (600, 590), (5, 0)):
         pod = _pod(**({} if grace is None else {"terminationGracePeriodSeconds": grace}))
@@ -123,6 +124,8 @@ def test_the_longest_pause_between_tries_is_a_setting() -> None:
         ),
         ("chartPullSeconds", "chart_pull", ("core", "helmbundle"), 120, 600),
         ("openstackObserveSeconds", "observe_every", ("node",), 10, 60),
+        ("uninstallSeconds", "uninstall_within", ("helmbundle",), 600, 3600),
+        ("progressDeadlineSeconds", "progress_deadline", ("health",), 600, 1800),
     ],
 )
 def test_times_that_depend_on_the_site_are_settings(
@@ -377,6 +380,7 @@ def test_the_rules_of_the_shipped_charts_are_held_as_their_union() -> None:
     assert DEFAULTS["rbac"]["charts"]["rules"] == chart_rules(), "run `make rbac`"
 
 
+@pytest.mark.slow
 def test_what_the_shipped_charts_grant_is_held() -> None:
     held = permissions(rule for obj in _of("Role", _render()) for rule in obj["rules"])
     for chart in service_charts():
@@ -388,6 +392,7 @@ def test_what_the_shipped_charts_grant_is_held() -> None:
         assert missing == set(), chart
 
 
+@pytest.mark.slow
 def test_helm_may_make_every_kind_that_the_shipped_charts_make() -> None:
     listed = {
         (entry["apiGroup"], resource)

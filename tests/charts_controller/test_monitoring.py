@@ -210,8 +210,8 @@ def test_every_deployed_container_is_scraped() -> None:
     endpoints = monitor["spec"]["podMetricsEndpoints"]
     assert [endpoint["port"] for endpoint in endpoints] == list(CONTAINERS)
     assert {endpoint["port"] for endpoint in endpoints} == ports
-    wanted = monitor["spec"]["selector"]["matchLabels"]
-    assert wanted.items() <= pod["metadata"]["labels"].items()
+    desired = monitor["spec"]["selector"]["matchLabels"]
+    assert desired.items() <= pod["metadata"]["labels"].items()
     assert monitor["metadata"]["labels"]["release"] == "prometheus"
 
 

@@ -66,11 +66,11 @@ def bundle(
     *releases: dict[str, Any],
     needs: dict[str, list[str]] | None = None,
     observed: int = 1,
-    wanted: tuple[str, ...] = (),
+    desired: tuple[str, ...] = (),
     conditions: tuple[dict[str, Any], ...] = (),
 ) -> dict[str, Any]:
-    """A HelmBundle of these releases; `wanted` names those of the spec where they differ."""
-    names = wanted or tuple(one["name"] for one in releases)
+    """A HelmBundle of these releases; `desired` names those of the spec where they differ."""
+    names = desired or tuple(one["name"] for one in releases)
     return {
         "apiVersion": API_VERSION,
         "kind": "HelmBundle",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,9 +10,14 @@ from typing import Any
 import pytest
 
 from controller.domain.api.names import RELEASE_NAMESPACE
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Resource
 from sandbox.cluster import Sandbox
-from sandbox.errors import SandboxError
 from tests.cluster.region import CONTAINERS, Region
+
+CLUSTER_ROLE = Resource("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", namespaced=False)
+CLUSTER_ROLE_BINDING = Resource(
+    "rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False
+)
 
 
 @pytest.fixture
@@ -55,33 +59,18 @@ def installed(
 
 def remove(region: Region) -> None:
     """All of a region whose containers run no more."""
-    sandbox, namespace = region.sandbox, region.namespace
+    kube, namespace = region.kube, region.namespace
     # What holds finalizers would keep the namespace; cluster-wide objects would outlive it.
-    sandbox.kubectl("-n", namespace, "delete", "osdpl,hb", "--all", "--wait=false", "--ignore-not-found")
-    for kind in ("osdpl", "hb"):
-        for name in sandbox.kubectl("-n", namespace, "get", kind, "-o", "name").split():
-            _let_go(sandbox, namespace, name)
+    for resource in (OSDPL, HELMBUNDLE):
+        for live in kube.list_metadata(resource, namespace):
+            name = live["metadata"]["name"]
+            kube.delete(resource, name, namespace)
+            # None where the garbage collector, or the API server itself, was faster.
+            kube.merge_patch(resource, name, namespace, {"metadata": {"finalizers": None}})
     region.helm("uninstall", f"osctl-{namespace}", "--ignore-not-found")
-    for name in _cluster_wide(sandbox, namespace):
-        sandbox.kubectl("delete", name, "--ignore-not-found", "--wait=false")
-
-
-def _cluster_wide(sandbox: Sandbox, namespace: str) -> list[str]:
-    """What releases of the namespace have left outside of it: no other region may have these names."""
-    kinds, label = "clusterroles,clusterrolebindings", "app.kubernetes.io/managed-by=Helm"
-    found = json.loads(sandbox.kubectl("get", kinds, "-l", label, "-o", "json"))["items"]
-    return [
-        f"{one['kind'].lower()}/{one['metadata']['name']}"
-        for one in found
-        if (one["metadata"].get("annotations") or {}).get(RELEASE_NAMESPACE) == namespace
-    ]
-
-
-def _let_go(sandbox: Sandbox, namespace: str, name: str) -> None:
-    patch = '{"metadata":{"finalizers":null}}'
-    try:
-        sandbox.kubectl("-n", namespace, "patch", name, "--type=merge", "-p", patch)
-    except SandboxError as error:
-        # The garbage collector, or the API server itself, was faster.
-        if "NotFound" not in str(error):
-            raise
+    # What releases of the namespace have left outside of it: no other region may have these names.
+    for resource in (CLUSTER_ROLE, CLUSTER_ROLE_BINDING):
+        for live in kube.list_metadata(resource, labels="app.kubernetes.io/managed-by=Helm"):
+            meta = live["metadata"]
+            if (meta.get("annotations") or {}).get(RELEASE_NAMESPACE) == namespace:
+                kube.delete(resource, meta["name"])

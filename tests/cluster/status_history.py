@@ -99,16 +99,16 @@ def strange(before: State, after: State) -> list[str]:
     """What of the way from one state to the next is not one container's write of its own parts."""
     changed = changed_parts(before, after)
     owners = {OWNERS.get(part, "nobody") for part in changed}
-    told = ", ".join(f"{part} of {OWNERS.get(part, 'nobody')}" for part in sorted(changed))
-    found = [f"written at once: {told}"] if len(owners) > 1 else []
-    found += [f"changed, and nobody's: {told}"] if owners == {"nobody"} else []
+    reported = ", ".join(f"{part} of {OWNERS.get(part, 'nobody')}" for part in sorted(changed))
+    found = [f"written at once: {reported}"] if len(owners) > 1 else []
+    found += [f"changed, and nobody's: {reported}"] if owners == {"nobody"} else []
     wrote = writers(before, after)
     if not changed and wrote:
         found.append(f"{', '.join(sorted(wrote))} wrote without a difference")
     elif wrote - {field_manager(owner) for owner in owners}:
-        found.append(f"{told} by {', '.join(sorted(wrote))}")
+        found.append(f"{reported} by {', '.join(sorted(wrote))}")
     if changed and before["metadata"]["generation"] != after["metadata"]["generation"]:
-        found.append(f"changed with the spec: {told}")
+        found.append(f"changed with the spec: {reported}")
     return found
 
 
@@ -137,8 +137,8 @@ def _moments(state: State) -> dict[str, tuple[Any, datetime]]:
 
 def numbers(state: State) -> dict[str, int]:
     """The newest numbered cause that `children` and `secrets` tell of, where they tell of one."""
-    told = {name: NUMBERED.findall(json.dumps(state["status"][name])) for name in ("children", "secrets")}
-    return {name: max(map(int, found)) for name, found in told.items() if found}
+    reported = {name: NUMBERED.findall(json.dumps(state["status"][name])) for name in ("children", "secrets")}
+    return {name: max(map(int, found)) for name, found in reported.items() if found}
 
 
 def backwards(before: State, after: State, first: State) -> list[str]:
@@ -150,9 +150,11 @@ def backwards(before: State, after: State, first: State) -> list[str]:
         (old, since), (new, now) = was[name], is_[name]
         if now < since or (old == new and now != since):
             found.append(f"{name} is so since another moment without a change")
-    told, tells = numbers(before), numbers(after)
+    reported, tells = numbers(before), numbers(after)
     found += [
-        f"{name} tells an older cause" for name in told.keys() & tells.keys() if tells[name] < told[name]
+        f"{name} tells an older cause"
+        for name in reported.keys() & tells.keys()
+        if tells[name] < reported[name]
     ]
     return found
 

@@ -123,13 +123,13 @@ def shown_conditions(container: str, number: int) -> set[str]:
 def differences(status: Mapping[str, Any], container: str, number: int) -> list[str]:
     """What of the container's round is not in the status any more, and what is there that it took away."""
     part = PARTS[container]
-    wanted = part.round(number)
-    found = [name for name, value in wanted.fields.items() if status.get(name) != value]
+    desired = part.round(number)
+    found = [name for name, value in desired.fields.items() if status.get(name) != value]
     found += [
-        f"{name} is still there" for name in part.fields if name in status and name not in wanted.fields
+        f"{name} is still there" for name in part.fields if name in status and name not in desired.fields
     ]
     known, shown = status.get("conditions") or [], shown_conditions(container, number)
-    for condition in wanted.conditions:
+    for condition in desired.conditions:
         entry = find(known, condition.type)
         said = (entry.get("status"), entry.get("reason"), entry.get("message"))
         if condition.type not in shown:

@@ -70,8 +70,8 @@ def edit(region: Region, name: str, *releases: dict[str, Any]) -> float:
     patched = kube.merge_patch(HELMBUNDLE, name, region.namespace, {"spec": {"releases": list(releases)}})
     began = time.monotonic()
     assert patched is not None
-    wanted = patched["metadata"]["generation"]
-    while (kube.get(HELMBUNDLE, name, region.namespace) or {})["status"]["observedGeneration"] < wanted:
+    desired = patched["metadata"]["generation"]
+    while (kube.get(HELMBUNDLE, name, region.namespace) or {})["status"]["observedGeneration"] < desired:
         assert time.monotonic() - began < 120, show(region, name)
         time.sleep(0.02)
     return time.monotonic() - began
@@ -95,14 +95,14 @@ def osctl(region: Region, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_a_stuck_hook_is_told_with_its_cause_and_an_edit_ends_it(bench: Region) -> None:
     bundle(bench, "pulls", web("pulls", "image-pull"))
     wait_hook(bench, "pulls")
-    told = "waits for its hook: Job pulls-hook: pod pulls-hook-"
+    reported = "waits for its hook: Job pulls-hook: pod pulls-hook-"
     cause = "ImagePullBackOff: image registry.example/hook:1 cannot be pulled"
 
-    def cause_is_told() -> bool:
+    def cause_is_reported() -> bool:
         message = entry(bench, "pulls", "pulls").get("message") or ""
-        return message.startswith(told) and cause in message
+        return message.startswith(reported) and cause in message
 
-    wait_until("the cause", cause_is_told, show=lambda: show(bench, "pulls"))
+    wait_until("the cause", cause_is_reported, show=lambda: show(bench, "pulls"))
     assert edit(bench, "pulls", web("pulls", "succeeds")) < LONG_BEFORE_THE_HOOK_ENDS
     wait_ready(bench, "pulls")
     attempt = entry(bench, "pulls", "pulls")["lastAttempt"]
@@ -196,6 +196,6 @@ def test_a_rollback_asked_for_is_made_once_and_held_through_a_restart(bench: Reg
     bundle(bench, "rolls", web("rolls", colour="green"))
     wait_ready(bench, "rolls")
     assert bench.get("configmap", "rolls")["data"]["colour"] == "green"
-    told = osctl(bench, "history", "rolls").stdout.splitlines()
-    assert [line.split()[0] for line in told[1:]] == ["1", "2", "3", "4"]
-    assert told[3].endswith("rollback to 1")
+    reported = osctl(bench, "history", "rolls").stdout.splitlines()
+    assert [line.split()[0] for line in reported[1:]] == ["1", "2", "3", "4"]
+    assert reported[3].endswith("rollback to 1")

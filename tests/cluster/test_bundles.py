@@ -144,9 +144,9 @@ def test_a_chart_that_is_not_there_is_reported_and_taken_up_once_the_spec_is_rig
 
 
 def test_a_missing_secret_is_named_and_waited_for(bench: Region) -> None:
-    wanted = memcached()
-    wanted["values"]["endpoints"] = {"x": {"$secretRef": {"name": "mine", "key": "word"}}}
-    bundle(bench, "caches", wanted)
+    desired = memcached()
+    desired["values"]["endpoints"] = {"x": {"$secretRef": {"name": "mine", "key": "word"}}}
+    bundle(bench, "caches", desired)
     wait_until("the Secret is missed", lambda: entry(bench, "caches").get("reason") == "SecretMissing")
     assert '"mine"' in entry(bench, "caches")["message"]
     bench.kubectl("create", "secret", "generic", "mine", "--from-literal=word=planted-secret-word")
@@ -181,11 +181,11 @@ def test_a_job_that_cannot_be_changed_is_replaced_before_the_upgrade(
         path.write_text(text, encoding="utf-8")
     environment = {"CHARTS_DIR": str(tmp_path / "charts")}
     for region in installed(sandbox, namespace, tmp_path / "run", ("helmbundle",), environment):
-        wanted = {"name": "migrations", "chart": {"name": "migrations", "path": "migrations"}}
-        bundle(region, "jobs", wanted)
+        desired = {"name": "migrations", "chart": {"name": "migrations", "path": "migrations"}}
+        bundle(region, "jobs", desired)
         wait_ready(region, "jobs")
         first = region.get("job", "migrate")["metadata"]["uid"]
-        bundle(region, "jobs", {**wanted, "values": {"image": "two"}})
+        bundle(region, "jobs", {**desired, "values": {"image": "two"}})
         wait_ready(region, "jobs")
         job = region.get("job", "migrate")
         assert job["metadata"]["uid"] != first

@@ -219,9 +219,9 @@ def untrue_summary(osdpl: dict[str, Any], workloads: int) -> list[str]:
         or entry["status"] != ("False" if entry["type"] in ABSENT else "True")
     ]
     found += [f"{name} is there" for name in WHILE_TRUE if find(status["conditions"], name)]
-    wanted = (generation, "Applied", fingerprint(osdpl["spec"]), f"{workloads}/{workloads}")
-    told = (status["observedGeneration"], status["state"], status["fingerprint"], status["healthy"])
-    return found if told == wanted else [*found, f"the summary is {told}, not {wanted}"]
+    desired = (generation, "Applied", fingerprint(osdpl["spec"]), f"{workloads}/{workloads}")
+    reported = (status["observedGeneration"], status["state"], status["fingerprint"], status["healthy"])
+    return found if reported == desired else [*found, f"the summary is {reported}, not {desired}"]
 
 
 @pytest.mark.parametrize(

@@ -269,11 +269,11 @@ def test_what_hindered_a_component_goes_and_it_heals_unaided(
     _claimed("images", "general", workloads)
     for component in ("scheduler", "conductor", "images"):
         workloads.wait(component, "Ready", timeout=90)
-    told = wait_until(
+    reported = wait_until(
         "healthy",
         lambda: (found := workloads.region.condition("WorkloadsHealthy"))["status"] == "True" and found,
     )
-    assert told["reason"] == "WorkloadsHealthy"
+    assert reported["reason"] == "WorkloadsHealthy"
 
 
 def _claimed(name: str, storage_class: str, workloads: Workloads) -> dict[str, Any]:

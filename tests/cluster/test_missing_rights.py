@@ -43,11 +43,11 @@ def test_a_release_that_lacks_a_right_is_told_and_deployed_within_a_minute_of_it
         bundle = {**BUNDLE, "spec": {"releases": [{"name": "granting", "chart": release}]}}
         region.kubectl("apply", "-f", "-", input=json.dumps(bundle))
 
-        def told() -> dict[str, Any]:
+        def reported() -> dict[str, Any]:
             entries = (region.get("hb", "pages").get("status") or {}).get("releases") or [{}]
             return entries[0] if entries[0].get("reason") == "RightMissing" else {}
 
-        entry = wait_until("the missing right is told", told, 60)
+        entry = wait_until("the missing right is told", reported, 60)
         assert entry["message"].startswith(
             'roles "granting" would grant what the controller does not hold: '
             "watch of leases.coordination.k8s.io; "

@@ -50,5 +50,5 @@ def test_a_cordon_a_lost_role_and_a_removal_are_told(region: Region) -> None:
 
     kubectl("delete", "node", name)
     wait_until("it is gone", lambda: not node(region, name))
-    told = region.condition("NodesReady")
-    assert (told["status"], told["reason"]) == ("False", "NodesMissing")
+    reported = region.condition("NodesReady")
+    assert (reported["status"], reported["reason"]) == ("False", "NodesMissing")

@@ -102,10 +102,10 @@ def test_apply_without_a_terminal_tells_each_change_in_a_line_of_utc(
     assert valid.startswith("valid: 1 object in 1 file")
     assert all(UTC_LINE.fullmatch(line) for line in lines), applied.stderr
     assert "\x1b" not in applied.stderr + applied.stdout
-    told = {match[1] for line in lines if (match := re.search(r"Z (\S+): installed", line))}
+    reported = {match[1] for line in lines if (match := re.search(r"Z (\S+): installed", line))}
     # On a machine that stands still, between two passes or before the first.
     before = (match[1].split(", ") for line in lines if (match := re.search(r"installed before: (.+)", line)))
-    assert told.union(*before) == RELEASES
+    assert reported.union(*before) == RELEASES
 
 
 def test_status_shows_every_service_on_one_screen(osctl: Osctl, applied: object):

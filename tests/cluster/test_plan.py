@@ -32,12 +32,12 @@ def planned(region: Region) -> dict[str, Any]:
         return bool(current and entry.get("status") == "True")
 
     def show() -> str:
-        told = {
+        reported = {
             one["metadata"]["name"]: (one.get("status") or {}).get("plan")
             for one in region.get("hb")["items"]
         }
         logs = region.controllers.log("core")[-1500:] + region.controllers.log("helmbundle")[-3000:]
-        return f"{json.dumps(region.status(), indent=1)}\n{json.dumps(told)[:3000]}\n{logs}"
+        return f"{json.dumps(region.status(), indent=1)}\n{json.dumps(reported)[:3000]}\n{logs}"
 
     wait_until("the plan is there", ready, 240.0, show)
     found: dict[str, Any] = region.status().get("plan") or {}

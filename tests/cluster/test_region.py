@@ -105,7 +105,7 @@ def _arguments(region: Region, name: str) -> str:
 
 
 def _audit_uris(region: Region) -> str:
-    return "\n".join(request.uri for request in audit.requests(region.sandbox.audit_log))
+    return "\n".join(request.uri for request in audit.requests(region.sandbox.audit_log, region.began))
 
 
 def test_a_disabled_service_goes_and_its_volumes_stay(shared_region: Region) -> None:

@@ -59,18 +59,18 @@ def test_nodes_are_told_with_their_roles(shared_region: Region) -> None:
     assert shared_region.condition("NodesReady")["status"] == "True"
 
 
-def seconds_until_told(region: Region) -> float:
+def seconds_until_reported(region: Region) -> float:
     """How long after a break the status says so, by its own moment; the region is Ready again then."""
     fail(region, "deployment/keystone-api", "crash-loop")
     broken = audit.now()
     wait_until("not Ready", lambda: region.condition("Ready")["status"] == "False")
     reported = datetime.fromisoformat(region.condition("Ready")["lastTransitionTime"])
 
-    def cause_is_told() -> bool:
+    def cause_is_reported() -> bool:
         ready = region.condition("Ready")
         return ready["reason"] == "WorkloadsFailing" and "CrashLoopBackOff" in ready["message"]
 
-    wait_until("the cause", cause_is_told, show=lambda: json.dumps(region.status()["conditions"]))
+    wait_until("the cause", cause_is_reported, show=lambda: json.dumps(region.status()["conditions"]))
     fail(region, "deployment/keystone-api", None)
     region.wait_ready()
     return (reported - broken).total_seconds()
@@ -80,7 +80,7 @@ def test_ready_falls_within_ten_seconds_of_a_break_and_returns_unaided(shared_re
     # The quickest of a few: a machine may stand still for some seconds, and nobody is to blame.
     took: list[float] = []
     while len(took) < 3 and (not took or min(took) > TOLD_WITHIN):
-        took.append(seconds_until_told(shared_region))
+        took.append(seconds_until_reported(shared_region))
     assert min(took) <= TOLD_WITHIN, took
 
 

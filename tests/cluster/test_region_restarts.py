@@ -154,8 +154,11 @@ class Changes:
         def at_work() -> bool:
             osdpl = self._osdpl()
             ready = conditions(osdpl)["Ready"]
-            told = (ready["status"], ready["observedGeneration"]) == ("True", osdpl["metadata"]["generation"])
-            return bool(self._get(HELMBUNDLE, "cache")["metadata"]["generation"] > before and not told)
+            reported = (ready["status"], ready["observedGeneration"]) == (
+                "True",
+                osdpl["metadata"]["generation"],
+            )
+            return bool(self._get(HELMBUNDLE, "cache")["metadata"]["generation"] > before and not reported)
 
         return at_work
 
@@ -199,8 +202,8 @@ class Changes:
         self.cordon(cordon)
 
         def at_work() -> bool:
-            told = self._osdpl()["status"]["nodes"][self._node]["state"] == "Cordoned"
-            return told is not cordon
+            reported = self._osdpl()["status"]["nodes"][self._node]["state"] == "Cordoned"
+            return reported is not cordon
 
         return at_work
 

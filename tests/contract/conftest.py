@@ -22,7 +22,7 @@ from controller.ports.helm import Cancellation, HelmClient, HelmRequest
 from controller.ports.kubernetes import Kube
 from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.uninstall import uninstall
-from controller.reconcile.releases.ports import ReleasePorts
+from controller.reconcile.releases.parts import ReleasePorts
 from controller.settings import read_settings
 from sandbox.cluster import Sandbox
 from tests.reconcile.bundles import Charts, NoEvents

@@ -57,6 +57,7 @@ def test_argo_cd_shows_a_region_as_it_is() -> None:
     }
 
 
+@pytest.mark.slow
 def test_argo_cd_shows_a_bundle_as_it_is() -> None:
     assert {state: argo(obj) for state, obj in bundle_states().items()} == {
         "created": "Progressing",
@@ -68,6 +69,7 @@ def test_argo_cd_shows_a_bundle_as_it_is() -> None:
     }
 
 
+@pytest.mark.slow
 def test_argo_cd_shows_a_plan_that_needs_somebody_as_it_is() -> None:
     assert {state: argo(obj) for state, obj in plan_states().items()} == {
         "nothing to do": "Healthy",
@@ -90,6 +92,7 @@ def test_argo_cd_shows_a_maintenance_as_it_is() -> None:
     }
 
 
+@pytest.mark.slow
 def test_argo_cd_shows_a_region_without_one_of_its_containers_as_degraded() -> None:
     found = dict(region_states()["ready"])
     others = [one for one in found["status"]["conditions"] if one["type"] != "Ready"]

@@ -306,8 +306,8 @@ def test_null_in_free_form_values_is_kept(api: Api) -> None:
 
 def test_a_dry_run_tells_and_changes_nothing(api: Api) -> None:
     before = api.apply("a", spec={"size": 1})
-    told = api.kube.apply(api.probe(spec={"size": 9}), manager="a", dry_run=True)
-    assert told["spec"]["size"] == 9
+    reported = api.kube.apply(api.probe(spec={"size": 9}), manager="a", dry_run=True)
+    assert reported["spec"]["size"] == 9
     assert api.read() == before
     api.kube.apply(api.probe("two"), manager="a", dry_run=True)
     assert api.kube.get(PROBE, "two", api.namespace) is None
@@ -379,19 +379,19 @@ def test_a_status_with_a_version_is_that_very_objects(api: Api) -> None:
     """The uid alone would not do: it is no field of a status, and not looked at."""
     first = api.kube.create(api.probe())
     meta = {key: first["metadata"][key] for key in ("uid", "resourceVersion")}
-    told = api.probe(metadata=meta, status={"state": "Fine"})
-    written = api.kube.apply(told, manager="a", subresource="status")
+    reported = api.probe(metadata=meta, status={"state": "Fine"})
+    written = api.kube.apply(reported, manager="a", subresource="status")
     assert written["status"]["state"] == "Fine"
     api.kube.delete(PROBE, "one", api.namespace)
     with pytest.raises((Conflict, ObjectMissing)):
-        api.kube.apply(told, manager="a", subresource="status")
+        api.kube.apply(reported, manager="a", subresource="status")
     second = api.kube.create(api.probe())
     with pytest.raises(Conflict):
-        api.kube.apply(told, manager="a", subresource="status")
+        api.kube.apply(reported, manager="a", subresource="status")
     assert api.read() == second
     del meta["resourceVersion"]
-    told = api.probe(metadata=meta, status={"state": "Fine"})
-    assert api.kube.apply(told, manager="a", subresource="status")["status"]["state"] == "Fine"
+    reported = api.probe(metadata=meta, status={"state": "Fine"})
+    assert api.kube.apply(reported, manager="a", subresource="status")["status"]["state"] == "Fine"
 
 
 def test_the_status_can_be_replaced_and_patched(api: Api) -> None:

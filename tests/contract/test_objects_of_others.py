@@ -41,9 +41,9 @@ def do(bench: Bench, action: Action, values: dict[str, Any] | None = None, *, re
     """As the controller does it."""
     history = bench.helm.history(release, bench.namespace)
     request = ActionRequest(action, "identity", release, bench.namespace, version=len(history) + 1)
-    wanted = bench.request(release, values)
+    desired = bench.request(release, values)
     perform = install if action == Action.INSTALL else upgrade
-    return perform(bench.ports(), request, wanted, bench.helm.new_cancellation())
+    return perform(bench.ports(), request, desired, bench.helm.new_cancellation())
 
 
 def test_helm_alone_takes_no_object_without_its_marks(bench: Bench) -> None:

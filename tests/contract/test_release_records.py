@@ -15,9 +15,9 @@ def test_observed_histories_equal_helms_own(bench: Bench) -> None:
     bench.helm.upgrade(bench.request("web", labels=bench.labelled(2, "b" * 40)))
 
     observed = bench.records.observe(bench.namespace)["web"]
-    told = bench.helm.history("web", bench.namespace)
+    reported = bench.helm.history("web", bench.namespace)
     assert [(one.version, one.status, one.digest, one.bundle, one.ours) for one in observed] == [
-        (one.version, one.status, one.digest, one.bundle, one.ours) for one in told
+        (one.version, one.status, one.digest, one.bundle, one.ours) for one in reported
     ]
 
 

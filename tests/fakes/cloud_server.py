@@ -139,9 +139,9 @@ class CloudServer:
     @_route("GET", "/compute/v2.1/os-services")
     def _services(self, asked: Asked, body: Any) -> Answer:
         listed = [shapes.service(one) for one in self.cloud.services.values()]
-        wanted = [one for one in listed if all(one[key] == value for key, value in asked.items())]
+        desired = [one for one in listed if all(one[key] == value for key, value in asked.items())]
         self.cloud._called("compute_services")
-        return 200, {"services": wanted}
+        return 200, {"services": desired}
 
     @_route("PUT", "/compute/v2.1/os-services/*")
     def _set_service(self, id_: str, asked: Asked, body: Any) -> Answer:
@@ -270,8 +270,8 @@ class CloudServer:
 
     @_route("PUT", "/network/v2.0/agents/*")
     def _set_agent(self, id_: str, asked: Asked, body: Any) -> Answer:
-        wanted = body["agent"]
-        self.cloud.set_agent(id_, enabled=wanted["admin_state_up"], description=wanted["description"])
+        desired = body["agent"]
+        self.cloud.set_agent(id_, enabled=desired["admin_state_up"], description=desired["description"])
         return 200, {"agent": shapes.agent(self.cloud.agents[id_], 0)}
 
     @_route("DELETE", "/network/v2.0/agents/*")

@@ -125,7 +125,7 @@ def server(one: Server, url: str) -> dict[str, Any]:
             {"id": f"volume-{number}", "delete_on_termination": False} for number in range(one.volumes)
         ],
         "host_status": "UP",
-        "locked": one.locked,
+        "locked": False,
         "locked_reason": None,
         "description": None,
         "tags": [],
@@ -228,7 +228,7 @@ def volume_service(one: VolumeService) -> dict[str, Any]:
     return {
         "binary": one.binary,
         "host": one.name,
-        "zone": "nova",
+        "zone": one.zone or "nova",
         "status": "enabled" if one.enabled else "disabled",
         "state": "up" if one.up else "down",
         "updated_at": THEN,

@@ -104,6 +104,8 @@ class FakeHelm:
         self.fails: dict[str, str] = {}
         self.calls: list[tuple[str, str]] = []
         self.without_hooks: list[str] = []
+        # Of each uninstall, the seconds that it might take.
+        self.uninstalls_within: list[int] = []
         self.detached = 0
         # What delays an uninstall, given how many seconds it may.
         self.on_uninstall: Callable[[float], object] = lambda seconds: None
@@ -187,6 +189,7 @@ class FakeHelm:
             raise HelmCancelled(f"{release}: cancelled before it began")
         if found[-1].status != "uninstalled":
             self.calls.append(("Uninstall", release))
+            self.uninstalls_within.append(timeout)
             self.without_hooks += [] if hooks else [release]
             found[-1].status = "uninstalling"
             if hooks:

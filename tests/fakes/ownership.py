@@ -141,22 +141,22 @@ class Owners:
     def apply(self, name: str, subresource: str, live: Any, applied: Any, schema: Schema) -> Any:
         """The object after `applied`; ownership moves accordingly."""
         manager = (name, subresource)
-        wanted = paths(applied, schema)
+        desired = paths(applied, schema)
         for key, owned in self._owned.items():
             if key != manager:
                 owned -= {
                     path
-                    for path in wanted & owned
+                    for path in desired & owned
                     if not _is_item(path) and lookup(live, path) != lookup(applied, path)
                 }
         result = merged(live, applied, schema)
         kept = set().union(*(owned for _, owned in self._others(manager)))
-        dropped = self._owned.get(manager, set()) - wanted - kept
+        dropped = self._owned.get(manager, set()) - desired - kept
         for path in sorted(dropped, key=len):
-            held = any(other[: len(path)] == path for other in kept | wanted if len(other) > len(path))
+            held = any(other[: len(path)] == path for other in kept | desired if len(other) > len(path))
             if not held and not _is_key_of_item(path):
                 remove(result, path)
-        self._owned[manager] = wanted
+        self._owned[manager] = desired
         return result
 
     def update(self, name: str, subresource: str, before: Any, after: Any, schema: Schema) -> None:

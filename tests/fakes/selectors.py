@@ -40,11 +40,11 @@ def matches_labels(obj: Mapping[str, Any], selector: str) -> bool:
 
 def matches_fields(obj: Mapping[str, Any], selector: str) -> bool:
     for term in _terms(selector):
-        wanted = "!=" not in term
+        desired = "!=" not in term
         key, value = re.split(r"!=|==|=", term, maxsplit=1)
         found: Any = obj
         for part in key.strip().split("."):
             found = found.get(part, {}) if isinstance(found, Mapping) else {}
-        if ((found or "") == value.strip()) != wanted:
+        if ((found or "") == value.strip()) != desired:
             return False
     return True

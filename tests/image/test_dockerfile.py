@@ -52,8 +52,8 @@ def test_the_linter_has_nothing_to_say() -> None:
         ROOT / "Dockerfile",
     ]
     words = [str(part) for part in command]
-    told = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
-    assert (told.returncode, told.stdout) == (0, "")
+    reported = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (reported.returncode, reported.stdout) == (0, "")
 
 
 def test_it_has_two_stages_of_one_base_that_can_be_chosen(parser: DockerfileParser) -> None:

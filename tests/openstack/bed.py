@@ -165,17 +165,17 @@ class Bed:
         """The compute service of a host, None where there is none."""
         return next(iter(self.sdk.compute.services(binary="nova-compute", host=host)), None)
 
-    def wait_service(self, host: str, timeout: float = 300.0, **wanted: Any) -> Any:
+    def wait_service(self, host: str, timeout: float = 300.0, **desired: Any) -> Any:
         """Until the compute service of a host has these attributes."""
 
         def fits() -> bool:
             service = self.service(host)
-            return service is not None and all(getattr(service, k) == v for k, v in wanted.items())
+            return service is not None and all(getattr(service, k) == v for k, v in desired.items())
 
         def show() -> str:
             return f"{self.service(host)}\n{json.dumps(self.node(host), indent=1)}\n{self.log()}"
 
-        wait_until(f"service of {host}: {wanted}", fits, timeout, show)
+        wait_until(f"service of {host}: {desired}", fits, timeout, show)
         return self.service(host)
 
     def disable_by_hand(self, host: str, reason: str) -> None:

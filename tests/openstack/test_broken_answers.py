@@ -260,8 +260,8 @@ def test_lists_that_say_there_are_no_servers_do_not_remove_a_host(bed: Bed, prox
     known_server(bed)
     proxy.rule = on_lists(Fault(edit=without_servers))
     with removed(bed):
-        told = lambda: "Placement" in str(bed.node("cmp3").get("message"))  # noqa: E731
-        wait_until("Placement is believed", told, 150, bed.log)
+        reported = lambda: "Placement" in str(bed.node("cmp3").get("message"))  # noqa: E731
+        wait_until("Placement is believed", reported, 150, bed.log)
         assert harmful(proxy, bed) == []
         assert bed.service("cmp3") is not None
 

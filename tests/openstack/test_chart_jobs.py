@@ -85,8 +85,8 @@ def test_a_service_and_its_endpoints_are_registered_once_and_kept_true(
 ) -> None:
     for url in ("http://first:1", "http://second:2", "http://second:2"):
         services = pod(cloud, node, "glance", "Job/glance-ks-service")
-        wanted = json.dumps([{"name": "tested", "type": TYPE}])
-        code, said = services.run("ks-service", WANTED=wanted)
+        desired = json.dumps([{"name": "tested", "type": TYPE}])
+        code, said = services.run("ks-service", WANTED=desired)
         assert code == 0, said
         endpoints = pod(cloud, node, "glance", "Job/glance-ks-endpoints")
         each = [{"type": TYPE, "interface": one, "url": url} for one in ("admin", "internal", "public")]
@@ -103,8 +103,8 @@ def test_a_service_and_its_endpoints_are_registered_once_and_kept_true(
 def test_a_service_that_is_there_twice_is_there_once_afterwards(cloud: Cloud, node: Node, admin: Any) -> None:
     for _ in range(2):
         admin.identity.create_service(name="twice", type=TYPE)
-    wanted = json.dumps([{"name": "twice", "type": TYPE}])
-    code, said = pod(cloud, node, "glance", "Job/glance-ks-service").run("ks-service", WANTED=wanted)
+    desired = json.dumps([{"name": "twice", "type": TYPE}])
+    code, said = pod(cloud, node, "glance", "Job/glance-ks-service").run("ks-service", WANTED=desired)
     assert code == 0, said
     assert len(list(admin.identity.services(type=TYPE))) == 1
 

@@ -12,7 +12,7 @@ from controller.adapters.openstack.client import OpenStackClouds
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.randomness import SystemRandomness
 from controller.domain.health.probes import Probed
-from controller.domain.health.workload_health import Health, WorkloadVerdict
+from controller.domain.health.workload_health import Health, WorkloadHealth
 from controller.ports.metrics import NoMetrics
 from controller.reconcile.health.probes import ServiceProbes
 from sandbox.openstack.cloud import Cloud
@@ -25,7 +25,7 @@ ASKED = Probed(dict.fromkeys(("endpoints", "compute-services", "network-agents",
 
 
 @pytest.fixture
-def observe(cloud: Cloud) -> Iterator[Callable[[], dict[str, WorkloadVerdict]]]:
+def observe(cloud: Cloud) -> Iterator[Callable[[], dict[str, WorkloadHealth]]]:
     """Gives what the probes say now; a round begins whenever one is due."""
     clouds = OpenStackClouds(SystemClock(), SystemRandomness())
     opened = clouds.open(yaml.safe_dump(cloud.clouds()).encode())
@@ -36,17 +36,17 @@ def observe(cloud: Cloud) -> Iterator[Callable[[], dict[str, WorkloadVerdict]]]:
     yield lambda: {name: one.verdict for (_, name), one in probes.components(ASKED, {}).items()}
 
 
-def all_ready(said: dict[str, WorkloadVerdict]) -> bool:
+def all_ready(said: dict[str, WorkloadHealth]) -> bool:
     return {verdict.health for verdict in said.values()} == {Health.READY}
 
 
-def test_a_region_that_is_well(observe: Callable[[], dict[str, WorkloadVerdict]]) -> None:
+def test_a_region_that_is_well(observe: Callable[[], dict[str, WorkloadHealth]]) -> None:
     wait_until("every probe is Ready", lambda: all_ready(observe()), timeout=90, show=lambda: str(observe()))
     assert {name: verdict.ready for name, verdict in observe().items() if not verdict.ready} == {}
 
 
 def test_a_service_that_is_gone_is_named_and_heals(
-    observe: Callable[[], dict[str, WorkloadVerdict]], cloud: Cloud
+    observe: Callable[[], dict[str, WorkloadHealth]], cloud: Cloud
 ) -> None:
     wait_until("every probe is Ready", lambda: all_ready(observe()), timeout=90)
     cloud.kill("placement")

@@ -60,7 +60,7 @@ class _Running:
 def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Running]:
     made = _Running()
     monkeypatch.setattr(operator, "exit_container", made.exit)
-    for period in ("RETRY_EVERY", "FENCE_EVERY"):
+    for period in ("TAKE_EVERY", "RETRY_EVERY", "FENCE_EVERY"):
         monkeypatch.setattr(operator, period, 0.01)
     monkeypatch.setattr(LeaseTimes, "renew_every", 0.01)
     yield made
@@ -151,7 +151,7 @@ def test_work_that_waited_for_the_lease_is_late_only_from_then_on(
 
 
 def test_work_that_does_not_end_is_told_on_the_lease_which_goes_on_being_renewed(running: _Running) -> None:
-    told, answer = threading.Event(), threading.Event()
+    reported, answer = threading.Event(), threading.Event()
 
     def hang(*_: str) -> None:
         answer.wait(DEADLINE)
@@ -159,7 +159,7 @@ def test_work_that_does_not_end_is_told_on_the_lease_which_goes_on_being_renewed
     def hold_up(_: Request) -> None:
         lease = running.kube.get(LEASE, "osctl-core", "openstack")
         if WORK_AGE_ANNOTATION in ((lease or {}).get("metadata", {}).get("annotations") or {}):
-            told.set()
+            reported.set()
         running.clock.advance(5)
 
     running.container = replace(running.container, reconcilers={"region": hang})
@@ -167,7 +167,7 @@ def test_work_that_does_not_end_is_told_on_the_lease_which_goes_on_being_renewed
     running.kube.before_write = hold_up
     running.start()
     try:
-        assert told.wait(DEADLINE)
+        assert reported.wait(DEADLINE)
         assert running.codes == []
     finally:
         answer.set()

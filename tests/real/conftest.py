@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 from sandbox.cluster import Sandbox, take_down
+from sandbox.demo import NAMESPACE
+from sandbox.demo_real import run_real_demo
 from sandbox.errors import SandboxError
 from sandbox.images.build import ensure_image
 from sandbox.images.oci import ImageConfig
@@ -18,14 +21,18 @@ from sandbox.node.prepare import check_machine
 from sandbox.paths import Layout, sandbox_directory
 from tests.real.machine import Machine, observe_machine
 
-NAME = "real-tests"
+# A sandbox that runs already, such as the demo's, `real`: it is used as it is, and left running.
+KEPT = os.environ.get("OSCTL_REAL_SANDBOX", "")
+NAME = KEPT or "real-tests"
 IMAGE = "sandbox.local/base:1"
+CLIENT_IMAGE = "sandbox.local/airshipit/openstack-client:2025.1-ubuntu_noble"
 
 
 @pytest.fixture(scope="session")
 def untouched() -> Machine:
     """The machine as it was before any node."""
-    take_down(NAME)
+    if not KEPT:
+        take_down(NAME)
     return observe_machine()
 
 
@@ -41,7 +48,42 @@ def node(untouched: Machine) -> Iterator[Sandbox]:
         box.images().load(ensure_image(Recipe("base", (BASE,), ImageConfig(("bash",))), print), [IMAGE])
         yield box
     finally:
-        take_down(NAME)
+        if not KEPT:
+            take_down(NAME)
+
+
+@pytest.fixture(scope="session")
+def region(node: Sandbox) -> Sandbox:
+    """The sandbox with the region of the example, Ready, and shown to serve."""
+    if not KEPT:
+        run_real_demo(node, print)
+    return node
+
+
+@pytest.fixture(scope="session")
+def client(region: Sandbox) -> Iterator[Callable[[str], str]]:
+    """Runs Python beside openstacksdk in a pod that has the exported clouds.yaml."""
+    container = {
+        "name": "client",
+        "image": CLIENT_IMAGE,
+        "command": ["sleep", "100000"],
+        "volumeMounts": [{"name": "clouds", "mountPath": "/etc/openstack"}],
+    }
+    spec = {
+        "terminationGracePeriodSeconds": 0,
+        "enableServiceLinks": False,
+        "securityContext": {"runAsUser": 42424},
+        "containers": [container],
+        "volumes": [{"name": "clouds", "secret": {"secretName": "openstack-clouds"}}],
+    }
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "client"}, "spec": spec}
+    there = ("--namespace", NAMESPACE)
+    region.kubectl("apply", *there, "-f", "-", input=json.dumps(pod))
+    region.kubectl("wait", *there, "pod/client", "--for=condition=Ready", "--timeout=300s")
+    yield lambda code: region.kubectl(
+        *("exec", *there, "-i", "client", "--", "python3", "-"), input=code, timeout=3600
+    )
+    region.kubectl("delete", *there, "pod/client")
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from sandbox.cluster import Sandbox
+from sandbox.errors import SandboxError
 from sandbox.node import plan
-from sandbox.processes import ProcessIdentity, is_running, observe_process, read_pid_file
+from sandbox.processes import ProcessIdentity, is_running, kill_process, observe_process, read_pid_file
 from tests.real.conftest import IMAGE, volumes_of
 from tests.real.machine import Machine, observe_machine
 
@@ -122,6 +123,36 @@ def test_a_claim_keeps_data_over_the_pods_life_as_the_pods_own_and_goes_with_it(
     wait_until(lambda: not volume.exists(), "the directory outlives its claim")
 
 
+def test_services_are_reached_after_kube_proxy_ended_and_ran_again(
+    node: Sandbox, namespace: str, apply: Apply
+) -> None:
+    apply(web("web"), service("web"))
+    node.kubectl("rollout", "status", "--namespace", namespace, "deploy/web", READY)
+    kill_program(node, "kube-proxy")
+    log = node.layout.log("node")
+    wait_until(lambda: "kube-proxy ended" in log.read_text(), "it did not end")
+    code = "import urllib.request as r; print(r.urlopen('http://web', timeout=10).status)"
+
+    def served() -> bool:
+        try:
+            return run_python(node, namespace, "web", code) == "200"
+        except SandboxError:
+            return False
+
+    # Once its tables are written; they stay so.
+    wait_until(served, "no Service is reached")
+    time.sleep(5)
+    assert served()
+
+
+def test_a_node_that_runs_is_let_be_by_another_up(node: Sandbox) -> None:
+    before = programs_of(node)
+    assert set(before) == set(plan.commands())
+    Sandbox.up(node.name, real=True)
+    time.sleep(5)
+    assert programs_of(node) == before
+
+
 def test_after_the_node_was_killed_its_pods_come_again(node: Sandbox, namespace: str, apply: Apply) -> None:
     apply(web("web"), service("web"))
     node.kubectl("rollout", "status", "--namespace", namespace, "deploy/web", READY)
@@ -178,6 +209,25 @@ def test_the_machine_is_as_it_was(untouched: Machine, node: Sandbox) -> None:
     assert (during.links, during.routes) == (untouched.links, untouched.routes)
     assert during.mounts == untouched.mounts
     assert {Path(path).name for path in during.groups - untouched.groups} == {group}
+
+
+def programs_of(node: Sandbox) -> dict[str, int]:
+    """The node's own programs that run, with their pids."""
+    init = read_pid_file(plan.NodeLayout(node.layout.node).identity)
+    assert init is not None
+    found = {}
+    for name, command in plan.commands().items():
+        words = "\0".join(command).encode()
+        for one in processes_of(Path(f"/proc/{init.pid}/ns/pid").readlink()):
+            if words in Path(f"/proc/{one.pid}/cmdline").read_bytes():
+                found[name] = one.pid
+    return found
+
+
+def kill_program(node: Sandbox, name: str) -> None:
+    identity = observe_process(programs_of(node)[name])
+    assert identity is not None
+    kill_process(identity)
 
 
 def processes_of(namespace: Path) -> list[ProcessIdentity]:

@@ -14,8 +14,8 @@ from controller.ports.metrics import Metrics, NoMetrics
 from controller.reconcile.releases.action_slots import ActionSlots
 from controller.reconcile.releases.bundle import BundleReconciler
 from controller.reconcile.releases.drift.watch import DriftRates, DriftWatch
-from controller.reconcile.releases.hooks.progress import HookProgress
-from controller.reconcile.releases.ports import BundleListeners, BundleSettings, ReleasePorts
+from controller.reconcile.releases.hooks.progress import HookFollower
+from controller.reconcile.releases.parts import BundleListeners, BundleSettings, ReleasePorts
 from controller.reconcile.shared.object_store import ObjectStore
 from tests.fakes.helm import FakeHelm
 from tests.fakes.kube import FakeKube
@@ -50,7 +50,9 @@ class NoEvents:
     def __init__(self) -> None:
         self.emitted: list[tuple[str, str]] = []
 
-    def emit(self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str) -> None:
+    def emit(
+        self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str, logged: bool = False
+    ) -> None:
         self.emitted.append((type_, f"{reason}: {message}"))
 
 
@@ -69,6 +71,7 @@ class Bench:
         self.digest_key: Callable[[], bytes] = lambda: b"key"
         self.charts = Charts()
         self.reserved: tuple[str, str] | None = None
+        self.uninstall_within = 600
         self.note_end: Callable[[tuple[str, str]], None] = self._requeue
         self.restart()
 
@@ -98,7 +101,7 @@ class Bench:
                 digest_key=self.digest_key,
                 measures=self.measures,
             ),
-            BundleSettings(resync=300.0, reserved=self.reserved),
+            BundleSettings(resync=300.0, reserved=self.reserved, uninstall_within=self.uninstall_within),
             BundleListeners(
                 requeue=self._requeue,
                 note_end=self._note_end,
@@ -106,7 +109,7 @@ class Bench:
                 abandon=lambda: None,
             ),
             slots=self.slots,
-            hooks=HookProgress(self.kube, self.helm, self.clock, self.jobs),
+            hooks=HookFollower(self.kube, self.helm, self.clock, self.jobs),
             drift=self.drift,
         )
 
@@ -125,8 +128,8 @@ class Bench:
 
     def bundle(self, name: str, *releases: str | dict[str, Any], **spec: Any) -> None:
         """Applies a bundle: a release by its name alone, or with more of its spec."""
-        wanted = [{"name": one} if isinstance(one, str) else one for one in releases]
-        items = [{"chart": {"name": one["name"], "path": one["name"]}, **one} for one in wanted]
+        desired = [{"name": one} if isinstance(one, str) else one for one in releases]
+        items = [{"chart": {"name": one["name"], "path": one["name"]}, **one} for one in desired]
         there = self.kube.get(HELMBUNDLE, name, NAMESPACE)
         meta = there["metadata"] if there else {"name": name, "namespace": NAMESPACE}
         body = {"apiVersion": HELMBUNDLE.api_version, "kind": HELMBUNDLE.kind, "metadata": meta}

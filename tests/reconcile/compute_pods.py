@@ -45,8 +45,8 @@ def run(world: NodeWorld, host: str, source: str = "nova-compute-default", *, re
         world.kube.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
     live = world.kube.get(POD, f"nova-compute-{host}", world.namespace)
     assert live is not None
-    told = {"name": "nova-compute", "restartCount": restarts, "state": {"running": {}}}
-    status = {"conditions": [{"type": "Ready", "status": "True"}], "containerStatuses": [told]}
+    reported = {"name": "nova-compute", "restartCount": restarts, "state": {"running": {}}}
+    status = {"conditions": [{"type": "Ready", "status": "True"}], "containerStatuses": [reported]}
     world.kube.replace({**live, "status": status}, subresource="status")
 
 

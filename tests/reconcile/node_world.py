@@ -16,7 +16,7 @@ from controller.errors import CloudUnavailable
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, SECRET, KubeObject
 from controller.reconcile.hosts.compute_hosts import HostsReconciler
 from controller.reconcile.hosts.drain_locks.pods import DrainLocks
-from controller.reconcile.hosts.last_report import LastHostFindings
+from controller.reconcile.hosts.last_host_findings import LastHostFindings
 from controller.reconcile.hosts.nodes_status import NodesReconciler, node_parsers
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
 from controller.reconcile.maintenance.node_maintenance import MaintenancesReconciler
@@ -205,13 +205,13 @@ class NodeWorld:
     def restart(self) -> None:
         """A new process, that knows nothing but what stands in Kubernetes and OpenStack."""
         kube, clock = self.kube, self.clock
-        self.told = 0  # up to which version the watches have told
+        self.known_version = 0  # up to which version the watches have told
         self.nodes = ObjectStore(kube, clock, None, node_parsers(self.namespace))
         self.region = ObjectStore(kube, clock, self.namespace, REGION_PARSERS)
         access = CloudAccess(kube, self.clouds, clock, self.namespace)
-        board = self.board = LastHostFindings()
+        findings = self.findings = LastHostFindings()
         self.reporter = NodesReconciler(
-            kube=kube, clock=clock, events=self.events, store=self.nodes, resync=300, board=board
+            kube=kube, clock=clock, events=self.events, store=self.nodes, resync=300, findings=findings
         )
         self.hosts = HostsReconciler(
             kube=kube,
@@ -222,7 +222,7 @@ class NodeWorld:
             nodes=self.nodes,
             region=self.region,
             locks=DrainLocks(kube, self.namespace, "image"),
-            board=board,
+            findings=findings,
             namespace=self.namespace,
             resync=300,
         )
@@ -233,7 +233,7 @@ class NodeWorld:
             access=access,
             hosts=MaintainedHosts(kube, self.nodes, self.namespace, resync=300),
             namespace=self.namespace,
-            board=board,
+            findings=findings,
             quiet=self.quiet,
         )
 
@@ -257,11 +257,11 @@ class NodeWorld:
 
     def watch(self) -> None:
         """Watches that tell everything at once."""
-        told, self.told = self.told, self.kube.version
+        reported, self.known_version = self.known_version, self.kube.version
         for store in (self.nodes, self.region):
             space = self.namespace if store is self.region else None
             for resource in store.resources:
-                for obj in self.kube.changed_since(told, resource, space):
+                for obj in self.kube.changed_since(reported, resource, space):
                     store.feed(resource, "MODIFIED", obj)
                 store.catch_up(resource)
 

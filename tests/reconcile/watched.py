@@ -55,14 +55,14 @@ class WatchedCluster:
     def put(self, obj: Mapping[str, Any]) -> KubeObject:
         resource = KINDS[str(obj["kind"])]
         meta = {key: value for key, value in obj["metadata"].items() if key not in ("uid", "resourceVersion")}
-        wanted = {**copy.deepcopy(dict(obj)), "metadata": meta}
-        status = wanted.pop("status", None)
+        desired = {**copy.deepcopy(dict(obj)), "metadata": meta}
+        status = desired.pop("status", None)
         there = self.kube.get(resource, meta["name"], meta.get("namespace"))
         if there is None:
-            live = self.kube.create(wanted)
+            live = self.kube.create(desired)
         else:
             version = there["metadata"]["resourceVersion"]
-            live = self.kube.replace({**wanted, "metadata": {**meta, "resourceVersion": version}})
+            live = self.kube.replace({**desired, "metadata": {**meta, "resourceVersion": version}})
         if status is not None:
             live = self.kube.replace({**live, "status": status}, subresource="status")
         self.deliver("MODIFIED" if there else "ADDED", live)

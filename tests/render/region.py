@@ -16,7 +16,7 @@ from controller.domain.region.deployment import OpenStackDeployment, parse_deplo
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.validation.crd_schema import ResourceSchema
 from controller.domain.values.chart_values import Values
-from controller.domain.values.library import Library
+from controller.domain.values.shipped_values import Library
 from controller.errors import ChartInvalid
 from controller.render.chart_builds import ChartDefaults
 from controller.render.region import Region, render_region

@@ -8,7 +8,6 @@ from typing import Any
 PUBLIC_NETWORK = [{"name": "public", "bridge": "br-ex", "interface": "bond1"}]
 OVN = {"backend": "ml2/ovn", "externalNetworks": PUBLIC_NETWORK}
 CEPH_STORE = {"name": "fast", "type": "ceph"}
-ISSUER = {"internal": {"issuer": "region-ca"}}
 INTERNAL_TLS = {"enabled": True, "issuer": "region-ca", "caSecret": "region-ca-bundle"}
 GATEWAY = {"services": {"enabled": ["gateway"]}, "gateway": {"className": "envoy"}}
 OIDC = {
@@ -203,7 +202,7 @@ FEATURES: Mapping[str, dict[str, Any]] = {
     "compute-console-spice": _features(compute={"console": {"type": "spice"}}),
     "compute-new-hosts": _features(nodes={"newHosts": "AtOnce"}),
     "compute-console-none": _features(compute={"console": {"type": "none"}}),
-    "compute-libvirt-tls": _features(compute={"libvirtTLS": {"enabled": True}}, tls=ISSUER),
+    "compute-libvirt-tls": _features(compute={"libvirtTLS": {"enabled": True}}),
     "volumes-ceph": _features(blockStorage={"backends": [CEPH_STORE]}),
     "volumes-lvm-nfs-custom": _features(
         blockStorage={
@@ -247,6 +246,7 @@ FEATURES: Mapping[str, dict[str, Any]] = {
     "tls-internal-database": _features(
         tls={"internal": {"enabled": True, "issuer": "region-ca", "traffic": ["database"]}}
     ),
+    "tls-internal-own": {"preset": "core", **_features(tls={"internal": {"enabled": True}})},
     "metering": _features(
         services={"enabled": ["metering"]}, metering={"gnocchi": {"pool": "measures", "user": "measurer"}}
     ),
@@ -338,7 +338,10 @@ PAIRS: Mapping[str, dict[str, Any]] = {
         image={"backends": [{"name": "rbd", "type": "ceph"}]},
     ),
     "live-migration-over-tls": _features(
-        compute={"liveMigration": {"interface": "bond2"}, "libvirtTLS": {"enabled": True}}, tls=ISSUER
+        compute={
+            "liveMigration": {"interface": "bond2"},
+            "libvirtTLS": {"enabled": True, "addresses": ["10.1.0.0/29", "10.2.0.7"]},
+        }
     ),
     "oidc-over-tls": _features(
         identity={"federation": {"providers": [OIDC]}}, tls={"public": {"enabled": True}}
@@ -353,6 +356,11 @@ PAIRS: Mapping[str, dict[str, Any]] = {
         **_features(messaging={"dedicatedBrokers": ["compute"]}, tls={"internal": INTERNAL_TLS}),
     },
     "ovn-and-internal-tls": {"preset": "core", **_features(networking=OVN, tls={"internal": INTERNAL_TLS})},
+    "gateway-and-own-tls": {"preset": "core", **_features(**GATEWAY, tls={"internal": {"enabled": True}})},
+    "libvirt-tls-and-own-tls": {
+        "preset": "core",
+        **_features(compute={"libvirtTLS": {"enabled": True}}, tls={"internal": {"enabled": True}}),
+    },
     "mirror-and-internal-tls": {
         "preset": "core",
         "images": {"registry": "mirror.example.org/openstack"},
@@ -396,6 +404,7 @@ UPSTREAM_ONLY = frozenset(
         "networking-ovn-dvr-dns",
         "tls-internal",
         "tls-internal-database",
+        "tls-internal-own",
     )
 )
 EMBEDDED = sorted(set(FEATURES) - UPSTREAM_ONLY)

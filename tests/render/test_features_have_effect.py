@@ -20,6 +20,8 @@ ELSEWHERE: Mapping[str, str] = {
     "services.disabled.[]": "which services there are",
     "credentials.*.*.name": "where a secret is read, see test_credentials.py",
     "credentials.*.*.key": "where a secret is read, see test_credentials.py",
+    "tls.internal.authoritySecret": "who signs certificates, see test_own_certificates.py",
+    "compute.libvirtTLS.addresses.[]": "what a certificate stands for, see test_libvirt_tls.py",
     "nodes.evacuation": "what the node container does, see test_next_step.py",
     "nodes.holdDown": "what the node container does, see test_next_step.py",
     "nodes.maxUnhealthy": "what the node container does, see test_next_step.py",

@@ -93,6 +93,7 @@ def test_feature(feature: str, golden: Golden) -> None:
     golden(f"features/{feature}", changed_by(FEATURES[feature]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", PAIRS)
 def test_features_that_meet(pair: str, golden: Golden) -> None:
     golden(f"pairs/{pair}", changed_by(PAIRS[pair]))

@@ -160,8 +160,8 @@ def test_what_a_replaced_map_had_is_told_once_with_the_layer_that_replaced_it(tm
     services: Mapping[str, Any] = {"identity": {"keystone": {"values": conf}}}
     release = rendered(tmp_path, frozenset(LAYERS[:-1]), services=services).release("keystone")
     assert release is not None
-    told = {one.path: (one.winner, one.value) for one in explain_set(release)}
-    assert told == {("conf", "keystone"): ("services", ABSENT), ("conf", "other"): ("services", 1)}
+    reported = {one.path: (one.winner, one.value) for one in explain_set(release)}
+    assert reported == {("conf", "keystone"): ("services", ABSENT), ("conf", "other"): ("services", 1)}
     [leaf] = explain_path(release, LEAF)
     assert (leaf.winner, leaf.value) == ("services", ABSENT)
 

@@ -107,8 +107,12 @@ def test_several_mistakes_are_all_reported() -> None:
         ),
         ("spec.features.image.backends", {"image": {"backends": [{"name": "DEFAULT", "type": "pvc"}]}}),
         (
-            "spec.features.tls.internal.issuer",
+            "spec.features.tls.internal.traffic",
             {"tls": {"internal": {"enabled": True, "traffic": ["database"]}}},
+        ),
+        (
+            "spec.features.tls.internal.caSecret",
+            {"tls": {"internal": {"enabled": True, "caSecret": "x"}}},
         ),
         (
             "spec.features.tls.internal.caSecret",
@@ -121,7 +125,6 @@ def test_several_mistakes_are_all_reported() -> None:
             {"tls": {"public": {"enabled": True, "secretName": "x"}}},
         ),
         ("spec.features.tls.public.issuer", {"tls": {"public": {"enabled": True, "issuer": "x"}}}),
-        ("spec.features.compute.libvirtTLS.enabled", {"compute": {"libvirtTLS": {"enabled": True}}}),
         ("spec.features.image.backends", {"image": {"backends": [{"name": "v", "type": "cinder"}]}}),
         ("spec.features.credentials.identiy", {"credentials": {"identiy": {"a": {"name": "x", "key": "y"}}}}),
         (
@@ -146,6 +149,7 @@ def test_a_feature_of_the_embedded_charts_that_is_missing_is_refused_not_ignored
         {"networking": {"backend": "ml2/ovn"}},
         {"database": {"backup": {"enabled": True}}},
         {"tls": {"internal": INTERNAL_TLS}},
+        {"compute": {"libvirtTLS": {"enabled": True}}},
     ):
         [problem] = problems(charts={}, features=features)
         assert "the charts shipped with the controller" in problem.message
@@ -173,6 +177,7 @@ def test_services_that_stay_in_clear_to_an_encrypted_database_are_warned_about()
     assert ["dns, load-balancer" in w.message for w in found if "tls" in w.path] == [True]
 
 
+@pytest.mark.slow
 def test_the_gateway_comes_from_our_own_charts_whatever_the_source_of_the_others() -> None:
     for charts in ({}, {"repository": "https://charts.example.org/osh"}):
         release = render(core_spec(charts=charts, features=GATEWAY)).release("gateway")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from controller.cli.views.diff import diff_regions
 from controller.errors import Problem
 from tests.render.region import core_spec, render
@@ -56,6 +58,7 @@ def test_a_label_that_comes_is_told_to_rename_a_daemonset() -> None:
     assert (nova.release, nova.renames) == ("nova", ("nova-compute",))
 
 
+@pytest.mark.slow
 def test_block_storage_without_a_store_is_told() -> None:
     [warning] = [one for one in warnings(preset="compute") if "blockStorage" in one.path]
     assert warning.path == "spec.features.blockStorage.backends"

@@ -39,9 +39,9 @@ def pod(name: str, *, ready: bool, node: str = "one") -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {"nodeName": node}, "status": {"conditions": conditions}}
 
 
-def is_there(wanted: Wanted, objects: dict[str, Any]) -> bool:
+def is_there(desired: Wanted, objects: dict[str, Any]) -> bool:
     try:
-        check(wanted, Api(objects), "nova-api-0", "openstack")
+        check(desired, Api(objects), "nova-api-0", "openstack")
     except NotThere:
         return False
     return True
@@ -97,9 +97,9 @@ def test_nothing_is_wanted_where_nothing_is_told(text: str) -> None:
     [(None, False), ([{"notReadyAddresses": [{}]}], False), ([{"addresses": [{"ip": "10.0.0.7"}]}], True)],
 )
 def test_a_service_is_there_with_a_ready_address(subsets: Any, there: bool) -> None:
-    wanted = Wanted("service", "openstack", "mariadb")
+    desired = Wanted("service", "openstack", "mariadb")
     objects = {"/api/v1/namespaces/openstack/endpoints/mariadb": {"subsets": subsets}}
-    assert is_there(wanted, objects) is there
+    assert is_there(desired, objects) is there
 
 
 @pytest.mark.parametrize(
@@ -115,10 +115,10 @@ def test_of_jobs_by_label_all_must_have_succeeded() -> None:
     path = "/apis/batch/v1/namespaces/openstack/jobs?labelSelector=a%3Db"
     done = {"metadata": {"name": "one"}, "status": {"succeeded": 1}}
     runs = {"metadata": {"name": "two"}, "status": {"active": 1}}
-    wanted = Wanted("job", "openstack", labels={"a": "b"})
-    assert is_there(wanted, {path: {"items": [done, done]}})
-    assert not is_there(wanted, {path: {"items": [done, runs]}})
-    assert not is_there(wanted, {path: {"items": []}})
+    desired = Wanted("job", "openstack", labels={"a": "b"})
+    assert is_there(desired, {path: {"items": [done, done]}})
+    assert not is_there(desired, {path: {"items": [done, runs]}})
+    assert not is_there(desired, {path: {"items": []}})
 
 
 @pytest.mark.parametrize(
@@ -151,26 +151,26 @@ def test_a_daemonset_is_there_with_its_pod_on_this_node() -> None:
         },
         "/api/v1/namespaces/openstack/pods/nova-api-0": pod("nova-api-0", ready=False),
     }
-    wanted = Wanted("daemonset", "openstack", "agent")
-    assert not is_there(wanted, objects)
+    desired = Wanted("daemonset", "openstack", "agent")
+    assert not is_there(desired, objects)
     objects["/api/v1/namespaces/openstack/pods?labelSelector=a%3Db"]["items"].append(pod("y", ready=True))
-    assert is_there(wanted, objects)
+    assert is_there(desired, objects)
 
 
 @pytest.mark.parametrize(("phase", "there"), [("Ready", True), ("Waiting", False)])
 def test_a_custom_resource_is_there_when_its_fields_say_so(phase: str, there: bool) -> None:
-    wanted = Wanted(
+    desired = Wanted(
         "Policy", "openstack", "x", api_version="example.com/v1", fields=(("status.phase", "Ready"),)
     )
     path = "/apis/example.com/v1/namespaces/openstack/policies/x"
-    assert is_there(wanted, {path: {"status": {"phase": phase}}}) is there
+    assert is_there(desired, {path: {"status": {"phase": phase}}}) is there
 
 
 def test_a_container_of_the_pod_is_there_when_it_is_ready() -> None:
     path = "/api/v1/namespaces/openstack/pods/nova-api-0"
-    wanted = Wanted("container", "openstack", "api")
-    assert not is_there(wanted, {path: {"status": {"containerStatuses": [{"name": "api", "ready": False}]}}})
-    assert is_there(wanted, {path: {"status": {"containerStatuses": [{"name": "api", "ready": True}]}}})
+    desired = Wanted("container", "openstack", "api")
+    assert not is_there(desired, {path: {"status": {"containerStatuses": [{"name": "api", "ready": False}]}}})
+    assert is_there(desired, {path: {"status": {"containerStatuses": [{"name": "api", "ready": True}]}}})
 
 
 def test_what_was_there_once_is_not_asked_for_again_and_each_change_is_told_once() -> None:
@@ -179,16 +179,16 @@ def test_what_was_there_once_is_not_asked_for_again_and_each_change_is_told_once
     done = {"metadata": {"name": "x"}, "status": {"succeeded": 1}}
     path = "/apis/batch/v1/namespaces/openstack/jobs/"
     api = Api({f"{path}first": done})
-    told: list[str] = []
+    reported: list[str] = []
     pauses = iter(range(3))
 
     def pause(_: float) -> None:
         if next(pauses) == 2:
             api.objects[f"{path}second"] = done
 
-    wait([first, second], api, "nova-api-0", "openstack", pause=pause, tell=told.append)
+    wait([first, second], api, "nova-api-0", "openstack", pause=pause, tell=reported.append)
     assert api.asked.count(f"{path}first") == 1
-    assert told == [
+    assert reported == [
         "waiting for job openstack/second: the API server says 404 Not Found",
         "job openstack/first is there",
         "job openstack/second is there",
@@ -205,12 +205,14 @@ def run(environment: dict[str, str], arguments: Iterable[str] = ()) -> subproces
     )
 
 
+@pytest.mark.slow
 def test_the_program_becomes_its_command_when_nothing_is_wanted() -> None:
     process = run({**HERE, "PATH": os.environ["PATH"], "COMMAND": "printf '%s' 'two words'"})
     assert process.communicate(timeout=60)[0] == "two words"
     assert process.returncode == 0
 
 
+@pytest.mark.slow
 def test_the_program_ends_at_once_when_it_is_told_to(tmp_path: Path) -> None:
     code = (
         "import sys; sys.argv=['x']; import runpy, signal, os, pathlib, ssl\n"
@@ -231,6 +233,7 @@ def test_the_program_ends_at_once_when_it_is_told_to(tmp_path: Path) -> None:
     process.stdout.close()
 
 
+@pytest.mark.slow
 def test_a_variable_of_another_form_is_told_of() -> None:
     process = run({**HERE, "DEPENDENCY_POD_JSON": "{"})
     output, _ = process.communicate(timeout=60)

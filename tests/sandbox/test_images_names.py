@@ -33,10 +33,10 @@ def test_a_repository_is_the_last_part_without_tag_and_digest() -> None:
 
 
 def test_images_of_another_registry_and_unknown_ones_are_told_together() -> None:
-    with pytest.raises(SandboxError) as told:
+    with pytest.raises(SandboxError) as reported:
         names_of_recipes(["quay.io/airshipit/nova:1", "sandbox.local/airshipit/horizon:1"], recipes("2025.1"))
-    assert "quay.io/airshipit/nova:1 is not of the registry sandbox.local" in str(told.value)
-    assert "sandbox.local/airshipit/horizon:1: there is no recipe for it" in str(told.value)
+    assert "quay.io/airshipit/nova:1 is not of the registry sandbox.local" in str(reported.value)
+    assert "sandbox.local/airshipit/horizon:1: there is no recipe for it" in str(reported.value)
 
 
 @pytest.mark.slow

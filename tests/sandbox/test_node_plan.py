@@ -81,9 +81,9 @@ def test_everything_that_is_missing_is_told_at_once(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(prepare.shutil, "which", lambda tool, path=None: None)
     monkeypatch.setattr(prepare, "missing_controllers", lambda: ("memory",))
-    with pytest.raises(SandboxError) as told:
+    with pytest.raises(SandboxError) as reported:
         prepare.check_machine(Layout(tmp_path / ("x" * 90)))
-    text = str(told.value)
+    text = str(reported.value)
     for expected in ("no command ip", "no command unshare", "no controller memory", "too long for a socket"):
         assert expected in text
 

@@ -73,6 +73,7 @@ def builds(go: Path) -> int:
     return (go / "calls").read_text().split().count("build")
 
 
+@pytest.mark.slow
 def test_the_second_time_nothing_is_built(go: Path) -> None:
     first = build.ensure_binaries()
     assert build.ensure_binaries() == first
@@ -81,11 +82,13 @@ def test_the_second_time_nothing_is_built(go: Path) -> None:
     assert first.kubectl.resolve() == first.sandbox.resolve()
 
 
+@pytest.mark.slow
 def test_stage_files_of_the_module_are_kept_with_the_binaries(go: Path) -> None:
     stages = build.ensure_binaries().stages
     assert len(list(stages.glob("*.yaml"))) == len(build.STAGE_DIRECTORIES)
 
 
+@pytest.mark.slow
 def test_progress_tells_of_modules_and_of_packages(go: Path) -> None:
     seen: list[build.BuildProgress] = []
     build.ensure_binaries(seen.append)
@@ -113,6 +116,7 @@ def test_a_half_built_cache_is_built_anew(go: Path, damage: str) -> None:
     assert build.ensure_binaries().kwok.read_text() == "kwok\n"
 
 
+@pytest.mark.slow
 def test_what_a_killed_build_left_is_removed_by_the_next(go: Path) -> None:
     leftover = build.cache_directory().with_name(f".{build.pins_digest()}.draft-1")
     leftover.mkdir(parents=True)
@@ -149,6 +153,7 @@ def test_two_builds_at_once_are_one(go: Path) -> None:
     assert builds(go) == 1
 
 
+@pytest.mark.slow
 def test_a_failed_build_tells_the_cause_and_leaves_nothing(go: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_GO_FAILS", "main.go:7: undefined: frobnicate")
     with pytest.raises(BuildFailed, match="undefined: frobnicate"):
@@ -157,6 +162,7 @@ def test_a_failed_build_tells_the_cause_and_leaves_nothing(go: Path, monkeypatch
     assert not list(build.cache_directory().parent.glob("*draft*"))
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_during_the_build_is_told_with_what_is_needed(
     go: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +179,7 @@ def test_too_little_room_is_told_before_anything_is_built(go: Path, monkeypatch:
     assert builds(go) == 0
 
 
+@pytest.mark.slow
 def test_a_warm_go_cache_needs_less_room(go: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (go / "gocache" / "00").mkdir(parents=True)
     usage = shutil.disk_usage("/")._replace(free=2 * build.GIB)
@@ -181,6 +188,7 @@ def test_a_warm_go_cache_needs_less_room(go: Path, monkeypatch: pytest.MonkeyPat
     assert builds(go) == 1
 
 
+@pytest.mark.slow
 def test_a_full_disk_at_our_own_write_is_told_too(go: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

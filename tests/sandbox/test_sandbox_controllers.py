@@ -125,6 +125,7 @@ def test_a_killed_one_is_started_again_and_the_others_stay(controllers: Controll
     assert controllers.pid("helmbundle") == helmbundle
 
 
+@pytest.mark.slow
 def test_another_run_finds_those_that_an_earlier_one_left(
     controllers: Controllers, package: Path, tmp_path: Path
 ):
@@ -135,6 +136,7 @@ def test_another_run_finds_those_that_an_earlier_one_left(
     assert controllers.running() == ()
 
 
+@pytest.mark.slow
 def test_one_that_was_started_but_never_noted_is_stopped_too(controllers: Controllers):
     controllers.start("core")
     stray = processes.read_pid_file(controllers.directory / "pids" / "core.json")
@@ -144,6 +146,7 @@ def test_one_that_was_started_but_never_noted_is_stopped_too(controllers: Contro
     assert not processes.is_running(stray)
 
 
+@pytest.mark.slow
 def test_one_that_ends_at_start_is_told_with_the_end_of_its_log(package: Path, tmp_path: Path):
     broken = made(package, tmp_path, ("secrets",))
     broken.start()
@@ -172,6 +175,7 @@ def test_the_code_of_a_lost_lease_is_that_with_which_a_container_ends():
     assert controllers_module.LEASE_LOST == operator.LEASE_LOST
 
 
+@pytest.mark.slow
 def test_the_token_is_that_of_the_chosen_service_account(package: Path, tmp_path: Path):
     cluster = NoCluster()
     with Controllers(

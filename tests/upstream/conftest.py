@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.render.region import library
+from tests.upstream.pins import history_of, tree_of, upstream_charts
 from tests.upstream.regions import charts_given
 from tests.upstream.report import Results, text_of
 
@@ -26,6 +28,23 @@ def charts() -> Path:
     if not given.is_dir():
         pytest.fail(f"CHARTS={given} is no directory")
     return given
+
+
+@pytest.fixture(scope="session")
+def history(charts: Path) -> Path:
+    """The repository that the checkout is of."""
+    found = history_of(charts)
+    if found is None:
+        pytest.skip("neither CHARTS nor CHARTS_HISTORY is a repository with the pinned commits")
+    return found
+
+
+@pytest.fixture(scope="session")
+def previous(history: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The charts of the previous builds."""
+    directory = tmp_path_factory.mktemp("previous")
+    tree_of(history, library().builds.previous.commit, upstream_charts(library().catalogue), directory)
+    return directory
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -67,8 +67,8 @@ def covering() -> dict[str, dict[str, Any]]:
 
 
 def features_of(name: str) -> tuple[str, ...]:
-    """The features of tests/render/specs.py that one of the regions has."""
-    return _COVERING[name][1]
+    """The features of tests/render/specs.py that one of the regions has, none of any other."""
+    return _COVERING[name][1] if name in _COVERING else ()
 
 
 def _laid_over(below: Any, above: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from controller.domain.values.chart_values import Path
@@ -13,11 +13,13 @@ Objects = Iterable[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Defect:
-    """`avoided_by` is the path of our value; `shows` whether objects that were made without it have it."""
+    """`avoided_by` is the path of our value; `shows` whether objects that were made without it have it.
+    `features` are those that a region has to have for it."""
 
     chart: str
     avoided_by: Path
     shows: Callable[[Objects], bool]
+    features: Mapping[str, Any] = field(default_factory=dict)
 
 
 def pod_specs(objects: Objects) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
@@ -56,6 +58,17 @@ def _has_a_name_that_nothing_can_have(objects: Objects) -> bool:
     return any("%" in obj["metadata"]["name"] for obj in objects)
 
 
+def _hides_the_key_of_clients(objects: Objects) -> bool:
+    mounts = [
+        str(mount["mountPath"])
+        for _, pod in pod_specs(objects)
+        for one in pod["containers"]
+        for mount in one.get("volumeMounts") or ()
+    ]
+    keys = [path for path in mounts if path.endswith("/clientkey.pem")]
+    return bool(keys) and "/etc/pki/libvirt/private/clientkey.pem" not in keys
+
+
 DEFECTS: Mapping[str, Defect] = {
     "designate-service-cleaner": Defect(
         "designate", ("pod", "mounts", "designate_service_cleaner"), _mounts_what_is_no_volume
@@ -69,4 +82,10 @@ DEFECTS: Mapping[str, Defect] = {
         "ceph-rgw", ("endpoints", "ceph_mon", "namespace"), _has_a_name_that_nothing_can_have
     ),
     "manila-test": Defect("manila", ("manifests", "pod_rally_test"), _runs_no_image),
+    "libvirt-client-key": Defect(
+        "libvirt",
+        ("pod", "mounts", "libvirt"),
+        _hides_the_key_of_clients,
+        {"compute": {"libvirtTLS": {"enabled": True}}},
+    ),
 }

@@ -1,6 +1,6 @@
-"""Writes facts of OpenStack-Helm: values/charts/pinned.yaml and previous.yaml, and tests/data/upstream-keys.
+"""Writes facts of OpenStack-Helm: builds into values/charts, keys, images and objects into tests/data.
 
-make pins CHARTS=<checkout of openstack-helm> [PINNED=<commit>] [PREVIOUS=<commit>]
+make pins CHARTS=<checkout of openstack-helm> [PINNED=<commit>] [PREVIOUS=<commit>] [IMAGES=<checkout>]
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.catalogue import UPSTREAM, Catalogue
 from controller.domain.values.chart_builds import BuildSet, ChartBuild
 from controller.domain.values.password_guard import literal_secrets
+from tests.upstream import images, shapes
 
 ROOT = Path(__file__).parents[2]
 VALUES = ROOT / "values"
@@ -142,6 +143,7 @@ def main() -> None:
     known = load_builds(VALUES)
     parser.add_argument("--pinned", default="HEAD")
     parser.add_argument("--previous", default=known.previous.commit)
+    parser.add_argument("--images", type=Path, help="a checkout of openstack-helm-images")
     chosen = parser.parse_args()
     charts = upstream_charts(load_library(VALUES).catalogue)
     for what in _WHAT:
@@ -152,9 +154,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         tree_of(chosen.charts, chosen.pinned, charts, Path(directory))
         store = ChartStore(Path(directory) / "none")
+        named: dict[str, dict[str, str]] = {}
         for name in charts:
-            keys = keys_of(store.defaults(ChartRef(name, repository=f"file://{directory}")))
+            values = store.defaults(ChartRef(name, repository=f"file://{directory}"))
+            keys, named[name] = keys_of(values), images.images_of(values)
             (KEYS / f"{name}.json").write_text(keys_text(keys), encoding="utf-8")
+        shapes.record(shapes.shapes_of(store, Path(directory), charts))
+    published = images.published_in(chosen.images) if chosen.images else images.recorded()["published"]
+    images.record(named, published)
 
 
 if __name__ == "__main__":

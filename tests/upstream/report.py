@@ -1,7 +1,8 @@
 """The report of `make test-upstream`, in Markdown: what was rendered, is valid and was installed.
 
 Tests tell by `record_property`: `region` (name, series, objects by service), `previous` (name, series) and
-`feature` (its name). Of references and installed regions, the parameter of the test is the name.
+`feature` (its name), `ready` (name, releases, seconds). Of references and installed regions, the
+parameter of the test is the name.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class Results:
     features: dict[str, bool] = field(default_factory=dict)
     references: dict[str, bool] = field(default_factory=dict)
     installed: dict[str, bool] = field(default_factory=dict)
+    ready: dict[str, Mapping[str, int]] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
 
     def add(self, nodeid: str, outcome: str, properties: Iterable[tuple[str, object]]) -> None:
@@ -56,11 +58,14 @@ class Results:
             self.previous[value["name"], value["series"]] = good
         elif name == "feature":
             self.features[str(value)] = good
+        elif name == "ready":
+            self.ready[value["name"]] = value
 
 
 def text_of(results: Results, charts: Path) -> str:
     """The report."""
-    parts = [_head(charts), _regions(results), _services(results), _features(results)]
+    parts = [_head(charts), _regions(results), _services(results), _features(results), _installed(results)]
+    parts = [part for part in parts if part]
     if results.failed:
         parts.append("## Failed\n\n" + "\n".join(f"- `{one}`" for one in sorted(set(results.failed))))
     return "\n\n".join(parts) + "\n"
@@ -116,9 +121,20 @@ def _features(results: Results) -> str:
         [name, *(_word(found.get(name)) for found in (results.features, results.references, installed))]
         for name in dict.fromkeys((*results.features, *results.references))
     )
-    regions = "".join(f"- {name}: {_WORDS[good]}\n" for name, good in results.installed.items())
-    table = _table(["feature", "rendered", "nothing missing", "installed"], rows)
-    return "## Features\n\n" + table + (f"\n\n## Installed regions\n\n{regions}".rstrip() if regions else "")
+    return "## Features\n\n" + _table(["feature", "rendered", "nothing missing", "installed"], rows)
+
+
+def _installed(results: Results) -> str:
+    rows = [
+        [
+            name,
+            _WORDS[good],
+            *(str(results.ready.get(name, {}).get(one, "")) for one in ("releases", "seconds")),
+        ]
+        for name, good in results.installed.items()
+    ]
+    head = ["region", "installed", "releases", "Ready after seconds"]
+    return "## Installed regions\n\n" + _table(head, rows) if results.installed else ""
 
 
 def _word(good: bool | None) -> str:

@@ -5,6 +5,7 @@
 
 import configparser
 import importlib
+import importlib.util
 import json
 import sys
 import tempfile
@@ -109,10 +110,26 @@ def _missing_egg(section, package, name):
 
 
 def uwsgi(asked, directory):
-    """The options of a uWSGI file."""
+    """The options of a uWSGI file, and what it is to load that the packages do not have."""
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     parser.read_string(asked["text"])
-    return dict(parser["uwsgi"])
+    options = dict(parser["uwsgi"])
+    missing = []
+    # Not imported: most read their configuration at once.
+    if (module := options.get("module")) and not _is_there(module.partition(":")[0]):
+        missing.append(f"module: {module}")
+    if (file := options.get("wsgi-file")) and not (Path(sys.prefix) / "bin" / Path(file).name).exists():
+        missing.append(f"wsgi-file: {file}")
+    if not module and not file:
+        missing.append("no application")
+    return {"options": options, "missing": missing}
+
+
+def _is_there(module):
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ImportError:
+        return False
 
 
 def queues(asked, directory):

@@ -1,6 +1,7 @@
 """Files that OpenStack-Helm's charts make of our values are files that OpenStack reads, in each series.
 
-Ours is what a rendering of the chart's own values does not show: what is upstream's is listed (`-s`).
+Ours is what a rendering of the chart's own values does not show: what is upstream's is recorded
+(tests/data/upstream-options.json).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tests.upstream.rendered_files import (
     named,
     option_files,
 )
+from tests.upstream.upstream_options import recorded_of, told
 
 pytestmark = [
     pytest.mark.upstream,
@@ -64,15 +66,22 @@ def test_no_option_of_ours_is_unknown_or_of_a_wrong_type(
         if (mine := [one for one in answer["files"][name]["found"] if is_ours(chart, one, upstreams)])
     }
     assert found == {}
+    assert {told(*one) for one in upstreams} == recorded_of(series, chart), (
+        "run tests.upstream.upstream_options"
+    )
     # oslo-config-validator itself, which does not look at types and knows no plug-ins of authentication.
     theirs = {line for name in bare for line in answer["validator"][name]}
     new = {line for name in ours for line in answer["validator"][name]} - theirs
     assert {line for line in new if not excused(chart, line)} == set()
     count = sum(answer["files"][name]["count"] for name in ours)
     record_property("options", count)
-    print(f"\n{series} {chart}: {count} options in {len(ours)} files; upstream's: {len(upstreams)}")
-    for kind, section, option in sorted(upstreams):
-        print(f"  {kind}: [{section}] {option}")
+
+
+def bare_findings(series: str, chart: str) -> set[str]:
+    """What is wrong in the files of the chart's own values."""
+    bare = {name: asked(chart, text) for name, text in option_files(bare_files()[chart]).items()}
+    answer = ask(series, chart, files=bare)["files"]
+    return {told(*identity(one)) for name in bare for one in answer[name]["found"] if one["kind"] in WRONG}
 
 
 def identity(one: Mapping[str, str]) -> tuple[str, str, str]:
@@ -150,10 +159,15 @@ def test_paste_files_name_what_the_packages_have(series: str) -> None:
             assert text in theirs or not answer["missing"]
 
 
+@pytest.mark.parametrize("series", SERIES)
 @pytest.mark.parametrize("chart", sorted(PACKAGES))
-def test_uwsgi_files_have_a_socket_for_all_addresses(chart: str) -> None:
-    for name, text in named(files("2026.1", "ovs").get(chart, {}), UWSGI):
-        options = load("2026.1", chart, "uwsgi", text=text)
+def test_uwsgi_files_load_what_the_packages_have_at_a_socket_for_all_addresses(
+    series: str, chart: str
+) -> None:
+    for name, text in named(files(series, "ovs").get(chart, {}), UWSGI):
+        answer = load(series, chart, "uwsgi", text=text)
+        options = answer["options"]
+        assert answer["missing"] == [], name
         assert options["http-socket"].startswith("0.0.0.0:"), name
         assert int(options.get("processes", options.get("workers", 1))) >= 1, name
 

@@ -11,14 +11,17 @@ import pytest
 
 from controller.render.region import RegionRelease
 from tests.render.region import ROOT
-from tests.upstream.defects import DEFECTS
+from tests.upstream.defects import DEFECTS, Defect
 from tests.upstream.regions import everything, objects, region
 
 LIST = (ROOT / "docs" / "upstream-defects.md").read_text(encoding="utf-8")
 
 
-def _release(charts: Path, chart: str) -> RegionRelease:
-    release = region(charts, everything()).release(chart)
+def _release(charts: Path, defect: Defect) -> RegionRelease:
+    spec = everything()
+    release = region(charts, {**spec, "features": {**spec["features"], **defect.features}}).release(
+        defect.chart
+    )
     assert release is not None
     return release
 
@@ -41,12 +44,12 @@ def test_each_defect_has_a_row_in_the_list_and_each_row_a_test() -> None:
 @pytest.mark.parametrize("name", DEFECTS)
 def test_a_defect_is_avoided(charts: Path, name: str) -> None:
     defect = DEFECTS[name]
-    assert not defect.shows(objects(_release(charts, defect.chart)))
+    assert not defect.shows(objects(_release(charts, defect)))
 
 
 @pytest.mark.upstream
 @pytest.mark.parametrize("name", DEFECTS)
 def test_a_defect_is_still_there(charts: Path, name: str) -> None:
     defect = DEFECTS[name]
-    left = _without(_release(charts, defect.chart), defect.avoided_by)
+    left = _without(_release(charts, defect), defect.avoided_by)
     assert defect.shows(objects(left)), f"{name} is mended: what avoids it, and its row, can go"

@@ -1,4 +1,7 @@
-"""Regions installed from OpenStack-Helm's charts on a real API server, with the rights of our chart."""
+"""Regions installed from OpenStack-Helm's charts on a real API server, with the rights of our chart.
+
+Each tells the report how many releases it has and when it was Ready.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import base64
 import json
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,10 +25,11 @@ from tests.cluster.region import NAME, Region, wait_until
 from tests.upstream.covering import covering
 from tests.upstream.definitions import prepare
 from tests.upstream.regions import region as rendered
-from tests.upstream.regions import releases
+from tests.upstream.regions import releases, specs
 
 pytestmark = [pytest.mark.upstream, pytest.mark.cluster, pytest.mark.timeout(1800)]
 
+Record = Callable[[str, object], None]
 READY_SECONDS = 1200
 # How long nothing at all may be written once a region has settled.
 QUIET_SECONDS = 15
@@ -33,6 +37,9 @@ QUIET_SECONDS = 15
 CERTIFICATES = ("public-tls", "region-ca-bundle", "vault-ca")
 # Of ours, and those of keystone that open what lies in the volume of the database.
 CREDENTIALS = ("-credentials", "secret/keystone-fernet-keys", "secret/keystone-credential-keys")
+# From the previous builds: every service with OVS, and OVN with several replicas.
+UPGRADED = ("everything", "ovn-small")
+OURS = {"gateway"}
 EDIT = {"services": {"image": {"glance": {"values": {"conf": {"glance": {"DEFAULT": {"workers": 3}}}}}}}}
 
 
@@ -43,6 +50,7 @@ class Installed:
     region: Region
     wanted: frozenset[str]
     before: frozenset[str]
+    began: float
 
 
 @pytest.fixture(scope="module", params=covering())
@@ -50,18 +58,22 @@ def case(
     request: pytest.FixtureRequest, charts: Path, sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Installed]:
     """One after the other: each takes as much of the machine as there is."""
-    spec = covering()[request.param]
+    yield from _applied(sandbox, charts, covering()[request.param], tmp_path_factory.mktemp("region"))
+
+
+def _applied(sandbox: Sandbox, charts: Path, spec: Mapping[str, Any], directory: Path) -> Iterator[Installed]:
     namespace = f"test-{secrets.token_hex(4)}"
     sandbox.create_namespace(namespace, {})
     prepare(sandbox)
     try:
-        for region in installed(sandbox, namespace, tmp_path_factory.mktemp("region")):
+        for region in installed(sandbox, namespace, directory):
             wanted = frozenset(release.spec.name for release in releases(rendered(charts, spec)))
             _bring(region, charts, spec)
             before = frozenset(_everything(region))
             manifest = region.manifest(charts={"repository": f"file://{charts}"}, **{"features": {}, **spec})
+            began = time.monotonic()
             region.apply(manifest)
-            yield Installed(region, wanted, before)
+            yield Installed(region, wanted, before, began)
     finally:
         sandbox.kubectl("delete", "namespace", namespace, "--wait=false", "--ignore-not-found")
 
@@ -91,18 +103,26 @@ def _everything(region: Region) -> set[str]:
     return set(region.kubectl("get", f"{workloads},{others}", "-o", "name").split())
 
 
-def test_the_region_becomes_ready_and_no_action_fails_on_the_way(case: Installed) -> None:
-    region = case.region
-
-    region.wait_ready(READY_SECONDS)
-    assert {name for name, (_, state) in region.revisions().items() if state == "deployed"} == case.wanted
-    failed = {
+def _failed(region: Region) -> dict[str, str]:
+    return {
         release["name"]: release["lastAttempt"]["error"]
         for bundle in region.get("hb")["items"]
         for release in bundle["status"]["releases"]
         if (release.get("lastAttempt") or {}).get("error")
     }
-    assert failed == {}
+
+
+def test_the_region_becomes_ready_and_no_action_fails_on_the_way(
+    case: Installed, request: pytest.FixtureRequest, record_property: Record
+) -> None:
+    region = case.region
+
+    region.wait_ready(READY_SECONDS)
+    seconds = round(time.monotonic() - case.began)
+    name = request.node.callspec.params["case"]
+    record_property("ready", {"name": name, "releases": len(case.wanted), "seconds": seconds})
+    assert {name for name, (_, state) in region.revisions().items() if state == "deployed"} == case.wanted
+    assert _failed(region) == {}
 
 
 def test_nothing_is_written_once_it_has_settled(case: Installed) -> None:
@@ -145,3 +165,32 @@ def test_a_removal_leaves_volumes_and_credentials(case: Installed) -> None:
         return left() <= {"secret/osctl-digest-key"}
 
     wait_until("no more is left", gone, 120, lambda: str(sorted(left())))
+
+
+@pytest.mark.parametrize("name", UPGRADED, ids="upgrade-of-{}".format)
+def test_a_region_of_the_previous_builds_is_upgraded_to_the_pinned_ones(
+    charts: Path,
+    previous: Path,
+    sandbox: Sandbox,
+    tmp_path: Path,
+    name: str,
+    record_property: Record,
+) -> None:
+    for case in _applied(sandbox, previous, specs()[name], tmp_path):
+        region = case.region
+        region.wait_ready(READY_SECONDS)
+        claims, before = region.claims(), region.revisions()
+        began = time.monotonic()
+        region.edit(charts={"repository": f"file://{charts}"})
+        region.wait_ready(READY_SECONDS)
+        seconds = round(time.monotonic() - began)
+        record_property(
+            "ready", {"name": f"upgrade-of-{name}", "releases": len(case.wanted), "seconds": seconds}
+        )
+
+        # What differs between the builds is upgraded once; charts of our own are not touched.
+        once = {name: (number + (name not in OURS), "deployed") for name, (number, _) in before.items()}
+        assert region.revisions() == once
+        assert before.keys() == case.wanted
+        assert _failed(region) == {}
+        assert claims <= region.claims()

@@ -45,7 +45,6 @@ UNREAD: Mapping[str, str] = {
     "cinder: manifests.pvc_backup": "backups on a claim are off by their driver, too",
     "designate: pod.replicas.sink": "its sink is off unless values switch it on",
     "horizon: conf.horizon.local_settings.config.keystone_domains.example_domain": "an example, taken away",
-    "ironic: network.pxe.neutron_network_name": "conf.ironic.neutron.cleaning_network says it, too",
     "manila: endpoints.identity.auth.test.*": "its test is off",
     "neutron: manifests.daemonset_ovs_agent": "with OVN off by network.backend, too",
     "nova: conf.ceph.cinder.secret_uuid": "the chart's is the same in every region; libvirt reads it",

@@ -26,7 +26,8 @@ from controller.render.region import RegionRelease
 from sandbox.build import ensure_binaries
 from tests.render.region import library
 from tests.render.specs import PAIRS
-from tests.upstream.pins import KEYS, history_of, keys_of, read_builds, tree_of, upstream_charts
+from tests.upstream import images, shapes
+from tests.upstream.pins import KEYS, keys_of, read_builds, upstream_charts
 from tests.upstream.regions import objects, region, releases, specs, store
 
 pytestmark = [pytest.mark.upstream, pytest.mark.timeout(900)]
@@ -149,31 +150,16 @@ def test_an_archive_of_a_checkouts_chart_is_the_same_build(
     assert digests[0] == digests[1]
 
 
-@pytest.fixture(scope="session")
-def history(charts: Path) -> Path:
-    """The repository that the checkout is of."""
-    found = history_of(charts)
-    if found is None:
-        pytest.skip("neither CHARTS nor CHARTS_HISTORY is a repository with the pinned commits")
-    return found
-
-
 @pytest.mark.parametrize("chart", upstream_charts(library().catalogue))
-def test_the_keys_of_the_pinned_charts_are_recorded(charts: Path, chart: str) -> None:
+def test_keys_images_and_objects_of_the_pinned_charts_are_recorded(charts: Path, chart: str) -> None:
     ref = ChartRef(chart, repository=f"file://{charts}")
     if library().builds.match(chart, store().build(ref)) != Match.PINNED:
         pytest.skip("CHARTS holds another build")
 
     recorded = json.loads((KEYS / f"{chart}.json").read_text(encoding="utf-8"))
     assert keys_of(store().defaults(ref)) == recorded, "run `make pins CHARTS=…`"
-
-
-@pytest.fixture(scope="session")
-def previous(history: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The charts of the previous builds."""
-    directory = tmp_path_factory.mktemp("previous")
-    tree_of(history, library().builds.previous.commit, upstream_charts(library().catalogue), directory)
-    return directory
+    assert images.images_of(store().defaults(ref)) == images.recorded()["charts"][chart]
+    assert shapes.shape_of(store(), ref) == shapes.recorded()[chart]
 
 
 @pytest.mark.parametrize("which", ["pinned", "previous"])

@@ -9,13 +9,11 @@ from typing import Any
 from unittest.mock import patch
 
 from controller.domain.hosts.fencing_confirmation import Machine
-from controller.domain.hosts.host_disks import DisksVerdict
+from controller.domain.hosts.host_disks import DiskReachability
 from controller.domain.hosts.next_step import HostFacts
 from controller.domain.hosts.nodes import NodeFacts
-from controller.reconcile.hosts import (
-    drain_locks,
-    observe,
-)
+from controller.reconcile.hosts import observe
+from controller.reconcile.hosts.drain_locks import reasons
 from controller.reconcile.hosts.lost_node_cleanup import LostNodeCleanup
 from controller.reconcile.maintenance import out_of_service
 from controller.reconcile.maintenance.elapsed_times import ElapsedTimes
@@ -107,7 +105,7 @@ def _by_its_clock(stack: ExitStack) -> None:
 
 @guard("a host's own disks count", EMPTY, DISKS)
 def _all_shared(stack: ExitStack) -> None:
-    _set(stack, "controller.reconcile.maintenance.status.judge_disks", lambda *_: DisksVerdict(True))
+    _set(stack, "controller.reconcile.maintenance.status.judge_disks", lambda *_: DiskReachability(True))
 
 
 @guard("a maintenance is of one region", OTHERS)
@@ -172,7 +170,7 @@ def _all_pods(stack: ExitStack) -> None:
 
 @guard("a drain lock stays while any list shows servers", "servers are drained", HOSTS)
 def _locks_go(stack: ExitStack) -> None:
-    stack.enter_context(patch.object(drain_locks, "remaining_in_openstack", _shows_nothing))
+    stack.enter_context(patch.object(reasons, "remaining_in_openstack", _shows_nothing))
 
 
 @guard("a report of the compute makes a confirmation void", TWICE, SLEEPS)

@@ -14,7 +14,7 @@ from controller.errors import ControllerError
 from controller.ports.kubernetes import NODE, POD, Resource
 from controller.reconcile.hosts.compute_hosts import HostsReconciler
 from controller.reconcile.hosts.drain_locks.pods import DrainLocks
-from controller.reconcile.hosts.last_report import LastHostFindings
+from controller.reconcile.hosts.last_host_findings import LastHostFindings
 from controller.reconcile.hosts.nodes_status import NodesReconciler, node_parsers
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
 from controller.reconcile.maintenance.node_maintenance import MaintenancesReconciler
@@ -37,7 +37,9 @@ class Killed(BaseException):
 
 
 class _SilentEvents:
-    def emit(self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str) -> None:
+    def emit(
+        self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str, logged: bool = False
+    ) -> None:
         """Nobody reads them here."""
 
 
@@ -68,9 +70,9 @@ class Process:
         self.nodes = ObjectStore(kube, clock, None, node_parsers(NAMESPACE))
         self.region = ObjectStore(kube, clock, NAMESPACE, REGION_PARSERS)
         access = CloudAccess(kube, _Clouds(CloudLink(world, self)), clock, NAMESPACE)
-        board = LastHostFindings()
+        findings = LastHostFindings()
         self._status = NodesReconciler(
-            kube=kube, clock=clock, events=events, store=self.nodes, resync=RESYNC, board=board
+            kube=kube, clock=clock, events=events, store=self.nodes, resync=RESYNC, findings=findings
         )
         self._hosts = HostsReconciler(
             kube=kube,
@@ -81,7 +83,7 @@ class Process:
             nodes=self.nodes,
             region=self.region,
             locks=DrainLocks(kube, NAMESPACE, "image"),
-            board=board,
+            findings=findings,
             namespace=NAMESPACE,
             resync=RESYNC,
         )
@@ -92,7 +94,7 @@ class Process:
             access=access,
             hosts=MaintainedHosts(kube, self.nodes, NAMESPACE, resync=RESYNC),
             namespace=NAMESPACE,
-            board=board,
+            findings=findings,
         )
         self._reconcilers = {
             "hosts": self._hosts.reconcile,

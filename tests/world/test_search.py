@@ -42,6 +42,7 @@ def tell(report: Report) -> None:
         print(f"{count:8} {name}")
 
 
+@pytest.mark.slow
 def test_nothing_forbidden_happens() -> None:
     holds(search(range(FEW)))
 

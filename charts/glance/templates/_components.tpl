@@ -75,6 +75,7 @@ components:
         image: glance_api
         resources: api
         command: [uwsgi, --ini, /etc/glance/glance-api-uwsgi.ini]
+        lifecycle: {{ include "openstack-lib.serves_on" $ }}
         ports: [{name: g-api, containerPort: {{ $port }}}]
         probes:
           values: api.glance-api

@@ -89,6 +89,7 @@ components:
         resources: server
         command: [uwsgi, --ini, /etc/neutron/neutron-api-uwsgi.ini]
         env: {OS_NEUTRON_CONFIG_DIR: /etc/neutron, OS_NEUTRON_CONFIG_FILES: "neutron.conf;plugins/ml2/ml2_conf.ini"}
+        lifecycle: {{ include "openstack-lib.serves_on" $ }}
         ports: [{name: q-api, containerPort: {{ $api }}}]
         probes:
           values: server.server

@@ -75,6 +75,7 @@ components:
         image: nova_api
         resources: api
         command: [uwsgi, --ini, /etc/nova/nova-api-uwsgi.ini]
+        lifecycle: {{ include "openstack-lib.serves_on" $ }}
         ports: [{name: n-api, containerPort: {{ $osapi }}}]
         probes: {values: api-osapi.default, readiness: {httpGet: {path: /, port: {{ $osapi }}}}, liveness: {tcpSocket: {port: {{ $osapi }}}}}
         scratch: [/var/lock, /var/lib/nova]
@@ -94,6 +95,7 @@ components:
         image: nova_api
         resources: api_metadata
         command: [uwsgi, --ini, /etc/nova/nova-metadata-uwsgi.ini]
+        lifecycle: {{ include "openstack-lib.serves_on" $ }}
         ports: [{name: n-meta, containerPort: {{ $metadata }}}]
         probes: {values: api-metadata.default, readiness: {httpGet: {path: /, port: {{ $metadata }}}}, liveness: {tcpSocket: {port: {{ $metadata }}}}}
         scratch: [/var/lock, /var/lib/nova]
@@ -137,6 +139,7 @@ components:
         image: nova_novncproxy
         resources: novncproxy
         command: [nova-novncproxy, --config-file, /etc/nova/nova.conf, --web, /usr/share/novnc]
+        lifecycle: {{ include "openstack-lib.serves_on" $ }}
         ports: [{name: n-novnc, containerPort: {{ $novnc }}}]
         probes: {values: novncproxy.default, readiness: {tcpSocket: {port: {{ $novnc }}}}, liveness: {tcpSocket: {port: {{ $novnc }}}}}
         scratch: [/var/lock, /var/lib/nova]

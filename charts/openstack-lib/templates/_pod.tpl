@@ -223,6 +223,14 @@ affinity:
 {{- end -}}
 {{- end -}}
 
+{{/*
+`lifecycle` of a container behind a Service. For seconds others still lead requests to a pod that goes: it serves on,
+and SIGTERM comes after that. The kubelet itself waits; nothing runs in the container.
+*/}}
+{{- define "openstack-lib.serves_on" -}}
+{preStop: {sleep: {seconds: 5}}}
+{{- end -}}
+
 {{- define "openstack-lib.container" -}}
 {{- $v := .root.Values -}}
 {{- $box := .container -}}

@@ -35,6 +35,7 @@ components:
         image: placement
         resources: api
         command: [uwsgi, --ini, /etc/placement/placement-api-uwsgi.ini]
+        lifecycle: {{ include "openstack-lib.serves_on" $ }}
         ports: [{name: p-api, containerPort: {{ $port }}}]
         probes:
           values: placement.api

@@ -13,7 +13,7 @@ from controller.errors import ChartInvalid
 
 # What packing writes anew: versions and times.
 _PACKING = frozenset(("Chart.yaml", "Chart.lock", "requirements.lock"))
-_TOLD = ("name", "type", "dependencies")
+_COMPARED_FIELDS = ("name", "type", "dependencies")
 _DEEPEST = 10
 _BOM = b"\xef\xbb\xbf"
 
@@ -54,8 +54,8 @@ def _unpacked(chart: Path, files: Mapping[str, bytes], depth: int) -> Iterator[t
         elif name not in _PACKING:
             yield name, content.removeprefix(_BOM)
     metadata = parse_map(chart, "Chart.yaml", files.get("Chart.yaml", b""))
-    told = {key: metadata[key] for key in _TOLD if metadata.get(key)}
-    yield "Chart.yaml", json.dumps(told, sort_keys=True, default=str).encode()
+    compared = {key: metadata[key] for key in _COMPARED_FIELDS if metadata.get(key)}
+    yield "Chart.yaml", json.dumps(compared, sort_keys=True, default=str).encode()
     octets = 0
     for place, below in inner.items():
         if place[0] in "._":

@@ -194,10 +194,10 @@ class ChartCache:
                 continue
             ref.unlink(missing_ok=True)
             if archive:
-                wanted = self._home / "content" / archive
-                wanted.unlink(missing_ok=True)
-                wanted.parent.rmdir()
-                total -= sizes.pop(wanted, 0)
+                expected = self._home / "content" / archive
+                expected.unlink(missing_ok=True)
+                expected.parent.rmdir()
+                total -= sizes.pop(expected, 0)
 
 
 def _archive_of(ref: Path) -> str:

@@ -77,32 +77,32 @@ class _Reading:
         files = read_files(directory, found)
         declared = _declared(directory, files)
         there = _vendored(directory, files) if declared else set()
-        for wanted in declared:
-            if wanted.name not in there:
-                self._add(directory, wanted, files, (*above, real))
+        for required in declared:
+            if required.name not in there:
+                self._add(directory, required, files, (*above, real))
         return files
 
     def _add(
-        self, directory: Path, wanted: _Dependency, files: dict[str, bytes], above: tuple[Path, ...]
+        self, directory: Path, required: _Dependency, files: dict[str, bytes], above: tuple[Path, ...]
     ) -> None:
-        if not wanted.repository.startswith(_FILE):
-            where = f"of {wanted.repository}" if wanted.repository else "of no repository"
+        if not required.repository.startswith(_FILE):
+            where = f"of {required.repository}" if required.repository else "of no repository"
             raise ChartInvalid(
-                f'chart {directory}: its dependency "{wanted.name}" {where} is not in its directory charts; '
-                f"put it there with {_BUILD}, or use a packaged chart"
+                f'chart {directory}: its dependency "{required.name}" {where} is not in its directory '
+                f"charts; put it there with {_BUILD}, or use a packaged chart"
             )
-        source = self._local(directory, wanted)
+        source = self._local(directory, required)
         added = self.tree(source, above)
-        version = _require(directory, wanted, _metadata(source, added))
-        place = f"charts/{wanted.name}"
+        version = _require(directory, required, _metadata(source, added))
+        place = f"charts/{required.name}"
         if any(name.startswith(f"{place}/") for name in files):
             place += f"-{version}"  # two versions of one chart, under different aliases
         files.update((f"{place}/{name}", content) for name, content in added.items())
 
-    def _local(self, directory: Path, wanted: _Dependency) -> Path:
+    def _local(self, directory: Path, required: _Dependency) -> Path:
         """The directory that the repository names, which lies below the root, links included."""
-        path = wanted.repository.removeprefix(_FILE)
-        what = f'chart {directory}: its dependency "{wanted.name}" at {wanted.repository[:200]}'
+        path = required.repository.removeprefix(_FILE)
+        what = f'chart {directory}: its dependency "{required.name}" at {required.repository[:200]}'
         if "\0" in path:
             raise ChartInvalid(f"{what} is no path")
         # Cleaned of its dots before links are followed, as Helm does.
@@ -134,22 +134,22 @@ def _declared(directory: Path, files: Mapping[str, bytes]) -> list[_Dependency]:
     written = metadata.get("dependencies")
     if "requirements.yaml" in files:
         written = parse_map(directory, "requirements.yaml", files["requirements.yaml"]).get("dependencies")
-    wanted = [_dependency(directory, one) for one in _list(directory, written)]
+    required = [_dependency(directory, one) for one in _list(directory, written)]
     name = "Chart.lock" if "Chart.lock" in files else "requirements.lock"
     if name not in files:
-        return wanted
+        return required
     locked = [
         _dependency(directory, one)
         for one in _list(directory, parse_map(directory, name, files[name]).get("dependencies"))
     ]
     exact = {(one.name, one.repository): one for one in locked}
-    for one in wanted:
+    for one in required:
         if (one.name, one.repository) not in exact:
             raise ChartInvalid(
                 f'chart {directory}: {name} does not have its dependency "{one.name}"; '
                 "renew it with helm dependency update, or remove it"
             )
-    return [exact[one.name, one.repository] for one in wanted]
+    return [exact[one.name, one.repository] for one in required]
 
 
 def _list(directory: Path, written: Any) -> list[Any]:
@@ -188,19 +188,19 @@ def _vendored(directory: Path, files: Mapping[str, bytes]) -> set[str]:
     return names
 
 
-def _require(directory: Path, wanted: _Dependency, metadata: Mapping[str, Any]) -> str:
+def _require(directory: Path, required: _Dependency, metadata: Mapping[str, Any]) -> str:
     """The dependency's version, if it is what is wanted."""
     name, version = str(metadata.get("name", "")), str(metadata.get("version", ""))
-    what = f'chart {directory}: its dependency "{wanted.name}" at {wanted.repository[:200]}'
-    if name != wanted.name:
+    what = f'chart {directory}: its dependency "{required.name}" at {required.repository[:200]}'
+    if name != required.name:
         raise ChartInvalid(f'{what} is named "{name}" in its Chart.yaml')
     try:
-        fits = satisfies(version, wanted.version)
+        fits = satisfies(version, required.version)
     except ValueError as error:
         raise ChartInvalid(f"{what}: {error}") from None
     if not fits:
         raise ChartInvalid(
-            f'{what} has version "{version}", which is not "{wanted.version}"; '
+            f'{what} has version "{version}", which is not "{required.version}"; '
             "correct one of them, or renew Chart.lock with helm dependency update"
         )
     return version

@@ -85,7 +85,7 @@ class _Repository:
 class PulledCharts:
     """Archives of charts in `https://`, `http://` and `oci://` repositories.
 
-    `pull_seconds`: how long one pull may take. `patience`: seconds that a caller waits for it before
+    `pull_seconds`: how long one pull may take. `wait_seconds`: seconds that a caller waits for it before
     ChartPending is raised, by default as long. `learn` is given
     the secrets that no log may show.
     """
@@ -100,7 +100,7 @@ class PulledCharts:
         read_proxy: Callable[[], Proxy] = Proxy.of_environment,
         learn: Callable[[list[str]], None] = lambda _: None,
         pull_seconds: float = PULL_SECONDS,
-        patience: float | None = None,
+        wait_seconds: float | None = None,
     ) -> None:
         self._cache = cache
         self._clock = clock
@@ -109,7 +109,7 @@ class PulledCharts:
         self._read_proxy = read_proxy
         self._learn = learn
         self._pull_seconds = pull_seconds
-        self._patience = pull_seconds if patience is None else patience
+        self._wait_seconds = pull_seconds if wait_seconds is None else wait_seconds
         self._repositories: dict[tuple[str, str, str], _Repository] = {}
         self._missing: dict[tuple[str, str, str], tuple[float, SecretMissing]] = {}
         self._lock = threading.Lock()
@@ -123,8 +123,8 @@ class PulledCharts:
         if found is not None:
             return found
         repository = self._repository(chart)
-        pull, patience = self._pull(repository, chart)
-        if not pull.done.wait(patience):
+        pull, wait_seconds = self._pull(repository, chart)
+        if not pull.done.wait(wait_seconds):
             with self._lock:
                 repository.slow = True
                 rest = repository.rest
@@ -169,7 +169,7 @@ class PulledCharts:
                 threading.Thread(
                     target=self._run, args=(repository, pull), name=f"pull: {chart.name}", daemon=True
                 ).start()
-            return pull, 0.0 if repository.slow else self._patience
+            return pull, 0.0 if repository.slow else self._wait_seconds
 
     def _run(self, repository: _Repository, pull: _Pull) -> None:
         try:

@@ -51,11 +51,11 @@ def fetch_archive(name: str, version: str, repository: str, index: Index, client
 
 def check_digest(listed: str, content: bytes, what: str) -> None:
     """Raises ChartUntrusted when the content is not what is listed; an index may list no digest."""
-    wanted = listed.strip().lower().removeprefix("sha256:")
+    expected = listed.strip().lower().removeprefix("sha256:")
     found = hashlib.sha256(content).hexdigest()
-    if wanted and wanted != found:
+    if expected and expected != found:
         raise ChartUntrusted(
-            f"{what} is not what the repository lists: sha256 {found[:16]}… instead of {wanted[:16]}…; "
+            f"{what} is not what the repository lists: sha256 {found[:16]}… instead of {expected[:16]}…; "
             "publish it again, or find out who changed it"
         )
 

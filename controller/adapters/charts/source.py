@@ -1,4 +1,4 @@
-"""Where charts come from: `controller.ports.helm.ChartSource` on directories, archives and repositories.
+"""Where charts come from: `controller.ports.charts.ChartSource` on directories, archives and repositories.
 
 A chart shipped in the image is named by its path in the chart directory. A `file://` repository is a
 directory that holds `<name>/` or `<name>-<version>.tgz`. Charts of repositories on the network are pulled
@@ -20,10 +20,10 @@ from urllib.parse import unquote, urlsplit
 from controller.adapters.charts.archive import read_archive
 from controller.adapters.charts.build_digest import build_digest, content_digest
 from controller.adapters.charts.cache import ChartCache
+from controller.adapters.charts.crash_guard import CrashGuard
 from controller.adapters.charts.dependencies import read_directory
 from controller.adapters.charts.files import pack, parse_map, stamp_of, walk
 from controller.adapters.charts.pull import PulledCharts
-from controller.adapters.charts.reading_marks import ReadingMarks
 from controller.adapters.charts.versions import is_version
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.chart_builds import NO_BUILDS, TestedBuilds
@@ -40,7 +40,7 @@ _MOST_KNOWN = 512
 
 
 @dataclass(frozen=True)
-class _Known:
+class _KnownChart:
     """What one chart holds, as of the stamps of what it was read from. Its values are read when asked for.
 
     `complete`: Helm may load it from `path`.
@@ -88,7 +88,7 @@ class ChartStore:
         *,
         pulled: PulledCharts | None = None,
         cache: ChartCache | None = None,
-        marks: ReadingMarks | None = None,
+        marks: CrashGuard | None = None,
         builds: TestedBuilds = NO_BUILDS,
     ) -> None:
         self._directory = directory
@@ -96,7 +96,7 @@ class ChartStore:
         self._cache = cache
         self._marks = marks
         self._builds = builds
-        self._known: dict[Path, _Known] = {}
+        self._known: dict[Path, _KnownChart] = {}
         self._lock = threading.Lock()
 
     def locate(self, chart: ChartRef) -> str:
@@ -143,7 +143,7 @@ class ChartStore:
                     del self._known[one.path]
         return bool(outdated)
 
-    def _completed(self, known: _Known) -> Path:
+    def _completed(self, known: _KnownChart) -> Path:
         """The archive of a chart with its dependencies, kept by the digest of its content."""
         if self._cache is None:
             raise ChartInvalid(f"chart {known.path}: no place to put it together with its dependencies")
@@ -196,7 +196,7 @@ class ChartStore:
             )
         return self._pulled.archive(chart)
 
-    def _checked(self, chart: ChartRef) -> _Known:
+    def _checked(self, chart: ChartRef) -> _KnownChart:
         path, root = self._find(chart)
         known = self._content(chart, path, root)
         if chart.name and known.name != chart.name:
@@ -209,7 +209,7 @@ class ChartStore:
             )
         return known
 
-    def _content(self, chart: ChartRef, path: Path, root: Path) -> _Known:
+    def _content(self, chart: ChartRef, path: Path, root: Path) -> _KnownChart:
         if not path.exists():
             raise ChartNotFound(f'chart "{chart.name}": there is no {path}; correct its name or path')
         with self._lock:
@@ -230,12 +230,12 @@ class ChartStore:
 
 def _inside(directory: Path, path: str, name: str) -> Path:
     parts = PurePosixPath(path)
-    wanted = directory / parts
+    expected = directory / parts
     if parts.is_absolute() or ".." in parts.parts or "\0" in path:
         raise ChartInvalid(f'chart "{name}": path "{path}" leads out of the chart directory')
-    if wanted.exists() and not wanted.resolve().is_relative_to(directory.resolve()):
+    if expected.exists() and not expected.resolve().is_relative_to(directory.resolve()):
         raise ChartInvalid(f'chart "{name}": path "{path}" is a link out of the chart directory')
-    return wanted
+    return expected
 
 
 def _file_repository(address: str) -> Path:
@@ -264,9 +264,9 @@ def _in_repository(directory: Path, chart: ChartRef, pinned: str) -> Path:
         return _inside(directory, f"{chart.name}-{chosen}.tgz", chart.name)
     there = [f"{chart.name}-{version}.tgz" for version in versions]
     listed = f"it has {', '.join(there[:5])}" if there else "it has no other archive of that name"
-    wanted = archive.name if chart.version else "a single archive (no version is set)"
+    expected = archive.name if chart.version else "a single archive (no version is set)"
     raise ChartNotFound(
-        f'chart "{chart.name}": neither a directory {chart.name} nor {wanted} is in {directory}; {listed}'
+        f'chart "{chart.name}": neither a directory {chart.name} nor {expected} is in {directory}; {listed}'
     )
 
 
@@ -292,7 +292,7 @@ def _stamp_now(path: Path, root: Path) -> object:
         return None
 
 
-def _read(path: Path, root: Path) -> _Known:
+def _read(path: Path, root: Path) -> _KnownChart:
     stamps: tuple[tuple[Path, object], ...]
     if path.is_dir():
         directory = read_directory(path, root)
@@ -304,4 +304,4 @@ def _read(path: Path, root: Path) -> _Known:
         raise ChartInvalid(f"chart {path} has no Chart.yaml")
     metadata = parse_map(path, "Chart.yaml", files["Chart.yaml"])
     digests = content_digest(files), build_digest(path, files)
-    return _Known(path, root, stamps, complete, *digests, metadata, files.get("values.yaml", b""))
+    return _KnownChart(path, root, stamps, complete, *digests, metadata, files.get("values.yaml", b""))

@@ -54,8 +54,8 @@ def _constraints(written: str) -> list[tuple[str, _Numbers, str]]:
         match = _CONSTRAINT.match(rest)
         if match is None:
             raise ValueError(f'"{written.strip()}" is not a constraint on versions')
-        operator, *wanted = match.groups()
-        found.append((operator, *_parts(wanted)))
+        operator, *expected = match.groups()
+        found.append((operator, *_parts(expected)))
         rest = rest[match.end() :].lstrip(" ,")
     return found
 

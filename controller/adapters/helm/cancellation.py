@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class CancellationToken:
-    """`controller.ports.kubernetes.Cancellation`: may be cancelled from any thread, any number of times.
+    """`controller.ports.helm.Cancellation`: may be cancelled from any thread, any number of times.
 
     `cancel` returns at once: the action ends, and its call raises HelmCancelled, some seconds later.
     """

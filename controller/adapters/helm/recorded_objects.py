@@ -16,13 +16,13 @@ def leave_out(record: dict[str, Any], namespace: str, objects: Collection[Object
     """Takes these objects out of the manifest; every other document stays as it is."""
     documents = split_documents(str(record.get("manifest", "")))
     names = {object_.name for object_ in objects}
-    left = [
+    remaining = [
         _without(document, namespace, objects) if any(name in document for name in names) else document
         for document in documents
     ]
-    if left == list(documents):
+    if remaining == list(documents):
         return False
-    record["manifest"] = "".join(f"---\n{document.strip()}\n" for document in left if document)
+    record["manifest"] = "".join(f"---\n{document.strip()}\n" for document in remaining if document)
     return True
 
 
@@ -35,10 +35,10 @@ def _without(document: str, namespace: str, objects: Collection[ObjectId]) -> st
     if not isinstance(obj, dict) or "kind" not in obj:
         return document
     if str(obj["kind"]).endswith("List") and isinstance(obj.get("items"), list):
-        left = [one for one in obj["items"] if not _is_one_of(one, namespace, objects)]
-        if len(left) == len(obj["items"]):
+        remaining = [one for one in obj["items"] if not _is_one_of(one, namespace, objects)]
+        if len(remaining) == len(obj["items"]):
             return document
-        return json.dumps({**obj, "items": left}, ensure_ascii=False) if left else ""
+        return json.dumps({**obj, "items": remaining}, ensure_ascii=False) if remaining else ""
     return "" if _is_one_of(obj, namespace, objects) else document
 
 

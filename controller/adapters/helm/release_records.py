@@ -41,7 +41,7 @@ from controller.domain.api.names import (
     ROLLED_BACK_TO_LABEL,
     SPEC_DIGEST_LABEL,
 )
-from controller.domain.api.object_owner import Claim, is_handed_over, owner_of
+from controller.domain.api.object_owner import Ownership, is_handed_over, owner_of
 from controller.domain.releases.drift import ObjectId
 from controller.domain.releases.volume_claims import (
     CLAIM,
@@ -56,6 +56,7 @@ from controller.errors import Conflict, HelmFailed, ReleaseMissing
 from controller.ports.helm import RemovalState, RenderedRelease, Revision
 from controller.ports.kubernetes import PVC, SECRET, STATEFULSET, Kube, KubeObject, KubeObjects, resource_of
 from controller.reconcile.releases.drift.compare import identify, is_named
+from controller.reconcile.shared.action_log import log_action
 
 RECORD_TYPE = "helm.sh/release.v1"
 # More than any Secret can hold once unpacked: the API server's limit is 1 MiB packed, and YAML packs
@@ -264,13 +265,15 @@ class SecretRecords:
                     continue
                 if self._kube.delete(resource, name, where, uid=str(live["metadata"]["uid"])):
                     deleted.append(f"{obj['kind']}/{name}")
+                    place = f"{where}/{name}" if where else name
+                    log_action("delete", place, f"{deleted[-1]}: deleted, a hook made it", release=release)
         return tuple(deleted)
 
     def _is_made_by_hook(self, live: KubeObject, recorded: KubeObject, release: str, namespace: str) -> bool:
         """Whether the release's hook has made the object that is there under the name of the hook's."""
-        claim = owner_of(live["metadata"], recorded["metadata"], release, namespace).claim
-        if claim != Claim.NOBODYS:
-            return claim != Claim.OTHERS
+        claim = owner_of(live["metadata"], recorded["metadata"], release, namespace).ownership
+        if claim != Ownership.NOBODYS:
+            return claim != Ownership.OTHERS
         # Helm marks no hook's object, so that it takes both: a record that says that the hook has run, and
         # the annotation that makes it a hook, which what somebody has put in its place does not have.
         is_hook = HOOK in annotations_of(live)
@@ -285,14 +288,18 @@ class SecretRecords:
             name = str(obj["metadata"]["name"])
             live = self._kube.get(STATEFULSET, name, namespace)
             if live is not None and not _is_of_others(live, obj, release, namespace):
-                self._delete_statefulset(name, namespace)
+                self._delete_statefulset(name, namespace, release)
         deleted = self.claims(release, namespace)
         for name in deleted:
-            self._kube.delete(PVC, name, namespace)
+            if self._kube.delete(PVC, name, namespace):
+                text = f"{PVC.kind} {name}: deletion asked for, volumes are not kept"
+                log_action("delete", f"{namespace}/{name}", text, release=release)
         return deleted
 
-    def _delete_statefulset(self, name: str, namespace: str) -> None:
+    def _delete_statefulset(self, name: str, namespace: str, release: str) -> None:
         until = time.monotonic() + DELETION_SECONDS
+        text = f"{STATEFULSET.kind} {name}: deletion asked for, its claims go too"
+        log_action("delete", f"{namespace}/{name}", text, release=release)
         while self._kube.delete(STATEFULSET, name, namespace):
             if time.monotonic() > until:
                 raise HelmFailed(
@@ -373,7 +380,7 @@ def encode_record(record: Mapping[str, Any]) -> str:
 
 
 def _is_of_others(live: KubeObject, recorded: Mapping[str, Any], release: str, namespace: str) -> bool:
-    return owner_of(live["metadata"], recorded["metadata"], release, namespace).claim == Claim.OTHERS
+    return owner_of(live["metadata"], recorded["metadata"], release, namespace).ownership == Ownership.OTHERS
 
 
 def _modified(labels: Mapping[str, str]) -> float:

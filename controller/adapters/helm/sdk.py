@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from controller.adapters.helm import calls as helm_calls
-from controller.adapters.helm import library as helm_library
+from controller.adapters.helm import go_library
 from controller.adapters.helm.cancellation import CancellationToken
 from controller.adapters.helm.exchange import epoch, hook_phase, hook_runs, require_chart, values_text
 from controller.adapters.helm.failures import failure
@@ -35,8 +35,9 @@ from controller.errors import (
 )
 from controller.ports.helm import Cancellation, HelmRequest, HookRun, RenderedRelease, Revision
 from controller.ports.kubernetes import JOB, POD, Kube, Resource
+from controller.reconcile.shared.action_log import log_action
 
-import helm_python  # isort: skip - after helm_library, which loads it under Helm's name
+import helm_python  # isort: skip - after go_library, which loads it under Helm's name
 
 T = TypeVar("T")
 
@@ -114,7 +115,7 @@ class SdkClient:
 
         def act() -> None:
             # Not `ignore_not_found`: it takes every failure to read the history for "not found".
-            helm_library.call("helm_uninstall", self._connection(namespace), release, options)
+            go_library.call("helm_uninstall", self._connection(namespace), release, options)
 
         try:
             self._act(release, namespace, timeout, cancellation, act)
@@ -138,7 +139,7 @@ class SdkClient:
         }
 
         def act() -> None:
-            helm_library.call("helm_rollback", self._connection(namespace), release, options)
+            go_library.call("helm_rollback", self._connection(namespace), release, options)
 
         self._act(release, namespace, timeout, cancellation, act)
 
@@ -201,7 +202,7 @@ class SdkClient:
         def act() -> Revision:
             connection = self._connection(request.namespace)
             return _revision(
-                helm_library.call(
+                go_library.call(
                     function, connection, request.release, options, chart=request.chart_path, values=values
                 )
             )
@@ -260,6 +261,9 @@ class SdkClient:
                     str(metadata.get("namespace") or namespace),
                     {"spec": {"activeDeadlineSeconds": 1}},
                 )
+                place = f"{metadata.get('namespace') or namespace}/{metadata['name']}"
+                text = f"{resource.kind} {metadata['name']}: ended, its action of Helm was cancelled"
+                log_action("end-hook", place, text, release=release)
 
     def _recorded_hooks(
         self, release: str, namespace: str, *, timeout: float | None = None
@@ -319,7 +323,7 @@ def _dry_run(connection: helm_python.Config, *, request: HelmRequest, known: boo
     }
     if known:
         options["reset_values"] = True
-    answer = helm_library.call(
+    answer = go_library.call(
         "helm_upgrade" if known else "helm_install",
         connection,
         request.release,

@@ -80,10 +80,10 @@ def _watched(base: type[HTTPConnectionPool], adapter: BoundedAdapter) -> type[HT
     """The pool, each of whose connections the adapter is told of before a word is spoken on it."""
     plain: Any = base.ConnectionCls
 
-    class Connection(plain):  # type: ignore[misc]
+    class BoundedConnection(plain):  # type: ignore[misc]
         def _new_conn(self) -> socket.socket:
             made: socket.socket = super()._new_conn()
             adapter.watch(made)
             return made
 
-    return type("WatchedPool", (base,), {"ConnectionCls": Connection})
+    return type("WatchedPool", (base,), {"ConnectionCls": BoundedConnection})

@@ -95,6 +95,9 @@ def serve_endpoint(endpoint: Endpoint, port: int, *, address: str = "") -> Threa
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    # Connections that the kernel keeps until they are taken. Of http.server's 5, a sixth that comes at the
+    # same moment is dropped, and its client tries again after one second, then two, then four.
+    request_queue_size = 8 * MOST_CONNECTIONS
 
     def __init__(self, *given: Any) -> None:
         self._open: dict[socket.socket, float] = {}
@@ -137,7 +140,8 @@ class _Server(ThreadingHTTPServer):
         error = sys.exc_info()[1]
         if not isinstance(error, OSError):
             reason = type(error).__name__
-            log.error("a request to the health endpoint failed: %s", reason, extra={"reason": reason})
+            extra = {"object": "health endpoint", "reason": reason}
+            log.error("a request to the health endpoint failed: %s", reason, extra=extra)
 
 
 class _DualStackServer(_Server):

@@ -28,13 +28,16 @@ class KubeEvents:
         self._component = component
         self._instance = instance
 
-    def emit(self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str) -> None:
-        """Records it on `obj`, and in the log; the same words on the same object raise one Event's count."""
+    def emit(
+        self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str, logged: bool = False
+    ) -> None:
+        """As the port says; the same words on the same object raise one Event's count."""
         meta = obj["metadata"]
         text = shorten(message, MESSAGE_LIMIT)
         where = "/".join(str(meta[key]) for key in ("namespace", "name") if meta.get(key))
-        level = logging.INFO if type_ == "Normal" else logging.WARNING
-        log.log(level, "%s", text, extra={"object": where, "reason": str(reason)})
+        if not logged:
+            level = logging.INFO if type_ == "Normal" else logging.WARNING
+            log.log(level, "%s", text, extra={"object": where, "reason": str(reason)})
         namespace = str(meta.get("namespace") or "default")
         seed = "\x00".join((str(meta.get("uid")), self._component, type_, reason, text))
         name = f"{meta['name'][:200]}.{hashlib.sha256(seed.encode()).hexdigest()[:16]}"

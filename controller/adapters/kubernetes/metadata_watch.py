@@ -69,6 +69,7 @@ class MetadataWatches:
 
     def _keep(self, watch: _Watch) -> None:
         failures, logged = 0, False
+        where = f"{watch.namespace}/{watch.resource.plural}"
         while not self._ended.is_set():
             began, refused = time.monotonic(), False
             try:
@@ -77,21 +78,25 @@ class MetadataWatches:
                 refused = True
                 # Objects of the cluster are watched only where an installation grants it: said once.
                 level = logging.DEBUG if logged else logging.WARNING
-                log.log(level, "cannot watch: %s; tried again every %.0f s", error, REFUSED_SECONDS)
+                extra = {"object": where, "reason": type(error).__name__}
+                log.log(
+                    level, "cannot watch: %s; tried again every %.0f s", error, REFUSED_SECONDS, extra=extra
+                )
                 logged = True
             except KubeError as error:
                 if isinstance(error, _Outdated):
                     watch.version = ""
-                log.info("a watch was cut: %s", error)
+                extra = {"object": where, "reason": type(error).__name__}
+                log.info("a watch was cut: %s", error, extra=extra)
             except Exception as error:  # noqa: BLE001 - the edge of a thread: a watch must not end unseen
                 watch.version = ""
                 stack = "".join(traceback.format_tb(error.__traceback__))
                 reason = type(error).__name__
-                log.error("a watch failed: %s\n%s", reason, stack, extra={"reason": reason})
+                log.error("a watch failed: %s\n%s", reason, stack, extra={"object": where, "reason": reason})
             # Also after a stream that ended well, but at once: it would end at once again.
             lasted = time.monotonic() - began > SHORTEST_SECONDS
             failures = 0 if lasted else failures + 1
-            pause = backoff.delay(failures, self._randomness.jitter(), first=1.0, cap=60.0)
+            pause = backoff.RECONNECT_PAUSES.after(failures, self._randomness.jitter())
             self._ended.wait(REFUSED_SECONDS if refused else pause)
 
 
@@ -102,8 +107,8 @@ class _Watch:
         self, connection: Connection, resource: Resource, namespace: str, sink: WatchSink, user_agent: str
     ) -> None:
         self._connection = connection
-        self._resource = resource
-        self._namespace = namespace
+        self.resource = resource
+        self.namespace = namespace
         self._sink = sink
         self._user_agent = user_agent
         self._client = open_client(connection)
@@ -126,14 +131,14 @@ class _Watch:
                 try:
                     page = response.json()
                 except ValueError:
-                    raise ApiUnavailable(f"{self._resource.plural}: an answer without JSON") from None
+                    raise ApiUnavailable(f"{self.resource.plural}: an answer without JSON") from None
             items += [_brief(one.get("metadata") or {}) for one in page.get("items") or []]
             meta = page.get("metadata") or {}
             if not meta.get("continue"):
                 break
             query["continue"] = str(meta["continue"])
         self.version = str(meta.get("resourceVersion") or "")
-        self._sink.listed(self._resource, self._namespace, items)
+        self._sink.listed(self.resource, self.namespace, items)
 
     def _stream(self) -> Iterator[Mapping[str, Any]]:
         query = {
@@ -149,22 +154,22 @@ class _Watch:
                     if line:
                         yield json.loads(line)
             except (requests.RequestException, ValueError) as error:
-                raise ApiUnavailable(f"{self._resource.plural}: {type(error).__name__}") from error
+                raise ApiUnavailable(f"{self.resource.plural}: {type(error).__name__}") from error
 
     def _take(self, event: Mapping[str, Any]) -> None:
         kind, obj = event.get("type"), event.get("object") or {}
         if kind == "ERROR":
             if obj.get("code") == 410:
-                raise _Outdated(f"{self._resource.plural}: version {self.version} is forgotten")
-            raise ApiUnavailable(f"{self._resource.plural}: {obj.get('message')}")
+                raise _Outdated(f"{self.resource.plural}: version {self.version} is forgotten")
+            raise ApiUnavailable(f"{self.resource.plural}: {obj.get('message')}")
         meta = obj.get("metadata") or {}
         if kind != "BOOKMARK":
-            self._sink.changed(self._resource, _brief(meta), gone=kind == "DELETED")
+            self._sink.changed(self.resource, _brief(meta), gone=kind == "DELETED")
         # Only once it was taken: what fails on it is seen again.
         self.version = str(meta.get("resourceVersion") or self.version)
 
     def _get(self, query: Mapping[str, str], accept: str, *, stream: bool) -> requests.Response:
-        url = resource_url(self._resource, self._namespace)
+        url = resource_url(self.resource, self.namespace)
         headers = {"Accept": accept, "User-Agent": self._user_agent}
         if self._connection.token_file:
             headers["Authorization"] = f"Bearer {self._connection.token_file.read()}"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from urllib3.exceptions import HTTPError
 
 from controller.errors import CloudUnavailable
+
+Made = TypeVar("Made")
 
 _PART = 1 << 16
 # No service is left alone for longer than so many seconds, whatever it asks for.
@@ -65,7 +67,7 @@ def reports_absent(service: str, content: bytes) -> bool:
 
     An ingress without a backend, a proxy and a path that nobody serves answer 404, too, and know nothing.
     Shapes: `Fault` in nova/api/openstack/wsgi.py and cinder/api/openstack/wsgi.py, `json_error_formatter` in
-    placement/util.py, pecan_wsgi/hooks/translation.py in Neutron.
+    placement/util.py, pecan_wsgi/hooks/translation.py in Neutron, keystone/server/flask/application.py.
     """
     try:
         body = json.loads(content)
@@ -82,6 +84,9 @@ def reports_absent(service: str, content: bytes) -> bool:
         fault = body.get("NeutronError")
         # That type is of a path which Neutron does not serve.
         return isinstance(fault, dict) and fault.get("type") not in (None, "", "HTTPNotFound")
+    if service == "identity":
+        fault = body.get("error")
+        return isinstance(fault, dict) and fault.get("code") == 404
     if service in ("compute", "block_storage"):
         fault = body.get("itemNotFound")
         return isinstance(fault, dict) and fault.get("code") == 404
@@ -100,3 +105,25 @@ def fault_of(content: bytes) -> str:
         if isinstance(value, dict) and isinstance(value.get("detail"), str):
             return str(value["detail"])[:500]
     return ""
+
+
+def items_of(answer: Any, name: str, path: str) -> list[dict[str, Any]]:
+    """The list called `name` in an answer. Raises CloudUnavailable where there is none."""
+    if not isinstance(answer, dict) or not isinstance(answer.get(name), list):
+        raise CloudUnavailable(f"{path}: the answer holds no {name}")
+    found: list[dict[str, Any]] = answer[name]
+    if not all(isinstance(one, dict) for one in found):
+        raise CloudUnavailable(f"{path}: an entry of the answer cannot be read")
+    return found
+
+
+def read_each(
+    listed: Iterable[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], Made], path: str
+) -> tuple[Made, ...]:
+    """What `read` makes of each entry. Raises CloudUnavailable where an entry is not as it should be."""
+    try:
+        return tuple(read(one) for one in listed)
+    except KeyError as error:
+        raise CloudUnavailable(f"{path}: an entry of the answer has no {error}") from None
+    except (AttributeError, TypeError, ValueError):
+        raise CloudUnavailable(f"{path}: an entry of the answer cannot be read") from None

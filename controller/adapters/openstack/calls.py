@@ -15,7 +15,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
 import requests
 from urllib3.exceptions import HTTPError
@@ -24,16 +25,16 @@ from controller.adapters.http.bounded import BoundedAdapter
 from controller.adapters.openstack.answers import (
     CloudAnswer,
     fault_of,
+    items_of,
     read_answer,
     reports_absent,
     retry_after,
 )
+from controller.adapters.openstack.failures import STUMBLED, NoEndpoint, told_as_unavailable
 from controller.domain.api.conditions import timestamp
 from controller.domain.shared import backoff
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.system import Clock, Randomness
-
-Made = TypeVar("Made")
 
 # Seconds: until something comes, one request with all of its answer, a read with all its repetitions, and
 # a probe of an endpoint as a whole.
@@ -51,12 +52,14 @@ _BUSY = frozenset((429, 502, 503, 504))
 # Of the answers that are a failure of the server and not of the request.
 _BROKEN = frozenset((408, 425, 500)) | _BUSY
 
-# What libraries make of what they did not expect: a value of another type, half an answer.
-_STUMBLED = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, OSError)
 
+@dataclass(frozen=True)
+class Login:
+    """Ids of the user and of the domain of its project, and the types of the services in its catalogue."""
 
-class _NoEndpoint(Exception):
-    """The catalogue of the login has no endpoint of the service."""
+    user: str
+    domain: str
+    services: frozenset[str]
 
 
 class CloudCalls:
@@ -69,7 +72,10 @@ class CloudCalls:
         randomness: Randomness,
         sleep: Callable[[float], None] = time.sleep,
         authority: bytes = b"",
+        *,
+        request_timeout: float = REQUEST_TIMEOUT,
     ) -> None:
+        self._request_timeout = request_timeout
         self._cloud = dict(cloud)
         if authority:
             # What a library takes a file's name for; it is there as long as this object.
@@ -161,6 +167,34 @@ class CloudCalls:
         """One write, sent once. Raises CloudUnavailable where its outcome is not known, CloudRefused."""
         return self._ask(method, service, path, body=body, microversion=microversion)
 
+    def send_content(self, service: str, path: str, content: bytes) -> None:
+        """PUTs bytes as they are, once. Raises CloudUnavailable, CloudRefused."""
+        self._ask("PUT", service, path, content=content)
+
+    def get_content(self, service: str, path: str) -> bytes:
+        """The bytes that are there, asked for once. Raises CloudUnavailable, CloudRefused."""
+        what = f"{service} GET {path}"
+        answer = self._answer("GET", service, path, {})
+        if answer.code != 200:
+            self._judge(answer, "GET", service, path)
+            raise CloudUnavailable(f"{what}: {answer.code} in the place of content")
+        return answer.content
+
+    def login(self) -> Login:
+        """Who these credentials are, by a login. Raises CloudUnavailable."""
+        if self.status(str(self._cloud["auth"]["auth_url"])) == 401:
+            # Keystone asks nobody who he is for that. keystoneauth would log in for it, and wait for
+            # itself for ever, for it holds its lock.
+            raise CloudUnavailable("the login: 401 at auth_url, and the answer is not one of Keystone")
+        session = self._connection().session
+        with told_as_unavailable("the login"):
+            access = session.auth.get_access(session)
+            return Login(
+                user=str(access.user_id),
+                domain=str(access.project_domain_id or "default"),
+                services=frozenset(str(one.get("type")) for one in access.service_catalog.catalog),
+            )
+
     def status(self, url: str) -> int:
         """The HTTP status of a GET of any URL, without credentials. Raises CloudUnavailable for none."""
         trust = self._connection().session
@@ -208,6 +242,7 @@ class CloudCalls:
         *,
         params: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
+        content: bytes | None = None,
         microversion: str = "",
     ) -> Any:
         if self._clock.monotonic() >= self._until:
@@ -220,17 +255,19 @@ class CloudCalls:
             more["params"] = dict(params)
         if body is not None:
             more["json"] = dict(body)
+        if content is not None:
+            more |= {"data": content, "headers": {"Content-Type": "application/octet-stream"}}
         self.count += 1
         try:
             answer = self._answer(method, service, path, more)
-        except _NoEndpoint:
+        except NoEndpoint:
             # Nothing was sent. A catalogue is as old as the login; services come later in a first install.
             if not self._has_grown_old():
                 raise self._absent(service) from None
             self._log_in_again()
             try:
                 answer = self._answer(method, service, path, more)
-            except _NoEndpoint:
+            except NoEndpoint:
                 raise self._absent(service) from None
         self._missing.pop(service, None)
         return self._judge(answer, method, service, path)
@@ -257,7 +294,7 @@ class CloudCalls:
             known = session.auth.get_access(session).service_catalog.catalog
             answer = self._answer("GET", "identity", "/auth/catalog", {})
             listed = items_of(self._judge(answer, "GET", "identity", "/auth/catalog"), "catalog", "")
-        except (_NoEndpoint, CloudRefused, CloudUnavailable, *_STUMBLED):
+        except (NoEndpoint, CloudRefused, CloudUnavailable, *STUMBLED):
             return False
         return _endpoints(known) != _endpoints(listed)
 
@@ -270,31 +307,14 @@ class CloudCalls:
         self._local.login_lasts = self._clock.monotonic() + LOGIN_LASTS
 
     def _answer(self, method: str, service: str, path: str, more: Mapping[str, Any]) -> CloudAnswer:
-        import keystoneauth1.exceptions as failures
-        from openstack.exceptions import SDKException, ServiceDisabledException
-
         what = f"{service} {method} {path}"
-        deadline = self._clock.monotonic() + ANSWER_WITHIN
+        deadline = self._clock.monotonic() + max(ANSWER_WITHIN, self._request_timeout)
         if method == "GET":
             # Of a write that was cut off nobody would know the outcome.
             deadline = min(deadline, self._until)
-        try:
+        with told_as_unavailable(what):
             proxy = getattr(self._connection(), service)
             response = proxy.request(path, method, stream=True, **_ONCE, **more)
-        except (failures.EndpointNotFound, ServiceDisabledException):
-            # Of the catalogue, and so Keystone's word. What discovery does not find is NotSupported.
-            raise _NoEndpoint from None
-        except (failures.Unauthorized, failures.http.Forbidden):
-            raise CloudUnavailable(f"{what}: the credentials are not accepted") from None
-        except failures.http.HttpError as error:
-            raise CloudUnavailable(f"{what}: {error.http_status}") from None
-        except (failures.ClientException, SDKException) as error:
-            # Their texts quote requests; the kind of the failure says enough.
-            raise CloudUnavailable(f"{what}: {type(error).__name__}") from None
-        except _STUMBLED as error:
-            # What discovery makes of an answer that was cut short.
-            raise CloudUnavailable(f"{what}: {type(error).__name__}") from None
-
         return read_answer(response, what, deadline=deadline, monotonic=self._clock.monotonic)
 
     def _judge(self, answer: CloudAnswer, method: str, service: str, path: str) -> Any:
@@ -342,10 +362,10 @@ class CloudCalls:
                 load_envvars=False,
                 # `_cloud` holds neither (clouds_yaml).
                 app_name="openstack-controller",
-                api_timeout=REQUEST_TIMEOUT,
+                api_timeout=self._request_timeout,
                 **self._cloud,
             )
-        except (ClientException, SDKException, ImportError, *_STUMBLED) as error:
+        except (ClientException, SDKException, ImportError, *STUMBLED) as error:
             # Their texts quote values.
             raise CloudUnavailable(f"the clouds.yaml cannot be used: {type(error).__name__}") from None
 
@@ -356,25 +376,3 @@ def _endpoints(catalogue: Iterable[Mapping[str, Any]]) -> set[tuple[str, ...]]:
         for service in catalogue
         for endpoint in service.get("endpoints") or ()
     }
-
-
-def items_of(answer: Any, name: str, path: str) -> list[dict[str, Any]]:
-    """The list called `name` in an answer. Raises CloudUnavailable where there is none."""
-    if not isinstance(answer, dict) or not isinstance(answer.get(name), list):
-        raise CloudUnavailable(f"{path}: the answer holds no {name}")
-    found: list[dict[str, Any]] = answer[name]
-    if not all(isinstance(one, dict) for one in found):
-        raise CloudUnavailable(f"{path}: an entry of the answer cannot be read")
-    return found
-
-
-def read_each(
-    listed: Iterable[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], Made], path: str
-) -> tuple[Made, ...]:
-    """What `read` makes of each entry. Raises CloudUnavailable where an entry is not as it should be."""
-    try:
-        return tuple(read(one) for one in listed)
-    except KeyError as error:
-        raise CloudUnavailable(f"{path}: an entry of the answer has no {error}") from None
-    except (AttributeError, TypeError, ValueError):
-        raise CloudUnavailable(f"{path}: an entry of the answer cannot be read") from None

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from controller.adapters.openstack.calls import CloudCalls, items_of, read_each
+from controller.adapters.openstack.answers import items_of, read_each
+from controller.adapters.openstack.calls import CloudCalls
 from controller.adapters.openstack.clouds_yaml import parse_clouds
 from controller.adapters.openstack.placement import Placement
 from controller.domain.health.probes import CONTROL, ServiceEndpoint
@@ -382,6 +383,5 @@ def _server(one: Mapping[str, Any]) -> Server:
         extra_specs=flavor.get("extra_specs") or {},
         image=(one["image"].get("properties") or {}) if boots_local else {},
         metadata=one.get("metadata") or {},
-        locked=bool(one.get("locked")),
         volumes=len(one.get("os-extended-volumes:volumes_attached") or ()),
     )

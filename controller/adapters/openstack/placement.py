@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from controller.adapters.openstack.calls import CloudCalls, items_of, read_each
+from controller.adapters.openstack.answers import items_of, read_each
+from controller.adapters.openstack.calls import CloudCalls
 from controller.errors import CloudUnavailable
 
 PLACEMENT = "1.20"

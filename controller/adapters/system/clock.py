@@ -6,7 +6,7 @@ import time
 
 
 class SystemClock:
-    """`controller.ports.kubernetes.Clock`."""
+    """`controller.ports.system.Clock`."""
 
     def now(self) -> float:
         return time.time()

@@ -111,7 +111,8 @@ def _report_end(who: str, error: BaseException | None) -> None:
     if isinstance(error, KeyboardInterrupt | SystemExit):
         return
     stack = "".join(traceback.format_tb(error.__traceback__)) if error else ""
-    log.critical("%s ends: %s\n%s", who, type(error).__name__, stack, extra={REASON: type(error).__name__})
+    reason = type(error).__name__
+    log.critical("%s ends: %s\n%s", who, reason, stack, extra={OBJECT: who, REASON: reason})
 
 
 class _JsonLines(logging.Formatter):

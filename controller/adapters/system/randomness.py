@@ -7,7 +7,7 @@ import secrets
 
 
 class SystemRandomness:
-    """`controller.ports.kubernetes.Randomness`."""
+    """`controller.ports.system.Randomness`."""
 
     def token(self, alphabet: str, length: int) -> str:
         return "".join(secrets.choice(alphabet) for _ in range(length))

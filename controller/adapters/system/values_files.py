@@ -8,7 +8,7 @@ from pathlib import Path
 from controller.domain.credentials.generate import KINDS
 from controller.domain.values.catalogue import CatalogueInvalid, parse_catalogue
 from controller.domain.values.chart_builds import TestedBuilds, parse_builds
-from controller.domain.values.library import Library, ValuesFile
+from controller.domain.values.shipped_values import Library, ValuesFile
 from controller.domain.values.unknown_keys import OpenMaps
 from controller.domain.values.yaml_reader import YamlDocument, read_documents
 from controller.errors import SpecInvalid

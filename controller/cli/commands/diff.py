@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from controller.adapters.helm.release_records import SecretRecords
 from controller.cli.cluster import open_cluster
 from controller.cli.exit_codes import ExitCode
 from controller.cli.offline.input_files import InputObject, read_objects
 from controller.cli.offline.manifests import offline_helm, render_release, size_problem
-from controller.cli.offline.region import OfflineRegion, OfflineRenderer, offline_renderer
+from controller.cli.offline.region import OfflineRegion, offline_renderer
 from controller.cli.options import Context, Filenames, Kubeconfig, Namespace, Output
 from controller.cli.output import Format, count, print_data, soft_wrapped, stdout
-from controller.cli.views.diff import Fate, RegionDiff, ReleaseDiff, diff_regions
+from controller.cli.views.diff import Fate, RegionDiff, ReleaseDiff, Taken, diff_regions
+from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.release_settings import VOLUMES, SettingChange
 from controller.domain.values.chart_values import format_path
 from controller.domain.values.values_diff import ValueChange, value_text
+from controller.errors import HelmFailed, KubeError
+from controller.ports.helm import RenderedRelease
+from controller.ports.kubernetes import Kube
+from controller.reconcile.releases.actions.object_owners import OwnerGuard
 
 MOST_VALUES = 40
 DELETES_LATER = (
@@ -54,9 +60,13 @@ def diff(
     Both are rendered with the charts and values of this installation. Exit code 1: there are differences.
     """
     renderer = offline_renderer()
+    taken: Taken | None = None
     if filenames and not (old or new):
         after = renderer.render_one(read_objects(filenames))
-        before = _from_cluster(after, renderer, kubeconfig, context, namespace)
+        own = after.item.obj["metadata"].get("namespace") or ""
+        cluster = open_cluster(kubeconfig, context, namespace or own)
+        before = renderer.render(InputObject(cluster.find_region(after.deployment.name), "cluster"))
+        taken = partial(_taken, cluster.kube, before.deployment.namespace)
     elif old and new and not filenames:
         before = renderer.render_one(read_objects([old]))
         after = renderer.render_one(read_objects([new]))
@@ -68,6 +78,7 @@ def diff(
         after.region,
         (lambda spec: render_release(spec, renderer.charts, helm)) if helm is not None else None,
         lambda spec, rendered: size_problem(spec, renderer.charts, rendered),
+        taken,
     )
     if not filenames:  # what is found in the cluster was looked for by its name
         found = replace(found, another=_another(before, after))
@@ -85,13 +96,16 @@ def _another(before: OfflineRegion, after: OfflineRegion) -> str:
     return "" if old == new else f"another region: {new} does not replace {old}"
 
 
-def _from_cluster(
-    region: OfflineRegion, renderer: OfflineRenderer, kubeconfig: Path | None, context: str, namespace: str
-) -> OfflineRegion:
-    """The region of the same name as the cluster has it, rendered here."""
-    own = region.item.obj["metadata"].get("namespace") or ""
-    cluster = open_cluster(kubeconfig, context, namespace or own)
-    return renderer.render(InputObject(cluster.find_region(region.deployment.name), "cluster"))
+def _taken(
+    kube: Kube, namespace: str, spec: ReleaseSpec, rendered: RenderedRelease, action: str
+) -> tuple[str, ...]:
+    """What the action would be refused for: objects of others with names of the release's. None where the
+    cluster does not let us look."""
+    guard = OwnerGuard(kube, SecretRecords(kube), spec.name, namespace)
+    try:
+        return guard.observe(rendered, action).taken
+    except (KubeError, HelmFailed):
+        return ()
 
 
 def print_diff(console: Console, found: RegionDiff) -> None:

@@ -15,7 +15,7 @@ from controller.cli.offline.template_provenance import causes_of
 from controller.cli.options import Output
 from controller.cli.output import Cell, Format, Row, print_data, print_table, soft_wrapped, stdout
 from controller.cli.release_choice import choose
-from controller.cli.views.explain import Explanation, Step, explain_path, explain_set
+from controller.cli.views.explain import Explanation, SettingStep, explain_path, explain_set
 from controller.domain.values.chart_values import Path, format_path, parse_path
 from controller.domain.values.values_diff import value_text
 from controller.errors import Problem, SpecInvalid
@@ -41,12 +41,12 @@ def explain(
     renderer = offline_renderer()
     region = renderer.render_one(read_objects([file]))
     (chosen,) = choose(region, [release])
-    wanted = _parsed(path)
-    causes = causes_of(renderer, region, chosen.spec.name, wanted)
-    found = explain_path(chosen, wanted, causes) if path else explain_set(chosen, causes)
+    desired = _parsed(path)
+    causes = causes_of(renderer, region, chosen.spec.name, desired)
+    found = explain_path(chosen, desired, causes) if path else explain_set(chosen, causes)
     if output != Format.TABLE:
         print_data([_data(one) for one in found], output)
-    elif path and len(found) == 1 and found[0].path == wanted:
+    elif path and len(found) == 1 and found[0].path == desired:
         print_explanation(stdout(), found[0])
     else:
         print_table(stdout(), ("PATH", "VALUE", "SET BY", "WHERE"), _rows(found))
@@ -74,7 +74,7 @@ def print_explanation(console: Console, explanation: Explanation) -> None:
         console.print(line, soft_wrap=True)
 
 
-def _origin(step: Step) -> str:
+def _origin(step: SettingStep) -> str:
     """What a person edits to change it: the fields behind a template, else the layer's own place."""
     if step.causes:
         shown = [f"{cause.path}  {cause.place}".rstrip() for cause in step.causes[:MOST_CAUSES]]
@@ -87,7 +87,7 @@ def _origin(step: Step) -> str:
 
 def _rows(found: Sequence[Explanation]) -> Iterator[Row]:
     for one in found:
-        last = one.steps[-1] if one.steps else Step("", one.value)
+        last = one.steps[-1] if one.steps else SettingStep("", one.value)
         yield (
             format_path(one.path),
             value_text(one.value, 50),

@@ -17,6 +17,7 @@ from controller.cli.exit_codes import ExitCode
 from controller.cli.options import DEFAULT_TIMEOUT, Context, Kubeconfig, Namespace, Output, Region, Timeout
 from controller.cli.output import Format, print_data, print_table, soft_wrapped, stderr, stdout
 from controller.cli.views.node import network_rows, node_causes, node_rows, plan_rows, plan_summary
+from controller.cli.waiting import PLAN_WITHIN, POLL_SECONDS
 from controller.domain.api.conditions import find, timestamp
 from controller.domain.api.names import API_VERSION, DISKS_ANNOTATION, FENCED_ANNOTATION, REPORT_ANNOTATION
 from controller.domain.api.region_name import RegionName, node_note, node_notes, region_of
@@ -30,8 +31,6 @@ from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, KubeObject
 
 app = typer.Typer(no_args_is_help=True, help="The nodes of a region: how they are, and maintenance of them.")
 Node = Annotated[str, typer.Argument(help="Name of the node.", show_default=False)]
-POLL = 1.0
-PLAN_WITHIN = 60.0
 
 
 class _Mode(StrEnum):
@@ -369,4 +368,4 @@ def _wait(
             _print_result(status, reported)
         if time.monotonic() > deadline:
             return None
-        time.sleep(POLL)
+        time.sleep(POLL_SECONDS)

@@ -28,14 +28,12 @@ from controller.cli.options import (
 )
 from controller.cli.output import Format, count, print_data, soft_wrapped, stderr, stdout
 from controller.cli.views.plan import STUCK, PlanView, ReleaseLines, plan_view
-from controller.cli.waiting import Goal, wait_for_region
+from controller.cli.waiting import PLAN_WITHIN, Goal, wait_for_region
 from controller.errors import Conflict, ObjectMissing, Problem, SpecInvalid
 from controller.ports.kubernetes import OSDPL, KubeObject
 
 PLAN_TIMEOUT = 300.0
 POLL_SECONDS = 0.5
-# Seconds that an approval waits for a plan of the newest spec.
-PLAN_WITHIN = 60.0
 ATTEMPTS = 5
 
 RegionName = Annotated[
@@ -143,8 +141,8 @@ def _send(cluster: Cluster, filenames: list[str], namespace: str) -> KubeObject:
             f"{item.title}: {error}; osctl apply --force-conflicts takes the fields over"
         ) from None
     others = len(items) - 1
-    left = f"; {count(others, 'other object')} of the files left alone" if others else ""
-    stderr().print(f"{item.title} is planned: its mode is Plan now{left}")
+    remaining = f"; {count(others, 'other object')} of the files left alone" if others else ""
+    stderr().print(f"{item.title} is planned: its mode is Plan now{remaining}")
     return applied
 
 

@@ -75,5 +75,5 @@ def _count(made: tuple[KubeObject, ...], kinds: dict[str, set[str]], release: st
             kinds.setdefault(group, set()).add(resource.plural)
         elif group != GROUP:
             name = (obj.get("metadata") or {}).get("name")
-            told = f"release {release} makes {resource.kind} {name} for the whole cluster"
-            stderr().print(f"{told}: no value grants that", style="yellow")
+            finding = f"release {release} makes {resource.kind} {name} for the whole cluster"
+            stderr().print(f"{finding}: no value grants that", style="yellow")

@@ -14,9 +14,9 @@ from controller.cli.cluster import open_cluster
 from controller.cli.options import Context, Kubeconfig, Namespace, Output
 from controller.cli.output import Cell, Format, print_data, print_table, soft_wrapped, stdout
 from controller.cli.views.progress_text import MARKS
-from controller.cli.views.release_rows import Phase, ReleaseRow
+from controller.cli.views.readiness import RegionOutcome
+from controller.cli.views.release_rows import ReleaseRow, RowState
 from controller.cli.views.status import RegionView, ServiceLine, as_data, region_view
-from controller.cli.views.verdict import RegionOutcome
 
 _READY = {RegionOutcome.READY: ("True", "green"), RegionOutcome.PENDING: ("False", "yellow")}
 
@@ -74,7 +74,7 @@ def print_view(console: Console, view: RegionView) -> None:
 def _line(line: ServiceLine) -> list[Cell | str]:
     health = f"{line.ready}/{line.components}" if line.components else "-"
     sick = line.ready < line.components
-    note_style = "red" if any(row.phase == Phase.FAILED for row in line.releases) else "yellow"
+    note_style = "red" if any(row.phase == RowState.FAILED for row in line.releases) else "yellow"
     return [
         line.service,
         line.version or "-",

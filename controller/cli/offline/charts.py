@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from controller.adapters.charts.cache import ChartCache
+from controller.adapters.charts.crash_guard import CrashGuard
 from controller.adapters.charts.pull import PulledCharts
-from controller.adapters.charts.reading_marks import ReadingMarks
 from controller.adapters.charts.source import ChartStore
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.randomness import SystemRandomness
@@ -59,7 +59,7 @@ def offline_charts(directory: Path, secrets: GivenSecrets, builds: TestedBuilds)
     """The charts of this installation, and pulled ones kept for the next command."""
     cache = ChartCache(chart_cache())
     pulled = PulledCharts(cache, SystemClock(), SystemRandomness(), read_secret=secrets.lookup)
-    marks = ReadingMarks(chart_cache() / "reading")
+    marks = CrashGuard(chart_cache() / "reading")
     return ChartStore(directory, pulled=pulled, cache=cache, marks=marks, builds=builds)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from controller.cli.offline.input_files import InputObject
 from controller.cli.offline.region import OfflineRegion
+from controller.domain.region.required_certificates import secrets_made
 from controller.domain.validation.dangling import IMAGE, SECRET, VOLUME, Reference, dangling, made_by
 from controller.domain.validation.known_references import KnownReferences
 from controller.domain.values.secret_refs import find_references
@@ -26,6 +27,8 @@ def missing_objects(
     there = made_by([*(obj for objects in made.values() for obj in objects), *_named(given)])
     for secret in region.region.credentials:
         there.add(SECRET, secret.name, secret.credentials)
+    for name, keys in secrets_made(region.region.certificates).items():
+        there.add(SECRET, name, keys)
     found = {
         release: [
             *dangling(objects, there),

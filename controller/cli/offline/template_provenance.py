@@ -9,8 +9,8 @@ from typing import Any
 from controller.cli.offline.region import OfflineRegion, OfflineRenderer
 from controller.cli.views.explain import Causes
 from controller.domain.values.chart_values import DocumentPath, Path, format_path, lookup
-from controller.domain.values.library import Library, ValuesFile
 from controller.domain.values.merge import Layer
+from controller.domain.values.shipped_values import Library, ValuesFile
 from controller.domain.values.template_provenance import FieldOrigin, FieldTree, find_causes, named_in
 
 # Where charts come from changes all that is written, and is no cause of any of it.

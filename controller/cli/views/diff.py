@@ -17,6 +17,7 @@ from controller.render.region import Region, RegionRelease
 
 Render = Callable[[ReleaseSpec], RenderedRelease]
 Size = Callable[[ReleaseSpec, RenderedRelease], tuple[str, bool]]
+Taken = Callable[[ReleaseSpec, RenderedRelease, str], tuple[str, ...]]
 
 
 class Fate(StrEnum):
@@ -104,13 +105,18 @@ class RegionDiff:
 
 
 def diff_regions(
-    old: Region, new: Region, render: Render | None = None, size: Size | None = None
+    old: Region,
+    new: Region,
+    render: Render | None = None,
+    size: Size | None = None,
+    taken: Taken | None = None,
 ) -> RegionDiff:
     """The difference; `render` gives what Helm makes of a release, None leaves objects out. `size` tells what
-    is to be said of the size of what was rendered."""
+    is to be said of the size of what was rendered, `taken` which objects of others are in its place when it
+    is installed or upgraded."""
     before, after = _by_name(old), _by_name(new)
     volumes = _kept(new).volumes
-    helm = _Helm(render, size, retain=volumes == "Retain")
+    helm = _Helm(render, size, taken, retain=volumes == "Retain")
     touched: list[ReleaseDiff] = []
     unchanged = 0
     for name, (service, release) in after.items():
@@ -153,6 +159,7 @@ class _Helm:
 
     render: Render | None
     size: Size | None
+    taken: Taken | None = None
     retain: bool = True
 
     def objects(self, old: ReleaseSpec | None, new: ReleaseSpec) -> tuple[ManifestDiff | None, str, bool]:
@@ -163,6 +170,8 @@ class _Helm:
         was = self.render(old).manifest if old is not None else ()
         event = "upgrade" if old is not None else "install"
         found = diff_manifests(was, becomes.manifest, becomes.hooks, event=event, retain=self.retain)
+        if self.taken is not None:
+            found = replace(found, refused=(*found.refused, *self.taken(new, becomes, event.capitalize())))
         return found, *(self.size(new, becomes) if self.size is not None else ("", False))
 
     def leaving(self, spec: ReleaseSpec, *, with_claims: bool) -> ManifestDiff | None:

@@ -19,7 +19,7 @@ _NONE: Causes = {}
 
 
 @dataclass(frozen=True)
-class Step:
+class SettingStep:
     """One layer that set the value. `path` is the field in its source, `place` its `file:line`.
 
     `causes` are the fields that made a template write the value.
@@ -39,7 +39,7 @@ class Explanation:
     release: str
     path: Path
     value: Any
-    steps: tuple[Step, ...]
+    steps: tuple[SettingStep, ...]
 
     @property
     def winner(self) -> str:
@@ -90,12 +90,12 @@ def _explanation(release: RegionRelease, path: Path, causes: Causes) -> Explanat
     return Explanation(release.spec.name, path, lookup(merged.values, path, ABSENT), steps)
 
 
-def _steps(merged: MergedValues, path: Path, version: str, causes: Causes) -> Iterator[Step]:
+def _steps(merged: MergedValues, path: Path, version: str, causes: Causes) -> Iterator[SettingStep]:
     default = lookup(merged.defaults, path, ABSENT)
     if default is not ABSENT:
-        yield Step(CHART_DEFAULTS, default, place=version)
+        yield SettingStep(CHART_DEFAULTS, default, place=version)
     for setting in merged.chain(path):
-        yield Step(setting.layer, setting.value, setting.path, setting.place, behind(causes, setting))
+        yield SettingStep(setting.layer, setting.value, setting.path, setting.place, behind(causes, setting))
 
 
 def behind(causes: Causes, setting: Setting) -> tuple[FieldOrigin, ...]:

@@ -13,9 +13,9 @@ from rich.text import Text
 
 from controller.cli.output import soft_wrapped
 from controller.cli.views.progress_text import MARKS, causes, change_lines, note, summary_line, verdict_line
-from controller.cli.views.region_progress import ProgressSnapshot, TimedRow, is_done
-from controller.cli.views.release_rows import Phase, short_duration
-from controller.cli.views.verdict import RegionOutcome
+from controller.cli.views.readiness import RegionOutcome
+from controller.cli.views.region_progress import RegionRows, TimedRow, is_done
+from controller.cli.views.release_rows import RowState, short_duration
 from controller.domain.api.conditions import timestamp
 from controller.ports.system import Clock
 
@@ -28,7 +28,7 @@ FURNITURE = 10
 class ProgressDisplay(Protocol):
     """Where progress is shown."""
 
-    def show(self, progress: ProgressSnapshot, hint: str = "") -> None:
+    def show(self, progress: RegionRows, hint: str = "") -> None:
         """One more update; `hint` is said beside the cause."""
         ...
 
@@ -55,11 +55,11 @@ class PlainLines:
         self._last = clock.monotonic()
         self._hint = ""
 
-    def show(self, progress: ProgressSnapshot, hint: str = "") -> None:
+    def show(self, progress: RegionRows, hint: str = "") -> None:
         for line in change_lines(progress.changed):
             self.say(line)
         reported = verdict_line(progress)
-        if reported and progress.verdict_changed and progress.verdict.outcome != RegionOutcome.READY:
+        if reported and progress.readiness_changed and progress.readiness.outcome != RegionOutcome.READY:
             self.say(f"{progress.name}: {reported}")
         if hint and not self._hint:
             self.say(hint)
@@ -83,9 +83,9 @@ class LiveTable:
         self._console = console
         self._live = Live(console=console, auto_refresh=False, vertical_overflow="crop")
         self._open = False
-        self._last: ProgressSnapshot | None = None
+        self._last: RegionRows | None = None
 
-    def show(self, progress: ProgressSnapshot, hint: str = "") -> None:
+    def show(self, progress: RegionRows, hint: str = "") -> None:
         self._last = progress
         if not self._open:
             self._live.start()
@@ -99,13 +99,13 @@ class LiveTable:
             self._live.stop()
             self._open = False
 
-    def _outline(self, progress: ProgressSnapshot) -> list[RenderableType]:
+    def _outline(self, progress: RegionRows) -> list[RenderableType]:
         table = [_table(progress, self._console.height - FURNITURE)] if progress.rows else []
         return [_header(progress), *table]
 
-    def _draw(self, progress: ProgressSnapshot, hint: str) -> RenderableType:
+    def _draw(self, progress: RegionRows, hint: str) -> RenderableType:
         parts = self._outline(progress)
-        if progress.verdict.outcome != RegionOutcome.READY:
+        if progress.readiness.outcome != RegionOutcome.READY:
             parts += [_cause(text, "yellow") for text in causes(progress)[:2]]
         if hint:
             parts.append(_cause(hint, "bold yellow"))
@@ -118,7 +118,7 @@ def _cause(text: str, style: str) -> RenderableType:
     return Padding(Text(f"{flat[:300]}{'…' if len(flat) > 300 else ''}", style), (0, 0, 0, 2))
 
 
-def _header(progress: ProgressSnapshot) -> RenderableType:
+def _header(progress: RegionRows) -> RenderableType:
     total = len(progress.rows)
     line = Table.grid(padding=(0, 2, 0, 0))
     bar = ProgressBar(total=total or 1, completed=progress.done, width=24, complete_style="green")
@@ -131,7 +131,7 @@ def _header(progress: ProgressSnapshot) -> RenderableType:
     return line
 
 
-def _table(progress: ProgressSnapshot, height: int) -> RenderableType:
+def _table(progress: RegionRows, height: int) -> RenderableType:
     shown, hidden = fit(list(progress.rows), height)
     cells = [_cells(timed) for timed in shown]
     if hidden:
@@ -160,7 +160,7 @@ def _cells(timed: TimedRow) -> list[Text]:
         Text(timed.row.service, "dim"),
         Text(str(timed.row.phase), style),
         Text("" if timed.seconds is None else short_duration(timed.seconds), "dim"),
-        Text(soft_wrapped(note(timed)), "red" if timed.row.phase == Phase.FAILED else "dim"),
+        Text(soft_wrapped(note(timed)), "red" if timed.row.phase == RowState.FAILED else "dim"),
     ]
 
 
@@ -175,6 +175,6 @@ def fit(rows: list[TimedRow], height: int) -> tuple[list[TimedRow], str]:
     spare = room - len(kept)
     if spare > 0:
         kept |= {id(timed) for timed in [one for one in rows if is_done(one.row)][-spare:]}
-    left = len(rows) - len(kept)
-    text = f"and {left} more" if len(open_) > room else f"and {left} more installed"
-    return [timed for timed in rows if id(timed) in kept], text if done or left else ""
+    remaining = len(rows) - len(kept)
+    text = f"and {remaining} more" if len(open_) > room else f"and {remaining} more installed"
+    return [timed for timed in rows if id(timed) in kept], text if done or remaining else ""

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from controller.cli.views.region_progress import ProgressSnapshot, TimedRow, is_done
-from controller.cli.views.release_rows import Phase, ReleaseRow, short_duration
-from controller.cli.views.verdict import RegionOutcome
+from controller.cli.views.readiness import RegionOutcome
+from controller.cli.views.region_progress import RegionRows, TimedRow, is_done
+from controller.cli.views.release_rows import ReleaseRow, RowState, short_duration
 from controller.domain.api.reasons import Reason
 
 MARKS = {
-    Phase.WAITING: ("·", "dim"),
-    Phase.INSTALLING: ("…", "cyan"),
-    Phase.UPGRADING: ("…", "cyan"),
-    Phase.INSTALLED: ("✓", "green"),
-    Phase.FAILED: ("!", "red"),
-    Phase.REMOVING: ("…", "yellow"),
-    Phase.SUSPENDED: ("-", "dim"),
+    RowState.WAITING: ("·", "dim"),
+    RowState.INSTALLING: ("…", "cyan"),
+    RowState.UPGRADING: ("…", "cyan"),
+    RowState.INSTALLED: ("✓", "green"),
+    RowState.FAILED: ("!", "red"),
+    RowState.REMOVING: ("…", "yellow"),
+    RowState.SUSPENDED: ("-", "dim"),
 }
 
 
@@ -29,9 +29,9 @@ def change_lines(changed: Iterable[TimedRow]) -> list[str]:
     """The changes for a log, a line each; those that wait, or were installed before, share one."""
     waiting, before, lines = [], [], []
     for timed in changed:
-        if timed.row.phase == Phase.WAITING:
+        if timed.row.phase == RowState.WAITING:
             waiting.append(timed.row.release)
-        elif timed.row.phase == Phase.INSTALLED and timed.seconds is None:
+        elif timed.row.phase == RowState.INSTALLED and timed.seconds is None:
             before.append(timed.row.release)
         else:
             lines.append(_change(timed))
@@ -42,10 +42,10 @@ def change_lines(changed: Iterable[TimedRow]) -> list[str]:
 def _change(timed: TimedRow) -> str:
     """`keystone: installed, revision 1, in 3.1 s`."""
     row = timed.row
-    if row.phase == Phase.FAILED:
+    if row.phase == RowState.FAILED:
         return failure(row)
     text = f"{row.release}: {row.phase}"
-    if row.phase == Phase.INSTALLED:
+    if row.phase == RowState.INSTALLED:
         text += f", revision {row.revision}" if row.revision else ""
         text += f", in {short_duration(timed.seconds)}" if timed.seconds is not None else ""
     elif row.error or row.message:
@@ -65,42 +65,44 @@ def _failed(row: ReleaseRow) -> str:
 def note(timed: TimedRow) -> str:
     """What a table says beside a release; the error of a failed one is reported in full below it."""
     row = timed.row
-    if row.phase == Phase.INSTALLED:
+    if row.phase == RowState.INSTALLED:
         return f"revision {row.revision}" if row.revision else ""
-    if row.phase == Phase.FAILED:
+    if row.phase == RowState.FAILED:
         return f"{row.failures} times, tried again" if row.failures > 1 else "tried again"
     return row.message
 
 
-def summary_line(progress: ProgressSnapshot) -> str:
+def summary_line(progress: RegionRows) -> str:
     """Where it stands, in a line: `9/14 releases installed; nova installing 38 s`."""
     parts = [f"{progress.done}/{len(progress.rows)} releases installed"] if progress.rows else []
-    active = [timed for timed in progress.rows if not is_done(timed.row) and timed.row.phase != Phase.WAITING]
+    active = [
+        timed for timed in progress.rows if not is_done(timed.row) and timed.row.phase != RowState.WAITING
+    ]
     parts += [f"{timed.row.release} {_state(timed)}" for timed in active[:4]]
     if len(active) > 4:
         parts.append(f"and {len(active) - 4} more")
     if not active:
-        parts.append(f"{progress.verdict.reason}: {progress.verdict.message}")
+        parts.append(f"{progress.readiness.reason}: {progress.readiness.message}")
     return "; ".join(parts)
 
 
 def _state(timed: TimedRow) -> str:
-    if timed.row.phase == Phase.FAILED:
+    if timed.row.phase == RowState.FAILED:
         return _failed(timed.row)
     lasting = f" {short_duration(timed.seconds)}" if timed.seconds is not None else ""
     doing = f" ({timed.row.message})" if timed.row.message else ""
     return f"{timed.row.phase}{lasting}{doing}"
 
 
-def verdict_line(progress: ProgressSnapshot) -> str:
+def verdict_line(progress: RegionRows) -> str:
     """What Ready says, empty while the releases' own rows say the same."""
-    verdict = progress.verdict
-    if progress.rows and verdict.reason in _SHOWN_BY_ROWS and verdict.outcome == RegionOutcome.PENDING:
+    readiness = progress.readiness
+    if progress.rows and readiness.reason in _SHOWN_BY_ROWS and readiness.outcome == RegionOutcome.PENDING:
         return ""
-    return f"{verdict.reason}: {verdict.message}" if verdict.message else verdict.reason
+    return f"{readiness.reason}: {readiness.message}" if readiness.message else readiness.reason
 
 
-def causes(progress: ProgressSnapshot) -> tuple[str, ...]:
+def causes(progress: RegionRows) -> tuple[str, ...]:
     """What stands in the way now, the nearest cause first: errors, then what Ready says."""
     found = [failure(row) for row in progress.failing]
     found += [f"{timed.row.release}: {timed.row.error}" for timed in progress.rows if timed.row.error]
@@ -108,7 +110,7 @@ def causes(progress: ProgressSnapshot) -> tuple[str, ...]:
     return tuple([*found, reported] if reported else found)
 
 
-def reasons_against(progress: ProgressSnapshot) -> tuple[str, ...]:
+def reasons_against(progress: RegionRows) -> tuple[str, ...]:
     """Why the region is not Ready, for the end of a wait: never empty."""
     found = causes(progress)
     if found:
@@ -117,4 +119,4 @@ def reasons_against(progress: ProgressSnapshot) -> tuple[str, ...]:
     shown = tuple(_change(timed) for timed in open_[:MOST_REASONS])
     more = len(open_) - len(shown)
     rest = (f"and {more} more",) if more > 0 else ()
-    return (*shown, *rest) or (f"{progress.verdict.reason}: {progress.verdict.message}",)
+    return (*shown, *rest) or (f"{progress.readiness.reason}: {progress.readiness.message}",)

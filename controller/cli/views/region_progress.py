@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 from controller.cli.views.hook_jobs import RunningJob, with_jobs
-from controller.cli.views.release_rows import ACTIVE, Phase, ReleaseRow, release_rows
-from controller.cli.views.verdict import RegionOutcome, RegionVerdict, judge
+from controller.cli.views.readiness import RegionOutcome, RegionReadiness, judge
+from controller.cli.views.release_rows import ACTIVE, ReleaseRow, RowState, release_rows
 
 NO_ERRORS: Mapping[str, str] = MappingProxyType({})
 
@@ -23,15 +23,15 @@ class TimedRow:
 
 
 @dataclass(frozen=True)
-class ProgressSnapshot:
+class RegionRows:
     """One pass at a region. `waited` is in seconds; `changed` are the rows that read differently now."""
 
     name: str
     namespace: str
-    verdict: RegionVerdict
+    readiness: RegionReadiness
     rows: tuple[TimedRow, ...]
     changed: tuple[TimedRow, ...]
-    verdict_changed: bool
+    readiness_changed: bool
     waited: float
 
     @property
@@ -42,12 +42,12 @@ class ProgressSnapshot:
     @property
     def failing(self) -> tuple[ReleaseRow, ...]:
         """Releases whose last attempt failed."""
-        return tuple(timed.row for timed in self.rows if timed.row.phase == Phase.FAILED)
+        return tuple(timed.row for timed in self.rows if timed.row.phase == RowState.FAILED)
 
 
 def is_done(row: ReleaseRow) -> bool:
     """Whether the release is as its spec says now."""
-    return row.current and row.phase == Phase.INSTALLED
+    return row.current and row.phase == RowState.INSTALLED
 
 
 class ProgressTracker:
@@ -59,7 +59,7 @@ class ProgressTracker:
         self._started = started
         self._rows: dict[str, ReleaseRow] = {}
         self._since: dict[str, float] = {}
-        self._verdict: RegionVerdict | None = None
+        self._readiness: RegionReadiness | None = None
         self._first = True
 
     def observe(
@@ -70,11 +70,11 @@ class ProgressTracker:
         *,
         jobs: Sequence[RunningJob] = (),
         errors: Mapping[str, str] = NO_ERRORS,
-    ) -> ProgressSnapshot:
+    ) -> RegionRows:
         """What this observation finds, compared with the one before. `errors` are those of Jobs, by name."""
-        verdict = judge(osdpl, self._generation)
+        readiness = judge(osdpl, self._generation)
         known = with_jobs(release_rows(bundles), jobs, errors)
-        rows = [self._settled(row, verdict) for row in known]
+        rows = [self._settled(row, readiness) for row in known]
         timed, changed = [], []
         for row in rows:
             before = self._rows.get(row.release)
@@ -85,40 +85,42 @@ class ProgressTracker:
             timed.append(entry)
             if moved or (before is not None and _reads_differently(before, row)):
                 changed.append(entry)
-        verdict_changed = self._verdict is None or self._outcome(self._verdict) != self._outcome(verdict)
+        readiness_changed = self._readiness is None or self._outcome(self._readiness) != self._outcome(
+            readiness
+        )
         self._rows = {row.release: row for row in rows}
-        self._verdict, self._first = verdict, False
-        return ProgressSnapshot(
+        self._readiness, self._first = readiness, False
+        return RegionRows(
             name=self._name,
             namespace=self._namespace,
-            verdict=verdict,
+            readiness=readiness,
             rows=tuple(timed),
             changed=tuple(changed),
-            verdict_changed=verdict_changed,
+            readiness_changed=readiness_changed,
             waited=now - self._started,
         )
 
-    def _settled(self, row: ReleaseRow, verdict: RegionVerdict) -> ReleaseRow:
+    def _settled(self, row: ReleaseRow, readiness: RegionReadiness) -> ReleaseRow:
         """A row whose status is about an earlier spec waits for its turn, unless it is being worked on."""
-        if row.current or row.phase in ACTIVE or verdict.outcome == RegionOutcome.READY:
+        if row.current or row.phase in ACTIVE or readiness.outcome == RegionOutcome.READY:
             return row
-        return replace(row, phase=Phase.WAITING, message="takes up the new spec")
+        return replace(row, phase=RowState.WAITING, message="takes up the new spec")
 
     def _seconds(self, row: ReleaseRow, now: float, *, fresh: bool) -> float | None:
-        if row.phase in (Phase.INSTALLED, Phase.FAILED):
+        if row.phase in (RowState.INSTALLED, RowState.FAILED):
             # What an attempt took before we began to look tells nothing about this wait.
             return None if fresh and self._first else row.seconds
         return now - self._since[row.release]
 
     @staticmethod
-    def _outcome(verdict: RegionVerdict) -> tuple[RegionOutcome, str]:
-        return verdict.outcome, verdict.reason
+    def _outcome(readiness: RegionReadiness) -> tuple[RegionOutcome, str]:
+        return readiness.outcome, readiness.reason
 
 
 def _reads_differently(before: ReleaseRow, row: ReleaseRow) -> bool:
     """Whether the same phase is new: another revision, one more failure, another error."""
     if row.error and row.error != before.error:
         return True
-    if row.phase == Phase.INSTALLED:
+    if row.phase == RowState.INSTALLED:
         return before.revision != row.revision
-    return row.phase == Phase.FAILED and before.failures != row.failures
+    return row.phase == RowState.FAILED and before.failures != row.failures

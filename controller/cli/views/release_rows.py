@@ -13,7 +13,7 @@ from controller.domain.api.names import SERVICE_LABEL
 from controller.domain.releases.bundle_status import ReportedState
 
 
-class Phase(StrEnum):
+class RowState(StrEnum):
     """What a release is doing, as osctl shows it."""
 
     WAITING = "waiting"
@@ -25,16 +25,16 @@ class Phase(StrEnum):
     SUSPENDED = "suspended"
 
 
-ACTIVE = frozenset((Phase.INSTALLING, Phase.UPGRADING, Phase.REMOVING))
+ACTIVE = frozenset((RowState.INSTALLING, RowState.UPGRADING, RowState.REMOVING))
 
 _PHASES = {
-    ReportedState.WAITING: Phase.WAITING,
-    ReportedState.INSTALLING: Phase.INSTALLING,
-    ReportedState.UPGRADING: Phase.UPGRADING,
-    ReportedState.DEPLOYED: Phase.INSTALLED,
-    ReportedState.FAILED: Phase.FAILED,
-    ReportedState.UNINSTALLING: Phase.REMOVING,
-    ReportedState.SUSPENDED: Phase.SUSPENDED,
+    ReportedState.WAITING: RowState.WAITING,
+    ReportedState.INSTALLING: RowState.INSTALLING,
+    ReportedState.UPGRADING: RowState.UPGRADING,
+    ReportedState.DEPLOYED: RowState.INSTALLED,
+    ReportedState.FAILED: RowState.FAILED,
+    ReportedState.UNINSTALLING: RowState.REMOVING,
+    ReportedState.SUSPENDED: RowState.SUSPENDED,
 }
 
 
@@ -48,7 +48,7 @@ class ReleaseRow:
 
     service: str
     release: str
-    phase: Phase
+    phase: RowState
     message: str = ""
     revision: int = 0
     seconds: float | None = None
@@ -85,17 +85,17 @@ def _problem(status: Mapping[str, Any]) -> str:
 
 def _row(service: str, name: str, entry: Mapping[str, Any], current: bool, problem: str) -> ReleaseRow:
     state = str(entry.get("state") or ReportedState.WAITING)
-    phase = _PHASES[ReportedState(state)] if state in ReportedState._value2member_map_ else Phase.WAITING
+    phase = _PHASES[ReportedState(state)] if state in ReportedState._value2member_map_ else RowState.WAITING
     attempt = entry.get("lastAttempt") or {}
     running = [str(hook.get("name")) for hook in entry.get("hooks") or [] if hook.get("phase") == "Running"]
     message = str(entry.get("message") or "")
-    if phase == Phase.FAILED:
+    if phase == RowState.FAILED:
         # Without when the next attempt is made: it would be new at every pass.
         message = str(attempt.get("error") or message)
     if running and phase in ACTIVE and not message:
         message = f"hook {', '.join(running)} is running"
     if problem:
-        phase, message = Phase.FAILED, problem
+        phase, message = RowState.FAILED, problem
     return ReleaseRow(
         service=service,
         release=name,

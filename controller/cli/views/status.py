@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from controller.cli.views.release_rows import Phase, ReleaseRow, parse_time, release_rows, short_duration
-from controller.cli.views.verdict import RegionOutcome, RegionVerdict, explain_silence, judge
+from controller.cli.views.readiness import RegionOutcome, RegionReadiness, explain_silence, judge
+from controller.cli.views.release_rows import ReleaseRow, RowState, parse_time, release_rows, short_duration
 from controller.domain.api.conditions import find
 from controller.domain.api.reasons import Reason
 from controller.domain.region.apply_policy import parse_apply_policy
@@ -29,14 +29,14 @@ _SUMS = frozenset(
         ),
     )
 )
-# How the part of Ready's message begins that names the containers which do not live (domain.region_ready).
+# How the part of Ready's message begins that names the containers which do not live (domain.region.ready).
 _NO_SIGN_OF_LIFE = "no sign of life"
 # Words in quotes in a cause that are long enough to be a value someone set, not a word of the sentence.
 _QUOTED = re.compile(r"""['"`]([A-Za-z0-9][\w.:/@%-]{3,80})['"`]""")
 
 
 @dataclass(frozen=True)
-class NotReadyCause:
+class NotReadyReason:
     """Something that keeps the region from being Ready; `set_by` is the field of the spec that it names."""
 
     message: str
@@ -69,7 +69,7 @@ class RegionView:
     outcome: RegionOutcome
     reason: str
     progress: str
-    causes: tuple[NotReadyCause, ...]
+    causes: tuple[NotReadyReason, ...]
     services: tuple[ServiceLine, ...]
     secrets: str = ""
     nodes: str = ""
@@ -80,7 +80,7 @@ class RegionView:
 def region_view(osdpl: Mapping[str, Any], bundles: Sequence[Mapping[str, Any]], now: float) -> RegionView:
     """The view at `now`, in seconds since the epoch."""
     meta, spec, status = osdpl["metadata"], osdpl.get("spec") or {}, osdpl.get("status") or {}
-    verdict = judge(osdpl)
+    readiness = judge(osdpl)
     rows = release_rows(bundles)
     services = tuple(_services(rows, status))
     valid = find(status.get("conditions") or [], "SpecValid")
@@ -93,10 +93,10 @@ def region_view(osdpl: Mapping[str, Any], bundles: Sequence[Mapping[str, Any]], 
         version=str(status.get("openstackVersion") or spec.get("openstackVersion") or ""),
         preset=str(spec.get("preset") or ""),
         size=str(spec.get("size") or ""),
-        outcome=verdict.outcome,
-        reason=verdict.reason,
+        outcome=readiness.outcome,
+        reason=readiness.reason,
         progress=str(status.get("progress") or ""),
-        causes=tuple(_causes(replace(verdict, message=silence or verdict.message), rows, status, spec)),
+        causes=tuple(_causes(replace(readiness, message=silence or readiness.message), rows, status, spec)),
         services=services,
         secrets=_secrets(status.get("secrets") or {}, now),
         nodes=_nodes(status.get("nodes") or {}),
@@ -123,21 +123,23 @@ def _plan(spec: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
 
 
 def _causes(
-    verdict: RegionVerdict, rows: Iterable[ReleaseRow], status: Mapping[str, Any], spec: Mapping[str, Any]
-) -> Iterator[NotReadyCause]:
+    readiness: RegionReadiness, rows: Iterable[ReleaseRow], status: Mapping[str, Any], spec: Mapping[str, Any]
+) -> Iterator[NotReadyReason]:
     """The nearest causes first: what Ready says, then failed releases and sick components. Where Ready only
     sums these up, they are reported instead."""
-    if verdict.outcome == RegionOutcome.READY:
+    if readiness.outcome == RegionOutcome.READY:
         return
-    pending = verdict.outcome != RegionOutcome.NEEDS_EDIT
+    pending = readiness.outcome != RegionOutcome.NEEDS_EDIT
     reported = [
-        part for part in (verdict.message.split("; ") if pending else verdict.message.splitlines()) if part
+        part
+        for part in (readiness.message.split("; ") if pending else readiness.message.splitlines())
+        if part
     ]
-    silence = "".join(verdict.message.partition(_NO_SIGN_OF_LIFE)[1:])
+    silence = "".join(readiness.message.partition(_NO_SIGN_OF_LIFE)[1:])
     found = [
         f"{row.release}: {row.message}{_if_old(silence, 'helmbundle')}"
         for row in rows
-        if row.phase == Phase.FAILED and row.message
+        if row.phase == RowState.FAILED and row.message
     ]
     found += [
         f"{_workload(application, component)} {_pods(entry)}: {entry.get('message') or 'Unhealthy'}"
@@ -146,13 +148,13 @@ def _causes(
         for component, entry in components.items()
         if entry.get("status") == "Unhealthy"
     ]
-    if found and pending and verdict.reason in _SUMS:
+    if found and pending and readiness.reason in _SUMS:
         reported = [silence] if silence else []
     found = [*reported, *found]
     for text in found[:MOST_CAUSES]:
-        yield NotReadyCause(text, find_setting(spec, text))
+        yield NotReadyReason(text, find_setting(spec, text))
     if len(found) > MOST_CAUSES:
-        yield NotReadyCause(f"and {len(found) - MOST_CAUSES} more")
+        yield NotReadyReason(f"and {len(found) - MOST_CAUSES} more")
 
 
 def _if_old(silence: str, container: str) -> str:
@@ -221,14 +223,14 @@ def _note(releases: Iterable[ReleaseRow], components: Iterable[tuple[str, Mappin
 
     Errors of failed releases are causes, reported once above the table.
     """
-    open_ = [row for row in releases if row.phase != Phase.INSTALLED]
+    open_ = [row for row in releases if row.phase != RowState.INSTALLED]
     if open_:
         return "; ".join(_row_note(row) for row in open_)
     return ", ".join(name for name, component in components if component.get("status") != "Ready")
 
 
 def _row_note(row: ReleaseRow) -> str:
-    if row.phase == Phase.FAILED:
+    if row.phase == RowState.FAILED:
         return f"{row.release} failed {row.failures} times" if row.failures > 1 else f"{row.release} failed"
     return f"{row.release} {row.message or row.phase}"
 
@@ -247,8 +249,10 @@ def _secrets(secrets: Mapping[str, Mapping[str, Any]], now: float) -> str:
     parts = [f"{len(secrets)} kept"]
     if expiring:
         moment, name = expiring[0]
-        left = moment - now
-        parts.append(f"{name} expires in {short_duration(left)}" if left > 0 else f"{name} has expired")
+        remaining = moment - now
+        parts.append(
+            f"{name} expires in {short_duration(remaining)}" if remaining > 0 else f"{name} has expired"
+        )
     return "; ".join([*parts, *troubled[:3]])
 
 

@@ -72,6 +72,13 @@ REGION_RECONCILE_ANNOTATION = f"{GROUP}/region-reconcile-requested-at"
 # The key of digests in an installation.
 DIGEST_KEY_SECRET = "osctl-digest-key"  # noqa: S105 - a name
 
+# Certificates of the region's own authority: the Secret of this type has its key, and no spec may name it;
+# the next has what all trust; the label says on each which of them it is.
+AUTHORITY_SECRET = "osctl-authority"  # noqa: S105 - a name
+AUTHORITY_TYPE = f"{GROUP}/authority"
+CA_BUNDLE_SECRET = "openstack-ca-bundle"  # noqa: S105 - a name
+CERTIFICATE_LABEL = f"{GROUP}/certificate"
+
 # What the region's administrator is known by in its OpenStack: a clouds.yaml, in the region's namespace.
 CLOUDS_SECRET = "openstack-clouds"  # noqa: S105 - a name
 CLOUDS_KEY = "clouds.yaml"

@@ -20,7 +20,6 @@ class ObjectMeta:
     deleting: bool = False
     labels: Mapping[str, str] | None = None
     annotations: Mapping[str, str] | None = None
-    finalizers: tuple[str, ...] = ()
 
     def annotation(self, name: str) -> str:
         """An annotation's value, empty when there is none."""
@@ -56,7 +55,6 @@ def parse_meta(obj: object) -> ObjectMeta:
         deleting=metadata.get("deletionTimestamp") is not None,
         labels=dict(metadata.get("labels") or {}),
         annotations=dict(metadata.get("annotations") or {}),
-        finalizers=tuple(str(finalizer) for finalizer in metadata.get("finalizers") or ()),
     )
 
 

@@ -28,7 +28,7 @@ HELM = "Helm"
 Metadata = Mapping[str, Any]
 
 
-class Claim(StrEnum):
+class Ownership(StrEnum):
     """What is known of an object's owner."""
 
     OURS = "Ours"
@@ -43,7 +43,7 @@ class Claim(StrEnum):
 class Owner:
     """Whose an object is; `name` says in words who the others are."""
 
-    claim: Claim
+    ownership: Ownership
     name: str = ""
 
 
@@ -51,21 +51,21 @@ def owner_of(live: Metadata, rendered: Metadata, release: str, namespace: str) -
     """Whose the object with the metadata `live` is, beside what the release in that namespace renders."""
     notes, labels = live.get("annotations") or {}, live.get("labels") or {}
     if is_handed_over(live, release, namespace):
-        return Owner(Claim.HANDED_OVER)
+        return Owner(Ownership.HANDED_OVER)
     name, home = notes.get(RELEASE_NAME), notes.get(RELEASE_NAMESPACE)
     if name:
         if (name, home) == (release, namespace):
-            return Owner(Claim.OURS)
-        return Owner(Claim.OTHERS, f'release "{name}"' + (f' of namespace "{home}"' if home else ""))
+            return Owner(Ownership.OURS)
+        return Owner(Ownership.OTHERS, f'release "{name}"' + (f' of namespace "{home}"' if home else ""))
     if labels.get(KEPT_LABEL) == release and live.get("namespace") == namespace:
-        return Owner(Claim.OURS)
+        return Owner(Ownership.OURS)
     manager = labels.get(MANAGED_BY)
     if manager and manager not in (HELM, (rendered.get("labels") or {}).get(MANAGED_BY)):
-        return Owner(Claim.OTHERS, "this controller" if manager == MANAGED_BY_US else f'"{manager}"')
+        return Owner(Ownership.OTHERS, "this controller" if manager == MANAGED_BY_US else f'"{manager}"')
     controller = next((one for one in live.get("ownerReferences") or [] if one.get("controller")), None)
     if controller is not None:
-        return Owner(Claim.OTHERS, f"{controller.get('kind')}/{controller.get('name')}")
-    return _by_labels(live, rendered, namespace) if HOOK in notes else Owner(Claim.NOBODYS)
+        return Owner(Ownership.OTHERS, f"{controller.get('kind')}/{controller.get('name')}")
+    return _by_labels(live, rendered, namespace) if HOOK in notes else Owner(Ownership.NOBODYS)
 
 
 def _by_labels(live: Metadata, rendered: Metadata, namespace: str) -> Owner:
@@ -74,9 +74,9 @@ def _by_labels(live: Metadata, rendered: Metadata, namespace: str) -> Owner:
     theirs, ours = _release_labels(live), _release_labels(rendered)
     other = [theirs[label] for label in theirs.keys() & ours.keys() if theirs[label] != ours[label]]
     if other:
-        return Owner(Claim.OTHERS, f'release "{other[0]}"')
-    told = bool(theirs.keys() & ours.keys()) and live.get("namespace") == namespace
-    return Owner(Claim.OURS if told else Claim.NOBODYS)
+        return Owner(Ownership.OTHERS, f'release "{other[0]}"')
+    ours_by_marks = bool(theirs.keys() & ours.keys()) and live.get("namespace") == namespace
+    return Owner(Ownership.OURS if ours_by_marks else Ownership.NOBODYS)
 
 
 def _release_labels(meta: Metadata) -> dict[str, str]:

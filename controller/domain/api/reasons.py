@@ -68,6 +68,9 @@ class Reason(StrEnum):
     HOSTS_FAILING = "HostsFailing", WARNING
     SECRETS_READY = "SecretsReady", NORMAL
     SECRET_MISSING = "SecretMissing", WARNING
+    CERTIFICATES_RENEWED = "CertificatesRenewed", NORMAL
+    AUTHORITY_CHANGES = "AuthorityChanges", NORMAL
+    AUTHORITY_LOST = "AuthorityLost", WARNING
 
     # one release
     INSTALLING = "Installing", NORMAL

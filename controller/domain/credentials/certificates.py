@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from controller.domain.api.names import MANAGED_BY, MANAGED_BY_US
+
 TLS_TYPE = "kubernetes.io/tls"
 # cert-manager's mark on each Secret that it writes (cert-manager: pkg/apis/certmanager/v1/types.go).
 ISSUED = "cert-manager.io/certificate-name"
@@ -45,9 +47,16 @@ def named_secrets(spec: Mapping[str, Any]) -> dict[str, str]:
     return {str(name): key for name, key in found.items() if name}
 
 
+def authority_secret(spec: Mapping[str, Any]) -> str:
+    """The Secret with the operator's authority that the spec of an osdpl names; empty for one of our own."""
+    tls = (spec.get("features") or {}).get("tls") or {}
+    return str((tls.get("internal") or {}).get("authoritySecret") or "")
+
+
 def is_issued(metadata: Mapping[str, Any]) -> bool:
-    """Whether cert-manager made the Secret of this metadata."""
-    return ISSUED in (metadata.get("annotations") or {})
+    """Whether cert-manager, or we, made the Secret of this metadata."""
+    ours = (metadata.get("labels") or {}).get(MANAGED_BY) == MANAGED_BY_US
+    return ISSUED in (metadata.get("annotations") or {}) or ours
 
 
 def certificate_facts(data: Mapping[str, str], key: str = "") -> CertificateFacts:

@@ -65,6 +65,15 @@ class SecretChange:
 
 
 @dataclass(frozen=True)
+class EarlierLife:
+    """What tells of credentials that were there before the osdpl was: `used` are Secrets that installed
+    releases refer to, `kept_of` the releases that claims were kept of."""
+
+    used: frozenset[str] = frozenset()
+    kept_of: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
 class CredentialProblem:
     """An error that an operator has to correct. `secret` is the Secret's name, `message` what to do."""
 
@@ -89,6 +98,38 @@ def own_secrets(spec: Mapping[str, Any]) -> tuple[OwnSecret, ...]:
         for service, credentials in sorted(by_service.items())
         for credential, target in sorted(credentials.items())
     )
+
+
+def without_trace(
+    desired: Iterable[CredentialSecret],
+    stored: Mapping[str, StoredSecret],
+    recorded: Mapping[str, Collection[str]],
+) -> tuple[CredentialSecret, ...]:
+    """Those of which nothing is there and nothing is recorded: they are new, or the record is gone too."""
+    found = []
+    for secret in desired:
+        there = stored.get(secret.name)
+        keys = there.filled | there.empty if there is not None else frozenset[str]()
+        if not recorded.get(secret.name) and keys.isdisjoint(secret.credentials):
+            found.append(secret)
+    return tuple(found)
+
+
+def with_earlier_life(
+    recorded: Mapping[str, Collection[str]], unknown: Iterable[CredentialSecret], earlier: EarlierLife
+) -> dict[str, Collection[str]]:
+    """What is recorded, with what must have been there. An osdpl that is lost takes its status along, and
+    comes back without it.
+
+    A release is not installed before it has its credentials; so where nothing at all is recorded yet, those
+    that it refers to were there. A claim that was kept holds data that were made with those of its service.
+    """
+    lost = {
+        secret.name: tuple(secret.credentials)
+        for secret in unknown
+        if (not recorded and secret.name in earlier.used) or earlier.kept_of.intersection(secret.releases)
+    }
+    return {**recorded, **lost}
 
 
 def plan_credentials(
@@ -131,7 +172,7 @@ def plan_credentials(
     return CredentialPlan(tuple(changes), remove, tuple(problems))
 
 
-def plan_farewell(
+def plan_retention(
     stored: Iterable[StoredSecret], volumes: VolumePolicy, bundles: Collection[str]
 ) -> CredentialPlan:
     """What is left to do once the osdpl is being deleted: what goes with it goes once its bundle is gone."""

@@ -29,7 +29,7 @@ SSH_PUBLIC_KEY = "ssh-public-key"
 
 
 class RandomSource(Protocol):
-    """Cryptographic randomness; `controller.ports.kubernetes.Randomness` is one."""
+    """Cryptographic randomness; `controller.ports.system.Randomness` is one."""
 
     def token(self, alphabet: str, length: int) -> str: ...
 

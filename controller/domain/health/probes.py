@@ -9,10 +9,9 @@ from typing import Any
 from controller.domain.health.quorum import describe, has_quorum
 from controller.domain.health.region_health import Facts
 from controller.domain.health.workload_health import (
-    PROGRESS_DEADLINE,
     WORSE,
     Health,
-    WorkloadVerdict,
+    WorkloadHealth,
     quorum_group,
 )
 from controller.domain.health.workloads import Workload
@@ -57,11 +56,11 @@ class Probe:
 
     patient: float
     heard: float
-    verdict: WorkloadVerdict | None = None
+    verdict: WorkloadHealth | None = None
     failures: int = 0
     error: str = ""
 
-    def answered(self, verdict: WorkloadVerdict, now: float) -> Probe:
+    def answered(self, verdict: WorkloadHealth, now: float) -> Probe:
         """The probe after it was answered. What was well and lacks something now may be growing."""
         patient = now if verdict.health != Health.PROGRESSING else self.patient
         if verdict.health == Health.PROGRESSING and self.verdict and self.verdict.health == Health.READY:
@@ -72,20 +71,20 @@ class Probe:
         """The probe after it was not."""
         return replace(self, heard=now, failures=self.failures + 1, error=failure)
 
-    def shown(self, now: float, *, stale_after: float) -> WorkloadVerdict:
+    def shown(self, now: float, *, stale_after: float) -> WorkloadHealth:
         """What to say of it: one failure is forgiven, the first answer is waited for, and what was not
         asked again for `stale_after` seconds is not known any more."""
         verdict, waiting = self.verdict, now < self.patient
         desired = verdict.desired if verdict else 1
         if now - self.heard > stale_after:
             text = f"has not been asked for more than {stale_after:.0f} s; the log of health may say why"
-            return WorkloadVerdict(Health.UNKNOWN, 0, desired, text)
+            return WorkloadHealth(Health.UNKNOWN, 0, desired, text)
         if verdict is not None and self.failures < FAILURES:
             overdue = verdict.health == Health.PROGRESSING and not waiting
             return replace(verdict, health=Health.UNHEALTHY) if overdue else verdict
         if waiting:
-            return WorkloadVerdict(Health.PROGRESSING, 0, desired, self.error or "has not been asked yet")
-        return WorkloadVerdict(Health.UNHEALTHY, 0, desired, f"does not answer: {self.error}")
+            return WorkloadHealth(Health.PROGRESSING, 0, desired, self.error or "has not been asked yet")
+        return WorkloadHealth(Health.UNHEALTHY, 0, desired, f"does not answer: {self.error}")
 
 
 def new_probe(now: float, entry: Mapping[str, Any]) -> Probe:
@@ -97,13 +96,13 @@ def new_probe(now: float, entry: Mapping[str, Any]) -> Probe:
     if status not in (Health.READY, Health.UNHEALTHY):
         return Probe(patient=now + FIRST_ANSWER_WITHIN, heard=now)
     ready, desired = int(entry.get("ready") or 0), int(entry.get("desired") or 0)
-    known = WorkloadVerdict(Health(status), ready, desired, str(entry.get("message") or ""))
+    known = WorkloadHealth(Health(status), ready, desired, str(entry.get("message") or ""))
     return Probe(patient=now, heard=now, verdict=known)
 
 
 def judge_compute_services(
     services: Iterable[ComputeService], control: Iterable[ControlService], expected: int
-) -> WorkloadVerdict:
+) -> WorkloadHealth:
     """Enabled nova-computes that are up, of all enabled ones: who disabled one knows of it.
 
     `expected`: how many there should be by the pods that run them. Of `control`, one of each kind must be
@@ -127,14 +126,14 @@ def judge_compute_services(
     return verdict
 
 
-def judge_agents(agents: Iterable[Agent], expected: int) -> WorkloadVerdict:
+def judge_agents(agents: Iterable[Agent], expected: int) -> WorkloadHealth:
     """Network agents that are alive, of those not switched off. `expected` as of compute services."""
     known = list(agents)
     lost = [f"{one.kind} on {one.host}" for one in known if one.enabled and not one.alive]
     return _registered("network agents", [one.enabled for one in known], lost, expected)
 
 
-def judge_volume_services(services: Iterable[VolumeService], expected: int) -> WorkloadVerdict:
+def judge_volume_services(services: Iterable[VolumeService], expected: int) -> WorkloadHealth:
     """Services of Cinder that are up, of the enabled ones.
 
     `expected`: as of compute services, but all pods of a backend may register as one and the same service,
@@ -146,11 +145,11 @@ def judge_volume_services(services: Iterable[VolumeService], expected: int) -> W
     return _registered("volume services", [one.enabled for one in known], lost, least)
 
 
-def judge_endpoints(answers: Iterable[EndpointAnswer]) -> WorkloadVerdict:
+def judge_endpoints(answers: Iterable[EndpointAnswer]) -> WorkloadHealth:
     """Endpoints of the catalogue that answer."""
     asked = list(answers)
     if not asked:
-        return WorkloadVerdict(Health.UNHEALTHY, 0, 1, "the catalogue has no endpoint")
+        return WorkloadHealth(Health.UNHEALTHY, 0, 1, "the catalogue has no endpoint")
     lost = [f"{one.endpoint.service} {one.endpoint.url}: {one.wrong}" for one in asked if one.wrong]
     return _of("endpoints", len(asked), lost, word="without a proper answer")
 
@@ -170,7 +169,7 @@ class Probed:
     probe's name, as reported by their members' pods."""
 
     asked: Mapping[str, int]
-    quorums: Mapping[str, WorkloadVerdict]
+    quorums: Mapping[str, WorkloadHealth]
 
 
 def probed(facts: Facts) -> Probed:
@@ -224,7 +223,7 @@ _ANSWERING: Mapping[str, tuple[str, Callable[[Workload], bool]]] = {
 }
 
 
-def _quorums(release: str, facts: Facts) -> Iterable[WorkloadVerdict]:
+def _quorums(release: str, facts: Facts) -> Iterable[WorkloadHealth]:
     """The verdict on the members of a release that decide by majority; none where there is one server.
 
     A member's word is its pod's readiness: the charts' readiness probes ask the server itself. One of
@@ -239,37 +238,37 @@ def _quorums(release: str, facts: Facts) -> Iterable[WorkloadVerdict]:
             continue
         ready = sum(member.ready for member in group.members)
         if has_quorum(group):
-            yield WorkloadVerdict(
+            yield WorkloadHealth(
                 Health.READY, ready, group.size, describe(group) if ready < group.size else ""
             )
             continue
-        new = facts.now - one.started < PROGRESS_DEADLINE
+        new = facts.now - one.started < facts.progress_deadline
         text = f"{describe(group)}: no majority can decide"
-        yield WorkloadVerdict(Health.PROGRESSING if new else Health.UNHEALTHY, ready, group.size, text)
+        yield WorkloadHealth(Health.PROGRESSING if new else Health.UNHEALTHY, ready, group.size, text)
 
 
-def _registered(what: str, enabled: Sequence[bool], lost: Sequence[str], expected: int) -> WorkloadVerdict:
+def _registered(what: str, enabled: Sequence[bool], lost: Sequence[str], expected: int) -> WorkloadHealth:
     """Whatever registers with an API: none at all may still be on its way."""
     if not enabled:
-        return WorkloadVerdict(
+        return WorkloadHealth(
             Health.PROGRESSING, 0, expected, f"none of the {what} has registered, {expected} should"
         )
     missing = expected - len(enabled)
     if missing > 0 and not lost:
         text = f"only {len(enabled)} of the {what} have registered, {expected} should"
-        return WorkloadVerdict(Health.PROGRESSING, sum(enabled), sum(enabled) + missing, text)
+        return WorkloadHealth(Health.PROGRESSING, sum(enabled), sum(enabled) + missing, text)
     if not any(enabled):
         text = f"all {len(enabled)} {what} are disabled: nothing new can be placed on them"
-        return WorkloadVerdict(Health.READY, 0, 0, text)
+        return WorkloadHealth(Health.READY, 0, 0, text)
     return _of(what, sum(enabled), lost)
 
 
-def _of(what: str, asked: int, lost: Sequence[str], *, word: str = "down") -> WorkloadVerdict:
+def _of(what: str, asked: int, lost: Sequence[str], *, word: str = "down") -> WorkloadHealth:
     ready = asked - len(lost)
     if not lost:
-        return WorkloadVerdict(Health.READY, ready, asked)
+        return WorkloadHealth(Health.READY, ready, asked)
     shown = ", ".join(sorted(lost)[:SHOWN])
     more = f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
-    return WorkloadVerdict(
+    return WorkloadHealth(
         Health.UNHEALTHY, ready, asked, f"{len(lost)} of {asked} {what} {word}: {shown}{more}"
     )

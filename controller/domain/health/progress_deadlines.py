@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.health.region_health import ComponentHealth, ComponentKey
-from controller.domain.health.workload_health import PROGRESS_DEADLINE, Health, WorkloadVerdict
+from controller.domain.health.workload_health import PROGRESS_DEADLINE, Health, WorkloadHealth
 from controller.domain.shared.times import seconds_of
 
 # A workload's controller that does not take up a new spec for so long does not work, and what the
@@ -28,7 +28,6 @@ class _Limit:
 
 
 _UNSEEN = _Limit(UNSEEN_AFTER, Health.UNKNOWN)
-_LACKING = _Limit(PROGRESS_DEADLINE, Health.UNHEALTHY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +38,13 @@ class _Wait:
 
 
 class ProgressDeadlines:
-    """Remembers since when components wait. Not thread-safe."""
+    """Remembers since when components wait. Not thread-safe.
 
-    def __init__(self) -> None:
+    `lacking_for`: seconds after which pods that are not there are a failure.
+    """
+
+    def __init__(self, lacking_for: float = PROGRESS_DEADLINE) -> None:
+        self._lacking = _Limit(lacking_for, Health.UNHEALTHY)
         self._waits: dict[ComponentKey, _Wait] = {}
         self._new = True
 
@@ -59,7 +62,7 @@ class ProgressDeadlines:
         """
         result, waits = {}, {}
         for key, judged in components.items():
-            limit = _limit(judged.verdict)
+            limit = self._limit(judged.verdict)
             if limit is None:
                 result[key] = judged
                 continue
@@ -77,18 +80,17 @@ class ProgressDeadlines:
         self._waits, self._new = waits, False
         return result
 
+    def _limit(self, verdict: WorkloadHealth) -> _Limit | None:
+        if verdict.health != Health.PROGRESSING:
+            return None
+        if verdict.unseen:
+            return _UNSEEN
+        return self._lacking if verdict.lacking else None
 
-def _waited(reported: Mapping[str, Any], verdict: WorkloadVerdict, epoch: float) -> float:
+
+def _waited(reported: Mapping[str, Any], verdict: WorkloadHealth, epoch: float) -> float:
     """For how many seconds a process before this one has reported the very same wait."""
     same = reported.get("status") == verdict.health and str(reported.get("message") or "").startswith(
         verdict.text
     )
     return max(epoch - seconds_of(reported.get("since")), 0.0) if same and reported.get("since") else 0.0
-
-
-def _limit(verdict: WorkloadVerdict) -> _Limit | None:
-    if verdict.health != Health.PROGRESSING:
-        return None
-    if verdict.unseen:
-        return _UNSEEN
-    return _LACKING if verdict.lacking else None

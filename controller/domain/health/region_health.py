@@ -15,11 +15,12 @@ from controller.domain.api.conditions import Condition, Status, find, shorten, t
 from controller.domain.api.reasons import Reason
 from controller.domain.health.pods import PodFacts
 from controller.domain.health.workload_health import (
+    PROGRESS_DEADLINE,
     WORSE,
     Health,
     Surroundings,
     VolumeClaim,
-    WorkloadVerdict,
+    WorkloadHealth,
     judge_workload,
 )
 from controller.domain.health.workloads import Manifest, Workload
@@ -37,7 +38,7 @@ ComponentKey = tuple[str, str]  # application, component
 class ComponentHealth:
     """One component judged. `generation` adds up those of its workloads: it moves with any rollout."""
 
-    verdict: WorkloadVerdict
+    verdict: WorkloadHealth
     generation: int
 
 
@@ -55,7 +56,7 @@ class Facts:
     """All that was observed of a region's workloads at `now` (seconds since the epoch).
 
     `pods` by owner (kind and name of the workload), `claims` by name. `manifests` of deployed releases
-    by their names, as far as they could be read.
+    by their names, as far as they could be read. `progress_deadline`: as in Surroundings.
     """
 
     releases: Mapping[str, Release]
@@ -64,6 +65,7 @@ class Facts:
     claims: Mapping[str, VolumeClaim]
     now: float
     manifests: Mapping[str, Manifest] = field(default_factory=dict)
+    progress_deadline: float = PROGRESS_DEADLINE
 
 
 def missing_workloads(
@@ -80,9 +82,9 @@ def judge_components(facts: Facts) -> dict[ComponentKey, ComponentHealth]:
     counted = [one for one in facts.workloads if _counts(one, facts)]
     counted += missing_workloads(facts.workloads, facts.manifests)
     met = frozenset(f"{one.kind}/{one.name}" for one in facts.workloads if _is_met(one))
-    around = Surroundings(facts.claims, met, facts.now)
+    around = Surroundings(facts.claims, met, facts.now, facts.progress_deadline)
 
-    def judge(one: Workload) -> WorkloadVerdict:
+    def judge(one: Workload) -> WorkloadHealth:
         return judge_workload(one, facts.pods.get((one.kind, one.name), ()), around)
 
     result = {}
@@ -109,7 +111,7 @@ def _counts(workload: Workload, facts: Facts) -> bool:
     return not (workload.hook and manifest and workload.name not in manifest.hook_jobs)
 
 
-def _last_runs(workloads: Iterable[Workload], judge: Callable[[Workload], WorkloadVerdict]) -> list[Workload]:
+def _last_runs(workloads: Iterable[Workload], judge: Callable[[Workload], WorkloadHealth]) -> list[Workload]:
     """The workloads, with one Job of each CronJob: the one that says how it does.
 
     That is the last that came to its end, or a newer one that will not come to any. One that just runs
@@ -154,7 +156,7 @@ def _is_one(group: Sequence[Workload]) -> bool:
     return len(group) == 1 or all(one.kind == "DaemonSet" for one in group)
 
 
-def _together(verdicts: Sequence[WorkloadVerdict]) -> WorkloadVerdict:
+def _together(verdicts: Sequence[WorkloadHealth]) -> WorkloadHealth:
     """One verdict for the variants of a component: all their pods, the worst of their states."""
     worst = max(verdicts, key=lambda one: WORSE[one.health])
     ready, desired = sum(one.ready for one in verdicts), sum(one.desired for one in verdicts)
@@ -189,7 +191,7 @@ def health_entries(
 
 
 def _message(
-    verdict: WorkloadVerdict, before: str, redact: Callable[[str], str], redact_output: Callable[[str], str]
+    verdict: WorkloadHealth, before: str, redact: Callable[[str], str], redact_output: Callable[[str], str]
 ) -> str:
     """Text and output, cut only after they were redacted: half a secret would be found by nobody.
 

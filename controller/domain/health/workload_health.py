@@ -16,7 +16,8 @@ SCHEDULING_GRACE = 30.0  # volumes are provisioned, nodes are added
 TERMINATING_GRACE = 60.0  # beyond the pod's own grace period, which its deletion time includes
 # A rollout takes pods of the earlier revision away as soon as those of the newest serve.
 REPLACED_WITHIN = 60.0
-# A Deployment's own default (apps/v1 progressDeadlineSeconds), for kinds that have none.
+# A Deployment's own default (apps/v1 progressDeadlineSeconds), for kinds that have none; unless the settings
+# say otherwise.
 PROGRESS_DEADLINE = 600.0
 # Releases whose servers decide by majority, and the component that they are (the charts' labels).
 QUORUM_RELEASES = {
@@ -61,15 +62,17 @@ class Surroundings:
 
     `claims` by name; `met` names what others wait for and need not: the Jobs that have succeeded, as
     `Job/<name>`, and the DaemonSets all of whose pods are ready; `now` in seconds since the epoch.
+    `progress_deadline`: seconds after which pods that do not get on are a failure.
     """
 
     claims: Mapping[str, VolumeClaim]
     met: frozenset[str]
     now: float
+    progress_deadline: float = PROGRESS_DEADLINE
 
 
 @dataclass(frozen=True, slots=True)
-class WorkloadVerdict:
+class WorkloadHealth:
     """One workload judged. `output` is the log of a container, not yet redacted, to be put after `text`.
 
     `unseen`: its own controller has not taken up the newest spec. `silent` is the pod and container
@@ -103,7 +106,7 @@ class _Worst:
     probed: tuple[str, str, float] | None
 
 
-def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroundings) -> WorkloadVerdict:
+def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroundings) -> WorkloadHealth:
     """The verdict on a workload that counts (`off` is False)."""
     known = list(pods)
     workload = _with_lost(workload, known)
@@ -112,17 +115,15 @@ def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroun
     if workload.kind == "Job":
         return _job(workload, worst, around)
 
-    def verdict(
-        health: Health, text: str = "", *, why: bool = False, unseen: bool = False
-    ) -> WorkloadVerdict:
+    def verdict(health: Health, text: str = "", *, why: bool = False, unseen: bool = False) -> WorkloadHealth:
         tail = worst if why else None
         whole = "; ".join(part for part in (text, tail.text if tail else "") if part)
         output, silent, probed = (tail.output, tail.silent, tail.probed) if tail else ("", None, None)
-        return WorkloadVerdict(health, rollout.ready, rollout.desired, whole, output, unseen, silent, probed)
+        return WorkloadHealth(health, rollout.ready, rollout.desired, whole, output, unseen, silent, probed)
 
     if workload.missing:
         text = f"{workload.kind} {workload.name} does not exist, although release {workload.release} has it"
-        return WorkloadVerdict(Health.UNHEALTHY, 0, max(rollout.desired, 1), text)
+        return WorkloadHealth(Health.UNHEALTHY, 0, max(rollout.desired, 1), text)
     if workload.generation > workload.observed:
         text = f"{workload.kind} {workload.name}: its controller has not taken up the newest spec yet"
         return verdict(Health.PROGRESSING, text, unseen=True)
@@ -195,7 +196,7 @@ def quorum_group(workload: Workload, pods: Iterable[PodFacts]) -> QuorumGroup | 
 
 def _is_new(workload: Workload, around: Surroundings) -> bool:
     """While it is founded, members come one by one: that is no loss."""
-    return around.now - workload.started < PROGRESS_DEADLINE
+    return around.now - workload.started < around.progress_deadline
 
 
 def _remarks(workload: Workload) -> str:
@@ -217,15 +218,15 @@ def _remarks(workload: Workload) -> str:
     return "; ".join(remarks)
 
 
-def _job(job: Workload, worst: _Worst | None, around: Surroundings) -> WorkloadVerdict:
+def _job(job: Workload, worst: _Worst | None, around: Surroundings) -> WorkloadHealth:
     desired = job.rollout.desired
     if job.done:
-        return WorkloadVerdict(Health.READY, desired, desired)
+        return WorkloadHealth(Health.READY, desired, desired)
 
-    def verdict(health: Health, text: str) -> WorkloadVerdict:
+    def verdict(health: Health, text: str) -> WorkloadHealth:
         whole = "; ".join(part for part in (text, worst.text if worst else "") if part)
         output, silent = (worst.output, worst.silent) if worst else ("", None)
-        return WorkloadVerdict(health, job.rollout.ready, desired, whole, output, silent=silent)
+        return WorkloadHealth(health, job.rollout.ready, desired, whole, output, silent=silent)
 
     if job.stuck:
         # With restartPolicy OnFailure the Job's controller takes the pod away when it gives up.
@@ -309,7 +310,7 @@ def _worst(pods: Sequence[PodFacts], around: Surroundings) -> _Worst | None:
 
     def severity(item: tuple[PodFacts, PodCause]) -> tuple[bool, int, str]:
         pod, cause = item
-        return (not _is_hard(cause, around.now), ORDER[cause.kind], pod.name)
+        return (not _is_hard(cause, around), ORDER[cause.kind], pod.name)
 
     # By name among equals, not by age: the message stays the same from pass to pass.
     pod, cause = min(suffering, key=severity)
@@ -322,14 +323,14 @@ def _worst(pods: Sequence[PodFacts], around: Surroundings) -> _Worst | None:
     # The kubelet writes what a probe has said into Events, and nowhere else.
     asked = cause.kind in _PROBED and cause.container
     probed = (pod.name, cause.container, pod.created) if asked else None
-    return _Worst(text, cause.output, _is_hard(cause, around.now), silent, probed)
+    return _Worst(text, cause.output, _is_hard(cause, around), silent, probed)
 
 
-def _is_hard(cause: PodCause, now: float) -> bool:
+def _is_hard(cause: PodCause, around: Surroundings) -> bool:
     if cause.kind in _AT_ONCE:
         return True
-    grace = _GRACE.get(cause.kind, PROGRESS_DEADLINE)
-    return cause.since > 0 and now - cause.since > grace
+    grace = _GRACE.get(cause.kind, around.progress_deadline)
+    return cause.since > 0 and around.now - cause.since > grace
 
 
 def _reported(pod: PodFacts, cause: PodCause, around: Surroundings) -> str:

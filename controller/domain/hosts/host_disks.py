@@ -55,7 +55,7 @@ def parse_backend(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenDisks:
     """One nova-compute that runs. `run` tells it from the one before on the host.
 
     `fresh`: its pod was made after its configuration was last written, so that it began with that. Both
@@ -108,7 +108,7 @@ def read_disks(text: str) -> HostDisks | None:
         return None
 
 
-def observe_disks(before: HostDisks | None, seen: Seen, servers: int | None, now: float) -> HostDisks:
+def observe_disks(before: HostDisks | None, seen: SeenDisks, servers: int | None, now: float) -> HostDisks:
     """What is to be remembered once a host was seen so, with so many servers (None: not known).
 
     The servers were counted after the nova-compute was seen, and its configuration was read after that.
@@ -131,7 +131,7 @@ def observe_disks(before: HostDisks | None, seen: Seen, servers: int | None, now
 
 
 @dataclass(frozen=True, slots=True)
-class DisksVerdict:
+class DiskReachability:
     """`shared`: the hosts that would take its servers reach their disks. `doubt`: why that is not certain.
 
     `token`: what a person confirms who knows that they do; another one once anything of it has changed.
@@ -144,7 +144,7 @@ class DisksVerdict:
 
 def judge_disks(
     host: str, records: Mapping[str, HostDisks], others: frozenset[str], confirmed: str = ""
-) -> DisksVerdict:
+) -> DiskReachability:
     """The verdict on a host. `others`: those that may take its servers; `confirmed`: a person's token.
 
     Nova asks the host that takes a server over whether the disks are shared, by its own configuration
@@ -154,9 +154,9 @@ def judge_disks(
     places = sorted({records[one].backend if one in records else "" for one in others})
     token = _token(host, record, places)
     if confirmed == token:
-        return DisksVerdict(True, token=token)
+        return DiskReachability(True, token=token)
     doubt = _doubt(host, record, records, others)
-    return DisksVerdict(not doubt, doubt, token)
+    return DiskReachability(not doubt, doubt, token)
 
 
 def _doubt(

@@ -98,21 +98,21 @@ def match_hosts(
     """
     present = {one.name: one for one in nodes}
     found = _Search(present, remembered, view)
-    told = {name: why for name in present if (why := found.doubt(name))}
-    unsure = {host: name for name in told for host in found.candidates(name)}
+    unclear = {name: why for name in present if (why := found.doubt(name))}
+    unsure = {host: name for name in unclear for host in found.candidates(name)}
     # On whom a person is to say so: never on a Node that is gone.
     asked = {name: name for name in present}
     for name, host in found.hosts.items():
         # Whoever else may be meant, and a Node that is gone: it is in the same doubt.
-        if host in unsure and name not in told:
-            told[name] = f"which node the host {host} is, is not certain"
+        if host in unsure and name not in unclear:
+            unclear[name] = f"which node the host {host} is, is not certain"
             asked.setdefault(name, unsure[host])
     known = {*found.hosts.values(), *remembered.values(), *unsure}
     strangers = tuple(sorted(found.computes - known))
     return HostMatches(
-        hosts={name: host for name, host in found.hosts.items() if name not in told},
-        doubts={name: f"{why}; {_remedy(asked[name], namespace)}" for name, why in told.items()},
-        candidates={name: found.candidates(name) for name in told},
+        hosts={name: host for name, host in found.hosts.items() if name not in unclear},
+        doubts={name: f"{why}; {_remedy(asked[name], namespace)}" for name, why in unclear.items()},
+        candidates={name: found.candidates(name) for name in unclear},
         strangers=strangers,
     )
 
@@ -235,15 +235,15 @@ def _by_address(present: Mapping[str, NodeNames], view: CloudView) -> dict[str, 
 
     An address counts as Nova says it, and where Nova has no hypervisor, as the host's network agents do.
     """
-    told: dict[str, set[str]] = defaultdict(set)
+    addresses_of: dict[str, set[str]] = defaultdict(set)
     for hypervisor in view.hypervisors:
-        told[hypervisor.host].add(hypervisor.address)
-    listed = set(told)
+        addresses_of[hypervisor.host].add(hypervisor.address)
+    listed = set(addresses_of)
     for agent in view.agents:
         if agent.host not in listed and agent.address:
-            told[agent.host].add(agent.address)
+            addresses_of[agent.host].add(agent.address)
     having: dict[str, set[str]] = defaultdict(set)
-    for host, addresses in told.items():
+    for host, addresses in addresses_of.items():
         for one in map(address, addresses):
             if one:
                 having[one].add(host)

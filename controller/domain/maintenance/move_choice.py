@@ -185,7 +185,7 @@ def _live_obstacle(server: Server, rules: Rules) -> str:
 class BudgetRequest:
     """What one maintenance asks for: servers that wait to be moved, and those under way.
 
-    `created` orders claims; `per_host` and `per_region` are its budgets.
+    `created` orders requests; `per_host` and `per_region` are its budgets.
     """
 
     name: str
@@ -196,13 +196,13 @@ class BudgetRequest:
     per_region: int
 
 
-def share_slots(claims: Iterable[BudgetRequest]) -> dict[str, int]:
+def share_slots(requests: Iterable[BudgetRequest]) -> dict[str, int]:
     """How many servers each may begin to move now.
 
     One slot at a time goes round, to the one with fewest under way, the oldest first: so none waits
     until another has ended. The region's budget is the least that any claim with work asks for.
     """
-    known = sorted(claims, key=lambda one: (one.created, one.name))
+    known = sorted(requests, key=lambda one: (one.created, one.name))
     busy = [one for one in known if one.waiting or one.moving]
     given = dict.fromkeys((one.name for one in known), 0)
     if not busy:
@@ -222,12 +222,12 @@ def share_slots(claims: Iterable[BudgetRequest]) -> dict[str, int]:
     return given
 
 
-def waits_for_slots(claims: Iterable[BudgetRequest], slots: Mapping[str, int]) -> dict[str, str]:
+def waits_for_slots(requests: Iterable[BudgetRequest], slots: Mapping[str, int]) -> dict[str, str]:
     """For each maintenance that may begin no server because of the region's budget: who uses that up.
 
-    `slots` is what `share_slots` gave for these claims.
+    `slots` is what `share_slots` gave for these requests.
     """
-    known = sorted(claims, key=lambda one: (one.created, one.name))
+    known = sorted(requests, key=lambda one: (one.created, one.name))
     busy = [one for one in known if one.waiting or one.moving]
     used = {one.name: one.moving + slots[one.name] for one in busy if one.moving + slots[one.name]}
     budget = min((one.per_region for one in busy), default=0)

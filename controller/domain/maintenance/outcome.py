@@ -20,7 +20,7 @@ def progress(entries: Sequence[ServerMove]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class MaintenanceProgress:
+class MaintenanceSnapshot:
     """How far a maintenance is.
 
     `remaining`: what Placement has on the node besides servers left on purpose. `over`: its deadline has
@@ -36,10 +36,10 @@ class MaintenanceProgress:
     unseen: bool = False
 
 
-Verdict = tuple[Phase, Reason, str]
+PhaseReport = tuple[Phase, Reason, str]
 
 
-def verdict(stand: MaintenanceProgress) -> Verdict:
+def report_phase(stand: MaintenanceSnapshot) -> PhaseReport:
     """Phase, reason and a sentence."""
     blocked = [one for one in stand.entries if one.state == ServerMoveState.BLOCKED]
     open_ = [one for one in stand.entries if not one.ended and one.state != ServerMoveState.BLOCKED]
@@ -91,7 +91,7 @@ def _is_blocked(entry: ServerMove) -> bool:
     return bool(entry.message) and not entry.under_way and tells
 
 
-def _network(stand: MaintenanceProgress, moved: str) -> Verdict:
+def _network(stand: MaintenanceSnapshot, moved: str) -> PhaseReport:
     unmoved = [one for one in stand.network if one.state != NetworkMoveState.DONE]
     stuck = [one for one in unmoved if one.state == NetworkMoveState.BLOCKED]
     if stuck:
@@ -104,7 +104,7 @@ def _network(stand: MaintenanceProgress, moved: str) -> Verdict:
     return Phase.MOVING, Reason.MOVING_SERVERS, f"{moved}; routers and networks are moved: {names}"
 
 
-def _remaining(stand: MaintenanceProgress) -> Verdict:
+def _remaining(stand: MaintenanceSnapshot) -> PhaseReport:
     names = ", ".join(stand.remaining[:SHOWN])
     more = f" and {len(stand.remaining) - SHOWN} more" if len(stand.remaining) > SHOWN else ""
     if not (stand.settled or stand.over):

@@ -14,12 +14,13 @@ from typing import Any, Literal
 from controller.domain.api.object_meta import ObjectMeta, a, parse_meta
 from controller.domain.region.apply_policy import parse_apply_policy
 from controller.domain.region.deployment_rules import feature_problems
+from controller.domain.region.tls_features import with_default_traffic
 from controller.domain.releases.bundle import BundleMode, DriftMode, VolumePolicy
 from controller.domain.releases.drift_rules import DriftRule, drift_rules
 from controller.domain.validation.crd_schema import ResourceSchema
 from controller.domain.values.catalogue import EMBEDDED, UPSTREAM
 from controller.domain.values.images import ImagesSpec
-from controller.domain.values.library import FileChoice
+from controller.domain.values.shipped_values import FileChoice
 from controller.errors import Problem, SpecInvalid
 
 # Kubernetes stores at most about 1.5 MB of an object, our status and the record of field owners
@@ -129,7 +130,7 @@ def parse_deployment(obj: Mapping[str, Any], schema: ResourceSchema) -> OpenStac
     if problems:
         raise SpecInvalid(problems)
     document: Mapping[str, Any] = defaulted["spec"]
-    features = schema.completed(("spec", "features"), document.get("features"))
+    features = with_default_traffic(schema.completed(("spec", "features"), document.get("features")))
     problems += feature_problems(features)
     if problems:
         raise SpecInvalid(problems)

@@ -32,6 +32,7 @@ def feature_problems(features: Features) -> list[Problem]:
         *_image_stores(features["image"]["backends"]),
         *_own_domains(features["identity"]["ldap"]["domains"]),
         *_schedules(features["database"]),
+        *_hypervisor_addresses(features["compute"]["libvirtTLS"]["addresses"]),
         *_marks(features, ()),
     ]
 
@@ -94,6 +95,15 @@ def _inside(subnet: Features, path: DocumentPath) -> Iterator[Problem]:
     start, end = subnet["poolStart"], subnet["poolEnd"]
     if start and end and int(ipaddress.ip_address(start)) > int(ipaddress.ip_address(end)):
         yield _problem((*path, "poolEnd"), "comes before poolStart")
+
+
+def _hypervisor_addresses(addresses: list[str]) -> Iterator[Problem]:
+    for index, text in enumerate(addresses):
+        try:
+            ipaddress.ip_network(text, strict=False)
+        except ValueError:
+            path: DocumentPath = ("compute", "libvirtTLS", "addresses", index)
+            yield _problem(path, "is no address and no network", "write it as 10.1.0.7 or 10.1.0.0/24")
 
 
 def _load_balancer(features: Features) -> Iterator[Problem]:

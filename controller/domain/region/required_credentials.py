@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from controller.domain.region.deployment import DeploymentSpec
-from controller.domain.values.catalogue import CredentialSecret, decide_services
-from controller.domain.values.library import Library
+from controller.domain.values.catalogue import CredentialSecret, ServiceEntry, decide_services
+from controller.domain.values.shipped_values import Library
 from controller.domain.values.typos import suggestion
 from controller.errors import Problem, SpecInvalid
 
@@ -16,6 +16,18 @@ def region_credentials(spec: DeploymentSpec, library: Library) -> tuple[Credenti
     values of one release keeps no other from its password. Raises SpecInvalid when the choice of
     services cannot be served.
     """
+    services, desired = region_services(spec, library), []
+    own = spec.features["credentials"]
+    for entry in services:
+        named = own.get(entry.name) or {}
+        ours = {key: kind for key, kind in entry.credentials.items() if key not in named}
+        if ours:
+            desired.append(CredentialSecret(entry.secret_name, entry.name, ours, tuple(entry.charts)))
+    return tuple(desired)
+
+
+def region_services(spec: DeploymentSpec, library: Library) -> tuple[ServiceEntry, ...]:
+    """The services of the region, in the order of the catalogue. Raises SpecInvalid."""
     preset = library.presets.get(spec.preset)
     if preset is None:
         remedy = suggestion(spec.preset, library.presets)
@@ -31,11 +43,4 @@ def region_credentials(spec: DeploymentSpec, library: Library) -> tuple[Credenti
     )
     if problems:
         raise SpecInvalid(problems)
-    own = spec.features["credentials"]
-    desired = []
-    for entry in services:
-        named = own.get(entry.name) or {}
-        ours = {key: kind for key, kind in entry.credentials.items() if key not in named}
-        if ours:
-            desired.append(CredentialSecret(entry.secret_name, entry.name, ours))
-    return tuple(desired)
+    return services

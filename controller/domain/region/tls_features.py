@@ -17,6 +17,18 @@ Knows = Callable[[str, DocumentPath], bool]
 
 _INTERNAL = "spec.features.tls.internal"
 _PUBLIC = "spec.features.tls.public"
+TRAFFIC = ("database", "messaging", "endpoints")
+# Traffic whose servers' charts ask cert-manager for their certificate, and take none from elsewhere.
+_BY_CERT_MANAGER = ("database", "messaging")
+
+
+def with_default_traffic(features: dict[str, Any]) -> dict[str, Any]:
+    """The completed features, with the traffic that is encrypted where the spec does not choose: all of it,
+    or what can be with certificates that we make."""
+    internal = features["tls"]["internal"]
+    traffic = internal["traffic"] or (TRAFFIC if internal["issuer"] else ("endpoints",))
+    tls = {**features["tls"], "internal": {**internal, "traffic": list(traffic)}}
+    return {**features, "tls": tls}
 
 
 def tls_problems(
@@ -76,8 +88,8 @@ def _internal(
 ) -> Iterator[Problem]:
     traffic = internal["traffic"]
     if not internal["issuer"]:
-        yield Problem(f"{_INTERNAL}.issuer", "required, and not set", "name a ClusterIssuer of cert-manager")
-    if "endpoints" in traffic and not internal["caSecret"]:
+        yield from _own_authority(internal)
+    elif "endpoints" in traffic and not internal["caSecret"]:
         yield Problem(
             f"{_INTERNAL}.caSecret",
             "required for endpoints, and not set",
@@ -94,6 +106,23 @@ def _internal(
                 f"the charts of {', '.join(names)} cannot use encrypted {kind}",
                 f'leave out "{kind}", or disable these services',
             )
+
+
+def _own_authority(internal: Mapping[str, Any]) -> Iterator[Problem]:
+    """What cannot be had of certificates that we make."""
+    needing = [kind for kind in internal["traffic"] if kind in _BY_CERT_MANAGER]
+    if needing:
+        yield Problem(
+            f"{_INTERNAL}.traffic",
+            f"{' and '.join(needing)}: the charts of MariaDB and RabbitMQ have cert-manager issue them",
+            f"name a ClusterIssuer in {_INTERNAL}.issuer, or leave it at endpoints",
+        )
+    if internal["caSecret"]:
+        yield Problem(
+            f"{_INTERNAL}.caSecret",
+            "is an issuer's, and none is named; the region's own authority is trusted without it",
+            f"remove it, or name the ClusterIssuer in {_INTERNAL}.issuer",
+        )
 
 
 def _without(services: tuple[ServiceEntry, ...], knows: Knows, concerned: str, *able: str) -> list[str]:

@@ -66,6 +66,11 @@ class ObjectId:
     def __str__(self) -> str:
         return f"{self.kind}/{self.name}"
 
+    @property
+    def place(self) -> str:
+        """`namespace/name`, or the name alone."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
 
 @dataclass(frozen=True)
 class Drifted:

@@ -11,7 +11,7 @@ from typing import Any
 from controller.domain.api.conditions import find, shorten, timestamp
 from controller.domain.api.names import HOOK, RELEASE_NAME
 from controller.domain.health.pods import CauseKind, PodFacts
-from controller.domain.health.workload_health import Surroundings, WorkloadVerdict, judge_workload
+from controller.domain.health.workload_health import Surroundings, WorkloadHealth, judge_workload
 from controller.domain.health.workloads import Workload, parse_workload
 from controller.domain.shared.times import seconds_of
 
@@ -155,7 +155,7 @@ def _weight(text: object) -> int:
 
 def judge_hook(
     job: HookJob, pods: Sequence[PodFacts], others: Iterable[HookJob], now: float
-) -> WorkloadVerdict:
+) -> WorkloadHealth:
     """How a hook's Job fares, with what keeps its newest pod from getting on.
 
     It does not wait for those of the `others` that have succeeded.
@@ -185,7 +185,7 @@ def unmet_dependencies(log: str) -> str:
     return "; ".join(f"{name}: {why}" for name, why in list(unmet.items())[:5])
 
 
-def reported_hooks(job: str, verdict: WorkloadVerdict, redact: Callable[[str], str], unmet: str = "") -> str:
+def reported_hooks(job: str, verdict: WorkloadHealth, redact: Callable[[str], str], unmet: str = "") -> str:
     """A verdict on a hook in a sentence or two. Redacted before anything is cut."""
     named = verdict.text if verdict.text.startswith("Job ") else f"Job {job}: {verdict.text}"
     parts = [redact(named), redact(f"unmet: {unmet}") if unmet else ""]

@@ -2,7 +2,8 @@
 
 Of a StatefulSet everything but what a rollout needs (apps/v1, ValidateStatefulSetUpdate), of a claim
 everything but a larger request where its class allows that (core/v1, ValidatePersistentVolumeClaimUpdate),
-of other workloads the selector. A Job is fixed as well, but is replaced: see reconcile.immutable_jobs.
+of other workloads the selector. A Job is fixed as well, but is replaced: see
+`controller.reconcile.releases.actions.immutable_jobs`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,13 @@ class Pauses:
     first: float
     cap: float
 
+    def after(self, failures: int, jitter: float) -> float:
+        """Seconds to wait after that many failures in a row; see `delay`."""
+        return delay(failures, jitter, first=self.first, cap=self.cap)
 
+
+# Connections and whole passes: most of what ends them is over in a second.
+RECONNECT_PAUSES = Pauses(1.0, 60.0)
 # What servers wait for and what heals by itself: it is tried again soon.
 SHORT_PAUSES = Pauses(5.0, 60.0)
 # What OpenStack refuses, until a person or another service has changed something.

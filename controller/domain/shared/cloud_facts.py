@@ -154,7 +154,6 @@ class Server:
     extra_specs: Mapping[str, str] = field(default_factory=dict)
     image: Mapping[str, str] = field(default_factory=dict)
     metadata: Mapping[str, str] = field(default_factory=dict)
-    locked: bool = False
     volumes: int = 0
 
 

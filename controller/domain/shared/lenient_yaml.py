@@ -46,7 +46,7 @@ def read_document(text: str | bytes, scalar: Make, key: Make = lambda value: val
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenValue:
     """A map or list that is being read. `key` is the pending key of a map, `merges` what its `<<` name."""
 
     value: Any
@@ -72,7 +72,7 @@ class _Builder:
         self.root: Any = None
         self._scalar = scalar
         self._key = key
-        self._stack: list[_Open] = []
+        self._stack: list[_OpenValue] = []
         self._anchors: dict[str, _Anchored] = {}
         self._values = self._characters = 0
 
@@ -99,8 +99,8 @@ class _Builder:
 
     def _begins_merge(self, event: Any) -> bool:
         top = self._stack[-1] if self._stack else None
-        wanted = top is not None and isinstance(top.value, dict) and top.key is _NO_KEY
-        return wanted and (event.tag == _MERGE or (event.value == "<<" and event.implicit[0]))
+        expected = top is not None and isinstance(top.value, dict) and top.key is _NO_KEY
+        return expected and (event.tag == _MERGE or (event.value == "<<" and event.implicit[0]))
 
     def _scalar_value(self, event: Any) -> Any:
         try:
@@ -116,7 +116,7 @@ class _Builder:
         before = self._values, self._characters
         self._count(1, 0, event)
         value: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
-        self._stack.append(_Open(value, event.anchor, before))
+        self._stack.append(_OpenValue(value, event.anchor, before))
 
     def _close(self, event: Any) -> None:
         done = self._stack.pop()

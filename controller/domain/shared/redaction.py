@@ -14,7 +14,7 @@ from urllib.parse import quote, quote_plus
 
 MARK = "[redacted]"
 
-# Shorter texts would be found in ordinary words; no credential made by us is as short (credentials.py).
+# Shorter texts would be found in ordinary words; none of ours is as short (`domain.credentials.generate`).
 MIN_LENGTH = 6
 # Lines of a multi-line secret (a private key) count one by one from this length on.
 MIN_LINE_LENGTH = 16
@@ -108,8 +108,8 @@ class Redactor:
     def sparing(self, names: Iterable[str]) -> Redactor:
         """A redactor that leaves what is a name anyway, or words of one: what anybody sees is no secret."""
         shown = "\n".join(names)
-        left = frozenset(text for text in self._secrets if not _is_word_of(text.strip(), shown))
-        return self if left == self._secrets else Redactor(left)
+        remaining = frozenset(text for text in self._secrets if not _is_word_of(text.strip(), shown))
+        return self if remaining == self._secrets else Redactor(remaining)
 
     def redact(self, text: str) -> str:
         """The text with each secret replaced by `[redacted]`; neighbouring ones become one mark."""

@@ -64,8 +64,8 @@ def _only_with(field: str, key: str, value: str) -> Callable[[Mapping[str, Any]]
 
 
 def _external(self: Mapping[str, Any]) -> bool:
-    wanted = self.get("floatingNetwork", {}).get("physicalNetwork")
-    return wanted is None or wanted in {network["name"] for network in self.get("externalNetworks", ())}
+    expected = self.get("floatingNetwork", {}).get("physicalNetwork")
+    return expected is None or expected in {network["name"] for network in self.get("externalNetworks", ())}
 
 
 def _floating(self: Mapping[str, Any]) -> bool:
@@ -152,6 +152,12 @@ RULES: Mapping[str, Rule] = {
     "self.type == 'ceph' || !has(self.pool)": _only_with("pool", "type", "ceph"),
     "!has(self.secretName) || !has(self.issuer)": (
         lambda self: "secretName" not in self or "issuer" not in self
+    ),
+    "!has(self.authoritySecret) || !has(self.issuer)": (
+        lambda self: "authoritySecret" not in self or "issuer" not in self
+    ),
+    "!has(self.caSecret) || !has(self.authoritySecret)": (
+        lambda self: "caSecret" not in self or "authoritySecret" not in self
     ),
     "(has(self.backend) && self.backend == 'vault') == has(self.vault)": (
         lambda self: (self.get("backend") == "vault") == ("vault" in self)

@@ -25,7 +25,7 @@ class KnownReferences:
         names = {_place(one)} | ({f"{_place(one)}/{one.key}"} if one.key else set())
         return bool(self.settled & names)
 
-    def left(self, found: Iterable[Reference]) -> list[Reference]:
+    def remaining(self, found: Iterable[Reference]) -> list[Reference]:
         """Those that are not settled."""
         return [one for one in found if not self._is_settled(one)]
 
@@ -36,7 +36,7 @@ class KnownReferences:
         """
         lacking: dict[tuple[str, str], dict[str, list[Reference]]] = {}
         for release, missing in found.items():
-            for one in self.left(missing):
+            for one in self.remaining(missing):
                 lacking.setdefault((one.kind, one.name), {}).setdefault(release, []).append(one)
         ordered = sorted(lacking.items(), key=lambda item: (item[0][0] not in (VOLUME, IMAGE), item[0]))
         return [self._problem(needed, namespace) for _, needed in ordered]

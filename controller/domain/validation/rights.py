@@ -93,10 +93,10 @@ def choose_sets(needed: Rights, sets: Mapping[str, Rights]) -> tuple[tuple[str, 
     """
     chosen = []
     for name, rights in sets.items():
-        left = needed.beyond(rights)
-        if left != needed:
+        remaining = needed.beyond(rights)
+        if remaining != needed:
             chosen.append(name)
-            needed = left
+            needed = remaining
     return tuple(chosen), needed
 
 

@@ -1,4 +1,7 @@
-"""The catalogue: which services there are, what each needs, and which chart source offers it."""
+"""The catalogue: which services there are, what each needs, and which chart source offers it.
+
+How one is added: docs/add-a-service.md.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,23 @@ class CatalogueInvalid(ControllerError):
     """Our own data under values/ is broken: a defect of the product, not of the operator's input."""
 
 
+# What a Secret with a certificate of the region's own authority has, and the one with what all trust.
+BUNDLE_KEYS = ("ca.crt", "digest")
+CERTIFICATE_KEYS = ("tls.crt", "tls.key", *BUNDLE_KEYS)
+# By which names libvirt (https://libvirt.org/kbase/tlscerts.html) and QEMU (docs/system/tls.rst) read them.
+HYPERVISOR_FILES = {
+    "cacert.pem": "ca.crt",
+    "servercert.pem": "tls.crt",
+    "serverkey.pem": "tls.key",
+    "clientcert.pem": "tls.crt",
+    "clientkey.pem": "tls.key",
+    "ca-cert.pem": "ca.crt",
+    "server-cert.pem": "tls.crt",
+    "server-key.pem": "tls.key",
+    "client-cert.pem": "tls.crt",
+    "client-key.pem": "tls.key",
+}
+
 NODE_FORM_CONF = "conf"
 NODE_FORM_VALUES = "values"
 NODE_FORMS = (NODE_FORM_CONF, NODE_FORM_VALUES)
@@ -33,6 +53,7 @@ class ChartEntry:
     An `optional` chart is used only with some features, and not counted when sources are compared.
     `node_form` is the way in which the chart wants that said (controller.domain.region.node_overrides).
     `publishes` are the public endpoints of the service that it serves, None: all of them that it has.
+    `serves` are the Services of its APIs, which its certificate has to stand for.
     """
 
     sources: tuple[str, ...]
@@ -40,6 +61,7 @@ class ChartEntry:
     daemonsets: tuple[str, ...] = ()
     node_form: str = NODE_FORM_CONF
     publishes: tuple[str, ...] | None = None
+    serves: tuple[str, ...] = ()
 
     def offered_by(self, source: str) -> bool:
         """Whether this chart can be had when the region's charts come from the source."""
@@ -80,11 +102,34 @@ class ServiceEntry:
 
 @dataclass(frozen=True)
 class CredentialSecret:
-    """A Secret that must exist before the region can start: credential name → kind."""
+    """A Secret that must exist before the region can start: credential name → kind.
+
+    `releases` are those that the service may have."""
 
     name: str
     service: str
     credentials: Mapping[str, str]
+    releases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CertificateRequest:
+    """A Secret with a certificate of the region's authority, for a release of a service.
+
+    It stands for `names` and `addresses`; with `hypervisors` for the nodes that run servers, too, and then
+    has the file names that libvirt and QEMU read beside those of Kubernetes.
+    """
+
+    name: str
+    service: str
+    names: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+    hypervisors: bool = False
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The keys of the Secret."""
+        return frozenset((*CERTIFICATE_KEYS, *(HYPERVISOR_FILES if self.hypervisors else ())))
 
 
 @dataclass(frozen=True)
@@ -142,6 +187,7 @@ def _entry(name: str, body: Mapping[str, Any], credential_kinds: Collection[str]
             daemonsets=tuple(about.get("daemonsets", ())),
             node_form=str(about.get("nodeForm", NODE_FORM_CONF)),
             publishes=tuple(about["publishes"]) if "publishes" in about else None,
+            serves=tuple(about.get("serves", ())),
         )
         for chart, about in body["charts"].items()
     }

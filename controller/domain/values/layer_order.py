@@ -15,8 +15,8 @@ from controller.domain.values.chart_values import (
     lookup,
     type_name,
 )
-from controller.domain.values.library import FileChoice, Library
 from controller.domain.values.merge import CHART_DEFAULTS, Layer
+from controller.domain.values.shipped_values import FileChoice, Library
 from controller.domain.values.typos import unknown_key
 from controller.errors import Problem
 

@@ -112,6 +112,48 @@ def reference(secret: Mapping[str, str]) -> dict[str, Any]:
     return secret_ref(secret["name"], secret["key"])
 
 
+def certificate_digest(secret: str) -> dict[str, Any]:
+    """The reference to the digest of a certificate of the region's own authority, by its Secret."""
+    return secret_ref(secret, "digest")
+
+
+def qemu_certificates(group: str) -> str:
+    """A hook of libvirtd (https://libvirt.org/hooks.html) that gives QEMU its certificates at each start.
+
+    They lie on the host: servers outlive the pod that started them, and their QEMU goes on reading its own
+    files when it moves. What has them open, consoles, is told to read them again.
+    """
+    return f"""#!/bin/bash
+set -eu
+[ "$2" = start ] || exit 0
+to=/var/lib/libvirt/pki
+install -d -m 0750 -g {group} $to
+for name in ca-cert server-cert server-key client-cert client-key; do
+  install -m 0640 -g {group} /etc/pki/region/$name.pem $to/$name.new
+  mv -f $to/$name.new $to/$name.pem
+done
+reload='{{"execute": "display-reload", "arguments": {{"type": "vnc", "tls-certs": true}}}}'
+setsid bash -c '
+  for _ in $(seq 60); do virsh --quiet uri && break; sleep 1; done
+  virsh list --name | while read -r server; do
+    [ -z "$server" ] || virsh qemu-monitor-command "$server" "$0"
+  done' "$reload" </dev/null >/dev/null 2>&1 &
+"""
+
+
+def vencrypt_options() -> str:
+    """A file of nova.conf for the console proxy: it shows its certificate to QEMU, and wants to see QEMU's.
+
+    Servers that were started without go on without, until they are started again or moved.
+    """
+    place = "/etc/pki/nova-novncproxy"
+    return (
+        "[vnc]\nauth_schemes = vencrypt,none\n"
+        f"vencrypt_client_cert = {place}/tls.crt\nvencrypt_client_key = {place}/tls.key\n"
+        f"vencrypt_ca_certs = {place}/ca.crt\n"
+    )
+
+
 def only_from(applications: Iterable[str]) -> dict[str, Any]:
     """A network policy that lets in pods of the region with one of these `application` labels only."""
     expression = {"key": "application", "operator": "In", "values": sorted(set(applications))}
@@ -129,5 +171,8 @@ TEMPLATE_FUNCTIONS: Mapping[str, Any] = {
     "network_commands": network_commands,
     "nginx_tls_proxy": nginx_tls_proxy,
     "secret_ref": reference,
+    "certificate_digest": certificate_digest,
+    "qemu_certificates": qemu_certificates,
+    "vencrypt_options": vencrypt_options,
     "only_from": only_from,
 }

@@ -36,7 +36,7 @@ from controller.domain.values.catalogue import (
 )
 from controller.domain.values.chart_values import DocumentPath, Values, lookup, parse_path, secret_ref
 from controller.domain.values.images import mirrored
-from controller.domain.values.library import Library
+from controller.domain.values.shipped_values import Library
 from controller.domain.values.template_functions import TEMPLATE_FUNCTIONS
 from controller.domain.values.typos import suggestion, unknown_key
 from controller.errors import Problem
@@ -189,7 +189,7 @@ class RegionInput:
             own = self.own_secrets.get(entry.name, {})
             ours = {name: kind for name, kind in entry.credentials.items() if name not in own}
             if ours:
-                desired.append(CredentialSecret(entry.secret_name, entry.name, ours))
+                desired.append(CredentialSecret(entry.secret_name, entry.name, ours, tuple(entry.charts)))
         return tuple(desired)
 
     def _image(self, name: str) -> str:

@@ -74,12 +74,12 @@ def known_part(layer: Layer, defaults: Values, open_maps: OpenMaps) -> KnownPart
     }
     if not unknown:
         return KnownPart(layer)
-    said = {path: value for path, value in unknown.items() if not _deletes(value)}
-    needed = [path for path, value in said.items() if _is_needed(path, value)]
+    set_paths = {path: value for path, value in unknown.items() if not _deletes(value)}
+    needed = [path for path, value in set_paths.items() if _is_needed(path, value)]
     return KnownPart(
         replace(layer, values=_without(layer.values, unknown)),
         tuple(format_path(path) for path in needed),
-        tuple(format_path(path) for path in said if path not in needed),
+        tuple(format_path(path) for path in set_paths if path not in needed),
     )
 
 

@@ -10,10 +10,8 @@ import base64
 import binascii
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from controller.domain.api.names import (
-    API_VERSION,
     CLOUDS_CA_KEY,
     CLOUDS_KEY,
     CLOUDS_SECRET,
@@ -32,6 +30,7 @@ from controller.domain.credentials.clouds_yaml import (
 from controller.domain.values.secret_refs import reserved
 from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject
 from controller.reconcile.shared.action_log import log_action
+from controller.reconcile.shared.remaining_claims import is_clouds_export
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,9 @@ class CloudsExport:
         namespace = str(osdpl["metadata"]["namespace"])
         there = self._kube.get(SECRET, CLOUDS_SECRET, namespace)
         keys = frozenset((there or {}).get("data") or ())
-        if there is not None and not _is_ours(there):
+        if there is not None and not is_clouds_export(there["metadata"]):
             return ExportedClouds(keys & {CLOUDS_KEY, CLOUDS_CA_KEY})
+        there = self._disowned(there)
         admin = _administrator(bundles, namespace)
         if admin is None or read_only:
             return ExportedClouds(keys)
@@ -77,12 +77,29 @@ class CloudsExport:
         self._write(osdpl, there, desired)
         return ExportedClouds(frozenset(desired))
 
+    def remove(self, osdpl: KubeObject) -> None:
+        """With the region, whose OpenStack has gone. Raises Conflict, KubeError."""
+        namespace = str(osdpl["metadata"]["namespace"])
+        there = self._kube.get(SECRET, CLOUDS_SECRET, namespace)
+        if there is not None and is_clouds_export(there["metadata"]):
+            self._kube.delete(SECRET, CLOUDS_SECRET, namespace, uid=str(there["metadata"]["uid"]))
+
+    def _disowned(self, there: KubeObject | None) -> KubeObject | None:
+        """An osdpl that is lost, and comes back, must not take it along: who reads it works on meanwhile."""
+        owners = (there or {"metadata": {}})["metadata"].get("ownerReferences") or []
+        others = [one for one in owners if one.get("kind") != OSDPL.kind]
+        if there is None or others == owners:
+            return there
+        meta = there["metadata"]
+        patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "ownerReferences": others or None}}
+        return self._kube.merge_patch(SECRET, CLOUDS_SECRET, meta["namespace"], patch)
+
     def _write(self, osdpl: KubeObject, there: KubeObject | None, desired: Mapping[str, str]) -> None:
         body = _secret(osdpl, desired)
         if there is None:
             self._kube.create(body)
-        elif (there.get("data") or {}) != body["data"] or _owners(there) != _owners(body):
-            meta = {**there["metadata"], "ownerReferences": _owners(body)}
+        elif (there.get("data") or {}) != body["data"]:
+            meta = {**there["metadata"]}
             meta["labels"] = {**(meta.get("labels") or {}), **body["metadata"]["labels"]}
             self._kube.replace({**there, "metadata": meta, "data": body["data"]})
         else:
@@ -114,23 +131,7 @@ def _administrator(bundles: Iterable[KubeObject], namespace: str) -> Administrat
     return None
 
 
-def _is_ours(secret: Mapping[str, Any]) -> bool:
-    return (secret["metadata"].get("labels") or {}).get(MANAGED_BY) == MANAGED_BY_US
-
-
-def _owners(secret: Mapping[str, Any]) -> Any:
-    return secret["metadata"].get("ownerReferences") or []
-
-
 def _secret(osdpl: KubeObject, texts: Mapping[str, str]) -> KubeObject:
-    owner = {
-        "apiVersion": API_VERSION,
-        "kind": OSDPL.kind,
-        "name": osdpl["metadata"]["name"],
-        "uid": osdpl["metadata"]["uid"],
-        "controller": False,
-        "blockOwnerDeletion": False,
-    }
     return {
         "apiVersion": SECRET.api_version,
         "kind": SECRET.kind,
@@ -138,7 +139,6 @@ def _secret(osdpl: KubeObject, texts: Mapping[str, str]) -> KubeObject:
             "name": CLOUDS_SECRET,
             "namespace": osdpl["metadata"]["namespace"],
             "labels": {MANAGED_BY: MANAGED_BY_US, DEPLOYMENT_LABEL: osdpl["metadata"]["name"]},
-            "ownerReferences": [owner],
         },
         "type": "Opaque",
         "data": {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()},

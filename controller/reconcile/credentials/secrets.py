@@ -9,17 +9,26 @@ from typing import Any
 
 from controller.domain.api.conditions import Condition, entries, find
 from controller.domain.api.keys import RegionKey
-from controller.domain.api.names import CLOUDS_SECRET, DEPLOYMENT_LABEL, SERVICE_LABEL, field_manager
-from controller.domain.credentials.certificates import named_secrets
+from controller.domain.api.names import (
+    CA_BUNDLE_SECRET,
+    CLOUDS_SECRET,
+    DEPLOYMENT_LABEL,
+    SERVICE_LABEL,
+    field_manager,
+)
+from controller.domain.credentials.certificates import AUTHORITY, authority_secret, named_secrets
 from controller.domain.credentials.credential_plan import (
     CredentialPlan,
     CredentialProblem,
+    EarlierLife,
     OwnSecret,
     SecretChange,
     own_secrets,
     plan_credentials,
     plan_disowning,
-    plan_farewell,
+    plan_retention,
+    with_earlier_life,
+    without_trace,
 )
 from controller.domain.credentials.generate import CredentialUnusable
 from controller.domain.credentials.secret_status import (
@@ -32,16 +41,22 @@ from controller.domain.credentials.secret_status import (
     with_certificates,
 )
 from controller.domain.region.plan import awaits_approval
-from controller.domain.values.catalogue import CredentialSecret
+from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
+from controller.domain.values.secret_refs import find_references
 from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.certificates import Certificates
 from controller.reconcile.credentials.clouds_export import CloudsExport
+from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
 from controller.reconcile.credentials.store import CredentialStore
-from controller.reconcile.shared.claims_left import credentials_policy
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.region_status import apply_region_status
+from controller.reconcile.shared.remaining_claims import (
+    credentials_name,
+    credentials_policy,
+    releases_with_kept_claims,
+)
 
 log = logging.getLogger(__name__)
 
@@ -56,8 +71,9 @@ RESYNC_SECONDS = 5.0
 class SecretsReconciler:
     """Level-triggered and killable anywhere: a Secret is made in one write, with all its keys.
 
-    `credentials_of` says which credentials an osdpl needs and raises SpecInvalid; `digest_key` gives
-    the installation's key for published digests; `resync` is in seconds.
+    `credentials_of` says which credentials an osdpl needs, `certificates_of` which certificates of its own
+    authority; both raise SpecInvalid. `digest_key` gives the installation's key for published digests;
+    `resync` is in seconds.
     """
 
     def __init__(
@@ -68,6 +84,7 @@ class SecretsReconciler:
         randomness: Randomness,
         events: Events,
         credentials_of: Callable[[Mapping[str, Any]], tuple[CredentialSecret, ...]],
+        certificates_of: Callable[[Mapping[str, Any]], tuple[CertificateRequest, ...]] = lambda _: (),
         digest_key: Callable[[], bytes],
         resync: float,
     ) -> None:
@@ -76,10 +93,12 @@ class SecretsReconciler:
         self._randomness = randomness
         self._events = events
         self._credentials_of = credentials_of
+        self._certificates_wanted = certificates_of
         self._digest_key = digest_key
         self._resync = resync
         self._clouds = CloudsExport(kube)
         self._certificates = Certificates(kube, clock)
+        self._own_certificates = OwnCertificates(kube, clock, randomness, events)
 
     def reconcile(self, key: RegionKey) -> float | None:
         """One pass; seconds until the next that no event will announce, None when the osdpl is gone.
@@ -94,7 +113,8 @@ class SecretsReconciler:
             except Conflict:
                 if attempt == ATTEMPTS - 1:
                     raise
-                log.debug("somebody else wrote meanwhile; reading again")
+                extra = {"object": "/".join(key), "reason": "Conflict"}
+                log.debug("somebody else wrote meanwhile; reading again", extra=extra)
         return None
 
     def _reconcile_once(self, key: RegionKey) -> float | None:
@@ -106,7 +126,7 @@ class SecretsReconciler:
             return self._resync
         store = CredentialStore(self._kube, self._randomness, osdpl)
         if osdpl["metadata"].get("deletionTimestamp"):
-            self._say_farewell(store, osdpl)
+            self._apply_retention(store, osdpl)
             return self._resync
         try:
             desired = self._credentials_of(osdpl)
@@ -120,7 +140,9 @@ class SecretsReconciler:
             self._publish(osdpl, published, waiting_condition(text, _generation(osdpl)))
             return RESYNC_SECONDS if problems else self._resync
         problems = self._ensure(store, osdpl, desired, read_only=awaits_approval(osdpl))
-        return RESYNC_SECONDS if problems or self._certificates.unfinished else self._resync
+        if problems or self._certificates.unfinished:
+            return RESYNC_SECONDS
+        return UPTAKE_SECONDS if self._own_certificates.unfinished else self._resync
 
     def _ensure(
         self,
@@ -136,21 +158,34 @@ class SecretsReconciler:
         but no osdpl owns it any more.
         """
         before = osdpl.get("status") or {}
-        recorded = recorded_keys(before)
         bundles = self._bundles(osdpl)
+        services = _services_of(bundles)
+        stored = store.observe(secret.name for secret in desired)
+        recorded: Mapping[str, Collection[str]] = recorded_keys(before)
+        unknown = without_trace(desired, stored, recorded)
+        if unknown:
+            earlier = self._earlier_life(osdpl, bundles)
+            recorded = with_earlier_life(recorded, unknown, earlier)
         plan = plan_credentials(
             desired,
-            store.observe(secret.name for secret in desired),
+            stored,
             volumes=credentials_policy(self._kube, osdpl),
             recorded=recorded,
-            bundles=_services_of(bundles),
+            bundles=services,
         )
         changes = plan_disowning(store.stored().values()) if read_only else plan.changes
         problems = [*plan.problems, *_changed(store, changes)]
         own = own_secrets(_spec(osdpl))
         problems += [_own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
-        views = self._views_of_ours(store, desired, plan, problems, recorded)
+        views = self._views_of_ours(store, desired, plan, problems, recorded=recorded, services=services)
         views = {**self._views_of_own(store, own, problems), **views}
+        problems += self._own_certificates.ensure(
+            osdpl,
+            self._certificates_wanted(osdpl),
+            authority_secret=authority_secret(_spec(osdpl)),
+            bundles=bundles,
+            read_only=read_only,
+        )
         views |= self._exported(store, osdpl, bundles, problems, read_only=read_only)
         credentials = sum(len(secret.credentials) for secret in desired) + len(own)
         needed = {secret.name for secret in desired} | {secret.name for secret in own}
@@ -170,23 +205,33 @@ class SecretsReconciler:
             store.remove(secret)
         return problems
 
+    def _earlier_life(self, osdpl: KubeObject, bundles: KubeObjects) -> EarlierLife:
+        kept = releases_with_kept_claims(self._kube, osdpl["metadata"]["namespace"])
+        return EarlierLife(_used_by_installed(bundles), kept)
+
     def _views_of_ours(
         self,
         store: CredentialStore,
         desired: Iterable[CredentialSecret],
         plan: CredentialPlan,
         problems: Iterable[CredentialProblem],
+        *,
         recorded: Mapping[str, Collection[str]],
+        services: Collection[str],
     ) -> dict[str, SecretView]:
+        """What was lost of a service whose bundle is there stays recorded, also where it is not asked for any
+        more: it may be again before its release has gone."""
         wanted_keys = {secret.name: frozenset(secret.credentials) for secret in desired}
         there = store.stored()
         going = {secret.name for secret in plan.remove}
         kept = {name for name, secret in there.items() if secret.ours} - going
+        used = {name for name in map(credentials_name, services) if recorded.get(name)} - going
         views = {}
-        for name in wanted_keys.keys() | kept:
+        for name in wanted_keys.keys() | kept | used:
             ours = name in there and not there[name].foreign
             filled = there[name].filled if ours else frozenset[str]()
-            keys = filled | (wanted_keys.get(name, frozenset()) & frozenset(recorded.get(name, ())))
+            known = frozenset(recorded.get(name, ()))
+            keys = filled | (known if name in used else known & wanted_keys.get(name, frozenset()))
             digest = store.digest(name, self._digest_key()) if ours else ""
             views[name] = SecretView(name, keys, digest, _messages(name, problems))
         return views
@@ -208,13 +253,19 @@ class SecretsReconciler:
         }
 
     def _certificates_of(self, osdpl: KubeObject) -> dict[str, SecretView]:
-        return self._certificates.observe(osdpl["metadata"]["namespace"], named_secrets(_spec(osdpl)))
+        named = named_secrets(_spec(osdpl))
+        if self._own_certificates.has_bundle:
+            named[CA_BUNDLE_SECRET] = AUTHORITY
+        return self._certificates.observe(osdpl["metadata"]["namespace"], named)
 
-    def _say_farewell(self, store: CredentialStore, osdpl: KubeObject) -> None:
+    def _apply_retention(self, store: CredentialStore, osdpl: KubeObject) -> None:
         """The region goes, and with volumes the credentials; core lets it go once they are gone."""
         policy = credentials_policy(self._kube, osdpl)
-        services = _services_of(self._bundles(osdpl))
-        plan = plan_farewell(store.observe(()).values(), policy, services)
+        bundles = self._bundles(osdpl)
+        services = _services_of(bundles)
+        if not bundles:
+            self._clouds.remove(osdpl)
+        plan = plan_retention(store.observe(()).values(), policy, services)
         for change in plan.changes:
             store.apply(change)
         for secret in plan.remove:
@@ -267,6 +318,18 @@ def _changed(store: CredentialStore, changes: Iterable[SecretChange]) -> list[Cr
 
 def _services_of(bundles: KubeObjects) -> frozenset[str]:
     return frozenset(str(bundle["metadata"]["labels"][SERVICE_LABEL]) for bundle in bundles)
+
+
+def _used_by_installed(bundles: KubeObjects) -> frozenset[str]:
+    """The Secrets that releases refer to of which a revision was made."""
+    found: set[str] = set()
+    for bundle in bundles:
+        entries = (bundle.get("status") or {}).get("releases") or ()
+        made = {entry.get("name") for entry in entries if entry.get("revision")}
+        for release in (bundle.get("spec") or {}).get("releases") or ():
+            if release.get("name") in made:
+                found |= {one.name for one in find_references(release.get("values") or {})}
+    return frozenset(found)
 
 
 def _spec(osdpl: Mapping[str, Any]) -> Mapping[str, Any]:

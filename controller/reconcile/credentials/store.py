@@ -20,7 +20,7 @@ from controller.domain.releases.digests import secret_digest
 from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject
 from controller.ports.system import Randomness
 from controller.reconcile.shared.action_log import log_action
-from controller.reconcile.shared.claims_left import is_credentials
+from controller.reconcile.shared.remaining_claims import is_credentials
 
 
 class CredentialStore:

@@ -22,7 +22,7 @@ from controller.domain.health.probes import (
     new_probe,
 )
 from controller.domain.health.region_health import ComponentHealth, ComponentKey
-from controller.domain.health.workload_health import Health, WorkloadVerdict
+from controller.domain.health.workload_health import Health, WorkloadHealth
 from controller.domain.shared import metrics
 from controller.domain.shared.cloud_facts import Agent, ComputeService, ControlService, VolumeService
 from controller.errors import CloudRefused, CloudUnavailable, ControllerError
@@ -132,7 +132,8 @@ class ServiceProbes:
             thread.start()
         except RuntimeError as error:
             # No thread can be started now: a later round may be.
-            log.warning("services cannot be probed: %s", error, extra={"action": "probe"})
+            extra = {"object": "probes", "reason": type(error).__name__}
+            log.warning("services cannot be probed: %s", error, extra=extra)
             self._rounds.get_nowait()
             with self._lock:
                 self._running = False
@@ -144,7 +145,7 @@ class ServiceProbes:
         while True:
             self._round(self._rounds.get())
 
-    def _measure_quorums(self, quorums: Mapping[str, WorkloadVerdict]) -> None:
+    def _measure_quorums(self, quorums: Mapping[str, WorkloadHealth]) -> None:
         for gone in self._quorums - quorums.keys():
             self._measures.forget(probe=gone)
         self._quorums = frozenset(quorums)
@@ -183,7 +184,7 @@ class ServiceProbes:
     def _probe(self, name: str, expected: int, deadline: float) -> None:
         began = self._clock.monotonic()
         failure = ""
-        verdict: WorkloadVerdict | None = None
+        verdict: WorkloadHealth | None = None
         try:
             verdict = self._ask(name, expected, self._cloud(), deadline)
         except (CloudUnavailable, CloudRefused) as error:
@@ -205,13 +206,13 @@ class ServiceProbes:
             self._note(name, failure)
 
     def _note(self, name: str, failure: str) -> None:
-        log.warning("probe %s failed: %s", name, failure, extra={"action": "probe"})
+        log.warning("probe %s failed: %s", name, failure, extra={"object": name, "reason": "ProbeFailed"})
         with self._lock:
             if name in self._probes:
                 self._measures.set(metrics.PROBE_SUCCESS, 0.0, probe=name)
                 self._probes[name] = self._probes[name].failed(failure, self._clock.monotonic())
 
-    def _ask(self, name: str, expected: int, cloud: ProbedCloud, deadline: float) -> WorkloadVerdict:
+    def _ask(self, name: str, expected: int, cloud: ProbedCloud, deadline: float) -> WorkloadHealth:
         if name == "compute-services":
             return judge_compute_services(cloud.compute_services(), cloud.compute_control(), expected)
         if name == "network-agents":
@@ -229,5 +230,5 @@ class ServiceProbes:
             return EndpointAnswer(endpoint, str(error))
 
 
-def _success(verdict: WorkloadVerdict) -> float:
+def _success(verdict: WorkloadHealth) -> float:
     return float(verdict.health == Health.READY)

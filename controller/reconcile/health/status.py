@@ -29,7 +29,7 @@ from controller.domain.health.region_health import (
     missing_workloads,
     workloads_condition,
 )
-from controller.domain.health.workload_health import VolumeClaim
+from controller.domain.health.workload_health import PROGRESS_DEADLINE, VolumeClaim
 from controller.domain.health.workloads import Workload, parse_workload
 from controller.domain.releases.bundle_facts import BundleFacts, marks_digest, parse_bundle, releases_of
 from controller.errors import ObjectMissing
@@ -51,20 +51,17 @@ from controller.ports.kubernetes import (
 from controller.ports.system import Clock
 from controller.reconcile.health.probes import ServiceProbes
 from controller.reconcile.releases.manifests import ReleaseManifests
-from controller.reconcile.shared.object_store import ObjectStore, Parse
+from controller.reconcile.shared.object_store import CATCHING_UP, ObjectStore, Parse
 from controller.reconcile.shared.pod_output import PodOutput, in_thread
 from controller.reconcile.shared.region_redactor import RegionRedactor
-from controller.reconcile.shared.region_status import apply_region_status
+from controller.reconcile.shared.region_status import WRITE_EVERY, apply_region_status
 
 log = logging.getLogger(__name__)
 
 MANAGER = field_manager("health")
 WORKLOADS = (DEPLOYMENT, STATEFULSET, DAEMONSET, JOB)
-# At most one write in so many seconds, however fast pods come and go.
-WRITE_EVERY = 1.0
 # Deadlines and the calm after flapping pass without an event.
 RESYNC_SECONDS = 10.0
-CATCHING_UP = 0.3
 
 
 def parse_claim(obj: Mapping[str, Any]) -> VolumeClaim:
@@ -100,7 +97,8 @@ class HealthReconciler:
 
     `records` tell what deployed releases consist of, so that what is gone is missed. `resync`: seconds
     after which the store is compared with the API server again. `probes` ask the region's own services;
-    without, only its workloads are judged. `changed()` is called when a pass may find something that no
+    without, only its workloads are judged. `progress_deadline`: seconds after which pods that do not get on
+    are a failure. `changed()` is called when a pass may find something that no
     watch reports; `beside` has done what may take long.
     """
 
@@ -117,6 +115,7 @@ class HealthReconciler:
         changed: Callable[[], None],
         beside: Callable[[Callable[[], None]], None] = in_thread,
         probes: ServiceProbes | None = None,
+        progress_deadline: float = PROGRESS_DEADLINE,
     ) -> None:
         self._kube = kube
         self._clock = clock
@@ -130,6 +129,7 @@ class HealthReconciler:
         self._written: dict[RegionKey, float] = {}
         self._resync = resync
         self._probes = probes
+        self._progress_deadline = progress_deadline
 
     def reconcile(self, key: RegionKey) -> float | None:
         """One pass; seconds until the next that no event will announce, None when the osdpl is gone.
@@ -179,8 +179,9 @@ class HealthReconciler:
         before = osdpl.get("status") or {}
         known = before.get("conditions") or []
         reported, moment = before.get("health") or {}, self._clock.monotonic()
-        patience, damping = self._memory.setdefault(key, (ProgressDeadlines(), FlapDamping()))
-        judged = self._output.added(patience.judged(judge_components(facts), reported, moment, facts.now))
+        remembered = (ProgressDeadlines(self._progress_deadline), FlapDamping())
+        deadlines, damping = self._memory.setdefault(key, remembered)
+        judged = self._output.added(deadlines.judged(judge_components(facts), reported, moment, facts.now))
         if self._probes is not None:
             judged.update(self._probes.components(probed(facts), reported.get(APPLICATION) or {}))
         damped = damping.damped(judged, reported, moment)
@@ -205,7 +206,8 @@ class HealthReconciler:
             pods[pod.owner].append(pod)
         claims = {claim.name: claim for claim in self._store.facts(PVC)}
         manifests = self._manifests.of(releases, again=again)
-        return Facts(releases, workloads, pods, claims, self._clock.now(), manifests)
+        now, deadline = self._clock.now(), self._progress_deadline
+        return Facts(releases, workloads, pods, claims, now, manifests, deadline)
 
     def _confirmed(self, facts: Facts) -> Facts | None:
         """The facts, if what seems to be missing is missing; None while the watches lag behind.

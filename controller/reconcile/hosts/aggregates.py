@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,9 +18,8 @@ from controller.ports.system import Clock
 from controller.reconcile.hosts import openstack_writes
 from controller.reconcile.hosts.observe import NodesSnapshot
 from controller.reconcile.hosts.retry_pauses import RetryPauses
+from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.fair_order import FairOrder
-
-log = logging.getLogger(__name__)
 
 # On a Node: the aggregate that is made for it just now, and since when.
 MAKING_ANNOTATION = "osctl.dev/making-aggregate"
@@ -73,7 +71,7 @@ class HostAggregates:
                 changes += self._place(node, host, cloud, view)
                 self._settled(name)
             except CloudUnavailable as error:
-                log.warning("aggregates of %s: %s", name, error)
+                log_action("place-host", host, f"aggregates of {name}", error=error)
                 return
             except ApiUnavailable:
                 raise
@@ -110,7 +108,7 @@ class HostAggregates:
                 raise
             except (CloudRefused, KubeError) as error:
                 # OpenStack refuses the place, or Kubernetes the note on the Node.
-                log.warning("host %s, aggregate %s: %s", host, name, error)
+                log_action("place-host", host, f"host {host}, aggregate {name}", error=error)
                 refused = error
         if refused is not None:
             raise refused
@@ -142,6 +140,8 @@ class HostAggregates:
         """What is made for a Node; empty for nothing any more."""
         note = {node_note(self._namespace, MAKING_ANNOTATION): text or None}
         self._kube.merge_patch(NODE, node, None, {"metadata": {"annotations": note}})
+        making = f"aggregate {text.partition(' ')[0]} is being made" if text else "no aggregate is being made"
+        log_action("annotate", node, f"node {node}: {making}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from controller.domain.api.reasons import WARNING, Reason
 from controller.domain.hosts.circuit_breaker import circuit_breaker_trips
-from controller.domain.hosts.host_facts import HostFacts, NextStep, Step
+from controller.domain.hosts.host_facts import PASSIVE, HostFacts, NextStep, Step
 from controller.domain.hosts.next_step import decide_host
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import CloudUnavailable
@@ -27,15 +27,16 @@ from controller.reconcile.hosts.drain_locks.reasons import DrainLockReasons
 from controller.reconcile.hosts.fenced_nodes import FencedNodes
 from controller.reconcile.hosts.fencing import HostFencing
 from controller.reconcile.hosts.host_reports import host_reports, with_locks
-from controller.reconcile.hosts.last_report import HostFindings, LastHostFindings
+from controller.reconcile.hosts.last_host_findings import HostFindings, LastHostFindings
 from controller.reconcile.hosts.lost_node_cleanup import LostNodeCleanup
 from controller.reconcile.hosts.node_annotations import NodeAnnotations
 from controller.reconcile.hosts.observe import NodesObserver, NodesSnapshot
 from controller.reconcile.hosts.reenable_services import ReenabledServices
 from controller.reconcile.hosts.reenable_volume_services import ReenabledVolumeServices
+from controller.reconcile.hosts.retry_pauses import AGAIN_AFTER
 from controller.reconcile.hosts.step_rounds import STEPS_PER_PASS, HostStepRounds
 from controller.reconcile.shared.cloud_access import CloudAccess
-from controller.reconcile.shared.object_store import ObjectStore
+from controller.reconcile.shared.object_store import CATCHING_UP, ObjectStore
 
 log = logging.getLogger(__name__)
 
@@ -43,9 +44,6 @@ log = logging.getLogger(__name__)
 EVERY = 10.0
 # Events come in bursts: between two passes there are so many seconds at least.
 AT_LEAST = 2.0
-# After a pass that OpenStack did not answer.
-AGAIN_AFTER = 15.0
-CATCHING_UP = 0.5
 NO_REGION = 30.0
 PAUSED = "spec.mode is Paused: nothing is done automatically"
 
@@ -69,7 +67,7 @@ class HostsReconciler:
         nodes: ObjectStore,
         region: ObjectStore,
         locks: DrainLocks,
-        board: LastHostFindings,
+        findings: LastHostFindings,
         namespace: str,
         resync: float,
         every: float = EVERY,
@@ -79,11 +77,11 @@ class HostsReconciler:
         self._access = access
         self._nodes = nodes
         self._region = region
-        self._board = board
+        self._findings = findings
         self._resync = resync
         self._every = every
         self._observer = NodesObserver(
-            kube=kube, clock=clock, nodes=nodes, region=region, board=board, namespace=namespace
+            kube=kube, clock=clock, nodes=nodes, region=region, findings=findings, namespace=namespace
         )
         self._annotations = NodeAnnotations(kube, clock, namespace)
         self._drain_locks = DrainLockReasons(kube, clock, locks)
@@ -121,7 +119,8 @@ class HostsReconciler:
         except CloudUnavailable as error:
             locks = self._drain_locks.ensure_locks(snapshot, self._region.facts(STATEFULSET), None, None)
             self._report_unknown(str(error), locks, _paused(snapshot))
-            log.info("OpenStack cannot be observed: %s", error)
+            extra = {"object": str(snapshot.region), "reason": type(error).__name__}
+            log.info("OpenStack cannot be observed: %s", error, extra=extra)
             return max(AGAIN_AFTER, error.retry_after or 0.0)
         self._known = self._clock.now()
         # What was done shows in the next pass, and so does what it makes room for.
@@ -161,18 +160,20 @@ class HostsReconciler:
             snapshot, view, decided, locks=locks, misplaced=self._aggregates.refused, refused=refused
         )
         strangers = snapshot.matches(view).strangers
-        self._board.write(HostFindings(reports, breaker_open, paused=_paused(snapshot), strangers=strangers))
+        self._findings.write(
+            HostFindings(reports, breaker_open, paused=_paused(snapshot), strangers=strangers)
+        )
         return turns.changed
 
     # -- what is reported ---------------------------------------------------------------------------
 
     def _report_unknown(self, why: str, locks: LockedNodes, paused: str) -> None:
         """OpenStack cannot be observed: what it last reported stays, marked with its time."""
-        before = self._board.read()
+        before = self._findings.read()
         reported = with_locks(before.reports, locks)
         # A new process knows nothing yet: what the status says of its nodes stays.
         reports = {name: reported[name] for name in before.reports}
-        self._board.write(replace(before, reports=reports, paused=paused, unknown=why, as_of=self._known))
+        self._findings.write(replace(before, reports=reports, paused=paused, unknown=why, as_of=self._known))
 
     def _report(self, host: HostFacts, decision: NextStep, snapshot: NodesSnapshot) -> None:
         """An event on the Node when what is done with its host changes."""
@@ -188,4 +189,6 @@ class HostsReconciler:
         obj = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node.name, "uid": node.uid}}
         # What is waited for belongs to a node's ordinary life, until nothing goes on without a person.
         kind = WARNING if decision.step == Step.BLOCKED else decision.reason.event
-        self._events.emit(obj, type_=kind, reason=decision.reason, message=decision.message)
+        # What is done logs itself.
+        logged = decision.step not in PASSIVE
+        self._events.emit(obj, type_=kind, reason=decision.reason, message=decision.message, logged=logged)

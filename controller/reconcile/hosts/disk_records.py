@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from controller.domain.api.names import MANAGED_BY, MANAGED_BY_US
-from controller.domain.hosts.host_disks import HostDisks, Seen, observe_disks, parse_backend, read_disks
+from controller.domain.hosts.host_disks import HostDisks, SeenDisks, observe_disks, parse_backend, read_disks
 from controller.domain.hosts.node_pods import RunningCompute
 from controller.domain.shared.cloud_facts import CloudView
 from controller.domain.shared.times import seconds_of
@@ -20,9 +19,8 @@ from controller.errors import ApiUnavailable, Conflict, KubeError
 from controller.ports.kubernetes import CONFIGMAP, SECRET, Kube, KubeObject
 from controller.ports.system import Clock
 from controller.reconcile.hosts.observe import NodesSnapshot
+from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.fair_order import FairOrder
-
-log = logging.getLogger(__name__)
 
 NAME = "osctl-host-disks"
 FILE = "nova.conf"
@@ -68,7 +66,8 @@ class DiskRecords:
         except ApiUnavailable:
             raise
         except KubeError as error:
-            log.warning("where hosts keep disks could not be recorded: %s", error)
+            text = f"ConfigMap {NAME}: where hosts keep disks is not recorded"
+            log_action("record", f"{self._namespace}/{NAME}", text, error=error)
 
     def _reconcile(self, snapshot: NodesSnapshot, view: CloudView) -> None:
         computes = (name for name in snapshot.nodes if snapshot.is_compute(name))
@@ -84,7 +83,7 @@ class DiskRecords:
             if configuration is None:
                 continue
             hypervisor = view.hypervisor(host)
-            seen = Seen(
+            seen = SeenDisks(
                 backend=configuration.backend,
                 run=compute.run,
                 fresh=0.0 < configuration.written <= compute.made,
@@ -130,17 +129,22 @@ class DiskRecords:
         return _Configuration(parse_backend(text), _written(live))
 
     def _write(self, live: KubeObject | None, due: Mapping[str, str | None]) -> None:
+        place = f"{self._namespace}/{NAME}"
+        text = f"ConfigMap {NAME}: where {', '.join(sorted(due))} keep disks"
         if live is not None:
             meta = {"resourceVersion": live["metadata"]["resourceVersion"]}
             self._kube.merge_patch(CONFIGMAP, NAME, self._namespace, {"metadata": meta, "data": dict(due)})
+            log_action("record", place, text)
             return
         meta = {"name": NAME, "namespace": self._namespace, "labels": {MANAGED_BY: MANAGED_BY_US}}
         data = {host: text for host, text in due.items() if text is not None}
         head = {"apiVersion": CONFIGMAP.api_version, "kind": CONFIGMAP.kind}
         try:
             self._kube.create({**head, "metadata": meta, "data": data})
-        except Conflict:
-            log.info("where hosts keep disks is recorded in the next pass")
+        except Conflict as error:
+            log_action("record", place, f"{text}; in the next pass", error=error)
+        else:
+            log_action("record", place, text)
 
 
 def _records(live: KubeObject | None) -> dict[str, HostDisks]:

@@ -17,6 +17,7 @@ from controller.domain.shared.times import seconds_of
 from controller.errors import Conflict, KubeError
 from controller.ports.kubernetes import CONFIGMAP, Kube
 from controller.ports.system import Clock
+from controller.reconcile.shared.action_log import log_action
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +54,9 @@ class ForcedDownHosts:
         try:
             self._last = self._read(view)
         except KubeError as error:
-            log.warning("the record of compute services that we forced down cannot be read: %s", error)
+            text = "the record of compute services that we forced down cannot be read: %s"
+            extra = {"object": f"{self._namespace}/{NAME}", "reason": type(error).__name__}
+            log.warning(text, error, extra=extra)
         return self._last
 
     def _read(self, view: CloudView) -> Mapping[str, str]:
@@ -65,7 +68,7 @@ class ForcedDownHosts:
         over = [host for host, record in found.items() if record.is_over(view.service(host), now)]
         if over:
             meta = {"resourceVersion": live["metadata"]["resourceVersion"]}
-            self._patch({"metadata": meta, "data": dict.fromkeys(over)})
+            self._patch({"metadata": meta, "data": dict.fromkeys(over)}, f"{', '.join(over)} taken out")
         return {host: record.service for host, record in found.items() if host not in over}
 
     def is_recorded(self, host: str, service: ComputeService) -> bool:
@@ -77,7 +80,8 @@ class ForcedDownHosts:
         """To be called before it is forced down. Raises KubeError."""
         data = {host: f"{service.id} {timestamp(self._clock.now())}"}
         meta = {"name": NAME, "namespace": self._namespace, "labels": {MANAGED_BY: MANAGED_BY_US}}
-        if self._patch({"data": data}):
+        noted = f"host {host} is to be forced down"
+        if self._patch({"data": data}, noted):
             return
         try:
             self._kube.create(
@@ -89,17 +93,23 @@ class ForcedDownHosts:
                 }
             )
         except Conflict:
-            self._patch({"data": data})
+            self._patch({"data": data}, noted)
+        else:
+            log_action("record", f"{self._namespace}/{NAME}", f"ConfigMap {NAME}: {noted}")
 
     def forget(self, host: str) -> None:
         """After forced_down was removed; what cannot be forgotten now is forgotten in a later pass."""
         try:
-            self._patch({"data": {host: None}})
+            self._patch({"data": {host: None}}, f"host {host} is no longer forced down")
         except KubeError as error:
-            log.warning("host %s is no longer forced down; that is not recorded yet: %s", host, error)
+            text = f"host {host} is no longer forced down; that is not recorded yet"
+            log_action("record", f"{self._namespace}/{NAME}", text, error=error)
 
-    def _patch(self, patch: Mapping[str, object]) -> bool:
-        return self._kube.merge_patch(CONFIGMAP, NAME, self._namespace, patch) is not None
+    def _patch(self, patch: Mapping[str, object], noted: str) -> bool:
+        done = self._kube.merge_patch(CONFIGMAP, NAME, self._namespace, patch) is not None
+        if done:
+            log_action("record", f"{self._namespace}/{NAME}", f"ConfigMap {NAME}: {noted}")
+        return done
 
 
 def _parsed(text: str) -> _ForcedDown:

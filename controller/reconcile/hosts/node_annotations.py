@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
@@ -12,8 +11,7 @@ from controller.domain.hosts.not_ready_since import went_on
 from controller.errors import Conflict, KubeError, ObjectMissing
 from controller.ports.kubernetes import NODE, Kube, KubeObject
 from controller.ports.system import Clock
-
-log = logging.getLogger(__name__)
+from controller.reconcile.shared.action_log import log_action
 
 
 class NodeAnnotations:
@@ -62,6 +60,8 @@ class NodeAnnotations:
         except (Conflict, ObjectMissing):
             return False
         except KubeError as error:
-            log.warning("annotations of node %s cannot be written: %s", meta["name"], error)
+            log_action("annotate", meta["name"], f"node {meta['name']}: not annotated", error=error)
             return False
+        text = ", ".join(f"{name} {'noted' if value else 'taken off'}" for name, value in notes.items())
+        log_action("annotate", meta["name"], f"node {meta['name']}: {text}")
         return True

@@ -18,14 +18,12 @@ from controller.domain.hosts.nodes_status import CONDITION, node_entries, nodes_
 from controller.errors import ObjectMissing
 from controller.ports.kubernetes import NODE, OSDPL, Events, Kube, Resource
 from controller.ports.system import Clock
-from controller.reconcile.hosts.last_report import HostFindings, LastHostFindings
+from controller.reconcile.hosts.last_host_findings import HostFindings, LastHostFindings
 from controller.reconcile.shared.managed_region import managed_region
-from controller.reconcile.shared.object_store import ObjectStore, Parse
-from controller.reconcile.shared.region_status import apply_region_status
+from controller.reconcile.shared.object_store import CATCHING_UP, ObjectStore, Parse
+from controller.reconcile.shared.region_status import WRITE_EVERY, apply_region_status
 
 MANAGER = field_manager("node")
-WRITE_EVERY = 1.0
-CATCHING_UP = 0.3
 # Of compute hosts without a Node, so many are named: where there are more, nobody matches them by hand.
 MOST_STRANGERS = 100
 # How long a container that has just begun waits for the first pass at compute hosts, in seconds: what the
@@ -54,7 +52,7 @@ class NodesReconciler:
         events: Events,
         store: ObjectStore,
         resync: float,
-        board: LastHostFindings | None = None,
+        findings: LastHostFindings | None = None,
     ) -> None:
         self._kube = kube
         self._clock = clock
@@ -62,7 +60,7 @@ class NodesReconciler:
         self._store = store
         self._written: dict[RegionKey, float] = {}
         self._resync = resync
-        self._board = board
+        self._findings = findings
         self._began: float | None = None
 
     def reconcile(self, key: RegionKey) -> float | None:
@@ -86,15 +84,15 @@ class NodesReconciler:
         known = before.get("conditions") or []
         nodes = self._store.facts(NODE)
         now = self._clock.now()
-        board = self._board.read() if self._board else HostFindings()
+        findings = self._findings.read() if self._findings else HostFindings()
         generation = int(before.get("observedGeneration") or 0)
         condition = nodes_condition(
             nodes,
             generation,
-            breaker_open=board.circuit_breaker_open,
-            unknown=board.unknown,
-            reports=board.reports,
-            strangers=board.strangers,
+            breaker_open=findings.circuit_breaker_open,
+            unknown=findings.unknown,
+            reports=findings.reports,
+            strangers=findings.strangers,
         )
         lost = condition.status == "False" and find(known, CONDITION).get("status") != "False"
         if self._awaits_first_observation() and not lost:
@@ -104,14 +102,14 @@ class NodesReconciler:
             nodes,
             before.get("nodes") or {},
             now,
-            board.reports,
-            unknown=board.unknown,
-            as_of=board.as_of,
+            findings.reports,
+            unknown=findings.unknown,
+            as_of=findings.as_of,
         )
         if shown or before.get("nodes"):
             status["nodes"] = shown
-        observed = self._board is not None and self._board.filled and not board.unknown
-        strangers = list(board.strangers) or ([] if observed else before.get("hostsWithoutNode") or [])
+        observed = self._findings is not None and self._findings.filled and not findings.unknown
+        strangers = list(findings.strangers) or ([] if observed else before.get("hostsWithoutNode") or [])
         if strangers:
             status["hostsWithoutNode"] = strangers[:MOST_STRANGERS]
         try:
@@ -127,7 +125,7 @@ class NodesReconciler:
         return self._resync
 
     def _awaits_first_observation(self) -> bool:
-        if self._board is None or self._board.filled:
+        if self._findings is None or self._findings.filled:
             return False
         now = self._clock.monotonic()
         if self._began is None:

@@ -20,7 +20,7 @@ from controller.domain.shared.cloud_facts import CloudView
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, Kube, KubeObject
 from controller.ports.system import Clock
 from controller.reconcile.hosts.forced_down import ForcedDownHosts
-from controller.reconcile.hosts.last_report import LastHostFindings
+from controller.reconcile.hosts.last_host_findings import LastHostFindings
 from controller.reconcile.hosts.present_hosts import PresentHosts
 from controller.reconcile.shared.first_seen import FirstSeen
 from controller.reconcile.shared.managed_region import managed_region
@@ -110,14 +110,14 @@ class NodesObserver:
         clock: Clock,
         nodes: ObjectStore,
         region: ObjectStore,
-        board: LastHostFindings,
+        findings: LastHostFindings,
         namespace: str,
     ) -> None:
         self._kube = kube
         self._clock = clock
         self._nodes = nodes
         self._region = region
-        self._board = board
+        self._findings = findings
         self._namespace = namespace
         self._seen = FirstSeen()
         self._present = PresentHosts(clock)
@@ -143,7 +143,7 @@ class NodesObserver:
             nodes={node.name: node for node in listed},
             pods=self._region.facts(POD),
             maintenances=maintenances,
-            known=_known(status, self._board.read().reports),
+            known=_known(status, self._findings.read().reports),
         )
 
     def facts(self, snapshot: NodesSnapshot, view: CloudView) -> list[HostFacts]:

@@ -56,9 +56,9 @@ def remove_host(facts: HostFacts, decision: NextStep, cloud: Cloud, view: CloudV
     """
     host = facts.host
     if facts.was_compute:
-        left = remaining_in_openstack(host, cloud)
-        if left:
-            return NextStep(Step.BLOCKED, Reason.SERVERS_LEFT, left)
+        remaining = remaining_in_openstack(host, cloud)
+        if remaining:
+            return NextStep(Step.BLOCKED, Reason.SERVERS_LEFT, remaining)
         if facts.service is not None:
             try:
                 openstack_writes.delete_compute_service(cloud, facts.service)
@@ -92,15 +92,15 @@ def _remove_agents(facts: HostFacts, cloud: Cloud, view: CloudView) -> str:
     for agent in facts.agents or ():
         if agent.alive:
             continue
-        left = sorted(_only_on(agent, cloud, view))
-        if not left:
+        remaining = sorted(_only_on(agent, cloud, view))
+        if not remaining:
             openstack_writes.delete_agent(cloud, agent)
             continue
         what = "router" if agent.kind == L3 else "network"
-        more = f" and {len(left) - 3} more" if len(left) > 3 else ""
+        more = f" and {len(remaining) - 3} more" if len(remaining) > 3 else ""
         stranded = (
-            f"its {agent.kind} has {what}s that no living agent has: {', '.join(left[:3])}{more}; move them "
-            f"(openstack network agent remove, and add, {what}), or bring the node back"
+            f"its {agent.kind} has {what}s that no living agent has: {', '.join(remaining[:3])}{more}; "
+            f"move them (openstack network agent remove, and add, {what}), or bring the node back"
         )
     return stranded
 
@@ -111,10 +111,10 @@ def _only_on(agent: Agent, cloud: Cloud, view: CloudView) -> set[str]:
         return set()
     having = cloud.routed_by if agent.kind == L3 else cloud.served_by
     agents_of = cloud.agents_of_router if agent.kind == L3 else cloud.agents_of_network
-    left = set(having(agent.id))
+    remaining = set(having(agent.id))
     others = {one.id for one in view.agents if one.kind == agent.kind and one.alive and one.id != agent.id}
-    if len(left) <= len(others):
-        return {item for item in left if others.isdisjoint(agents_of(item))}
+    if len(remaining) <= len(others):
+        return {item for item in remaining if others.isdisjoint(agents_of(item))}
     for other in sorted(others):
-        left -= set(having(other)) if left else set()
-    return left
+        remaining -= set(having(other)) if remaining else set()
+    return remaining

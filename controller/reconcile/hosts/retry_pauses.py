@@ -7,6 +7,9 @@ from collections.abc import Collection, Hashable
 from controller.domain.shared import backoff
 from controller.ports.system import Clock
 
+# Seconds after a pass that OpenStack did not answer.
+AGAIN_AFTER = 15.0
+
 
 class RetryPauses:
     """Each with jitter. Forgotten at a restart. One thread at a time."""

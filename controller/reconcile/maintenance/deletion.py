@@ -18,7 +18,7 @@ from controller.domain.maintenance.server_moves import Phase
 from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import CloudRefused, KubeError, is_refusal
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, Events, Kube
+from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, Events, Kube, KubeObject
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts import openstack_writes
@@ -27,6 +27,7 @@ from controller.reconcile.maintenance.network_moves import AgentQueries, is_gone
 from controller.reconcile.maintenance.out_of_service import HostDisabler
 from controller.reconcile.maintenance.server_moves import ask, seen
 from controller.reconcile.maintenance.status import MaintenanceWork, StatusWriter
+from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.fair_order import FairOrder
 
 # Between two passes: while servers are under way, and while there is nothing to do but to watch.
@@ -155,7 +156,6 @@ class MaintenanceDeletion:
         if live is None or live["metadata"]["uid"] != meta["uid"]:
             return
         kept = [one for one in live["metadata"].get("finalizers") or () if one != work.finalizer]
-        patch = {"metadata": {"finalizers": kept, "resourceVersion": live["metadata"]["resourceVersion"]}}
         node = self._kube.get(NODE, work.spec.node)
         if going_on:
             text = f"{work.name} has ended, and {len(going_on)} moves go on, look at them: {_shown(going_on)}"
@@ -165,9 +165,17 @@ class MaintenanceDeletion:
             text = f"the maintenance {work.name} has ended"
             reason = Reason.MAINTENANCE_ENDED
             self._events.emit(node, type_=reason.event, reason=reason, message=text)
-        self._kube.merge_patch(NODE_MAINTENANCE, work.name, None, patch)
+        self.set_finalizers(live, kept)
         self._asked.pop(_uid(work), None)
         self._orders.pop(_uid(work), None)
+
+    def set_finalizers(self, seen: KubeObject, desired: Sequence[str]) -> None:
+        """Of a NodeMaintenance that is as it was seen. Raises KubeError."""
+        meta = seen["metadata"]
+        patch = {"metadata": {"finalizers": list(desired), "resourceVersion": meta["resourceVersion"]}}
+        self._kube.merge_patch(NODE_MAINTENANCE, meta["name"], None, patch)
+        text = f"maintenance {meta['name']}: finalizers {', '.join(desired) or 'taken off'}"
+        log_action("set-finalizers", meta["name"], text)
 
 
 def _uid(work: MaintenanceWork) -> str:

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from controller.domain.api.reasons import Reason
 from controller.domain.maintenance.server_moves import Phase
 from controller.errors import ApiUnavailable, CloudRefused, CloudUnavailable, KubeError, is_refusal
+from controller.reconcile.hosts.retry_pauses import AGAIN_AFTER
 from controller.reconcile.maintenance.deletion import BUSY_EVERY, IDLE_EVERY, MaintenanceDeletion
 from controller.reconcile.maintenance.out_of_service import HostDisabler
 from controller.reconcile.maintenance.status import MaintenanceWork, ObservedStatus, StatusWriter
 
 log = logging.getLogger(__name__)
 
-AGAIN_AFTER = 15.0
 # A refusal stands in no list: it is over when a pass that begins nothing has passed without it.
 REFUSED = (Reason.CLOUD_REFUSED, Reason.API_SERVER_REFUSED)
 
@@ -77,7 +77,8 @@ class MaintenanceErrors:
             if isinstance(error, ApiUnavailable):
                 raise
             if not is_refusal(error):
-                log.info("maintenance %s changed meanwhile: %s", work.name, error)
+                extra = {"object": work.name, "reason": type(error).__name__}
+                log.info("maintenance %s changed meanwhile: %s", work.name, error, extra=extra)
                 return BUSY_EVERY
             reason, text = Reason.API_SERVER_REFUSED, f"the API server refused: {error}"
         if work.deleting:
@@ -89,4 +90,5 @@ class MaintenanceErrors:
         try:
             self._status.write(work, observed)
         except KubeError as error:
-            log.warning("status of maintenance %s: %s", work.name, error)
+            extra = {"object": work.name, "reason": type(error).__name__}
+            log.warning("status of maintenance %s: %s", work.name, error, extra=extra)

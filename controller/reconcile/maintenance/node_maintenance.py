@@ -26,7 +26,7 @@ from controller.domain.maintenance.move_choice import (
 )
 from controller.domain.maintenance.network_moves import given_lately
 from controller.domain.maintenance.obstacles import Obstacle, planned_moves, stranded
-from controller.domain.maintenance.outcome import MaintenanceProgress, stopped_text, verdict
+from controller.domain.maintenance.outcome import MaintenanceSnapshot, report_phase, stopped_text
 from controller.domain.maintenance.server_moves import Phase, may_begin
 from controller.domain.shared.cloud_facts import MARK, CloudView
 from controller.errors import (
@@ -42,11 +42,12 @@ from controller.ports.kubernetes import NODE_MAINTENANCE, OSDPL, Events, Kube, K
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts.disk_records import DiskRecords
-from controller.reconcile.hosts.last_report import LastHostFindings
+from controller.reconcile.hosts.last_host_findings import LastHostFindings
+from controller.reconcile.hosts.retry_pauses import AGAIN_AFTER
 from controller.reconcile.maintenance.compute_silence import QUIET
 from controller.reconcile.maintenance.deletion import BUSY_EVERY, IDLE_EVERY, MaintenanceDeletion
 from controller.reconcile.maintenance.elapsed_times import ElapsedTimes
-from controller.reconcile.maintenance.errors import AGAIN_AFTER, REFUSED, MaintenanceErrors
+from controller.reconcile.maintenance.errors import REFUSED, MaintenanceErrors
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts, missing
 from controller.reconcile.maintenance.move_rounds import MoveRounds, ObservedMoves
 from controller.reconcile.maintenance.network_moves import AgentQueries, with_those_kept, write_moves
@@ -63,10 +64,10 @@ from controller.reconcile.maintenance.status import (
 from controller.reconcile.shared.cloud_access import CloudAccess
 from controller.reconcile.shared.fair_order import FairOrder
 from controller.reconcile.shared.managed_region import managed_region
+from controller.reconcile.shared.object_store import CATCHING_UP
 
 log = logging.getLogger(__name__)
 
-CATCHING_UP = 0.5
 # A pass at the hosts that somebody else took serves as long.
 VIEW_GOOD_FOR = 2.5
 # After so long without a move Placement should know of all that there were.
@@ -98,7 +99,7 @@ class MaintenancesReconciler:
         access: CloudAccess,
         hosts: MaintainedHosts,
         namespace: str,
-        board: LastHostFindings,
+        findings: LastHostFindings,
         quiet: float = QUIET,
     ) -> None:
         self._kube = kube
@@ -106,7 +107,7 @@ class MaintenancesReconciler:
         self._access = access
         self._hosts = hosts
         self._namespace = namespace
-        self._board = board
+        self._findings = findings
         self._out = HostDisabler(kube, clock, namespace, quiet)
         self._status = StatusWriter(kube, clock, events)
         self._order = FairOrder()
@@ -170,7 +171,8 @@ class MaintenancesReconciler:
                     self._status.report_unreadable(obj, error)
                 except (Conflict, ObjectMissing, ObjectRefused) as refused:
                     # It changed meanwhile, is gone, or its newer definition takes no status of ours.
-                    log.warning("maintenance %s: %s", obj["metadata"]["name"], refused)
+                    name, reason = obj["metadata"]["name"], type(refused).__name__
+                    log.warning("maintenance: %s", refused, extra={"object": name, "reason": reason})
         return read
 
     def _region(self) -> KubeObject | None:
@@ -235,7 +237,7 @@ class MaintenancesReconciler:
 
     def _stopped(self, work: MaintenanceWork) -> str:
         """Why an evacuation that began by itself goes no further, empty while it does."""
-        return self._board.stopped() if is_automatic(work.obj) else ""
+        return self._findings.stopped() if is_automatic(work.obj) else ""
 
     # -- one maintenance ----------------------------------------------------------------------------
 
@@ -306,10 +308,8 @@ class MaintenancesReconciler:
         self._status.write(work, observed)
 
     def _ensure_finalizer(self, work: MaintenanceWork) -> float:
-        meta = work.obj["metadata"]
-        finalizers = [*(meta.get("finalizers") or ()), work.finalizer]
-        patch = {"metadata": {"finalizers": finalizers, "resourceVersion": meta["resourceVersion"]}}
-        self._kube.merge_patch(NODE_MAINTENANCE, work.name, None, patch)
+        before = work.obj["metadata"].get("finalizers") or ()
+        self._end.set_finalizers(work.obj, [*before, work.finalizer])
         return 0.0
 
     def _move(
@@ -369,8 +369,8 @@ class MaintenancesReconciler:
         entries = list(commands.entries.values())
         ended = all(one.ended for one in entries)
         last = max([work.started, *(one.requested for one in entries)])
-        phase, reason, text = verdict(
-            MaintenanceProgress(
+        phase, reason, text = report_phase(
+            MaintenanceSnapshot(
                 entries=entries,
                 network=network,
                 remaining=remaining(work, commands, cloud) if ended and whole else (),

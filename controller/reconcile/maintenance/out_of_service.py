@@ -261,6 +261,7 @@ class HostDisabler:
             notes = {node_note(self._namespace, CORDONED_BY_ANNOTATION): None}
             meta = {"annotations": notes, "resourceVersion": live["metadata"]["resourceVersion"]}
             self._kube.merge_patch(NODE, work.spec.node, None, {"metadata": meta})
+            log_action("annotate", work.spec.node, f"node {work.spec.node}: its cordon is not ours any more")
 
     def put_back_node(self, work: MaintenanceWork) -> None:
         """Undoes what this maintenance did to the Node. Raises KubeError."""

@@ -239,20 +239,19 @@ class StatusWriter:
             f"take {region.finalizer(CONTAINER)} out of metadata.finalizers to have the maintenance deleted"
         )
         generation, reason = int(meta.get("generation") or 0), Reason.STATUS_UNREADABLE
-        said = [
+        conditions = [
             Condition("Ready", "False", reason, text, generation),
             Condition("Reconciling", "False", reason, text, generation),
             Condition("Stalled", "True", reason, text, generation),
         ]
         known = before.get("conditions") or ()
-        status = {**before, "conditions": entries(said, known, self._clock.now())}
+        status = {**before, "conditions": entries(conditions, known, self._clock.now())}
         if status == before:
             return
         manager = region.manager(CONTAINER)
         apply_to_seen(self._kube, NODE_MAINTENANCE, obj, manager=manager, status=status)
         if find(known, "Ready").get("reason") != reason:
             self._events.emit(obj, type_=WARNING, reason=reason, message=text)
-            log.warning("maintenance %s: %s", meta["name"], text)
 
     def note_confirmation(self, work: MaintenanceWork, confirmation: Confirmation, void: str) -> None:
         """Writes spec.fenced as it was taken up, or why it is void, beside all else as it stands.

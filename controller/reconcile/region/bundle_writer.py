@@ -49,7 +49,10 @@ class BundleWriter:
         if others == owners or meta.get("deletionTimestamp"):
             return bundle
         patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "ownerReferences": others or None}}
-        return self._kube.merge_patch(HELMBUNDLE, meta["name"], meta["namespace"], patch) or bundle
+        patched = self._kube.merge_patch(HELMBUNDLE, meta["name"], meta["namespace"], patch)
+        text = f"HelmBundle {meta['name']}: owned by no OpenStackDeployment any more"
+        log_action("patch", _place(bundle), text, bundle=meta["name"])
+        return patched or bundle
 
     def _patch_spec(self, bundle: KubeObject, fields: dict[str, str]) -> KubeObject:
         spec = bundle.get("spec") or {}

@@ -9,6 +9,7 @@ from typing import Any
 from controller.domain.api.conditions import entries, find
 from controller.domain.api.keys import RegionKey
 from controller.domain.api.names import (
+    CLOUDS_SECRET,
     DEPLOYMENT_LABEL,
     MANAGED_BY,
     MANAGED_BY_US,
@@ -49,10 +50,10 @@ from controller.reconcile.region.plan import (
 )
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.chart_errors import RETRY_SECONDS, chart_reason, retry_after
-from controller.reconcile.shared.claims_left import credentials_policy, is_credentials
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.preconditioned_writes import apply_to_seen
 from controller.reconcile.shared.region_status import apply_region_status
+from controller.reconcile.shared.remaining_claims import credentials_policy, is_clouds_export, is_credentials
 from controller.render.region import Region, RegionBundle
 
 FINALIZER = finalizer("core")
@@ -258,13 +259,19 @@ class DeploymentReconciler:
         return self._resync if bundles else RETRY_SECONDS
 
     def _credentials_have_to_go(self, osdpl: KubeObject) -> bool:
-        """Whether credentials that are to go are still there: nobody would remove them afterwards.
+        """Whether credentials that are to go are still there, or what was exported of them: nobody would
+        remove them afterwards.
 
         The secrets container does it; where it is not deployed nobody has made any.
         """
-        if "secrets" not in self._containers or credentials_policy(self._kube, osdpl) == "Retain":
+        if "secrets" not in self._containers:
             return False
         meta = osdpl["metadata"]
+        clouds = self._kube.get(SECRET, CLOUDS_SECRET, meta["namespace"])
+        if clouds is not None and is_clouds_export(clouds["metadata"]):
+            return True
+        if credentials_policy(self._kube, osdpl) == "Retain":
+            return False
         ours = f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US},{SERVICE_LABEL}"
         secrets = self._kube.list_metadata(SECRET, meta["namespace"], labels=ours)
         return any(is_credentials(secret["metadata"]) for secret in secrets)

@@ -125,7 +125,9 @@ class OtherContainers:
         before, self._silence = self._silence, self._judged()
         if before != self._silence:
             if before.silent != self._silence.silent:
-                log.warning("containers without a sign of life: %s", sorted(self._silence.silent) or "none")
+                extra = {"object": self._namespace, "reason": "ContainerSilent"}
+                names = sorted(self._silence.silent) or "none"
+                log.warning("containers without a sign of life: %s", names, extra=extra)
             self._changed()
         return CHECK_SECONDS
 

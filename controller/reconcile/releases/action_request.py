@@ -14,7 +14,7 @@ from controller.domain.shared.redaction import Redactor
 from controller.domain.values.chart_values import Values
 from controller.ports.helm import Cancellation
 
-# How long an uninstall and its hooks may take; nothing is left that could say otherwise.
+# How long the uninstall of what is in no spec any more may take with its hooks; a setting may say otherwise.
 UNINSTALL_SECONDS = 600
 
 
@@ -26,7 +26,8 @@ class ActionRequest:
     on. `digest` is empty for what serves none. `values` are resolved and hold secrets; `redactor` knows
     them. `failures` is the number in a row before this action, `interrupted` whether the last of them was
     none of the release's own. `requests` is what the operator asks for. `spec` is None for what is to go for
-    good; `skip_hooks`: without the hooks of its deletion. `unlocks` is how many actions were cut off before.
+    good, which may take `uninstall_within` seconds; `skip_hooks`: without the hooks of its deletion.
+    `unlocks` is how many actions were cut off before.
     """
 
     action: Action
@@ -44,6 +45,7 @@ class ActionRequest:
     requests: Requests = NOTHING_ASKED
     volumes: VolumePolicy = "Retain"
     skip_hooks: bool = False
+    uninstall_within: int = UNINSTALL_SECONDS
     unlocks: int = 0
 
     @property
@@ -54,7 +56,7 @@ class ActionRequest:
     @property
     def timeout(self) -> int:
         """Seconds that the action may take."""
-        return self.spec.timeout if self.spec else UNINSTALL_SECONDS
+        return self.spec.timeout if self.spec else self.uninstall_within
 
     def failures_with(self, *, interrupted: bool) -> int:
         """The number of failures in a row with one more. The first of the release's own begins again: how

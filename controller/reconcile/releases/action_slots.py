@@ -156,13 +156,17 @@ class ActionSlots:
         # Daemon threads: a Helm action must not keep a container alive that has waited long enough for it.
         # What it leaves half done is found in Helm's records by the next one.
         try:
-            threading.Thread(target=run, name=f"helm {action} {key[1]}", daemon=True).start()
+            self._begin(run, f"helm {action} {key[1]}")
         except RuntimeError as error:
             # The slot must not be held by nobody.
             with self._lock:
                 del self._running[key], self._under_way[thread]
             raise ControllerError(f"{action} of release {key[1]} cannot begin: {error}") from error
         return True
+
+    def _begin(self, work: Callable[[], None], name: str) -> None:
+        """Raises RuntimeError where no thread can be had."""
+        threading.Thread(target=work, name=name, daemon=True).start()
 
     def _run(
         self,
@@ -177,7 +181,9 @@ class ActionSlots:
         except Exception as error:  # noqa: BLE001 - the edge of a thread: nothing above to raise to
             # The stack without the error's text, which may hold what a library was given.
             stack = "".join(traceback.format_tb(error.__traceback__))
-            log.error("%s of release %s: %s\n%s", action, key[1], type(error).__name__, stack)
+            reason = type(error).__name__
+            extra = {"object": f"{key[0]}/{key[1]}", "release": key[1], "reason": reason}
+            log.error("%s of release %s: %s\n%s", action, key[1], reason, stack, extra=extra)
             outcome = crashed(error)
         with self._lock:
             before = self._outcomes.get(key)

@@ -1,4 +1,4 @@
-"""Reads `status.releases[].lastAttempt` back: a restarted container goes on with the same patience."""
+"""Reads `status.releases[].lastAttempt` back: a restarted container goes on with the same counts."""
 
 from __future__ import annotations
 

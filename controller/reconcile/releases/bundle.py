@@ -30,7 +30,7 @@ from controller.reconcile.releases.decide import ReleaseDecisions
 from controller.reconcile.releases.drift.event_filter import report_drift
 from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.histories import ReleaseHistories
-from controller.reconcile.releases.hooks.progress import LASTS_AFTER, NO_HOOKS, HookProgress, ObservedHooks
+from controller.reconcile.releases.hooks.progress import LASTS_AFTER, NO_HOOKS, HookFollower, ObservedHooks
 from controller.reconcile.releases.kept_claims import KeptClaims
 from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import (
@@ -39,8 +39,8 @@ from controller.reconcile.releases.observe_release import (
     observe_release,
     resolve_release,
 )
+from controller.reconcile.releases.parts import BundleListeners, BundleSettings, ReleasePorts
 from controller.reconcile.releases.planning.bundle_plan import BundlePlanner
-from controller.reconcile.releases.ports import BundleListeners, BundleSettings, ReleasePorts
 from controller.reconcile.releases.release_sizes import ReleaseSizes
 from controller.reconcile.releases.release_view import as_before, release_view, resting_state
 from controller.reconcile.releases.waiting_bundles import WaitingBundles
@@ -72,7 +72,7 @@ class BundleReconciler:
         listeners: BundleListeners,
         *,
         slots: ActionSlots,
-        hooks: HookProgress,
+        hooks: HookFollower,
         drift: DriftWatch,
     ) -> None:
         self._ports = ports
@@ -255,7 +255,9 @@ class BundleReconciler:
         resolved = release.resolved.resolved if release.resolved else None
         secrets = resolved.secrets if resolved else observed.secrets_of(release.name)
         self._listeners.learn(secrets)
-        request = _request(observed, release, decision, secrets)
+        request = replace(
+            _request(observed, release, decision, secrets), uninstall_within=self._settings.uninstall_within
+        )
         running = RunningAction(request, self._ports.clock.now(), self._ports.helm.new_cancellation())
         started = self._slots.start(
             running,
@@ -288,7 +290,10 @@ class BundleReconciler:
 
     def _ended(self, observed: ObservedBundle, request: ActionRequest) -> None:
         if self._ports.helm.detached:
-            log.error("an action of Helm does not end: this container ends, and the next one goes on")
+            text = "%s of release %s does not end: this container ends, and the next one goes on"
+            place = f"{request.namespace}/{request.release}"
+            extra = {"object": place, "release": request.release, "reason": "HelmDoesNotEnd"}
+            log.error(text, request.action, request.release, extra=extra)
             self._listeners.abandon()
         # First the work that others wait for, then the news of it.
         self._listeners.note_end((request.namespace, request.bundle))
@@ -298,7 +303,7 @@ class BundleReconciler:
         if outcome and request.action == Action.UNLOCK and not outcome.error:
             text = f"release {request.release}: revision {request.version} was cut off and is marked failed"
             reason = Reason.UNLOCKED
-            self._ports.events.emit(observed.obj, type_=reason.event, reason=reason, message=text)
+            self._report_end(observed.obj, reason.event, reason, text)
         elif outcome and request.action == Action.CORRECT and not outcome.error and not outcome.done:
             return  # all was right again before it began
         elif outcome and request.action != Action.UNLOCK:
@@ -306,7 +311,11 @@ class BundleReconciler:
             ending = f"failed: {outcome.error}" if outcome.error else f"succeeded{_reported(outcome.done)}"
             text = f"{request.action} of release {request.release} {ending}"
             kind = NORMAL if outcome.superseded else reason.event
-            self._ports.events.emit(observed.obj, type_=kind, reason=reason, message=text)
+            self._report_end(observed.obj, kind, reason, text)
+
+    def _report_end(self, obj: Mapping[str, Any], type_: str, reason: Reason, text: str) -> None:
+        # `perform` has logged it.
+        self._ports.events.emit(obj, type_=type_, reason=reason, message=text, logged=True)
 
 
 def _reported(done: str) -> str:

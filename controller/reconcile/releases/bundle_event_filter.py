@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from controller.domain.api.keys import BundleKey
 from controller.reconcile.releases.bundle_status import FINALIZER
 
 
@@ -15,9 +16,9 @@ class BundleEventFilter:
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], tuple[list[Any], bool]] = {}
+        self._known: dict[BundleKey, tuple[list[Any], bool]] = {}
 
-    def known(self) -> tuple[tuple[str, str], ...]:
+    def known(self) -> tuple[BundleKey, ...]:
         """Namespace and name of all bundles that there are."""
         return tuple(self._known)
 

@@ -21,7 +21,7 @@ from controller.reconcile.releases.observe_release import (
     recorded,
     steady_jitter,
 )
-from controller.reconcile.releases.ports import BundleSettings, ReleasePorts
+from controller.reconcile.releases.parts import BundleSettings, ReleasePorts
 from controller.reconcile.releases.release_owner import ReleaseOwners
 from controller.reconcile.releases.release_sizes import ReleaseSizes
 

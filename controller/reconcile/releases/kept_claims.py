@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 
+from controller.domain.api.keys import ReleaseKey
 from controller.domain.api.names import KEPT_LABEL
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.actions import NextAction
@@ -30,7 +31,7 @@ class KeptClaims:
         self._lock = threading.Lock()
         self._known: dict[str, tuple[float, Kept]] = {}
         # What is known not to be in use, and by which revision.
-        self._unused: dict[tuple[str, str], tuple[int, tuple[str, ...]]] = {}
+        self._unused: dict[ReleaseKey, tuple[int, tuple[str, ...]]] = {}
 
     def forget(self, namespace: str) -> None:
         """An action there begins or has ended: what was read before does not count."""
@@ -47,11 +48,11 @@ class KeptClaims:
             return names
         if self._unused.get(key) == (last.version, names):
             return names
-        left = self._volumes.take_up(release, namespace, names, last.version)
-        if left != names:
+        remaining = self._volumes.take_up(release, namespace, names, last.version)
+        if remaining != names:
             self.forget(namespace)
-        self._unused[key] = (last.version, left)
-        return left
+        self._unused[key] = (last.version, remaining)
+        return remaining
 
     def _labelled(self, namespace: str) -> Kept:
         with self._lock:

@@ -73,18 +73,17 @@ class ReleaseManifests:
             found = parse_manifest(name, self._namespace, rendered.manifest, rendered.hooks)
         except ReleaseMissing:
             # A newer revision has pushed it out; the bundle's status will name that one.
-            log.debug("revision %d of release %s is gone", revision, name)
+            extra = {"object": f"{self._namespace}/{name}", "release": name, "reason": "ReleaseMissing"}
+            log.debug("revision %d of release %s is gone", revision, name, extra=extra)
             return None
         except KubeError:
             raise
         except ControllerError as error:
             # The others are judged as ever: this one only loses the pass for what is gone of it.
-            log.warning(
-                "revision %d of release %s: %s; workloads of it that are gone are not missed",
-                revision,
-                name,
-                error,
-            )
+            text = "revision %d of release %s: %s; workloads of it that are gone are not missed"
+            reason = type(error).__name__
+            extra = {"object": f"{self._namespace}/{name}", "release": name, "reason": reason}
+            log.warning(text, revision, name, error, extra=extra)
         self._known[key] = found
         return found
 

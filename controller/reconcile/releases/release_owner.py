@@ -16,18 +16,19 @@ class ReleaseOwners:
         self._kube = kube
         self._reserved = reserved
 
-    def of_another(self, look: ObservedBundle, release: str, revisions: tuple[Revision, ...]) -> str:
+    def of_another(self, observed: ObservedBundle, release: str, revisions: tuple[Revision, ...]) -> str:
         """What is said of its owner, where the release is not the bundle's to have; empty where it is.
 
         That of a bundle that is gone is. Raises KubeError.
         """
-        key = look.key(release)
+        key = observed.key(release)
         if key == self._reserved:
             return RESERVED
         last = revisions[-1] if revisions else None
-        if last is None or last.bundle == look.bundle.name:
+        if last is None or last.bundle == observed.bundle.name:
             return ""
+        namespace = observed.bundle.namespace
         if not last.bundle:
-            return "" if last.handed_over else made_by_others(release, look.bundle.namespace, last.version)
-        there = self._kube.get(HELMBUNDLE, last.bundle, look.bundle.namespace)
+            return "" if last.handed_over else made_by_others(release, namespace, last.version)
+        there = self._kube.get(HELMBUNDLE, last.bundle, namespace)
         return "" if there is None else made_by_bundle(last.bundle)

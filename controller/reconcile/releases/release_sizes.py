@@ -11,11 +11,11 @@ from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.bundle_status import ReleaseView
 from controller.domain.releases.release_size import nearly_too_large, release_octets, too_large
 from controller.domain.values.secret_refs import ResolvedValues
-from controller.errors import ChartInvalid, HelmFailed
+from controller.errors import ChartInvalid, HelmFailed, SecretMissing
 from controller.ports.helm import HelmRequest, RenderedRelease
 from controller.reconcile.releases.observe_bundle import ObservedBundle
 from controller.reconcile.releases.observe_release import ObservedRelease
-from controller.reconcile.releases.ports import ReleasePorts
+from controller.reconcile.releases.parts import ReleasePorts
 
 # What runs, what is desired, and what was desired before that.
 _REMEMBERED = 3
@@ -72,7 +72,7 @@ class ReleaseSizes:
         try:
             request = HelmRequest(spec.name, namespace, self._charts.locate(spec.chart), values.values)
             return self.of_rendered(spec, values, self._helm.render(request))
-        except (ChartInvalid, HelmFailed):
+        except (ChartInvalid, HelmFailed, SecretMissing):
             return None
 
     def _report(self, observed: ObservedBundle, name: str, octets: int) -> None:

@@ -23,6 +23,23 @@ OBSERVE_WITHIN, OBSERVE_GRACE = 40.0, 20.0
 STEP_GRACE = 15.0
 
 
+def read_clouds(kube: Kube, namespace: str) -> tuple[bytes, bytes]:
+    """The region's clouds.yaml, and the certificates to trust, empty for what the file or the system says.
+
+    Raises CloudUnavailable where there are none (yet), KubeError.
+    """
+    data = (kube.get(SECRET, CLOUDS_SECRET, namespace) or {}).get("data") or {}
+    text = data.get(CLOUDS_KEY)
+    if not text:
+        raise CloudUnavailable(f'there is no Secret "{CLOUDS_SECRET}" with a {CLOUDS_KEY} yet')
+    try:
+        content = base64.b64decode(text, validate=True)
+        authority = base64.b64decode(data.get(CLOUDS_CA_KEY) or "", validate=True)
+    except (binascii.Error, ValueError):
+        raise CloudUnavailable(f'the Secret "{CLOUDS_SECRET}" cannot be read') from None
+    return content, authority
+
+
 class CloudAccess:
     """Gives the cloud of one region's namespace. Safe from several threads."""
 
@@ -41,16 +58,7 @@ class CloudAccess:
 
         Raises CloudUnavailable where there are no usable credentials (yet), KubeError.
         """
-        secret = self._kube.get(SECRET, CLOUDS_SECRET, self._namespace)
-        data = (secret or {}).get("data") or {}
-        text = data.get(CLOUDS_KEY)
-        if not text:
-            raise CloudUnavailable(f'there is no Secret "{CLOUDS_SECRET}" with a {CLOUDS_KEY} yet')
-        try:
-            content = base64.b64decode(text, validate=True)
-            authority = base64.b64decode(data.get(CLOUDS_CA_KEY) or "", validate=True)
-        except (binascii.Error, ValueError):
-            raise CloudUnavailable(f'the Secret "{CLOUDS_SECRET}" cannot be read') from None
+        content, authority = read_clouds(self._kube, self._namespace)
         digest = hashlib.sha256(content + b"\0" + authority).hexdigest()
         with self._lock:
             if self._cloud is None or digest != self._digest:

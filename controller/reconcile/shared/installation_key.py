@@ -9,6 +9,7 @@ from controller.domain.api.names import DIGEST_KEY_SECRET, MANAGED_BY, MANAGED_B
 from controller.errors import Conflict, KubeError
 from controller.ports.kubernetes import SECRET, Kube
 from controller.ports.system import Randomness
+from controller.reconcile.shared.action_log import log_action
 
 ENTRY = "key"
 OCTETS = 32
@@ -57,4 +58,6 @@ class InstallationKey:
                     f'Secret "{DIGEST_KEY_SECRET}" has no entry "{ENTRY}"; delete it to have it made again'
                 ) from None
             return stored
+        text = f"Secret {DIGEST_KEY_SECRET}: made, with the key of digests"
+        log_action("create", f"{self._namespace}/{DIGEST_KEY_SECRET}", text)
         return key

@@ -59,7 +59,7 @@ class _Lost(Exception):
 
 
 @dataclass
-class _Seen:
+class _SeenLease:
     stamp: str = ""
     since: float = 0.0
 
@@ -86,7 +86,7 @@ class WriterLease:
         self._name = name
         self._namespace = namespace
         self._holder = holder
-        self._seen = _Seen()
+        self._seen = _SeenLease()
         self._renewed = clock.monotonic()
         # The times of renewal that the Lease may show if nobody but us has written it since we hold it.
         self._written: set[str] = set()
@@ -177,7 +177,7 @@ class WriterLease:
         now = self._clock.monotonic()
         stamp = str(lease["metadata"].get("resourceVersion"))
         if stamp != self._seen.stamp:
-            self._seen = _Seen(stamp, now)
+            self._seen = _SeenLease(stamp, now)
         duration = int((lease.get("spec") or {}).get("leaseDurationSeconds") or self.times.duration)
         return now - self._seen.since > duration
 

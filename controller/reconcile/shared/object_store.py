@@ -17,6 +17,8 @@ from controller.ports.system import Clock
 
 # A first list that still comes in is not compared at each pass, but at the latest after so many seconds.
 QUIET, IMPATIENT = 0.5, 5.0
+# Where a store is not complete, it is asked again after so many seconds.
+CATCHING_UP = 0.3
 
 Parse = Callable[[Mapping[str, Any]], Hashable | None]
 

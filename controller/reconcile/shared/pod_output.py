@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from controller.domain.api.conditions import timestamp
 from controller.domain.health.region_health import ComponentHealth
-from controller.domain.health.workload_health import WorkloadVerdict
+from controller.domain.health.workload_health import WorkloadHealth
 from controller.errors import ApiUnavailable, KubeError
 from controller.ports.kubernetes import EVENT, Kube
 from controller.ports.system import Clock
@@ -114,7 +114,8 @@ class PodOutput:
         except RuntimeError as error:
             # No thread can be started: the next pass may be able to.
             reason = type(error).__name__
-            log.warning("events and logs of pods cannot be read now: %s", reason, extra={"reason": reason})
+            extra = {"object": self._namespace, "reason": reason}
+            log.warning("events and logs of pods cannot be read now: %s", reason, extra=extra)
         else:
             return
         with self._lock:
@@ -144,7 +145,8 @@ class PodOutput:
                 try:
                     text, away = self._read(source), False
                 except ApiUnavailable as error:
-                    log.debug("%s %s: %s", source.first, source.second, error)
+                    extra = {"object": source.first, "reason": type(error).__name__}
+                    log.debug("%s %s: %s", source.first, source.second, error, extra=extra)
                     text, away = "", True
                 with self._lock:
                     before = self._known.get(source)
@@ -189,7 +191,8 @@ class PodOutput:
         except ApiUnavailable:
             raise
         except KubeError as error:
-            log.debug("events of %s %s: %s", source.first, source.second, error)
+            extra = {"object": source.first, "reason": type(error).__name__}
+            log.debug("events of %s %s: %s", source.first, source.second, error, extra=extra)
             return ""
         if source.place is _Place.POD:
             found = [one for one in found if _explains(one, source.second)]
@@ -200,7 +203,7 @@ class PodOutput:
         return str(newest.get("message") or "")
 
 
-def _sources(verdict: WorkloadVerdict) -> frozenset[_Source]:
+def _sources(verdict: WorkloadHealth) -> frozenset[_Source]:
     found = []
     if verdict.silent is not None:
         found.append(_Source(_Place.LOG, *verdict.silent))

@@ -7,6 +7,7 @@ from typing import Any
 
 from controller.errors import Conflict, ObjectMissing, ObjectReplaced
 from controller.ports.kubernetes import Kube, KubeObject, Resource
+from controller.reconcile.shared.action_log import log_action
 
 # Of those that write at once one succeeds, and the next try is a request away. The containers write once a
 # second at the most; so many tries are for five that write as fast as they can.
@@ -53,5 +54,9 @@ def apply_to_seen(
             meta["resourceVersion"] = there["metadata"]["resourceVersion"]
         else:
             read["resourceVersion"] = after["metadata"]["resourceVersion"]
+            if finalizers is not None:
+                place = f"{read.get('namespace')}/{read['name']}"
+                text = f"{resource.kind} {read['name']}: finalizers {', '.join(finalizers) or 'taken off'}"
+                log_action("set-finalizers", place, text)
             return after
     raise Conflict(f"{resource.kind} {read['name']}: others write all the time")

@@ -67,7 +67,8 @@ class RegionRedactor:
             except KubeError as error:
                 # Without them nothing is said either; who has nothing to say need not wait.
                 reason = type(error).__name__
-                log.warning("the region's Secrets cannot be read now: %s", error, extra={"reason": reason})
+                extra = {"object": self._namespace, "reason": reason}
+                log.warning("the region's Secrets cannot be read now: %s", error, extra=extra)
 
     def redact(self, text: str) -> str:
         """Words of Kubernetes or our own without any of the secrets. Raises KubeError where they cannot be

@@ -9,6 +9,9 @@ from controller.domain.api.conditions import find
 from controller.ports.kubernetes import OSDPL, Kube
 from controller.reconcile.shared.preconditioned_writes import apply_to_seen
 
+# At most one write of a part of the status in so many seconds, however fast its objects change.
+WRITE_EVERY = 1.0
+
 
 def apply_region_status(
     kube: Kube,

@@ -84,7 +84,7 @@ class WorkQueue(Generic[Key]):
             self._working.pop(key, None)
             self._failures[key] = failures = self._failures.get(key, 0) + 1
             self._wake.notify_all()
-        pause = max(backoff.delay(failures, self._randomness.jitter(), first=1.0, cap=60.0), not_before)
+        pause = max(backoff.RECONNECT_PAUSES.after(failures, self._randomness.jitter()), not_before)
         self.add(key, pause)
         return pause
 

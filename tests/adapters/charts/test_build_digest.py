@@ -67,13 +67,13 @@ def builds_with(digest: str) -> TestedBuilds:
 def test_a_known_build_in_a_checkout_may_be_named_by_its_version(tmp_path: Path) -> None:
     charts = checkout(tmp_path / "osh")
     known = ChartStore(tmp_path / "none", builds=builds_with(build(charts)))
-    wanted = ChartRef("web", VERSION, repository=f"file://{charts}")
+    desired = ChartRef("web", VERSION, repository=f"file://{charts}")
 
-    assert known.version(wanted) == VERSION
-    assert known.digest(wanted) == known.digest(web(charts))
+    assert known.version(desired) == VERSION
+    assert known.digest(desired) == known.digest(web(charts))
     write(charts / "toolkit", {"templates/_more.tpl": "{{/* more */}}\n"})
     with pytest.raises(ChartInvalid, match=r'has version "0\.1\.0", not "2026'):
-        known.digest(wanted)
+        known.digest(desired)
     assert known.version(web(charts)) == "0.1.0"
 
 

@@ -182,28 +182,28 @@ def test_both_or_neither_of_path_and_repository_is_refused(tmp_path: Path) -> No
 
 def test_a_file_repository_serves_directories(tmp_path: Path) -> None:
     chart = write_chart(tmp_path / "repo")
-    wanted = ChartRef("web", "0.1.0", repository=f"file://{tmp_path}/repo")
+    desired = ChartRef("web", "0.1.0", repository=f"file://{tmp_path}/repo")
 
-    assert ChartStore(tmp_path / "none").locate(wanted) == str(chart)
+    assert ChartStore(tmp_path / "none").locate(desired) == str(chart)
 
 
 def test_a_file_repository_serves_archives(tmp_path: Path) -> None:
     archive = pack(write_chart(tmp_path), tmp_path / "web-0.1.0.tgz")
-    wanted = ChartRef("web", "0.1.0", repository=f"file://{tmp_path}")
+    desired = ChartRef("web", "0.1.0", repository=f"file://{tmp_path}")
     store = ChartStore(tmp_path / "none")
 
-    assert store.locate(wanted) == str(archive)
-    assert store.defaults(wanted) == {"size": 1}
-    assert len(store.digest(wanted)) == 71
+    assert store.locate(desired) == str(archive)
+    assert store.defaults(desired) == {"size": 1}
+    assert len(store.digest(desired)) == 71
 
 
 def test_a_file_repository_without_a_version_serves_its_only_archive(tmp_path: Path) -> None:
     archive = pack(write_chart(tmp_path), tmp_path / "web-0.1.0.tgz")
     shutil.rmtree(tmp_path / "web")
     pack(write_chart(tmp_path / "other", "web-api"), tmp_path / "web-api-0.1.0.tgz")
-    wanted = ChartRef("web", repository=f"file://{tmp_path}")
+    desired = ChartRef("web", repository=f"file://{tmp_path}")
 
-    assert ChartStore(tmp_path / "none").locate(wanted) == str(archive)
+    assert ChartStore(tmp_path / "none").locate(desired) == str(archive)
 
 
 def test_a_file_repository_without_the_version_says_what_it_has(tmp_path: Path) -> None:
@@ -307,10 +307,10 @@ def test_a_chart_that_goes_is_told_once(tmp_path: Path) -> None:
 
 
 def test_who_looks_out_for_edits_is_told_of_them_within_a_minute(tmp_path: Path) -> None:
-    chart, store, told = write_chart(tmp_path), ChartStore(tmp_path), list[str]()
-    check = check_charts(store, lambda: told.append("changed"))
+    chart, store, reported = write_chart(tmp_path), ChartStore(tmp_path), list[str]()
+    check = check_charts(store, lambda: reported.append("changed"))
     store.digest(WEB)
-    assert (check("", "") or 0) < 60 and told == []
+    assert (check("", "") or 0) < 60 and reported == []
     (chart / "values.yaml").write_text("size: 2\n")
     check("", "")
-    assert told == ["changed"]
+    assert reported == ["changed"]

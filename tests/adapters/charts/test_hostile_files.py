@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.adapters.charts.reading_marks import MOST_DEATHS
+from controller.adapters.charts.crash_guard import MOST_DEATHS
 from controller.adapters.charts.source import ChartStore
 from controller.domain.releases.bundle import ChartRef
 from tests.adapters.charts.test_chart_source import pack, write_chart
@@ -203,13 +203,13 @@ KILLED = textwrap.dedent(
     import os, sys
     from pathlib import Path
     from controller.adapters.charts import source
-    from controller.adapters.charts.reading_marks import ReadingMarks
+    from controller.adapters.charts.crash_guard import CrashGuard
     from controller.domain.releases.bundle import ChartRef
 
     def _die(*_): os.kill(os.getpid(), 9)
     directory, how = Path(sys.argv[1]), sys.argv[2]
     if how != "read": source._read = _die
-    store = source.ChartStore(directory, marks=ReadingMarks(directory / "reading"))
+    store = source.ChartStore(directory, marks=CrashGuard(directory / "reading"))
     try:
         print(store.digest(ChartRef("web", "0.1.0", repository=f"file://{directory}")))
     except source.ChartInvalid as error:

@@ -80,7 +80,7 @@ class Bench:
             read_secret=lambda name, key: self.secrets.get(name, {}).get(key),
             read_proxy=lambda: self.proxy,
             learn=self.learned.extend,
-            patience=self.patience,
+            wait_seconds=self.patience,
             pull_seconds=self.pull_seconds,
         )
         return ChartStore(self.directory / "none", pulled=pulled)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import logging
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from controller.errors import ChartInvalid, HelmFailed, ReleaseMissing
 from controller.ports.kubernetes import CONFIGMAP, PVC, SECRET, STATEFULSET, KubeObject
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock
+from tests.reconcile.actions import action_lines
 
 SPACE = "openstack"
 CLAIM = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: web-data, labels: {'y': 'n'}}\n"
@@ -336,7 +338,8 @@ def test_keeping_volumes_twice_writes_once() -> None:
     assert kube.writes == []
 
 
-def test_deleting_claims_takes_the_sets_that_would_make_them_anew() -> None:
+def test_deleting_claims_takes_the_sets_that_would_make_them_anew(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     kube = FakeKube()
     workload = {
         "apiVersion": "apps/v1",
@@ -351,6 +354,9 @@ def test_deleting_claims_takes_the_sets_that_would_make_them_anew() -> None:
 
     assert SecretRecords(kube).delete_claims("web", SPACE) == ("data-db-0", "web-data")
     assert kube.get(STATEFULSET, "db", SPACE) is None
+    assert [(one.action, one.object, one.release) for one in action_lines(caplog)] == [
+        ("delete", f"{SPACE}/{name}", "web") for name in ("db", "data-db-0", "web-data")
+    ]
     assert [one["metadata"]["name"] for one in kube.list(PVC, SPACE)] == ["other"]
     assert SecretRecords(kube).delete_claims("web", SPACE) == ()
 

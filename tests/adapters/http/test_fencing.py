@@ -36,7 +36,7 @@ class Service:
                 """Quiet."""
 
         self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server.server_port}/"
 
 
@@ -75,7 +75,10 @@ def test_anything_but_its_clear_word_confirms_nothing(service: Service, answer: 
     assert not confirm(service.url)
 
 
-@pytest.mark.parametrize("content", [b"yes", b"[]", b"", b"{}", b" " * 70_000 + b'{"fenced": true}'])
+@pytest.mark.parametrize(
+    "content",
+    [b"yes", b"[]", b"", b"{}", pytest.param(b" " * 70_000 + b'{"fenced": true}', id="too long")],
+)
 def test_an_answer_that_cannot_be_read_is_none(service: Service, content: bytes) -> None:
     service.answer = (200, content)
     with pytest.raises(CloudUnavailable):

@@ -114,8 +114,8 @@ def test_a_client_that_sends_nothing_holds_up_nobody() -> None:
 # -- who holds connections open
 
 
-def connected(port: int) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), timeout=60)
+def connected(port: int, within: float = 60) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=within)
 
 
 def test_who_holds_connections_open_keeps_nobody_away() -> None:
@@ -135,8 +135,15 @@ def test_who_holds_connections_open_keeps_nobody_away() -> None:
                 one.close()
 
 
+def test_many_that_connect_at_one_moment_are_all_taken() -> None:
+    with served(Endpoint()) as port:
+        # One that the kernel drops is tried again after a second at the earliest.
+        for one in [connected(port, within=0.9) for _ in range(3 * MOST_CONNECTIONS)]:
+            one.close()
+
+
 def test_who_sends_a_request_for_ever_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health_endpoint, "REQUEST_TIMEOUT", 1.0)
+    monkeypatch.setattr(health_endpoint, "REQUEST_TIMEOUT", 0.3)
     with served(Endpoint()) as port, connected(port) as slow:
         slow.sendall(b"GET /metrics HTTP/1.0\r\n")
         slow.settimeout(0.1)

@@ -43,7 +43,7 @@ def kubeconfig(tmp_path: Path) -> Iterator[Path]:
     context.load_cert_chain(*made.write(tmp_path))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
     server.socket = context.wrap_socket(server.socket, server_side=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     cluster = {"server": f"https://localhost:{server.server_port}", "certificate-authority": "ca.crt"}
     document = {
         "clusters": [{"name": "c", "cluster": cluster}],

@@ -18,11 +18,11 @@ class _Calls:
     def __init__(self, name: str, entry: Any) -> None:
         self._answer = {name: [entry]}
 
-    def get(self, service: str, path: str, wanted: Any = None, microversion: str = "") -> Any:
+    def get(self, service: str, path: str, desired: Any = None, microversion: str = "") -> Any:
         return self._answer
 
     def pages(
-        self, service: str, path: str, name: str, wanted: Any, microversion: str, *, key: str = "id"
+        self, service: str, path: str, name: str, desired: Any, microversion: str, *, key: str = "id"
     ) -> Iterator[Any]:
         return iter(self._answer[name])
 

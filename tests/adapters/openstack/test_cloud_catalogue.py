@@ -75,14 +75,14 @@ def test_a_service_that_left_the_catalogue_and_came_back_is_found(keystone: Fake
 def test_what_is_missing_is_told_with_its_interface_and_since_when(keystone: FakeIdentity) -> None:
     keystone.listed = False
     cloud, clock = opened(keystone)
-    told = set()
+    reported = set()
     for _ in range(3):
         with pytest.raises(CloudRefused) as refused:
             cloud.compute_services()
         assert refused.value.code == 404
-        told.add(str(refused.value))
+        reported.add(str(refused.value))
         clock.advance(60)
     # One text for as long as it lasts: a status that repeats it is not written again.
-    [text] = told
+    [text] = reported
     assert text.startswith("the catalogue of RegionOne has no public endpoint of compute yet (since 20")
     assert text.endswith("it is read again at each pass")

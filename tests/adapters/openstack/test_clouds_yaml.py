@@ -88,8 +88,8 @@ def test_keys_that_name_no_place_are_left_out(key: str) -> None:
 def test_what_cannot_be_used_is_told_by_its_key_and_not_by_its_value(key: str) -> None:
     with pytest.raises(CloudRefused, match="cannot be used") as error:
         parse_clouds(written(**{key: TOLD[key]}))
-    told = str(error.value)
-    assert key.removesuffix("s") in told and "planted-secret" not in told
+    reported = str(error.value)
+    assert key.removesuffix("s") in reported and "planted-secret" not in reported
 
 
 def test_files_that_are_there_are_used(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def test_a_mistake_is_told_before_anything_is_sent(kube: FakeKube):
     assert kube.requests == []
 
 
+@pytest.mark.slow
 def test_secrets_are_applied_before_the_region_that_names_them(kube: FakeKube):
     text = example_text() + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: own, namespace: openstack}\n"
     osctl("apply", "-f", "-", input=text)
@@ -148,6 +149,24 @@ def test_diff_compares_with_the_cluster(kube: FakeKube):
     osctl("apply", "-f", str(EXAMPLE))
     assert osctl("diff", "-f", str(EXAMPLE), "--no-manifests").exit_code == 0
     assert osctl("diff", "-f", "-", "--no-manifests", input=example_text(size="medium")).exit_code == 1
+
+
+@pytest.mark.slow
+def test_diff_names_what_of_others_an_install_would_meet(kube: FakeKube):
+    osctl("apply", "-f", str(EXAMPLE))
+    metadata = {
+        "name": "rabbitmq-compute",
+        "namespace": "openstack",
+        "labels": {"app.kubernetes.io/managed-by": "Helm"},
+        "annotations": {"meta.helm.sh/release-name": "theirs"},
+    }
+    kube.apply({"apiVersion": "v1", "kind": "Service", "metadata": metadata}, manager="theirs")
+
+    broker = example_text(features={"messaging": {"dedicatedBrokers": ["compute"]}})
+    result = osctl("diff", "-f", "-", input=broker)
+
+    assert "refused   Service/rabbitmq-compute belongs to" in result.stdout
+    assert "1 release CANNOT BE UPGRADED: rabbitmq-compute" in result.stdout
 
 
 def test_a_wrong_duration_is_a_wrong_command_line(kube: FakeKube):

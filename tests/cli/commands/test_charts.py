@@ -74,6 +74,7 @@ def test_of_a_repository_it_says_which_build_each_chart_is(charts: Path) -> None
     assert "heat" in rows["heat"]["error"] and not rows["heat"]["build"]
 
 
+@pytest.mark.slow
 def test_of_a_region_it_looks_at_the_regions_repository(charts: Path, tmp_path: Path) -> None:
     file = tmp_path / "region.yaml"
     file.write_text(example_text(charts={"repository": f"file://{charts}"}))

@@ -69,6 +69,7 @@ def test_volumes_that_are_to_be_deleted_are_told_loudly(written: Written):
     assert "DELETES DATA" in result.stdout
 
 
+@pytest.mark.slow
 def test_another_mode_is_a_difference(written: Written):
     code, found = compared(str(EXAMPLE), written(mode="Paused"), "--no-manifests")
     assert code == 1
@@ -76,6 +77,7 @@ def test_another_mode_is_a_difference(written: Written):
     assert found["releases"] == []
 
 
+@pytest.mark.slow
 def test_how_a_release_is_kept_touches_it(written: Written):
     rules = [{"release": "nova", "mode": "Ignore"}]
     code, found = compared(str(EXAMPLE), written(driftRules=rules), "--no-manifests")
@@ -85,6 +87,7 @@ def test_how_a_release_is_kept_touches_it(written: Written):
     assert found["unchanged"] == 9
 
 
+@pytest.mark.slow
 def test_a_release_that_goes_keeps_its_volumes_or_not(written: Written):
     before = written("before", features=BROKER)
     result = osctl("diff", before, str(EXAMPLE), "--no-manifests")

@@ -12,6 +12,8 @@ from controller.domain.values.catalogue import CatalogueInvalid
 from controller.errors import (
     ApiUnavailable,
     ChartInvalid,
+    CloudRefused,
+    CloudUnavailable,
     Conflict,
     ControllerError,
     Forbidden,
@@ -35,6 +37,8 @@ DOCS = (ROOT / "docs" / "osctl.md").read_text(encoding="utf-8")
         (Conflict("x"), ExitCode.REFUSED),
         (ObjectMissing("x"), ExitCode.REFUSED),
         (ObjectRefused("x"), ExitCode.REFUSED),
+        (CloudUnavailable("x"), ExitCode.SMOKE_FAILED),
+        (CloudRefused("x"), ExitCode.SMOKE_FAILED),
         (ChartInvalid("x"), ExitCode.FAILED),
         (HelmFailed("x"), ExitCode.FAILED),
         (CatalogueInvalid("x"), ExitCode.FAILED),

@@ -262,8 +262,8 @@ def test_each_region_has_its_own_maintenance_of_a_node(world: NodeWorld, other: 
 
 
 def test_a_region_that_is_nowhere_is_refused(world: NodeWorld) -> None:
-    for wanted in ("nothing", "nowhere/nothing", f"nowhere/{world.name.name}"):
-        found = osctl("node", "maintain", "cmp1", "--region", wanted)
+    for desired in ("nothing", "nowhere/nothing", f"nowhere/{world.name.name}"):
+        found = osctl("node", "maintain", "cmp1", "--region", desired)
         assert found.exit_code == 6 and "there is no OpenStackDeployment" in found.stderr
     assert str(world.name) in osctl("node", "maintain", "cmp1", "--region", "nothing").stderr
 

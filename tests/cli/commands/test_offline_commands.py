@@ -127,6 +127,7 @@ def test_without_a_file_the_command_line_is_wrong():
 # -- render
 
 
+@pytest.mark.slow
 def test_render_prints_the_bundles_as_a_yaml_stream():
     documents = list(yaml.safe_load_all(osctl("render", str(EXAMPLE)).stdout))
     assert [one["metadata"]["name"] for one in documents[:3]] == ["database", "messaging", "cache"]
@@ -149,6 +150,7 @@ def test_an_unknown_release_is_told_with_the_one_meant():
     assert 'did you mean "nova"?' in result.stderr
 
 
+@pytest.mark.slow
 def test_manifests_are_what_helm_makes_with_names_in_place_of_secrets():
     result = osctl("render", str(EXAMPLE), "--release", "memcached", "--manifests")
     kinds = {one["kind"] for one in yaml.safe_load_all(result.stdout)}
@@ -157,6 +159,7 @@ def test_manifests_are_what_helm_makes_with_names_in_place_of_secrets():
     assert result.stderr == ""
 
 
+@pytest.mark.slow
 def test_render_is_deterministic():
     assert osctl("render", str(EXAMPLE)).stdout == osctl("render", str(EXAMPLE)).stdout
 

@@ -9,7 +9,7 @@ import pytest
 
 from controller.cli.cluster import Cluster
 from controller.cli.views.plan import plan_view
-from controller.cli.views.verdict import RegionOutcome, judge
+from controller.cli.views.readiness import RegionOutcome, judge
 from controller.ports.kubernetes import OSDPL
 from tests.cli.commands.test_apply import CRDS
 from tests.cli.objects import EXAMPLE, condition, osctl, region

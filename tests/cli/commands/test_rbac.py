@@ -90,8 +90,8 @@ rules: [{{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [watch]}
     assert rule in values["extraRules"]
     assert values["extraClusterRules"] == [rule]
     assert values["extraClusterRoles"] == ["watching-{namespace}"]
-    told = osctl("rbac", "-f", region).stderr
-    assert "release memcached makes StorageClass mine for the whole cluster: no value grants that" in told
+    reported = osctl("rbac", "-f", region).stderr
+    assert "release memcached makes StorageClass mine for the whole cluster: no value grants that" in reported
 
 
 @pytest.mark.slow

@@ -136,7 +136,7 @@ def test_the_job_that_a_release_waits_for_is_told_with_its_trouble(capsys: pytes
         }
     ]
     wait(script, timeout=40.0)
-    told = capsys.readouterr()
-    assert "nova: installing: nova-db-sync: ImagePullBackOff nova:1" in told.err
-    assert "nova: nova-db-sync: ImagePullBackOff nova:1" in told.out
-    assert "nova installing 30 s (Job nova-db-sync runs for" in told.err
+    reported = capsys.readouterr()
+    assert "nova: installing: nova-db-sync: ImagePullBackOff nova:1" in reported.err
+    assert "nova: nova-db-sync: ImagePullBackOff nova:1" in reported.out
+    assert "nova installing 30 s (Job nova-db-sync runs for" in reported.err

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from controller.cli.views.hook_jobs import JOB_NAME, lasting, pod_error, running_jobs, with_jobs
-from controller.cli.views.release_rows import Phase, ReleaseRow
+from controller.cli.views.release_rows import ReleaseRow, RowState
 
 NOW = 1_772_357_400.0  # 2026-03-01T09:30:00Z
 
@@ -23,7 +23,7 @@ def waiting(reason: str, image: str = "quay.io/nova:1") -> dict[str, Any]:
     return {"name": "sync", "image": image, "state": {"waiting": {"reason": reason}}}
 
 
-def row(release: str, phase: Phase = Phase.INSTALLING) -> ReleaseRow:
+def row(release: str, phase: RowState = RowState.INSTALLING) -> ReleaseRow:
     return ReleaseRow("compute", release, phase)
 
 
@@ -56,7 +56,7 @@ def test_a_job_without_a_label_belongs_to_the_longest_release_name_it_begins_wit
 
 def test_a_release_at_rest_is_not_concerned():
     (found,) = with_jobs(
-        [row("nova", Phase.INSTALLED)], running_jobs([job("nova-cron", release="nova")], NOW), {}
+        [row("nova", RowState.INSTALLED)], running_jobs([job("nova-cron", release="nova")], NOW), {}
     )
     assert found.message == ""
 

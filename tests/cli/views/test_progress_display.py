@@ -7,15 +7,15 @@ import io
 from rich.console import Console
 
 from controller.cli.views.progress_display import LiveTable, PlainLines, fit, progress_display
-from controller.cli.views.region_progress import ProgressSnapshot, ProgressTracker, TimedRow
-from controller.cli.views.release_rows import Phase, ReleaseRow
+from controller.cli.views.region_progress import ProgressTracker, RegionRows, TimedRow
+from controller.cli.views.release_rows import ReleaseRow, RowState
 from tests.cli.objects import bundle, condition, region, release
 from tests.fakes.world import FakeClock
 
 PENDING = region(condition("Ready", "False", "ReleasesPending"))
 
 
-def progress(*releases: dict[str, object]) -> ProgressSnapshot:
+def progress(*releases: dict[str, object]) -> RegionRows:
     return ProgressTracker("region-one", "openstack", 1, 0.0).observe(
         PENDING, [bundle("identity", *releases)], 3.0
     )
@@ -43,7 +43,7 @@ def test_a_long_silence_is_broken_by_a_sign_of_life():
     lines = PlainLines(console, clock)
     clock.advance(31)
     unchanged = progress()
-    lines.show(ProgressSnapshot(**{**vars(unchanged), "changed": (), "verdict_changed": False}))
+    lines.show(RegionRows(**{**vars(unchanged), "changed": (), "readiness_changed": False}))
     assert "still waiting" in text_of(console)
 
 
@@ -73,23 +73,25 @@ def test_a_long_error_does_not_squeeze_the_names_out_of_the_table():
     assert "3 times, tried again" in text_of(console)
 
 
-def _timed(name: str, phase: Phase) -> TimedRow:
+def _timed(name: str, phase: RowState) -> TimedRow:
     return TimedRow(ReleaseRow("s", name, phase), 1.0)
 
 
 def test_all_rows_are_shown_where_they_fit():
-    rows = [_timed(str(n), Phase.INSTALLED) for n in range(5)]
+    rows = [_timed(str(n), RowState.INSTALLED) for n in range(5)]
     assert fit(rows, 5) == (rows, "")
 
 
 def test_installed_releases_make_room_for_those_that_are_not():
-    rows = [_timed(f"done-{n}", Phase.INSTALLED) for n in range(10)] + [_timed("open", Phase.INSTALLING)]
+    rows = [_timed(f"done-{n}", RowState.INSTALLED) for n in range(10)] + [
+        _timed("open", RowState.INSTALLING)
+    ]
     shown, hidden = fit(rows, 4)
     assert [timed.row.release for timed in shown] == ["done-8", "done-9", "open"]
     assert hidden == "and 8 more installed"
 
 
 def test_even_open_releases_never_fill_more_than_the_terminal():
-    shown, hidden = fit([_timed(str(n), Phase.WAITING) for n in range(50)], 10)
+    shown, hidden = fit([_timed(str(n), RowState.WAITING) for n in range(50)], 10)
     assert len(shown) == 9
     assert hidden == "and 41 more"

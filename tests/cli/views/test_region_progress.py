@@ -10,7 +10,7 @@ from controller.cli.views.progress_text import (
     verdict_line,
 )
 from controller.cli.views.region_progress import ProgressTracker
-from controller.cli.views.release_rows import Phase
+from controller.cli.views.release_rows import RowState
 from tests.cli.objects import bundle, condition, region, release
 
 APPLYING = region(condition("Ready", "False", "ReleasesPending", "keystone Waiting"))
@@ -69,7 +69,7 @@ def test_nothing_is_told_twice():
     track.observe(APPLYING, objects, 101.0)
     progress = track.observe(APPLYING, objects, 102.0)
     assert progress.changed == ()
-    assert not progress.verdict_changed
+    assert not progress.readiness_changed
 
 
 def test_a_second_failure_is_news_and_the_same_one_is_not():
@@ -88,12 +88,12 @@ def test_a_release_of_an_earlier_spec_is_not_done():
     stale = bundle("identity", release("keystone", "Deployed"), observed=0)
     progress = tracker().observe(APPLYING, [stale], 101.0)
     assert progress.done == 0
-    assert progress.rows[0].row.phase == Phase.WAITING
+    assert progress.rows[0].row.phase == RowState.WAITING
 
 
 def test_an_action_under_way_is_shown_although_the_spec_is_newer():
     stale = bundle("identity", release("keystone", "Upgrading"), observed=0)
-    assert tracker().observe(APPLYING, [stale], 101.0).rows[0].row.phase == Phase.UPGRADING
+    assert tracker().observe(APPLYING, [stale], 101.0).rows[0].row.phase == RowState.UPGRADING
 
 
 def test_the_summary_names_what_is_being_worked_on():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.cli.views.release_rows import Phase, release_rows, short_duration
+from controller.cli.views.release_rows import RowState, release_rows, short_duration
 from tests.cli.objects import bundle, condition, release
 
 
@@ -27,13 +27,13 @@ def test_a_circle_of_dependencies_does_not_hang():
 
 
 def test_a_release_that_no_status_mentions_yet_is_waiting():
-    (row,) = release_rows([bundle("identity", wanted=("keystone",))])
-    assert (row.release, row.phase) == ("keystone", Phase.WAITING)
+    (row,) = release_rows([bundle("identity", desired=("keystone",))])
+    assert (row.release, row.phase) == ("keystone", RowState.WAITING)
 
 
 def test_a_release_that_is_no_longer_wanted_is_shown_while_it_is_removed():
     (row,) = release_rows([bundle("image", release("glance", "Uninstalling"))])
-    assert row.phase == Phase.REMOVING
+    assert row.phase == RowState.REMOVING
     gone = bundle("image", release("glance", "Uninstalling"))
     gone["spec"]["releases"] = []
     assert [row.release for row in release_rows([gone])] == ["glance"]
@@ -62,7 +62,7 @@ def test_a_bundle_that_cannot_be_read_fails_all_its_releases_with_the_reason():
         condition("Stalled", "True", "SpecInvalid"),
     )
     (row,) = release_rows([bundle("compute", release("nova", "Deployed"), conditions=stalled)])
-    assert (row.phase, row.message) == (Phase.FAILED, "spec.releases[0].chart: required")
+    assert (row.phase, row.message) == (RowState.FAILED, "spec.releases[0].chart: required")
 
 
 def test_a_status_about_an_earlier_spec_is_not_current():
@@ -74,7 +74,7 @@ def test_a_state_of_a_newer_version_does_not_break_the_table():
     (row,) = release_rows(
         [bundle("compute", release("nova", "Levitating", lastAttempt={"duration": "1m2s"}))]
     )
-    assert (row.phase, row.seconds) == (Phase.WAITING, None)
+    assert (row.phase, row.seconds) == (RowState.WAITING, None)
 
 
 @pytest.mark.parametrize(

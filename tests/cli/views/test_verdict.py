@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.cli.views.verdict import RegionOutcome, explain_silence, judge
+from controller.cli.views.readiness import RegionOutcome, explain_silence, judge
 from tests.cli.objects import condition, region
 
 READY = condition("Ready", "True", "RegionReady", "10 releases deployed")

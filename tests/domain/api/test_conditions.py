@@ -23,12 +23,12 @@ def test_the_transition_time_moves_with_the_status() -> None:
 
 
 def test_reconciling_and_stalled_are_there_only_while_true() -> None:
-    wanted = [
+    desired = [
         READY,
         Condition("Reconciling", "False", Reason.APPLYING, "", 7),
         Condition("Stalled", "True", Reason.SPEC_INVALID, "", 7),
     ]
-    assert [entry["type"] for entry in entries(wanted, [], now=0)] == ["Ready", "Stalled"]
+    assert [entry["type"] for entry in entries(desired, [], now=0)] == ["Ready", "Stalled"]
 
 
 def test_a_condition_of_an_older_generation_does_not_count_for_a_newer_one() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.domain.api.names import HAND_OVER_ANNOTATION, KEPT_LABEL
-from controller.domain.api.object_owner import Claim, Owner, is_marked, owner_of, take_over_patch
+from controller.domain.api.object_owner import Owner, Ownership, is_marked, owner_of, take_over_patch
 
 SPACE = "openstack"
 HELM = {"app.kubernetes.io/managed-by": "Helm"}
@@ -49,7 +49,7 @@ OTHERS = {
 @pytest.mark.parametrize(("live", "owner"), OTHERS.values(), ids=OTHERS.keys())
 def test_what_others_have_marked_is_theirs(live: dict[str, Any], owner: str) -> None:
     rendered = {"labels": {"release_group": "web"}}
-    assert owner_of(live, rendered, "web", SPACE) == Owner(Claim.OTHERS, owner)
+    assert owner_of(live, rendered, "web", SPACE) == Owner(Ownership.OTHERS, owner)
 
 
 OURS = {
@@ -64,7 +64,7 @@ OURS = {
 
 @pytest.mark.parametrize("live", OURS.values(), ids=OURS.keys())
 def test_what_the_release_has_made_is_its_own(live: dict[str, Any]) -> None:
-    assert owner_of(live, {"labels": {"release_group": "web"}}, "web", SPACE).claim == Claim.OURS
+    assert owner_of(live, {"labels": {"release_group": "web"}}, "web", SPACE).ownership == Ownership.OURS
 
 
 NOBODYS = {
@@ -80,15 +80,15 @@ NOBODYS = {
 @pytest.mark.parametrize("live", NOBODYS.values(), ids=NOBODYS.keys())
 def test_what_tells_of_no_owner_is_nobodys(live: dict[str, Any]) -> None:
     rendered = {"labels": {"release_group": "web", "app.kubernetes.io/managed-by": "chart"}}
-    assert owner_of(live, rendered, "web", SPACE).claim == Claim.NOBODYS
+    assert owner_of(live, rendered, "web", SPACE).ownership == Ownership.NOBODYS
 
 
 @pytest.mark.parametrize("live", [one for one, _ in OTHERS.values()], ids=OTHERS.keys())
 def test_any_owner_may_hand_it_over_to_one_release(live: dict[str, Any]) -> None:
     given = {**(live.get("annotations") or {}), HAND_OVER_ANNOTATION: "openstack/web"}
     live = {**live, "annotations": given}
-    assert owner_of(live, {}, "web", SPACE).claim == Claim.HANDED_OVER
-    assert owner_of(live, {}, "web", "two").claim != Claim.HANDED_OVER
+    assert owner_of(live, {}, "web", SPACE).ownership == Ownership.HANDED_OVER
+    assert owner_of(live, {}, "web", "two").ownership != Ownership.HANDED_OVER
 
 
 def test_what_is_taken_over_is_marked_and_given_once() -> None:

@@ -16,7 +16,7 @@ from controller.domain.credentials.credential_plan import (
     own_secrets,
     plan_credentials,
     plan_disowning,
-    plan_farewell,
+    plan_retention,
 )
 from controller.domain.releases.bundle import VolumePolicy
 from controller.domain.values.catalogue import CredentialSecret
@@ -134,7 +134,7 @@ def test_nobody_owns_credentials(volumes: VolumePolicy) -> None:
     """An osdpl that is restored has another uid: Kubernetes would delete what the former one owned."""
     stored = replace(COMPLETE, owned=True)
     assert [change.disown for change in plan(stored, volumes=volumes).changes] == [True]
-    assert [change.disown for change in plan_farewell([stored], volumes, {stored.service}).changes] == [True]
+    assert [change.disown for change in plan_retention([stored], volumes, {stored.service}).changes] == [True]
     assert not plan(volumes=volumes).changes[0].disown
 
 
@@ -146,9 +146,9 @@ def test_nobody_owns_credentials_either_where_everything_else_stays() -> None:
 
 
 def test_a_region_that_goes_takes_credentials_along_only_where_volumes_are_and_bundles_are_gone() -> None:
-    assert plan_farewell([COMPLETE], "Delete", ()).remove == (COMPLETE,)
-    assert plan_farewell([COMPLETE], "Delete", {COMPLETE.service}) == CredentialPlan()
-    assert plan_farewell([COMPLETE], "Retain", ()) == CredentialPlan()
+    assert plan_retention([COMPLETE], "Delete", ()).remove == (COMPLETE,)
+    assert plan_retention([COMPLETE], "Delete", {COMPLETE.service}) == CredentialPlan()
+    assert plan_retention([COMPLETE], "Retain", ()) == CredentialPlan()
 
 
 def test_credentials_of_a_removed_service_are_kept_with_its_volumes() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from controller.domain.health.flap_damping import CALM, LOSSES, WINDOW, FlapDamping
 from controller.domain.health.region_health import ComponentHealth
-from controller.domain.health.workload_health import Health, WorkloadVerdict
+from controller.domain.health.workload_health import Health, WorkloadHealth
 
 KEY = ("nova", "api")
 
@@ -20,12 +20,12 @@ class Story:
         self.now = 0.0
         self.said: dict[str, Any] = {}
 
-    def observe(self, health: Health, generation: int = 1) -> WorkloadVerdict:
+    def observe(self, health: Health, generation: int = 1) -> WorkloadHealth:
         self.now += self._step
-        judged = ComponentHealth(WorkloadVerdict(health, 0, 1, "the probe fails"), generation)
+        judged = ComponentHealth(WorkloadHealth(health, 0, 1, "the probe fails"), generation)
         return self._damping.damped({KEY: judged}, self.said, self.now)[KEY].verdict
 
-    def lose(self, times: int, generations: int = 0) -> WorkloadVerdict:
+    def lose(self, times: int, generations: int = 0) -> WorkloadHealth:
         """Ready and not ready, so many times, then ready; a new generation each time if asked for."""
         for number in range(times):
             self.observe(Health.READY, 1 + generations * number)
@@ -87,7 +87,7 @@ def test_losses_before_a_rollout_are_forgotten() -> None:
 def test_a_component_that_vanished_begins_anew() -> None:
     damping = FlapDamping()
     lost, there = (
-        ComponentHealth(WorkloadVerdict(health, 0, 1), 1) for health in (Health.UNHEALTHY, Health.READY)
+        ComponentHealth(WorkloadHealth(health, 0, 1), 1) for health in (Health.UNHEALTHY, Health.READY)
     )
     for now in range(2 * LOSSES + 2):
         damping.damped({KEY: there if now % 2 else lost}, {}, float(now))

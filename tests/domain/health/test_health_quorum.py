@@ -11,7 +11,7 @@ from controller.domain.health.workload_health import (
     PROGRESS_DEADLINE,
     Health,
     Surroundings,
-    WorkloadVerdict,
+    WorkloadHealth,
     judge_workload,
 )
 from controller.domain.health.workloads import parse_workload
@@ -30,7 +30,7 @@ def members(ready: int, of: int) -> list[dict[str, Any]]:
 
 def galera(
     replicas: int, pods: list[dict[str, Any]], *, age: float = AGE, release: str = "mariadb", **status: Any
-) -> WorkloadVerdict:
+) -> WorkloadHealth:
     ready = sum(1 for one in pods if one["status"]["conditions"][-1]["status"] == "True")
     obj = statefulset(replicas, readyReplicas=ready, availableReplicas=ready, replicas=len(pods), **status)
     obj["metadata"]["annotations"]["meta.helm.sh/release-name"] = release

@@ -20,7 +20,7 @@ from controller.domain.health.region_health import (
     name_components,
     workloads_condition,
 )
-from controller.domain.health.workload_health import Health, WorkloadVerdict
+from controller.domain.health.workload_health import Health, WorkloadHealth
 from controller.domain.health.workloads import Manifest, Rollout, Workload, parse_manifest, parse_workload
 from controller.domain.releases.bundle_facts import bundle_mark, marks_digest, parse_bundle
 from tests.domain.health_objects import NOW, at, condition, deployment, job, workload
@@ -86,7 +86,7 @@ def test_objects_of_one_name_and_component_are_told_apart_by_kind() -> None:
 
 
 def judged(health: Health = Health.READY, text: str = "", **more: Any) -> ComponentHealth:
-    return ComponentHealth(WorkloadVerdict(health, 1, 2, text, **more), generation=1)
+    return ComponentHealth(WorkloadHealth(health, 1, 2, text, **more), generation=1)
 
 
 def entry(
@@ -106,7 +106,7 @@ def entry(
 
 
 def test_what_a_container_says_is_redacted_by_itself_and_the_clusters_word_is_not_its_own() -> None:
-    crashed = WorkloadVerdict(Health.UNHEALTHY, 0, 1, "crashes", output="words")
+    crashed = WorkloadHealth(Health.UNHEALTHY, 0, 1, "crashes", output="words")
     refused = replace(crashed, lacking=("DaemonSet", "nova-compute"))
     messages = [
         entry(ComponentHealth(one, 1), redact_output=lambda _: "not shown")["message"]
@@ -147,31 +147,31 @@ def test_of_a_long_output_the_end_is_shown_and_no_half_of_a_secret() -> None:
 
 def test_what_was_said_stays_while_it_is_read_anew() -> None:
     silent = judged(Health.UNHEALTHY, "pod x crashes", silent=("x", "api"))
-    told = entry(judged(Health.UNHEALTHY, "pod x crashes", output="no such filter"))
+    reported = entry(judged(Health.UNHEALTHY, "pod x crashes", output="no such filter"))
     awaited = judged(Health.UNHEALTHY, "pod x crashes", silent=("x", "api"), awaited=True)
-    assert entry(awaited, told)["message"] == told["message"]
+    assert entry(awaited, reported)["message"] == reported["message"]
     assert entry(awaited)["message"] == "pod x crashes"
-    assert entry(silent, told)["message"] == "pod x crashes"
+    assert entry(silent, reported)["message"] == "pod x crashes"
     other = judged(Health.UNHEALTHY, "pod y crashes", awaited=True)
-    assert entry(other, told)["message"] == "pod y crashes"
+    assert entry(other, reported)["message"] == "pod y crashes"
 
 
 def test_what_a_pod_of_a_job_said_stays_when_the_job_gives_up_and_takes_it_away() -> None:
     tried = entry(judged(Health.UNHEALTHY, "pod sync-x1 CrashLoopBackOff: exit code 1", output="no such db"))
     gone = judged(Health.UNHEALTHY, "Job sync: BackoffLimitExceeded", bereft="pod sync-")
-    told = entry(gone, tried)
-    assert told["message"] == (
+    reported = entry(gone, tried)
+    assert reported["message"] == (
         'Job sync: BackoffLimitExceeded; pod sync-x1 CrashLoopBackOff: exit code 1: "no such db"'
     )
-    assert entry(gone, told)["message"] == told["message"]
+    assert entry(gone, reported)["message"] == reported["message"]
     assert entry(gone)["message"] == "Job sync: BackoffLimitExceeded"
 
 
 def test_however_much_a_pod_said_the_message_has_an_end() -> None:
     tried = {"status": "Unhealthy", "message": f"pod sync-x1 {'long ' * 400}"}
-    told = entry(judged(Health.UNHEALTHY, "Job sync: BackoffLimitExceeded", bereft="pod sync-"), tried)
-    assert told["message"].startswith("Job sync: BackoffLimitExceeded; pod sync-x1 long")
-    assert len(told["message"]) <= 1000
+    reported = entry(judged(Health.UNHEALTHY, "Job sync: BackoffLimitExceeded", bereft="pod sync-"), tried)
+    assert reported["message"].startswith("Job sync: BackoffLimitExceeded; pod sync-x1 long")
+    assert len(reported["message"]) <= 1000
 
 
 HEALTHY = {"nova": {"api": {"status": "Ready", "ready": 2, "desired": 2}}}
@@ -190,19 +190,21 @@ def sum_up(health: dict[str, Any], *, deployed: bool = True, before: str = "Unkn
 
 
 def test_true_when_every_component_is_ready() -> None:
-    told = sum_up(HEALTHY)
-    assert (told.status, told.reason, told.message) == (
+    reported = sum_up(HEALTHY)
+    assert (reported.status, reported.reason, reported.message) == (
         "True",
         Reason.WORKLOADS_HEALTHY,
         "1 components are ready",
     )
-    assert told.generation == 7
+    assert reported.generation == 7
 
 
 def test_unknown_before_the_first_release_is_deployed() -> None:
-    told = sum_up(BROKEN, deployed=False)
-    assert (told.status, told.reason) == ("Unknown", Reason.INITIALIZING)
-    assert told.message.startswith("no release is deployed yet; rabbitmq server 0/1: pod x CrashLoopBackOff")
+    reported = sum_up(BROKEN, deployed=False)
+    assert (reported.status, reported.reason) == ("Unknown", Reason.INITIALIZING)
+    assert reported.message.startswith(
+        "no release is deployed yet; rabbitmq server 0/1: pod x CrashLoopBackOff"
+    )
 
 
 def test_judged_for_good_once_it_was_judged() -> None:
@@ -211,9 +213,9 @@ def test_judged_for_good_once_it_was_judged() -> None:
 
 def test_progress_and_failure_are_told_apart_and_the_failure_comes_first() -> None:
     assert (sum_up(STARTS).status, sum_up(STARTS).reason) == ("False", Reason.WORKLOADS_PROGRESSING)
-    told = sum_up(BROKEN)
-    assert (told.status, told.reason) == ("False", Reason.WORKLOADS_FAILING)
-    assert told.message == "rabbitmq server 0/1: pod x CrashLoopBackOff; nova api 1/2: a pod starts"
+    reported = sum_up(BROKEN)
+    assert (reported.status, reported.reason) == ("False", Reason.WORKLOADS_FAILING)
+    assert reported.message == "rabbitmq server 0/1: pod x CrashLoopBackOff; nova api 1/2: a pod starts"
 
 
 def test_an_unknown_component_is_no_health() -> None:

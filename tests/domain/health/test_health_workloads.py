@@ -12,7 +12,7 @@ from controller.domain.health.workload_health import (
     Health,
     Surroundings,
     VolumeClaim,
-    WorkloadVerdict,
+    WorkloadHealth,
     judge_workload,
 )
 from controller.domain.health.workloads import parse_workload
@@ -48,7 +48,7 @@ def judge(
     claims: Mapping[str, VolumeClaim] | None = None,
     met: frozenset[str] = frozenset(),
     now: float = NOW,
-) -> WorkloadVerdict:
+) -> WorkloadHealth:
     facts = parse_workload(obj)
     assert facts is not None
     assert not facts.off
@@ -538,3 +538,15 @@ def test_a_job_of_a_cronjob_is_known_by_the_labels_of_its_template() -> None:
 def test_a_job_of_another_controller_does_not_concern_us() -> None:
     owner = {"apiVersion": "x/v1", "kind": "JobSet", "name": "purge", "uid": "x", "controller": True}
     assert parse_workload(workload("Job", {}, {}, ownerReferences=[owner])) is None
+
+
+@pytest.mark.parametrize(("deadline", "health"), [(600, Health.PROGRESSING), (40, Health.UNHEALTHY)])
+def test_a_pod_that_does_not_get_on_is_a_failure_after_the_progress_deadline(
+    deadline: float, health: Health
+) -> None:
+    broken = statefulset(1, readyReplicas=0, availableReplicas=0)
+    slow = pod("mariadb-server-0", ("StatefulSet", "mariadb-server"), **STARTING)
+    facts, one = parse_workload(broken), parse_pod(slow)
+    assert facts is not None and one is not None
+    around = Surroundings({}, frozenset(), NOW, progress_deadline=deadline)
+    assert judge_workload(facts, [one], around).health == health

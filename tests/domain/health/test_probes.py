@@ -22,7 +22,7 @@ from controller.domain.health.probes import (
     probed,
 )
 from controller.domain.health.region_health import Facts, Release
-from controller.domain.health.workload_health import PROGRESS_DEADLINE, Health, WorkloadVerdict
+from controller.domain.health.workload_health import PROGRESS_DEADLINE, Health, WorkloadHealth
 from controller.domain.health.workloads import Manifest, parse_workload
 from controller.domain.shared.cloud_facts import Agent, ComputeService, ControlService, VolumeService
 from tests.domain.health_objects import (
@@ -36,7 +36,7 @@ from tests.domain.health_objects import (
     unready,
 )
 
-GOOD = WorkloadVerdict(Health.READY, 3, 3)
+GOOD = WorkloadHealth(Health.READY, 3, 3)
 STALE = 2 * FIRST_ANSWER_WITHIN
 
 
@@ -181,12 +181,12 @@ def test_what_was_well_has_ten_minutes_to_register_one_more_and_no_longer() -> N
 
 def test_all_pods_of_a_volume_backend_may_be_one_service() -> None:
     one = VolumeService("cinder-volume", "cinder-volume-worker@rbd1", enabled=True, up=True)
-    assert judge_volume_services([one], 4) == WorkloadVerdict(Health.READY, 1, 1)
+    assert judge_volume_services([one], 4) == WorkloadHealth(Health.READY, 1, 1)
 
 
 def test_that_all_are_disabled_is_told() -> None:
     verdict = judge_compute_services([compute("cmp1", enabled=False)], CONTROL, 1)
-    assert verdict == WorkloadVerdict(
+    assert verdict == WorkloadHealth(
         Health.READY, 0, 0, "all 1 compute services are disabled: nothing new can be placed on them"
     )
 

@@ -247,6 +247,7 @@ def known_hosts(known: CloudView) -> set[str]:
     return {one.host for one in (*known.services, *known.hypervisors, *known.agents)}
 
 
+@pytest.mark.slow
 @given(NODES, REMEMBERED, VIEWS)
 def test_a_host_is_never_of_two_nodes_unless_both_are_called_so(
     nodes: list[NodeNames], remembered: dict[str, str], known: CloudView
@@ -259,6 +260,7 @@ def test_a_host_is_never_of_two_nodes_unless_both_are_called_so(
             assert all(host in one for one in names)
 
 
+@pytest.mark.slow
 @given(NODES, REMEMBERED, VIEWS)
 def test_who_is_in_doubt_has_no_host_and_neither_has_anybody_else_that_one(
     nodes: list[NodeNames], remembered: dict[str, str], known: CloudView
@@ -270,6 +272,7 @@ def test_who_is_in_doubt_has_no_host_and_neither_has_anybody_else_that_one(
         assert (name in found.doubts) == (name not in found.hosts)
 
 
+@pytest.mark.slow
 @given(NODES, REMEMBERED, VIEWS)
 def test_what_one_person_says_of_one_node_holds(
     nodes: list[NodeNames], remembered: dict[str, str], known: CloudView
@@ -296,6 +299,7 @@ def test_where_all_addresses_are_known_no_name_leads_to_the_wrong_machine(
         assert found.host(f"n{number + 1}") in ("", host)
 
 
+@pytest.mark.slow
 @given(NODES, REMEMBERED, VIEWS)
 def test_each_compute_host_is_of_a_node_in_doubt_or_of_no_node(
     nodes: list[NodeNames], remembered: dict[str, str], known: CloudView

@@ -86,19 +86,19 @@ def test_an_entry_says_since_when() -> None:
 
 
 def test_true_when_all_are_ready_and_a_cordon_is_told() -> None:
-    told = nodes_condition(parsed(node("a"), node("b", spec=CORDONED)), 7)
-    assert (told.status, told.reason) == ("True", Reason.NODES_READY)
-    assert told.message == "2 nodes are ready, of which 1 cordoned: b"
-    assert told.generation == 7
+    reported = nodes_condition(parsed(node("a"), node("b", spec=CORDONED)), 7)
+    assert (reported.status, reported.reason) == ("True", Reason.NODES_READY)
+    assert reported.message == "2 nodes are ready, of which 1 cordoned: b"
+    assert reported.generation == 7
 
 
 def test_false_when_one_is_not_ready_and_it_is_named() -> None:
-    told = nodes_condition(parsed(node("a"), node("b", "Unknown")), 7)
-    assert (told.status, told.reason) == ("False", Reason.NODES_NOT_READY)
-    assert told.message.startswith("1 of 2 nodes are not ready: b: NodeStatusUnknown")
+    reported = nodes_condition(parsed(node("a"), node("b", "Unknown")), 7)
+    assert (reported.status, reported.reason) == ("False", Reason.NODES_NOT_READY)
+    assert reported.message.startswith("1 of 2 nodes are not ready: b: NodeStatusUnknown")
 
 
 def test_no_node_with_a_role_is_not_all_nodes_ready() -> None:
-    told = nodes_condition([], 7)
-    assert (told.status, told.reason) == ("False", Reason.NODES_MISSING)
-    assert "kubectl label node" in told.message
+    reported = nodes_condition([], 7)
+    assert (reported.status, reported.reason) == ("False", Reason.NODES_MISSING)
+    assert "kubectl label node" in reported.message

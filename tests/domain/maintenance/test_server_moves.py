@@ -8,7 +8,7 @@ import pytest
 
 from controller.domain.maintenance.maintenance_spec import MaintenanceSpec, parse_spec
 from controller.domain.maintenance.move_choice import Mode, MoveKind, ServerPlan, Unmovable
-from controller.domain.maintenance.outcome import MaintenanceProgress, progress, verdict
+from controller.domain.maintenance.outcome import MaintenanceSnapshot, progress, report_phase
 from controller.domain.maintenance.server_moves import (
     RETRY_CAP,
     RETRY_FIRST,
@@ -279,10 +279,10 @@ def test_a_plan_says_why_from_the_first_look_on() -> None:
 
 def test_what_holds_servers_up_is_in_the_sentence() -> None:
     lost = replace(ASKED, state=ServerMoveState.PENDING, message="503; it is asked for again")
-    assert "vm: 503" in verdict(MaintenanceProgress((lost,)))[2]
-    assert "vm: 503" in verdict(MaintenanceProgress((lost,), over=True))[2]
+    assert "vm: 503" in report_phase(MaintenanceSnapshot((lost,)))[2]
+    assert "vm: 503" in report_phase(MaintenanceSnapshot((lost,), over=True))[2]
     stopped = replace(lost, attempts=0, message="it is stopped")
-    assert "stopped" not in verdict(MaintenanceProgress((stopped,)))[2]
+    assert "stopped" not in report_phase(MaintenanceSnapshot((stopped,)))[2]
 
 
 def test_a_blocked_server_goes_on_when_the_plan_changes() -> None:
@@ -321,7 +321,7 @@ def entry(state: ServerMoveState, way: MoveKind = MoveKind.LIVE) -> ServerMove:
 def test_the_phase_follows_from_the_servers(
     entries: tuple[ServerMove, ...], empty: bool, phase: Phase
 ) -> None:
-    assert verdict(MaintenanceProgress(entries, remaining=() if empty else ("id",)))[0] == phase
+    assert report_phase(MaintenanceSnapshot(entries, remaining=() if empty else ("id",)))[0] == phase
 
 
 def test_progress_counts_what_is_to_be_moved() -> None:

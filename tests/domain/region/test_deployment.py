@@ -46,11 +46,10 @@ def test_each_of_the_four_is_required(missing: str) -> None:
 
 def test_who_it_is_comes_with_it() -> None:
     obj = osdpl()
-    obj["metadata"].update(uid="u1", generation=7, finalizers=["core.osctl.dev/finalizer"])
+    obj["metadata"].update(uid="u1", generation=7)
     meta = parse_deployment(obj, SCHEMA)
     assert (meta.name, meta.namespace, meta.uid, meta.generation) == ("region-one", "openstack", "u1", 7)
     assert not meta.deleting
-    assert meta.finalizers == ("core.osctl.dev/finalizer",)
 
 
 def test_deletion_is_seen() -> None:
@@ -66,13 +65,13 @@ def test_a_quoted_version_is_asked_for_when_yaml_made_a_number_of_it() -> None:
 
 
 def test_a_yaml_no_as_a_version_is_told_as_the_boolean_that_it_is() -> None:
-    told = _problems(osdpl(openstackVersion=False))["spec.openstackVersion"]
-    assert told.startswith("expected a string, got the boolean false; put it in quotes")
+    reported = _problems(osdpl(openstackVersion=False))["spec.openstackVersion"]
+    assert reported.startswith("expected a string, got the boolean false; put it in quotes")
 
 
 def test_the_nearest_known_field_is_suggested() -> None:
-    told = _problems(features(networking={"tunnel_interface": "bond0"}))
-    assert told == {
+    reported = _problems(features(networking={"tunnel_interface": "bond0"}))
+    assert reported == {
         "spec.features.networking.tunnel_interface": (
             'unknown field "tunnel_interface"; did you mean "tunnelInterface"?'
         )
@@ -80,18 +79,18 @@ def test_the_nearest_known_field_is_suggested() -> None:
 
 
 def test_a_field_that_resembles_nothing_is_answered_with_what_is_known() -> None:
-    told = _problems(osdpl(proxy={"zzz": 1}))["spec.proxy.zzz"]
-    assert told == 'unknown field "zzz"; known here: http, https, noProxy'
+    reported = _problems(osdpl(proxy={"zzz": 1}))["spec.proxy.zzz"]
+    assert reported == 'unknown field "zzz"; known here: http, https, noProxy'
 
 
 def test_the_nearest_choice_is_suggested() -> None:
-    told = _problems(features(networking={"backend": "ml2-ovn"}))["spec.features.networking.backend"]
-    assert told == 'must be one of ml2/ovs, ml2/ovn, got "ml2-ovn"; did you mean "ml2/ovn"?'
+    reported = _problems(features(networking={"backend": "ml2-ovn"}))["spec.features.networking.backend"]
+    assert reported == 'must be one of ml2/ovs, ml2/ovn, got "ml2-ovn"; did you mean "ml2/ovn"?'
 
 
 def test_every_problem_is_told_at_once() -> None:
-    told = _problems(osdpl(preset="x", size=3, mode=None, featrues={}, nodes=[]))
-    assert sorted(told) == ["spec.featrues", "spec.nodes", "spec.preset", "spec.size"]
+    reported = _problems(osdpl(preset="x", size=3, mode=None, featrues={}, nodes=[]))
+    assert sorted(reported) == ["spec.featrues", "spec.nodes", "spec.preset", "spec.size"]
 
 
 def test_a_hundred_problems_are_enough() -> None:
@@ -172,10 +171,10 @@ def test_unknown_keys_beside_spec_are_refused() -> None:
 
 def test_a_spec_too_large_for_kubernetes_is_refused_with_its_size_and_where_it_comes_from() -> None:
     values = {"identity": {"keystone": {"values": {"extra": "x" * 1_200_000}}}}
-    told = _problems(osdpl(services=values))
-    assert list(told) == ["spec"]
-    assert "is 1,200," in told["spec"]
-    assert "most of it is in spec.services" in told["spec"]
+    reported = _problems(osdpl(services=values))
+    assert list(reported) == ["spec"]
+    assert "is 1,200," in reported["spec"]
+    assert "most of it is in spec.services" in reported["spec"]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, b"x", object()])
@@ -186,16 +185,16 @@ def test_what_json_cannot_hold_is_refused(value: Any) -> None:
 def test_a_spec_nested_without_end_is_refused() -> None:
     endless: dict[str, Any] = {}
     endless["again"] = endless
-    told = _problems(osdpl(services={"identity": {"keystone": {"values": endless}}}))
-    assert told == {"spec": "is nested more than 100 levels deep; write flatter values"}
+    reported = _problems(osdpl(services={"identity": {"keystone": {"values": endless}}}))
+    assert reported == {"spec": "is nested more than 100 levels deep; write flatter values"}
 
 
 def test_a_spec_nested_far_deeper_than_any_values_is_refused() -> None:
     deep: list[Any] = []
     for _ in range(20_000):
         deep = [deep]
-    told = _problems(osdpl(services={"identity": {"keystone": {"values": {"a": deep}}}}))
-    assert told == {"spec": "is nested more than 100 levels deep; write flatter values"}
+    reported = _problems(osdpl(services={"identity": {"keystone": {"values": {"a": deep}}}}))
+    assert reported == {"spec": "is nested more than 100 levels deep; write flatter values"}
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
@@ -379,9 +378,9 @@ BARE = {"name": "p", "purpose": "cleaning", "physicalNetwork": "dc", "range": "1
     ],
 )
 def test_features_that_do_not_fit_together_are_refused(given: Any, path: str, message: str) -> None:
-    told = _problems(osdpl(features=given))
-    assert list(told) == [f"spec.features.{path}"]
-    assert told[f"spec.features.{path}"].startswith(message)
+    reported = _problems(osdpl(features=given))
+    assert list(reported) == [f"spec.features.{path}"]
+    assert reported[f"spec.features.{path}"].startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -402,7 +401,7 @@ def test_a_domain_that_is_none_is_refused(text: str) -> None:
 
 
 def test_a_key_that_could_disturb_a_terminal_is_shown_harmless() -> None:
-    [(path, told)] = _problems(osdpl(proxy={"a\x1b[31m\nb" + "c" * 500: 1})).items()
-    assert "\x1b" not in path + told
-    assert "\n" not in path + told
+    [(path, reported)] = _problems(osdpl(proxy={"a\x1b[31m\nb" + "c" * 500: 1})).items()
+    assert "\x1b" not in path + reported
+    assert "\n" not in path + reported
     assert len(path) < 120

@@ -33,16 +33,16 @@ def ready(health: Reason, *, silent: str = "") -> Condition:
 
 
 def test_what_fails_is_told_before_the_job_that_waits_for_it() -> None:
-    told = ready(Reason.WORKLOADS_FAILING)
-    assert told.reason == Reason.WORKLOADS_FAILING
-    assert told.message == f"{CRASHES}; meanwhile: {WAITS}"
+    reported = ready(Reason.WORKLOADS_FAILING)
+    assert reported.reason == Reason.WORKLOADS_FAILING
+    assert reported.message == f"{CRASHES}; meanwhile: {WAITS}"
 
 
 def test_while_nothing_fails_the_job_is_told() -> None:
-    told = ready(Reason.WORKLOADS_PROGRESSING)
-    assert (told.reason, told.message) == (Reason.RELEASES_PENDING, WAITS)
+    reported = ready(Reason.WORKLOADS_PROGRESSING)
+    assert (reported.reason, reported.message) == (Reason.RELEASES_PENDING, WAITS)
 
 
 def test_what_health_said_before_it_fell_silent_is_no_cause() -> None:
-    told = ready(Reason.WORKLOADS_FAILING, silent="health")
-    assert told.reason == Reason.RELEASES_PENDING and told.message.startswith(WAITS)
+    reported = ready(Reason.WORKLOADS_FAILING, silent="health")
+    assert reported.reason == Reason.RELEASES_PENDING and reported.message.startswith(WAITS)

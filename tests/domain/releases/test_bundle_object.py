@@ -172,7 +172,7 @@ def _waiting(**depends_on: list[str]) -> dict[str, Any]:
     obj = bundle()
     [release] = obj["spec"]["releases"]
     obj["spec"]["releases"] = [
-        {**release, "name": name, "dependsOn": wanted} for name, wanted in depends_on.items()
+        {**release, "name": name, "dependsOn": desired} for name, desired in depends_on.items()
     ]
     return obj
 

@@ -147,8 +147,10 @@ def bundle(*effects: ReleaseEffects, generation: int = 3, observed: int = 3) -> 
     return {"metadata": {"name": "identity", "generation": generation}, "status": {"plan": plan}}
 
 
-def gathered(one: dict[str, Any], wanted: DesiredRelease) -> RegionPlan:
-    parts = PlanParts([one], {"keystone": wanted}, services={"identity": "identity"}, asked={"identity": "w"})
+def gathered(one: dict[str, Any], desired: DesiredRelease) -> RegionPlan:
+    parts = PlanParts(
+        [one], {"keystone": desired}, services={"identity": "identity"}, asked={"identity": "w"}
+    )
     return gather_plan(parts)
 
 

@@ -57,9 +57,9 @@ def rolled_back(**more: object) -> Recorded:
     return recorded(digest="bbbb", **known)
 
 
-def at(wanted: str | None = WANTED, there: Recorded | None = None, **more: object) -> ReleaseSituation:
+def at(desired: str | None = WANTED, there: Recorded | None = None, **more: object) -> ReleaseSituation:
     return dataclasses.replace(
-        ReleaseSituation(desired=wanted, recorded=there, attempt=None, now=NOW, jitter=0.5), **more
+        ReleaseSituation(desired=desired, recorded=there, attempt=None, now=NOW, jitter=0.5), **more
     )
 
 
@@ -643,11 +643,11 @@ def test_of_two_gates_the_first_one_says_why() -> None:
         {"planning": False},
         {"too_large": str},
     ]
-    told, situation = [], everything
+    reported, situation = [], everything
     for step in free:
         situation = dataclasses.replace(situation, **step)
-        told.append(decide(situation).reason)
-    assert told == [
+        reported.append(decide(situation).reason)
+    assert reported == [
         Reason.SUSPENDED,
         Reason.RELEASE_NAME_TAKEN,
         Reason.SECRET_MISSING,
@@ -705,12 +705,12 @@ def every_situation() -> Iterator[ReleaseSituation]:
     asked = [Requests(), FORCED, BACK, Requests(rollback="9"), Requests(reconcile="now")]
     attempts = [None, failed_attempt(), failed_attempt(age=3600), Attempt("Rollback", WANTED, NOW, 1, BACK)]
     attempts.append(failed_attempt(lacks_right=True))
-    for wanted, there, requests, attempt in itertools.product((WANTED, None), found, asked, attempts):
+    for desired, there, requests, attempt in itertools.product((WANTED, None), found, asked, attempts):
         for suspended, unmet in itertools.product(("", "its spec"), ((), ("mariadb",))):
-            yield at(wanted, there, requests=requests, attempt=attempt, suspended=suspended, unmet=unmet)
-        if wanted is not None:
+            yield at(desired, there, requests=requests, attempt=attempt, suspended=suspended, unmet=unmet)
+        if desired is not None:
             yield at("", there, requests=requests, attempt=attempt, obstacle=MISSING)
-            yield at(wanted, there, requests=requests, attempt=attempt, obstacle=AWAY)
+            yield at(desired, there, requests=requests, attempt=attempt, obstacle=AWAY)
     drifts = (drifted(), drifted(3, NOW), drifted(3, NOW - 3600), Drift(error="unreadable"))
     attempts += [failed_attempt(digest="", action="Correct")]
     for there, requests, attempt, drift in itertools.product(found, asked, attempts, drifts):

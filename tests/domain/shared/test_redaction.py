@@ -95,6 +95,7 @@ def test_a_redactor_never_shows_what_it_knows() -> None:
     assert redactor.redact("Zk3v9qLwpX another-one") == f"{MARK} {MARK}"
 
 
+@pytest.mark.slow
 def test_time_does_not_grow_with_the_number_of_secrets() -> None:
     text = "The quick brown fox jumps over the lazy dog. " * 4000
     few, many = (Redactor(f"{n:06}-secret-{n}" for n in range(count)) for count in (10, 5000))

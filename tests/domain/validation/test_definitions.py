@@ -174,6 +174,6 @@ def test_every_rule_has_its_twin_in_python_and_none_is_left_over() -> None:
 
 def test_every_rule_has_cases_that_keep_and_break_it() -> None:
     messages = {rule["message"] for kind in KINDS for rule in _rules(kind)}
-    told = [case.message for case in CASES] + list(TRANSITION_MESSAGES)
-    assert [message for message in messages if not any(message.startswith(start) for start in told)] == []
-    assert [start for start in told if not any(message.startswith(start) for message in messages)] == []
+    reported = [case.message for case in CASES] + list(TRANSITION_MESSAGES)
+    assert [message for message in messages if not any(message.startswith(start) for start in reported)] == []
+    assert [start for start in reported if not any(message.startswith(start) for message in messages)] == []

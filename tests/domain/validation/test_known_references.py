@@ -11,35 +11,35 @@ KNOWN = KnownReferences(
 )
 
 
-def _told(*references: Reference, release: str = "web") -> list[str]:
+def _reported(*references: Reference, release: str = "web") -> list[str]:
     return [str(one) for one in KNOWN.problems({release: references}, "here")]
 
 
 def test_what_a_job_makes_and_what_nothing_reads_is_not_told() -> None:
-    assert not _told(
+    assert not _reported(
         Reference("Job/a", SECRET, "made-by-a-job", "key"),
         Reference("Pod/b", CONFIGMAP, "web-bin", "unused.sh"),
     )
-    assert _told(Reference("Pod/b", CONFIGMAP, "web-bin", "used.sh"))
+    assert _reported(Reference("Pod/b", CONFIGMAP, "web-bin", "used.sh"))
 
 
 def test_an_object_is_told_once_with_its_keys_all_releases_and_the_way_to_make_it() -> None:
     whole, key = (Reference("Pod/a", SECRET, "ceph-key", name) for name in ("", "key"))
     found = {"nova": [whole, key], "cinder": [key]}
-    [told] = KNOWN.problems(found, "here")
-    assert str(told) == (
+    [reported] = KNOWN.problems(found, "here")
+    assert str(reported) == (
         "spec: Secret ceph-key (keys key) is made by no release, and nova, cinder need it; "
         "bring it: kubectl -n here create secret generic ceph-key --from-file=key"
     )
 
 
 def test_without_a_known_way_kubectl_makes_it_from_files() -> None:
-    [told] = _told(Reference("Pod/a", CONFIGMAP, "web-conf", "web.conf"))
-    assert told.endswith("bring it: kubectl -n here create configmap web-conf --from-file=web.conf")
+    [reported] = _reported(Reference("Pod/a", CONFIGMAP, "web-conf", "web.conf"))
+    assert reported.endswith("bring it: kubectl -n here create configmap web-conf --from-file=web.conf")
 
 
 def test_what_a_pod_lacks_in_itself_comes_first_and_nobody_is_asked_to_bring_it() -> None:
-    first, second = _told(
+    first, second = _reported(
         Reference("Pod/a", CONFIGMAP, "web-conf"), Reference("Pod/a", IMAGE, "of container main")
     )
     assert first.startswith("spec: Pod/a of web has no image of container main; ")

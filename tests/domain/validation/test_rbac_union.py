@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,6 +49,7 @@ def test_a_named_object_keeps_its_name() -> None:
     assert rule == _rule(["secrets"], ["get"], names=["a"])
 
 
+@pytest.mark.slow
 @given(rules)
 def test_the_union_grants_what_the_rules_grant(listed: list[dict[str, Any]]) -> None:
     before, after = permissions(listed), permissions(union(permissions(listed)))
@@ -59,6 +61,7 @@ def test_the_union_grants_what_the_rules_grant(listed: list[dict[str, Any]]) -> 
     assert after == before - covered
 
 
+@pytest.mark.slow
 @given(rules, st.randoms(use_true_random=False))
 def test_the_order_of_rules_does_not_matter(listed: list[dict[str, Any]], random: Any) -> None:
     shuffled = listed[:]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from controller.ports.kubernetes import HELMBUNDLE, SECRET
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, SECRET
 from tests.reconcile.credentials.test_secrets import NS, REGION, Bed
 
 CLOUDS = "openstack-clouds"
@@ -40,10 +40,31 @@ def bed() -> Bed:
     return bed
 
 
-def test_it_has_the_password_that_was_made_and_goes_with_the_region(bed: Bed) -> None:
+def test_it_has_the_password_that_was_made_and_no_owner(bed: Bed) -> None:
     assert cloud(bed)["auth"]["password"] == bed.texts("identity-credentials")["admin-password"]
     secret = bed.secret(CLOUDS)
-    assert secret and secret["metadata"]["ownerReferences"][0]["name"] == REGION
+    assert secret and "ownerReferences" not in secret["metadata"]
+
+
+def test_an_owner_of_an_earlier_version_is_taken_off(bed: Bed) -> None:
+    """With a region that is lost it would be collected, and nobody could reach OpenStack until it is back."""
+    owner = {"apiVersion": OSDPL.api_version, "kind": OSDPL.kind, "name": REGION, "uid": "1"}
+    patch = {"metadata": {"ownerReferences": [owner]}}
+    bed.kube.merge_patch(SECRET, CLOUDS, NS, patch)
+    bed.edit(mode="Paused")
+    bed.reconcile()
+    secret = bed.secret(CLOUDS)
+    assert secret and "ownerReferences" not in secret["metadata"]
+
+
+def test_it_goes_with_the_region_once_its_bundles_have_gone(bed: Bed) -> None:
+    bed.kube.merge_patch(OSDPL, REGION, NS, {"metadata": {"finalizers": ["core.osctl.dev/finalizer"]}})
+    bed.kube.delete(OSDPL, REGION, NS)
+    bed.reconcile()
+    assert bed.secret(CLOUDS)
+    bed.kube.delete(HELMBUNDLE, "identity", NS)
+    bed.reconcile()
+    assert bed.secret(CLOUDS) is None
 
 
 def test_nothing_is_exported_before_keystone_is_asked_for() -> None:

@@ -24,6 +24,7 @@ CATALOGUE = {
     "database": {"root-password": "password"},
     "identity": {"admin-password": "password", "database-password": "password"},
 }
+RELEASES = {"database": ("mariadb",), "identity": ("keystone",)}
 
 
 class Recorder:
@@ -32,7 +33,9 @@ class Recorder:
     def __init__(self) -> None:
         self.seen: list[tuple[str, str, str]] = []
 
-    def emit(self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str) -> None:
+    def emit(
+        self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str, logged: bool = False
+    ) -> None:
         self.seen.append((type_, str(reason), message))
 
 
@@ -48,7 +51,7 @@ def credentials_of(osdpl: Mapping[str, Any]) -> tuple[CredentialSecret, ...]:
     for service in osdpl["spec"].get("with", list(CATALOGUE)):
         kinds = {k: v for k, v in CATALOGUE[service].items() if k not in own.get(service, {})}
         if kinds:
-            secrets.append(CredentialSecret(f"{service}-credentials", service, kinds))
+            secrets.append(CredentialSecret(f"{service}-credentials", service, kinds, RELEASES[service]))
     return tuple(secrets)
 
 
@@ -156,7 +159,7 @@ def test_a_second_look_writes_nothing(bed: Bed) -> None:
     bed.clock.advance(1000)
     assert bed.restarted(seed=1).reconcile((NS, REGION)) == RESYNC
     assert bed.kube.writes == []
-    assert len(bed.kube.requests) <= 6
+    assert len(bed.kube.requests) <= 7
     assert len(bed.events.seen) == 1
 
 
@@ -250,6 +253,89 @@ def test_a_lost_secret_is_reported_and_not_made_anew(bed: Bed) -> None:
     bed.put_secret("database-credentials", {"root-password": ""})
     assert bed.reconcile() == RESYNC
     assert bed.texts("database-credentials")["root-password"]
+    assert bed.condition()["status"] == "True"
+
+
+def install(bed: Bed, service: str) -> None:
+    """Its release is deployed, with the credentials that it refers to."""
+    [release] = RELEASES[service]
+    bed.put_bundle(service)
+    bundle = bed.kube.get(HELMBUNDLE, service, NS)
+    assert bundle is not None
+    values = {"password": {"$secretRef": {"name": f"{service}-credentials", "key": "root-password"}}}
+    chart = {"name": release, "path": release}
+    spec = {"releases": [{"name": release, "chart": chart, "values": values}]}
+    live = bed.kube.replace({**bundle, "spec": spec})
+    bed.kube.replace(
+        {**live, "status": {"releases": [{"name": release, "revision": 1}]}}, subresource="status"
+    )
+
+
+def lose_region(bed: Bed) -> None:
+    """It comes back under another uid, and its status is gone with it."""
+    finalize(bed, [])
+    bed.kube.delete(OSDPL, REGION, NS)
+    bed.create_region()
+
+
+def test_what_was_lost_before_the_region_came_back_is_not_made_anew(bed: Bed) -> None:
+    bed.reconcile()
+    install(bed, "database")
+    before = bed.texts("database-credentials")
+    bed.kube.delete(SECRET, "database-credentials", NS)
+    lose_region(bed)
+    for _ in range(3):
+        bed.reconcile()
+    assert bed.secret("database-credentials") is None
+    assert "root-password was there and is gone; restore it from a backup" in bed.condition()["message"]
+    bed.put_secret("database-credentials", before)
+    bed.reconcile()
+    assert bed.condition()["status"] == "True"
+    assert bed.texts("database-credentials") == before
+
+
+@pytest.mark.parametrize("how", ["deleted", "emptied"])
+def test_what_was_lost_is_not_made_anew_while_a_claim_of_the_service_was_kept(bed: Bed, how: str) -> None:
+    bed.reconcile()
+    keep_claim(bed, "mariadb")
+    bed.edit(**{"with": ["identity"]})
+    bed.kube.delete(SECRET, "database-credentials", NS)
+    if how == "emptied":
+        bed.put_secret("database-credentials", {})
+    bed.reconcile()
+    bed.edit(**{"with": ["database", "identity"]})
+    bed.reconcile()
+    assert bed.texts("database-credentials") == {}
+    assert bed.condition()["reason"] == "SecretMissing"
+    bed.kube.delete(PVC, "mariadb-backup-data", NS)
+    lose_region(bed)
+    bed.reconcile()
+    assert bed.texts("database-credentials").keys() == {"root-password"}
+
+
+@pytest.mark.parametrize("how", ["deleted", "emptied"])
+def test_what_was_lost_stays_lost_where_its_service_comes_back_before_it_has_gone(bed: Bed, how: str) -> None:
+    bed.reconcile()
+    install(bed, "database")
+    labels = (bed.secret("database-credentials") or {})["metadata"]["labels"]
+    bed.kube.delete(SECRET, "database-credentials", NS)
+    if how == "emptied":
+        bed.put_secret("database-credentials", {}, **labels)
+    for services in (["identity"], ["database", "identity"]):
+        bed.edit(**{"with": services})
+        bed.reconcile()
+        bed.reconcile()
+    assert bed.texts("database-credentials") == {}
+    assert "root-password was there and is gone" in bed.condition()["message"]
+
+
+def test_credentials_of_a_service_that_is_new_are_made_beside_claims_that_were_kept(bed: Bed) -> None:
+    bed.edit(**{"with": ["identity"]})
+    bed.reconcile()
+    keep_claim(bed, "glance")
+    install(bed, "database")
+    bed.edit(**{"with": ["database", "identity"]})
+    bed.reconcile()
     assert bed.condition()["status"] == "True"
 
 
@@ -350,8 +436,8 @@ def test_credentials_go_with_volumes_that_are_deleted_after_their_bundle() -> No
     assert bed.texts("identity-credentials").keys() == {"admin-password", "database-password"}
 
 
-def keep_claim(bed: Bed) -> None:
-    meta = {"name": "mariadb-backup-data", "namespace": NS, "labels": {"osctl.dev/kept": "mariadb"}}
+def keep_claim(bed: Bed, release: str = "mariadb") -> None:
+    meta = {"name": "mariadb-backup-data", "namespace": NS, "labels": {"osctl.dev/kept": release}}
     bed.kube.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta})
 
 

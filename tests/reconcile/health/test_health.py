@@ -11,7 +11,7 @@ import pytest
 from controller.domain.health.probes import Probed
 from controller.domain.health.region_health import ComponentHealth
 from controller.domain.health.workload_health import Health as Unwell
-from controller.domain.health.workload_health import WorkloadVerdict
+from controller.domain.health.workload_health import WorkloadHealth
 from controller.ports.helm import ReleaseRecords, RenderedRelease
 from controller.ports.kubernetes import DEPLOYMENT, POD, Resource
 from controller.reconcile.health.probes import ServiceProbes
@@ -33,7 +33,7 @@ class SilentEvents:
     def __init__(self) -> None:
         self.emitted: list[tuple[str, str]] = []
 
-    def emit(self, obj: Any, *, type_: str, reason: str, message: str) -> None:
+    def emit(self, obj: Any, *, type_: str, reason: str, message: str, logged: bool = False) -> None:
         self.emitted.append((type_, reason))
 
 
@@ -49,7 +49,7 @@ class Health:
         self.looks_asked = 0
         self.start()
 
-    def start(self) -> None:
+    def start(self, **settings: float) -> None:
         """A new process: it knows nothing, and its watches list what there is when the test says so."""
         self.store = ObjectStore(self.cluster.kube, self.clock, "openstack", PARSERS)
         self.cluster.store = self.store
@@ -63,6 +63,7 @@ class Health:
             resync=RESYNC,
             changed=self.reported,
             beside=self.beside,
+            **settings,
         )
 
     def reported(self) -> None:
@@ -546,10 +547,10 @@ class _Probes:
     def end(self) -> None:
         self.ended = True
 
-    def components(self, wanted: Probed, known: Mapping[str, Any]) -> dict[tuple[str, str], ComponentHealth]:
+    def components(self, desired: Probed, known: Mapping[str, Any]) -> dict[tuple[str, str], ComponentHealth]:
         self.known = known
-        lost = WorkloadVerdict(Unwell.UNHEALTHY, 1, 2, "1 of 2 compute services down: cmp1")
-        return {("probes", name): ComponentHealth(lost, 0) for name in wanted.asked}
+        lost = WorkloadHealth(Unwell.UNHEALTHY, 1, 2, "1 of 2 compute services down: cmp1")
+        return {("probes", name): ComponentHealth(lost, 0) for name in desired.asked}
 
     def due_in(self) -> float:
         return 4.0
@@ -580,3 +581,18 @@ def test_the_probes_end_with_the_region(health: Health) -> None:
     health.cluster.remove("OpenStackDeployment", NAME)
     health.reconcile()
     assert probes.ended
+
+
+@pytest.mark.parametrize("seconds", [60, 1200])
+def test_after_how_long_pods_that_nobody_makes_are_a_failure_is_a_setting(
+    health: Health, seconds: float
+) -> None:
+    health.start(progress_deadline=seconds)
+    health.cluster.relist(*PARSERS)
+    health.cluster.put(job())
+    component = job()["metadata"]["labels"]["component"]
+    health.reconcile()
+    health.reconcile(after=seconds - 3)
+    assert health.component(component)["status"] == "Progressing"
+    health.reconcile(after=3)
+    assert health.component(component)["status"] == "Unhealthy"

@@ -121,6 +121,7 @@ def test_a_change_is_told_within_two_seconds_however_soon_after_another(
     calm.live(3.0)
 
 
+@pytest.mark.slow
 def test_a_look_at_fifty_components_asks_for_no_object_but_the_region(calm: Region) -> None:
     calm.live(700.0)
     for number in range(COMPONENTS):
@@ -134,6 +135,7 @@ def test_a_look_at_fifty_components_asks_for_no_object_but_the_region(calm: Regi
     calm.live(3.0)
 
 
+@pytest.mark.slow
 def test_a_storm_is_looked_at_a_few_times_a_second_and_what_comes_after_is_told_in_time(calm: Region) -> None:
     calm.live(700.0)
     looks, writes = 0, 0

@@ -37,20 +37,20 @@ def remove_bundle(health: Health) -> None:
 
 
 def test_a_region_that_is_removed_is_not_said_to_be_well(health: Health) -> None:
-    told = len(health.events.emitted)
+    reported = len(health.events.emitted)
     health.cluster.kube.delete(OSDPL, KEY[1], KEY[0])
     remove_bundle(health)
     health.reconcile()
     said = health.cluster.condition("WorkloadsHealthy")
     assert (said["status"], said["reason"]) == ("Unknown", "Deleting")
     assert said["message"] == "the region is being removed"
-    assert len(health.events.emitted) == told
+    assert len(health.events.emitted) == reported
 
 
 def test_a_region_of_which_every_bundle_goes_is_not_said_to_be_well(health: Health) -> None:
-    told = len(health.events.emitted)
+    reported = len(health.events.emitted)
     remove_bundle(health)
     health.reconcile()
     said = health.cluster.condition("WorkloadsHealthy")
     assert (said["status"], said["reason"]) == ("Unknown", "Initializing")
-    assert len(health.events.emitted) == told
+    assert len(health.events.emitted) == reported

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from controller.domain.health.probes import CONTROL, FIRST_ANSWER_WITHIN, Probed, ServiceEndpoint
-from controller.domain.health.workload_health import Health, WorkloadVerdict
+from controller.domain.health.workload_health import Health, WorkloadHealth
 from controller.domain.shared import metrics
 from controller.domain.shared.cloud_facts import Agent, ComputeService, ControlService, VolumeService
 from controller.errors import CloudUnavailable, KubeError
@@ -22,7 +22,7 @@ ALL = ("endpoints", "compute-services", "network-agents", "volume-services")
 URLS = ("http://keystone/v3", "http://nova/v2.1")
 
 
-def want(*names: str, **quorums: WorkloadVerdict) -> Probed:
+def want(*names: str, **quorums: WorkloadHealth) -> Probed:
     return Probed(dict.fromkeys(names or ALL, 1), quorums)
 
 
@@ -295,7 +295,7 @@ def test_after_a_restart_what_the_status_says_is_believed_until_it_is_asked_agai
 
 
 def test_a_quorum_is_shown_and_measured_beside_what_is_asked(region: _Region) -> None:
-    lost = WorkloadVerdict(Health.UNHEALTHY, 1, 3, "1 of 3 members ready")
+    lost = WorkloadHealth(Health.UNHEALTHY, 1, 3, "1 of 3 members ready")
     shown = region.probes.components(want("endpoints", database=lost), {})
     assert shown["probes", "database"].verdict == lost
     assert region.measures.value(metrics.PROBE_SUCCESS, probe="database") == 0

@@ -39,6 +39,7 @@ def is_theirs(world: NodeWorld) -> bool:
     return world.cloud.groups[1].hosts == {"cmp1", "cmp2", "cmp3"} and not world.cloud.groups[1].ours
 
 
+@pytest.mark.slow
 def test_what_nova_refuses_is_told_and_tried_ever_more_seldom(world: NodeWorld) -> None:
     world.edit_node("cmp1", ZONE)
     asked = 0

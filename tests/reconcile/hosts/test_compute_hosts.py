@@ -119,8 +119,8 @@ def test_too_many_lost_at_once_stop_everything(world: NodeWorld) -> None:
         world.fence(host)
     world.reconcile(30, after=10)
     assert world.cloud.writes == []
-    told = world.condition("NodesReady")
-    assert (told["status"], told["reason"]) == ("False", "TooManyUnhealthy")
+    reported = world.condition("NodesReady")
+    assert (reported["status"], reported["reason"]) == ("False", "TooManyUnhealthy")
     world.set_ready("cmp2", True)
     world.cloud.restart("cmp2")
     world.reconcile(30, after=10)
@@ -166,13 +166,13 @@ def test_the_circuit_breaker_stops_evacuations_that_have_begun(world: NodeWorld)
 
 
 def test_before_the_first_whole_look_nothing_is_begun_by_itself(world: NodeWorld) -> None:
-    assert world.board.stopped()
+    assert world.findings.stopped()
     world.cloud.before = fail()
     world.reconcile(1)
-    assert world.board.stopped()
+    assert world.findings.stopped()
     world.cloud.before = lambda *_: None
     world.reconcile(1, after=20)
-    assert not world.board.stopped()
+    assert not world.findings.stopped()
 
 
 def test_pods_that_hang_on_a_fenced_node_are_freed(world: NodeWorld) -> None:
@@ -336,6 +336,7 @@ def many_unhealthy() -> NodeWorld:
     return world
 
 
+@pytest.mark.slow
 def test_with_complete_looks_each_host_in_trouble_is_cared_for(many_unhealthy: NodeWorld) -> None:
     many_unhealthy.reconcile(40, after=10)
     assert not many_unhealthy.cloud.services["cmp1"].enabled
@@ -439,8 +440,10 @@ def test_the_volume_service_of_a_removed_node_is_disabled_with_our_mark(world: N
 def test_why_openstack_cannot_be_looked_at_is_told(world: NodeWorld) -> None:
     world.cloud.before = fail("compute GET /os-services: 503")
     world.reconcile(2)
-    told = world.condition("NodesReady")
-    assert told["status"] == "True" and "not changed: compute GET /os-services: 503" in told["message"]
+    reported = world.condition("NodesReady")
+    assert (
+        reported["status"] == "True" and "not changed: compute GET /os-services: 503" in reported["message"]
+    )
     world.cloud.before = lambda *_: None
     world.reconcile(10)
     assert "503" not in world.condition("NodesReady")["message"]

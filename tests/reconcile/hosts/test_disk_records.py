@@ -119,6 +119,7 @@ def test_a_host_that_was_emptied_after_a_change_is_certain_again(world: NodeWorl
     assert evacuated(world) == ids
 
 
+@pytest.mark.slow
 def test_a_nova_compute_that_was_not_restarted_runs_with_what_it_began_with(world: NodeWorld) -> None:
     configure(world, "nova-compute-of-a-label", LOCAL)
     world.clock.advance(5)
@@ -142,6 +143,7 @@ def test_a_pod_that_is_older_than_its_configuration_is_in_doubt(world: NodeWorld
     assert evacuated(world) == []
 
 
+@pytest.mark.slow
 def test_hosts_with_servers_that_were_never_seen_before_are_in_doubt_until_a_person_says(
     world: NodeWorld,
 ) -> None:
@@ -156,6 +158,7 @@ def test_hosts_with_servers_that_were_never_seen_before_are_in_doubt_until_a_per
     assert evacuated(world) == ids
 
 
+@pytest.mark.slow
 def test_a_confirmation_is_of_one_host_and_one_configuration(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp1", local_disk=True)
     world.kube.delete(CONFIGMAP, "osctl-host-disks", world.namespace)
@@ -188,6 +191,7 @@ def test_a_region_that_says_nothing_of_ceph_is_judged_by_its_hosts() -> None:
     assert evacuated(world) == ids
 
 
+@pytest.mark.slow
 def test_a_host_that_would_make_the_disks_anew_stops_it(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp1", local_disk=True)
     override(world, "cmp2", LOCAL)
@@ -242,6 +246,7 @@ def test_what_may_not_be_read_is_not_known_anew_and_holds_up_nothing(world: Node
     assert not world.cloud.services["cmp1"].enabled
 
 
+@pytest.mark.slow
 def test_no_secret_is_in_what_is_remembered_or_told(world: NodeWorld) -> None:
     override(world, "cmp1", LOCAL)
     world.reconcile(2, after=10)

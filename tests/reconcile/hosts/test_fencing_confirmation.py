@@ -140,6 +140,7 @@ def test_a_node_that_only_falls_silent_or_is_removed_is_still_off(world: NodeWor
     assert all(one.host != "cmp1" for one in world.cloud.hosted.values())
 
 
+@pytest.mark.slow
 def test_what_said_false_when_the_word_was_given_may_fall_silent() -> None:
     world = NodeWorld("cmp1", "cmp2", "cmp3", compute={"images": {"backend": "ceph"}})
     world.cloud.boot(12, "cmp1", local_disk=False)
@@ -185,6 +186,7 @@ def harm(world: NodeWorld) -> int:
 WORDS = ("maintenance", "node")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", WORDS)
 @pytest.mark.parametrize("watched", [True, False])
 @pytest.mark.parametrize("boot", ["second", "first"])
@@ -208,6 +210,7 @@ def test_a_confirmation_is_not_for_a_later_absence(by: str, watched: bool, boot:
     assert "fenced" not in world.notes("cmp1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", WORDS)
 @pytest.mark.parametrize("watched", [True, False])
 def test_a_confirmation_is_void_once_the_compute_reported(by: str, watched: bool) -> None:
@@ -226,6 +229,7 @@ def test_a_confirmation_is_void_once_the_compute_reported(by: str, watched: bool
     assert harm(world) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", WORDS)
 def test_a_compute_that_reports_while_it_is_held_down_ends_its_evacuation(by: str) -> None:
     world = lost()
@@ -243,6 +247,7 @@ def test_a_compute_that_reports_while_it_is_held_down_ends_its_evacuation(by: st
     assert evacuations(world) <= begun + 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [{"reason": "being checked"}, {"forced_down": False}], ids=repr)
 def test_somebody_elses_change_of_a_compute_that_is_held_down_hides_no_report(
     world: NodeWorld, change: dict[str, Any]
@@ -257,6 +262,7 @@ def test_somebody_elses_change_of_a_compute_that_is_held_down_hides_no_report(
     assert "was changed since then, and may have reported" in reported(world)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", WORDS)
 def test_a_confirmation_given_before_nova_has_noticed_holds(by: str) -> None:
     """Nova calls a compute up for a minute after its last report; we disable it meanwhile."""
@@ -270,6 +276,7 @@ def test_a_confirmation_given_before_nova_has_noticed_holds(by: str) -> None:
     assert all(one.host != "cmp1" for one in world.cloud.hosted.values())
 
 
+@pytest.mark.slow
 def test_no_clock_decides_whether_a_machine_was_on() -> None:
     """It was fenced, and booted with its clock far behind; pods that hang there are left, too."""
     world = lost()
@@ -289,6 +296,7 @@ def test_no_clock_decides_whether_a_machine_was_on() -> None:
     assert not [one for one in world.kube.requests if (one.verb, one.name) == ("delete", "mariadb-0")]
 
 
+@pytest.mark.slow
 def test_a_confirmation_for_a_node_that_was_ready_is_void() -> None:
     """With its kubelet's last word unchanged: the network broke a moment later, and nobody looked."""
     world = lost()
@@ -301,6 +309,7 @@ def test_a_confirmation_for_a_node_that_was_ready_is_void() -> None:
     assert harm(world) == 0 and world.status("cmp1")["reason"] == "FencingAwaited"
 
 
+@pytest.mark.slow
 def test_what_was_void_stays_so_when_it_is_written_again() -> None:
     """As by a tool that keeps a cluster as its files say."""
     world = lost()
@@ -337,6 +346,7 @@ def test_a_node_that_appears_while_openstack_is_away_makes_a_confirmation_void()
     assert evacuations(world) == 0 and "there is a Node of that name" in reported(world)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", WORDS)
 def test_a_report_while_the_controller_was_down_makes_a_confirmation_void(by: str) -> None:
     """Whatever is looked at first afterwards, its host or its maintenance."""
@@ -350,6 +360,7 @@ def test_a_report_while_the_controller_was_down_makes_a_confirmation_void(by: st
     assert harm(world) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("meanwhile", ["none", "another", "no maintenance"])
 def test_what_was_void_stays_so_when_it_is_given_again(meanwhile: str) -> None:
     """As by a tool that goes back to an earlier file."""
@@ -377,6 +388,7 @@ def test_what_was_void_stays_so_when_it_is_given_again(meanwhile: str) -> None:
     assert harm(world) == 0
 
 
+@pytest.mark.slow
 def test_what_was_void_stays_so_although_we_changed_the_service_ourselves_meanwhile() -> None:
     """A disable and a force-down of ours hide the report from whoever compares what Nova has written."""
     world = lost(nodes={"evacuation": "Never"})
@@ -398,6 +410,7 @@ def test_what_was_void_stays_so_although_we_changed_the_service_ourselves_meanwh
     assert evacuations(world) == begun
 
 
+@pytest.mark.slow
 def test_a_report_after_our_own_force_down_makes_a_confirmation_on_the_node_void() -> None:
     """It was given while OpenStack was away; what the Node says of its compute is from before that change."""
     world = lost(nodes={"evacuation": "Never"})
@@ -458,6 +471,7 @@ def test_one_on_the_node_is_of_the_report_that_was_noted_when_somebody_looked() 
     assert harm(world) == 0 and "fenced" not in world.notes("cmp1")
 
 
+@pytest.mark.slow
 def test_one_that_was_taken_back_while_the_compute_reported_is_void_when_it_is_given_again() -> None:
     world = lost(nodes={"evacuation": "Never"})
     confirm(world, "maintenance")
@@ -493,6 +507,7 @@ def test_no_pod_is_freed_on_the_word_of_a_watch_that_is_late() -> None:
     assert not [one for one in world.kube.requests if (one.verb, one.name) == ("delete", "mariadb-0")]
 
 
+@pytest.mark.slow
 def test_a_machine_whose_node_is_gone_is_evacuated_once_that_is_confirmed() -> None:
     world = lost()
     world.reconcile(3)
@@ -599,6 +614,7 @@ FEW = (*range(12), 84, 206, 281, 466, 536, 854, 857, 975, 1068, 169, 272, 606, 1
 MORE = [pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1500) if seed not in FEW]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [*FEW, *MORE])
 def test_nothing_is_evacuated_from_a_machine_that_was_on_since_it_was_confirmed_to_be_off(seed: int) -> None:
     draw = random.Random(seed)

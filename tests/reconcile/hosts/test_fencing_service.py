@@ -93,5 +93,5 @@ def test_without_its_token_the_service_is_not_asked(key: str) -> None:
         put_secret(world)
     world.reconcile(3)
     assert world.fencing.asked == []
-    told = {world.status(host)["message"] for host in HOSTS}
-    assert any(f'the Secret "fencing" has no key "{key}"' in one for one in told)
+    reported = {world.status(host)["message"] for host in HOSTS}
+    assert any(f'the Secret "fencing" has no key "{key}"' in one for one in reported)

@@ -67,6 +67,7 @@ def come_back(world: NodeWorld) -> None:
         world.reconcile(4, after=10)
 
 
+@pytest.mark.slow
 def test_what_a_person_disabled_meanwhile_is_let_up_and_stays_disabled(away: NodeWorld) -> None:
     disable(away)
     away.reconcile(3)
@@ -78,6 +79,7 @@ def test_what_a_person_disabled_meanwhile_is_let_up_and_stays_disabled(away: Nod
     assert away.status("cmp1")["reason"] == "InService"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("evacuating", [True, False])
 def test_what_a_person_enabled_meanwhile_serves_again(away: NodeWorld, evacuating: bool) -> None:
     if not evacuating:
@@ -119,6 +121,7 @@ def test_it_is_known_to_a_new_process_wherever_the_old_one_was_killed(world: Nod
     assert (service(world).forced_down, service(world).reason) == (False, "rma 17")
 
 
+@pytest.mark.slow
 def test_it_is_known_though_the_node_object_is_gone(away: NodeWorld) -> None:
     away.cloud.boot(1, "cmp1")
     away.kube.delete(NODE, "cmp1")
@@ -127,6 +130,7 @@ def test_it_is_known_though_the_node_object_is_gone(away: NodeWorld) -> None:
     assert service(away).forced_down and remembered(away) == ["cmp1"]
 
 
+@pytest.mark.slow
 def test_what_a_person_forces_down_after_the_return_stays_down(away: NodeWorld) -> None:
     come_back(away)
     assert service(away).enabled and remembered(away) == []
@@ -135,6 +139,7 @@ def test_what_a_person_forces_down_after_the_return_stays_down(away: NodeWorld) 
     assert service(away).forced_down
 
 
+@pytest.mark.slow
 def test_so_does_what_a_person_forces_down_while_the_node_is_still_cordoned(away: NodeWorld) -> None:
     away.cordon("cmp1")
     come_back(away)
@@ -145,6 +150,7 @@ def test_so_does_what_a_person_forces_down_while_the_node_is_still_cordoned(away
     assert service(away).forced_down
 
 
+@pytest.mark.slow
 def test_what_a_person_let_up_is_forgotten_and_a_persons_when_forced_down_again(away: NodeWorld) -> None:
     [maintenance] = away.kube.objects("NodeMaintenance")
     away.kube.delete(NODE_MAINTENANCE, maintenance["metadata"]["name"])
@@ -164,6 +170,7 @@ def test_another_service_of_that_host_is_not_the_one_that_we_forced_down(away: N
     assert service(away).forced_down
 
 
+@pytest.mark.slow
 def test_what_a_person_had_forced_down_before_its_evacuation_stays_down(world: NodeWorld) -> None:
     force_down(world)
     lose(world)

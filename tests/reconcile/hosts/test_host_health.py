@@ -26,10 +26,14 @@ def world() -> NodeWorld:
 
 def failing(world: NodeWorld, reason: str) -> bool:
     """Whether it is told of cmp1, and of the nodes together; and nothing was done."""
-    told = world.condition("NodesReady")
+    reported = world.condition("NodesReady")
     assert world.cloud.writes == []
     assert world.status("cmp1")["reason"] == reason
-    return told["status"] == "False" and told["reason"] == "HostsFailing" and "cmp1" in told["message"]
+    return (
+        reported["status"] == "False"
+        and reported["reason"] == "HostsFailing"
+        and "cmp1" in reported["message"]
+    )
 
 
 def test_a_compute_service_that_does_not_report(world: NodeWorld) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from controller.domain.shared.cloud_facts import Agent, ComputeService
 from controller.ports.kubernetes import CRONJOB, JOB, NODE, POD
 from tests.reconcile.node_world import NodeWorld
@@ -49,6 +51,7 @@ def test_it_follows_its_node_and_is_remembered() -> None:
     assert not world.cloud.services[FQDN].enabled
 
 
+@pytest.mark.slow
 def test_a_drain_of_it_is_held_back_and_a_maintenance_moves_its_servers() -> None:
     world = world_of(cmp1="10.0.0.1", cmp2="10.0.0.2")
     world.cloud.boot(2, FQDN)
@@ -60,6 +63,7 @@ def test_a_drain_of_it_is_held_back_and_a_maintenance_moves_its_servers() -> Non
     assert {one.host for one in world.cloud.hosted.values()} == {"cmp2.example.org"}
 
 
+@pytest.mark.slow
 def test_a_host_that_may_be_of_two_nodes_is_nobodys_until_a_person_says_whose() -> None:
     """The machine of node-7 is called cmp1 by OpenStack, and another node has that name."""
     world = NodeWorld("cmp1", "node-7", nodes={"evacuation": "Auto", "holdDown": "60s"})
@@ -140,8 +144,8 @@ def test_a_host_of_no_node_is_told_and_no_fault() -> None:
     world = world_of(cmp1="10.0.0.1")
     world.cloud.add_host("somebody.example.org")
     world.reconcile(3)
-    told = world.condition("NodesReady")
-    assert told["status"] == "True" and "somebody.example.org" in told["message"]
+    reported = world.condition("NodesReady")
+    assert reported["status"] == "True" and "somebody.example.org" in reported["message"]
     assert world.cloud.writes == []
 
 
@@ -198,6 +202,7 @@ def test_a_new_machine_does_not_take_the_host_of_one_that_is_only_cut_off() -> N
     assert world.cloud.services["cmp3"].enabled
 
 
+@pytest.mark.slow
 def test_nothing_of_a_machine_that_is_cut_off_is_evacuated_on_the_word_of_another() -> None:
     world = a_machine_at_the_address_of_one_that_is_cut_off()
     world.cloud.add_host("cmp3")

@@ -28,11 +28,11 @@ def test_what_is_not_known_any_more_is_told_as_of_the_last_look(world: NodeWorld
     known = world.status("cmp1")
     world.cloud.before = fail(SILENT)
     world.reconcile(5, after=20)
-    told = world.status("cmp1")
-    assert (told["reason"], told["asOf"]) == ("CloudUnknown", last)
-    assert SILENT in told["message"]
+    reported = world.status("cmp1")
+    assert (reported["reason"], reported["asOf"]) == ("CloudUnknown", last)
+    assert SILENT in reported["message"]
     kept = ("host", "uid", "compute", "servers")
-    assert [told[key] for key in kept] == [known[key] for key in kept]
+    assert [reported[key] for key in kept] == [known[key] for key in kept]
 
 
 def test_a_new_process_that_hears_nothing_makes_nothing_younger(world: NodeWorld) -> None:
@@ -41,17 +41,17 @@ def test_a_new_process_that_hears_nothing_makes_nothing_younger(world: NodeWorld
     world.reconcile(2, after=20)
     world.restart()
     world.reconcile(3, after=20)
-    told = world.status("cmp1")
-    assert (told["reason"], told["asOf"], told["servers"]) == ("CloudUnknown", last, 2)
+    reported = world.status("cmp1")
+    assert (reported["reason"], reported["asOf"], reported["servers"]) == ("CloudUnknown", last, 2)
 
 
 def test_a_node_that_is_not_ready_meanwhile_is_told_with_both(world: NodeWorld) -> None:
     world.cloud.before = fail(SILENT)
     world.set_ready("cmp1", False)
     world.reconcile(2, after=20)
-    told = world.status("cmp1")
-    assert told["state"] == "NotReady"
-    assert "kubelet" in told["message"] and SILENT in told["message"]
+    reported = world.status("cmp1")
+    assert reported["state"] == "NotReady"
+    assert "kubelet" in reported["message"] and SILENT in reported["message"]
 
 
 def test_when_openstack_answers_again_everything_is_of_now(world: NodeWorld) -> None:
@@ -59,8 +59,8 @@ def test_when_openstack_answers_again_everything_is_of_now(world: NodeWorld) -> 
     world.reconcile(2, after=20)
     world.cloud.before = well
     world.reconcile(2, after=20)
-    told = world.status("cmp1")
-    assert told["reason"] == "InService" and "asOf" not in told and "message" not in told
+    reported = world.status("cmp1")
+    assert reported["reason"] == "InService" and "asOf" not in reported and "message" not in reported
 
 
 def test_a_host_that_failed_before_is_not_said_to_fail_now(world: NodeWorld) -> None:
@@ -69,9 +69,9 @@ def test_a_host_that_failed_before_is_not_said_to_fail_now(world: NodeWorld) -> 
     assert world.condition("NodesReady")["reason"] == "HostsFailing"
     world.cloud.before = fail(SILENT)
     world.reconcile(2, after=20)
-    told = world.condition("NodesReady")
-    assert told["reason"] == "HostsFailing"
-    assert f"as of before OpenStack stopped answering: {SILENT}" in told["message"]
+    reported = world.condition("NodesReady")
+    assert reported["reason"] == "HostsFailing"
+    assert f"as of before OpenStack stopped answering: {SILENT}" in reported["message"]
 
 
 def test_the_command_line_says_of_when_it_is(world: NodeWorld) -> None:

@@ -53,6 +53,7 @@ def evacuations(world: NodeWorld) -> int:
     return sum(call == "evacuate" for call, _ in world.cloud.writes)
 
 
+@pytest.mark.slow
 def test_the_ready_one_has_the_host_and_nothing_is_done_for_the_other() -> None:
     world = renamed()
     world.reconcile(60, after=10)
@@ -62,6 +63,7 @@ def test_the_ready_one_has_the_host_and_nothing_is_done_for_the_other() -> None:
     assert "its host belongs to the node renamed1 now" in world.status("cmp1")["message"]
 
 
+@pytest.mark.slow
 def test_a_machine_that_runs_under_another_name_is_neither_fenced_nor_evacuated() -> None:
     world = renamed(
         nodes={"evacuation": "Auto", "fencing": {"url": "https://fencing"}},

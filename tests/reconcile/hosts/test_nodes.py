@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.reconcile.hosts.last_report import HostFindings, LastHostFindings
+from controller.reconcile.hosts.last_host_findings import HostFindings, LastHostFindings
 from controller.reconcile.hosts.nodes_status import FIRST_OBSERVATION_SECONDS, NodesReconciler, node_parsers
 from controller.reconcile.shared.object_store import ObjectStore
 from tests.domain.hosts.test_nodes import CORDONED, node
@@ -18,7 +18,7 @@ KEY = ("openstack", NAME)
 
 
 class Nodes:
-    def __init__(self, board: LastHostFindings | None = None) -> None:
+    def __init__(self, findings: LastHostFindings | None = None) -> None:
         self.clock = FakeClock(start=1_780_000_000.0)
         self.cluster = WatchedCluster(self.clock)
         self.events = SilentEvents()
@@ -29,7 +29,7 @@ class Nodes:
             events=self.events,
             store=self.cluster.store,
             resync=300,
-            board=board,
+            findings=findings,
         )
         self.cluster.region()
 
@@ -55,8 +55,12 @@ def test_nodes_are_listed_with_role_and_state(nodes: Nodes) -> None:
         "cmp1": (["openstack-compute-node"], "Ready"),
         "cmp2": (["openstack-compute-node"], "Cordoned"),
     }
-    told = nodes.cluster.condition("NodesReady")
-    assert (told["status"], told["reason"], told["observedGeneration"]) == ("True", "NodesReady", 1)
+    reported = nodes.cluster.condition("NodesReady")
+    assert (reported["status"], reported["reason"], reported["observedGeneration"]) == (
+        "True",
+        "NodesReady",
+        1,
+    )
 
 
 def test_a_node_that_falls_silent_and_returns_turns_the_condition_over(nodes: Nodes) -> None:
@@ -108,12 +112,12 @@ def test_nothing_is_said_before_the_first_list_is_complete(nodes: Nodes) -> None
 
 
 def test_nothing_is_said_before_the_first_look_at_compute_hosts() -> None:
-    board = LastHostFindings()
-    nodes = Nodes(board)
+    findings = LastHostFindings()
+    nodes = Nodes(findings)
     nodes.put("cmp1")
     nodes.reconcile()
     assert "nodes" not in nodes.cluster.status()
-    board.write(HostFindings(unknown="no credentials yet"))
+    findings.write(HostFindings(unknown="no credentials yet"))
     nodes.reconcile()
     assert "cmp1" in nodes.cluster.status()["nodes"]
 

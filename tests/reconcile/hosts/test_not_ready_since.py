@@ -157,6 +157,7 @@ def test_a_kubelet_that_speaks_again_was_not_off(world: NodeWorld) -> None:
     assert evacuated(world) == 0
 
 
+@pytest.mark.slow
 def test_an_absence_is_the_same_one_after_a_restart(world: NodeWorld) -> None:
     lose(world)
     world.fence("cmp1")
@@ -201,6 +202,7 @@ def test_what_a_person_forced_down_meanwhile_stays_down(world: NodeWorld) -> Non
     assert world.status("cmp1")["reason"] == "DisabledByOthers"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("why", ["broken fan", ""])
 def test_what_a_person_had_disabled_is_so_again_after_its_evacuation(world: NodeWorld, why: str) -> None:
     world.cloud.set_compute_service("service-cmp1", enabled=False, reason=why)

@@ -94,6 +94,7 @@ def test_a_host_that_a_person_lets_up_meanwhile_is_not_held_down_again(world: No
     assert (world.cloud.writes, world.cloud.services["cmp1"]) == ([], up)
 
 
+@pytest.mark.slow
 def test_a_maintenance_that_somebody_made_goes_on(world: NodeWorld) -> None:
     set_mode(world, "Paused")
     world.maintain("work", "cmp1")

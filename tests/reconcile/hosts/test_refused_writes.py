@@ -53,6 +53,7 @@ def reported(world: NodeWorld, name: str) -> tuple[str, str, str]:
 # -- maintenances
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", REFUSALS, ids=lambda error: type(error).__name__)
 def test_a_cordon_that_is_refused_is_said_and_holds_up_no_other_maintenance(
     world: NodeWorld, error: KubeError

@@ -34,6 +34,7 @@ def evacuate(world: NodeWorld) -> list[str]:
     return ids
 
 
+@pytest.mark.slow
 def test_a_node_that_was_evacuated_and_deleted_is_removed_with_its_evacuation(world: NodeWorld) -> None:
     ids = evacuate(world)
     world.kube.delete(NODE, "cmp1")
@@ -45,6 +46,7 @@ def test_a_node_that_was_evacuated_and_deleted_is_removed_with_its_evacuation(wo
     assert all(any(id_ in held for held in world.cloud.held.values()) for id_ in ids)
 
 
+@pytest.mark.slow
 def test_what_a_server_that_was_evacuated_holds_is_never_taken_from_it(world: NodeWorld) -> None:
     """Allocations go by their owner, on all hosts at once: Nova alone may take away those of one host."""
     ids = evacuate(world)
@@ -60,6 +62,7 @@ def test_what_a_server_that_was_evacuated_holds_is_never_taken_from_it(world: No
     assert "provider in use" in world.status("cmp1")["message"]
 
 
+@pytest.mark.slow
 def test_a_node_that_lost_its_role_does_not_end_its_evacuation_while_it_is_there(world: NodeWorld) -> None:
     evacuate(world)
     world.edit_node("cmp1", {"metadata": {"labels": {"openstack-compute-node": None}}})

@@ -107,7 +107,7 @@ def test_lists_that_take_longer_than_a_look_are_told_not_to_be_known() -> None:
     slow(world, 16)
     assert lasts(world, world.hosts.reconcile) <= ABOUT_A_MINUTE
     assert world.cloud.services["cmp1"].enabled
-    assert "the time of this pass is over" in world.board.read().unknown
+    assert "the time of this pass is over" in world.findings.read().unknown
 
 
 def test_drain_locks_are_looked_at_in_turn(world: NodeWorld) -> None:
@@ -122,6 +122,7 @@ def test_drain_locks_are_looked_at_in_turn(world: NodeWorld) -> None:
     assert sorted(tried) == HOSTS[:6]
 
 
+@pytest.mark.slow
 def test_maintenances_end_in_time_and_each_has_its_turn(world: NodeWorld) -> None:
     for host in HOSTS[:6]:
         world.cloud.boot(1, host)
@@ -154,6 +155,7 @@ def agents(world: NodeWorld, *routers: str) -> None:
     world.cloud.on_agents["l3-cmp1"] = list(routers)
 
 
+@pytest.mark.slow
 def test_routers_and_servers_leave_a_host_together_where_neutron_and_nova_are_slow() -> None:
     world = NodeWorld("cmp1", "cmp2")
     agents(world, *[f"r{number}" for number in range(8)])

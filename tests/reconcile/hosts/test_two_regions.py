@@ -33,6 +33,7 @@ def finalizers(world: NodeWorld, name: str) -> list[str]:
     return live["metadata"].get("finalizers") or []
 
 
+@pytest.mark.slow
 def test_a_maintenance_of_one_region_is_nothing_to_the_other(one: NodeWorld, two: NodeWorld) -> None:
     ids = one.cloud.boot(3, "cmp1")
     two.cloud.boot(3, "cmp1")
@@ -44,6 +45,7 @@ def test_a_maintenance_of_one_region_is_nothing_to_the_other(one: NodeWorld, two
     assert finalizers(one, "work") == [f"node.osctl.dev/openstack.{one.name.name}"]
 
 
+@pytest.mark.slow
 def test_a_maintenance_that_is_deleted_waits_for_the_region_that_began_it(
     one: NodeWorld, two: NodeWorld
 ) -> None:

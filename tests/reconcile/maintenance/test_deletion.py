@@ -88,6 +88,7 @@ def test_a_live_move_that_cannot_be_ended_does_not_keep_its_host_out_of_service(
     assert ("Warning", "MovesUnconfirmed") in world.events.emitted
 
 
+@pytest.mark.slow
 def test_an_evacuation_that_never_ends_lets_a_host_come_back_that_is_ready() -> None:
     world = NodeWorld("cmp1", "cmp2", nodes={"evacuation": "Auto"}, compute={"images": {"backend": "ceph"}})
     world.cloud.boot(1, "cmp1")
@@ -107,6 +108,7 @@ def test_an_evacuation_that_never_ends_lets_a_host_come_back_that_is_ready() -> 
     assert world.kube.list(NODE_MAINTENANCE) == []
 
 
+@pytest.mark.slow
 def test_what_cannot_be_ended_is_asked_to_end_ever_more_seldom(world: NodeWorld) -> None:
     given_up(world)
     tried: list[str] = []

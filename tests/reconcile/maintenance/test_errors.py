@@ -452,6 +452,7 @@ def test_a_resize_of_a_tenant_is_left_to_the_tenant(world: NodeWorld) -> None:
     until(world, lambda: phase(world) == "Completed")
 
 
+@pytest.mark.slow
 def test_what_placement_still_has_is_named_soon(world: NodeWorld) -> None:
     world.cloud.held["cmp1"].add("a-migration")
     world.maintain("work", "cmp1")

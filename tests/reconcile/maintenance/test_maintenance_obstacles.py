@@ -112,6 +112,7 @@ def test_slots_of_one_that_is_stuck_come_free_for_others(world: NodeWorld) -> No
     assert "Requested" in states(world, "second") or "Moving" in states(world, "second")
 
 
+@pytest.mark.slow
 def test_one_that_may_not_go_on_takes_no_slot(world: NodeWorld) -> None:
     world.cloud.boot(4, "cmp1")
     world.cloud.boot(1, "cmp2")

@@ -72,6 +72,7 @@ def test_networks_go_to_many_agents_beginning_with_the_least_loaded(world: NodeW
     assert [len(world.cloud.on_agents[f"dhcp-{host}"]) for host in HOSTS[1:5]] == [2, 2, 2, 2]
 
 
+@pytest.mark.slow
 def test_maintenances_of_one_look_do_not_all_choose_the_same_agent(world: NodeWorld) -> None:
     for host in HOSTS[4:]:
         serve(world, host, f"own1-{host}", f"own2-{host}", f"own3-{host}")

@@ -296,6 +296,7 @@ def test_a_request_that_was_lost_is_asked_for_again(world: NodeWorld) -> None:
     assert lost == [id_] and len(world.cloud.moves) == 1
 
 
+@pytest.mark.slow
 def test_servers_missing_from_a_list_are_looked_for_one_by_one(world: NodeWorld) -> None:
     """A list cut short does not end a maintenance: Placement knows better, and so does each server."""
     ids = world.cloud.boot(4, "cmp1")

@@ -130,6 +130,7 @@ def test_one_on_no_agent_that_nobody_takes_is_offered_ever_more_seldom(world: No
     assert where(world) == ["cmp3"]
 
 
+@pytest.mark.slow
 def test_a_rollback_asks_others_where_the_noted_agent_refuses(world: NodeWorld) -> None:
     on_no_agent(world)
     refusing(world, ("cmp1", "cmp2"))

@@ -48,9 +48,9 @@ def message(world: NodeWorld) -> str:
     return str(next(one["message"] for one in found if one["type"] == "Ready"))
 
 
-def until(world: NodeWorld, wanted: str, looks: int = 80, after: float = 3.0) -> None:
+def until(world: NodeWorld, desired: str, looks: int = 80, after: float = 3.0) -> None:
     for _ in range(looks):
-        if phase(world) == wanted:
+        if phase(world) == desired:
             return
         world.reconcile(after=after)
     raise AssertionError(world.maintenance("work"))
@@ -92,6 +92,7 @@ def test_requests_that_are_lost_are_repeated_with_growing_pauses(world: NodeWorl
     assert pauses[0] < 30 and max(pauses) < 140 and min(pauses[4:]) > 60
 
 
+@pytest.mark.slow
 def test_at_the_deadline_the_last_cause_is_said(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp1")
     world.cloud.before = failing("live_migrate", CloudUnavailable("compute POST /servers: 503"))
@@ -101,6 +102,7 @@ def test_at_the_deadline_the_last_cause_is_said(world: NodeWorld) -> None:
     assert "compute POST /servers: 503" in message(world)
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_before_each_request_uses_up_no_attempts(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp1")
     deaths = 0
@@ -121,6 +123,7 @@ def test_a_process_that_dies_before_each_request_uses_up_no_attempts(world: Node
     assert (deaths, phase(world), len(world.cloud.moves)) == (6, "Completed", 1)
 
 
+@pytest.mark.slow
 def test_a_lost_request_is_no_excuse_for_a_move_that_failed(world: NodeWorld) -> None:
     [id_] = world.cloud.boot(1, "cmp1")
     world.cloud.failing.add(id_)
@@ -197,6 +200,7 @@ def test_a_server_that_was_given_up_goes_on_when_it_is_to_move_in_another_way(
     assert world.maintenance("work")["servers"][0]["attempts"] == 1
 
 
+@pytest.mark.slow
 def test_in_another_way_a_server_has_all_its_attempts_again(world: NodeWorld) -> None:
     id_ = given_up(world)
     world.cloud.failing.add(id_)
@@ -206,6 +210,7 @@ def test_in_another_way_a_server_has_all_its_attempts_again(world: NodeWorld) ->
     assert names == ["live_migrate"] * 2 + ["cold_migrate"] * 2 and phase(world) == "Blocked"
 
 
+@pytest.mark.slow
 def test_a_server_that_was_given_up_stays_so_whatever_nova_does_with_it_in_between(world: NodeWorld) -> None:
     id_ = given_up(world)
     asked = len(world.cloud.writes)
@@ -247,6 +252,7 @@ def test_a_server_is_evacuated_whatever_its_host_died_in(dead: NodeWorld, task: 
     assert "cmp1" not in {one.host for one in dead.cloud.hosted.values()}
 
 
+@pytest.mark.slow
 def test_what_a_host_died_in_does_not_hide_that_a_request_was_lost(dead: NodeWorld) -> None:
     caught, other = dead.cloud.hosted
     dead.cloud.catch(caught)

@@ -32,16 +32,16 @@ def live(world: NodeWorld) -> KubeObject:
     return found
 
 
-def told(world: NodeWorld) -> dict[str, Any]:
+def reported(world: NodeWorld) -> dict[str, Any]:
     return dict(find(world.maintenance("firmware")["conditions"], "Ready"))
 
 
 def test_that_nothing_is_done_is_told_with_the_way_out(world: NodeWorld) -> None:
     before = world.maintenance("firmware")
     world.reconcile(3)
-    assert (told(world)["status"], told(world)["reason"]) == ("False", "StatusUnreadable")
+    assert (reported(world)["status"], reported(world)["reason"]) == ("False", "StatusUnreadable")
     assert find(world.maintenance("firmware")["conditions"], "Stalled")["status"] == "True"
-    assert "another version" in told(world)["message"]
+    assert "another version" in reported(world)["message"]
     # For whoever can read it, all is there as it was.
     assert world.maintenance("firmware")["servers"] == before["servers"]
 
@@ -50,8 +50,8 @@ def test_a_deletion_that_waits_for_it_says_by_what_it_is_held(world: NodeWorld) 
     world.kube.delete(NODE_MAINTENANCE, "firmware")
     world.reconcile(3)
     (finalizer,) = live(world)["metadata"]["finalizers"]
-    assert f"take {finalizer} out of metadata.finalizers" in told(world)["message"]
-    assert "cmp1" in told(world)["message"]
+    assert f"take {finalizer} out of metadata.finalizers" in reported(world)["message"]
+    assert "cmp1" in reported(world)["message"]
 
 
 def test_it_is_written_once_and_holds_up_no_other(world: NodeWorld) -> None:
@@ -68,4 +68,4 @@ def test_a_version_that_can_read_it_goes_on(world: NodeWorld) -> None:
     status = {**world.maintenance("firmware"), "servers": servers}
     world.kube.replace({**live(world), "status": status}, subresource="status")
     world.reconcile(20)
-    assert told(world)["reason"] == "NodeEmpty"
+    assert reported(world)["reason"] == "NodeEmpty"

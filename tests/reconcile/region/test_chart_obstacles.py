@@ -284,12 +284,12 @@ def test_the_release_waits_and_says_why(
     del stalls
     charts.error = error
     spec = ReleaseSpec("web", "openstack", ChartRef("web", "1.0.0", repository="https://charts.example"))
-    wanted = resolve_release(spec, SecretValues(kube, "openstack"), charts, lambda: b"key")
-    assert wanted.obstacle is not None
-    assert (wanted.obstacle.action, wanted.obstacle.reason) == (Action.WAIT, reason)
-    assert wanted.obstacle.message == str(error)
-    assert wanted.obstacle.again_after is not None
-    assert wanted.obstacle.again_after <= LONGEST
+    desired = resolve_release(spec, SecretValues(kube, "openstack"), charts, lambda: b"key")
+    assert desired.obstacle is not None
+    assert (desired.obstacle.action, desired.obstacle.reason) == (Action.WAIT, reason)
+    assert desired.obstacle.message == str(error)
+    assert desired.obstacle.again_after is not None
+    assert desired.obstacle.again_after <= LONGEST
 
 
 def test_other_services_are_served_while_one_lacks_its_chart(

@@ -14,6 +14,7 @@ from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.values_files import load_library
 from controller.domain.api.conditions import find
 from controller.domain.api.names import (
+    CLOUDS_SECRET,
     CONTAINERS,
     DEPLOYMENT_LABEL,
     RECONCILE_ANNOTATION,
@@ -328,8 +329,8 @@ def test_a_refused_deployment_has_every_condition_and_is_written_once(
     clock.advance(10)
     kube.create(osdpl("region-two"))
     core.reconcile(("openstack", "region-two"))
-    told = {entry["type"]: entry["status"] for entry in status(kube, "region-two")["conditions"]}
-    assert told == {
+    reported = {entry["type"]: entry["status"] for entry in status(kube, "region-two")["conditions"]}
+    assert reported == {
         **dict.fromkeys(("ReleasesReady", "WorkloadsHealthy", "SecretsExchanged", "NodesReady"), "Unknown"),
         **dict.fromkeys(("SpecValid", "Planned", "Paused", "Deleting"), "Unknown"),
         **{"Ready": "False", "Stalled": "True"},
@@ -474,7 +475,7 @@ def test_events_are_emitted_on_transitions_only(
 
 
 def credentials(kube: FakeKube) -> None:
-    """What secrets has made: credentials, and Secrets that go by themselves."""
+    """What secrets has made: credentials, the clouds.yaml, and what is no business of a removal."""
     labels = {DEPLOYMENT_LABEL: KEY[1], "app.kubernetes.io/managed-by": "openstack-controller"}
     ours = {**labels, SERVICE_LABEL: "identity"}
     for name, marks in (("identity-credentials", ours), ("identity-tls", ours), ("openstack-clouds", labels)):
@@ -506,6 +507,9 @@ def test_a_region_deleted_with_its_volumes_stays_until_secrets_has_removed_the_c
     core.reconcile(KEY)
     core.reconcile(KEY)
     assert kube.get(OSDPL, KEY[1], KEY[0]) is not None
+    kube.delete(SECRET, CLOUDS_SECRET, KEY[0])
+    core.reconcile(KEY)
+    assert kube.get(OSDPL, KEY[1], KEY[0]) is not None
     kube.delete(SECRET, "identity-credentials", KEY[0])
     core.reconcile(KEY)
     assert kube.get(OSDPL, KEY[1], KEY[0]) is None
@@ -520,6 +524,9 @@ def test_a_region_deleted_without_its_volumes_leaves_its_credentials(
     credentials(kube)
     kube.delete(OSDPL, KEY[1], KEY[0])
     core.reconcile(KEY)
+    core.reconcile(KEY)
+    assert kube.get(OSDPL, KEY[1], KEY[0]) is not None
+    kube.delete(SECRET, CLOUDS_SECRET, KEY[0])
     core.reconcile(KEY)
     assert kube.get(OSDPL, KEY[1], KEY[0]) is None
     assert kube.get(SECRET, "identity-credentials", KEY[0]) is not None

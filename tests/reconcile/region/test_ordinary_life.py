@@ -119,8 +119,8 @@ def test_a_bundle_is_installed_upgraded_and_deleted_without_a_warning() -> None:
     bench.settle()
     bench.kube.delete(HELMBUNDLE, "compute", NAMESPACE)
     bench.until(lambda: not bench.kube.get(HELMBUNDLE, "compute", NAMESPACE), "it is gone")
-    told = {text.partition(":")[0] for _, text in bench.events.emitted}
-    assert told == {"InstallSucceeded", "UpgradeSucceeded", "UninstallSucceeded"}
+    reported = {text.partition(":")[0] for _, text in bench.events.emitted}
+    assert reported == {"InstallSucceeded", "UpgradeSucceeded", "UninstallSucceeded"}
     assert {kind for kind, _ in bench.events.emitted} == {"Normal"}
 
 
@@ -131,8 +131,8 @@ def test_a_rollout_is_told_without_a_warning() -> None:
     for ready_pods in (2, 1, 2):
         health.cluster.put(deployment(2, readyReplicas=ready_pods, availableReplicas=ready_pods))
         health.reconcile()
-    told = [reason for _, reason in health.events.emitted]
-    assert told == ["WorkloadsHealthy", "WorkloadsProgressing", "WorkloadsHealthy"]
+    reported = [reason for _, reason in health.events.emitted]
+    assert reported == ["WorkloadsHealthy", "WorkloadsProgressing", "WorkloadsHealthy"]
     assert {kind for kind, _ in health.events.emitted} == {"Normal"}
 
 

@@ -44,6 +44,7 @@ def test_a_failure_is_still_told_when_the_region_is_paused_to_look_into_it(world
     assert world.release("identity", "keystone")["state"] == "Failed"
 
 
+@pytest.mark.slow
 def test_a_failure_that_is_suspended_is_not_said_to_be_worked_on(world: RegionWorld) -> None:
     world.helm.fails["keystone"] = "boom"
     world.edit(services=replicas(keystone=3))

@@ -147,7 +147,7 @@ class Helm:
             for name in dict.fromkeys([*(one.name for one in spec.releases), *before])
             if name in self.deployed
         ]
-        told: dict[str, Any] = {
+        reported: dict[str, Any] = {
             "observedGeneration": generation,
             "releases": releases,
             "conditions": [
@@ -162,9 +162,9 @@ class Helm:
             ],
         }
         if spec.mode == "Plan":
-            told["plan"] = self._plan(obj, [one["name"] for one in releases])
+            reported["plan"] = self._plan(obj, [one["name"] for one in releases])
         meta = {"name": obj["metadata"]["name"], "namespace": "openstack"}
-        body = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": meta, "status": told}
+        body = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": meta, "status": reported}
         self.kube.apply(body, manager="osctl-helmbundle", subresource="status")
 
     def _plan(self, obj: Mapping[str, Any], there: list[str]) -> dict[str, Any]:
@@ -299,6 +299,7 @@ def test_a_planned_edit_can_be_taken_back(core: DeploymentReconciler, running: H
     assert ready(kube) == ("True", "RegionReady")
 
 
+@pytest.mark.slow
 def test_the_same_wish_has_the_same_digest_after_a_restart_and_another_one_not(
     core: DeploymentReconciler, running: Helm, kube: FakeKube
 ) -> None:
@@ -379,6 +380,7 @@ def test_a_crash_in_the_middle_of_an_approved_plan_goes_on(
     assert ready(kube) == ("True", "RegionReady")
 
 
+@pytest.mark.slow
 def test_an_edit_in_the_middle_of_an_approved_plan_needs_another_approval(
     core: DeploymentReconciler, running: Helm, kube: FakeKube
 ) -> None:
@@ -400,6 +402,7 @@ def test_an_approval_taken_back_in_the_middle_holds_what_has_not_begun(
     assert plan(kube)["releases"]
 
 
+@pytest.mark.slow
 def test_a_pause_in_the_middle_of_an_approved_plan_keeps_the_approval(
     core: DeploymentReconciler, running: Helm, kube: FakeKube
 ) -> None:

@@ -53,6 +53,7 @@ def test_other_content_of_a_chart_is_rendered(world: RegionWorld) -> None:
     assert world.renders == [1, 1]
 
 
+@pytest.mark.slow
 def test_a_request_for_another_pass_is_handed_on_without_rendering(world: RegionWorld) -> None:
     asked = {"metadata": {"annotations": {RECONCILE_ANNOTATION: "now"}}}
     world.kube.merge_patch(OSDPL, KEY[1], KEY[0], asked)
@@ -70,6 +71,7 @@ def test_a_killed_core_renders_once_more_and_writes_nothing(world: RegionWorld) 
     assert world.renders == [1, 1]
 
 
+@pytest.mark.slow
 def test_a_plan_and_its_approval_render_once_each(world: RegionWorld) -> None:
     """An approval is an edit; what it brings about in the bundles is none."""
     world.edit(mode="Plan", services=replicas(keystone=3))

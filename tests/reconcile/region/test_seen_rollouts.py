@@ -129,6 +129,7 @@ def test_a_spec_that_is_applied_late_is_ready_only_when_its_rollout_was_seen(pai
     assert pair.condition("WorkloadsHealthy")["observedGeneration"] == 2
 
 
+@pytest.mark.slow
 def test_what_a_new_controller_makes_of_the_same_spec_is_ready_only_when_seen(pair: Pair) -> None:
     pair.defaults = {"publicDomainName": "other.example"}
     pair.apply()

@@ -100,11 +100,11 @@ def test_as_many_bundles_get_their_turn_as_slots_are_free_the_longest_refused_fi
 
 
 def test_an_action_is_under_way_until_the_news_of_its_end_is_out(slots: ActionSlots) -> None:
-    ended, told = threading.Event(), threading.Event()
+    ended, reported = threading.Event(), threading.Event()
 
     def tell() -> None:
         ended.set()
-        told.wait(DEADLINE)
+        reported.wait(DEADLINE)
 
     crashed = replace(done(Action.UPGRADE), error="crashed")
     slots.start(
@@ -113,7 +113,7 @@ def test_an_action_is_under_way_until_the_news_of_its_end_is_out(slots: ActionSl
     assert ended.wait(DEADLINE)
     assert slots.busy() == {}
     assert slots.under_way() == ["Upgrade of release nova"]
-    told.set()
+    reported.set()
     deadline = time.monotonic() + DEADLINE
     while slots.under_way() and time.monotonic() < deadline:
         time.sleep(0.001)

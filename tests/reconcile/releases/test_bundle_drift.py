@@ -169,6 +169,7 @@ def test_what_is_suspended_or_only_planned_for_is_left_alone(bench: Bench, spec:
     assert [request for request in bench.kube.requests if request.dry_run] == []
 
 
+@pytest.mark.slow
 def test_what_cannot_be_put_right_is_told_with_the_field_and_tried_ever_less_often(bench: Bench) -> None:
     deployed(bench)
 
@@ -201,6 +202,7 @@ def test_what_cannot_be_put_right_is_told_with_the_field_and_tried_ever_less_oft
     assert bench.release("pages", "web")["state"] == "Deployed"
 
 
+@pytest.mark.slow
 def test_an_object_that_cannot_be_put_right_does_not_delay_the_others(bench: Bench) -> None:
     bad = {**SETTINGS, "metadata": {"name": "bad"}}
     bench.helm.objects_of["web"] = [bad, SETTINGS]
@@ -261,6 +263,7 @@ def test_who_changes_it_back_again_and_again_is_named_and_waited_for(bench: Benc
     assert data(bench)["a"] == "1"
 
 
+@pytest.mark.slow
 def test_five_fights_in_an_hour_take_minutes_between_corrections(bench: Bench) -> None:
     deployed(bench)
     corrections = 0

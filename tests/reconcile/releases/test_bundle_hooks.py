@@ -390,9 +390,13 @@ def test_an_install_makes_way_for_a_hook_that_a_lost_release_has_left(bench: Ben
     left = bench.kube.create(once.job(NAMESPACE))
     bench.bundle("compute", "nova")
     bench.reconcile()
-    bench.wait(lambda: bench.hook_runs("nova-db-sync"), "the hook runs")
-    found = bench.kube.get(JOB, "nova-db-sync", NAMESPACE)
-    assert found is not None and found["metadata"]["uid"] != left["metadata"]["uid"]
+
+    def is_replaced() -> bool:
+        found = bench.kube.get(JOB, "nova-db-sync", NAMESPACE)
+        return found is not None and found["metadata"]["uid"] != left["metadata"]["uid"]
+
+    bench.wait(is_replaced, "the hook of this release has made way for its own")
+    assert bench.hook_runs("nova-db-sync")
     bench.helm.finish("nova-db-sync")
     bench.settle()
     assert bench.release("compute", "nova")["state"] == "Deployed"

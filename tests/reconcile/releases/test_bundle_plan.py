@@ -306,8 +306,8 @@ def test_a_secret_that_the_chart_cannot_write_is_told_by_the_plan(bench: Bench) 
     reference = {"$secretRef": {"name": "mine", "key": "word"}}
     values = {"endpoints": {"identity": {"auth": {"glance": {"password": reference}}}}}
     chart = {"name": "keystone", "version": "2025.2.0", "repository": "https://charts.example.org"}
-    wanted = {"name": "keystone", "chart": chart, "values": values}
-    bench.bundle("identity", mode="Plan", planned={"volumes": "Retain", "releases": [wanted]})
+    desired = {"name": "keystone", "chart": chart, "values": values}
+    bench.bundle("identity", mode="Plan", planned={"volumes": "Retain", "releases": [desired]})
     bench.reconcile()
     assert 'has a "$", which this chart cannot write into a file' in entries(bench)["keystone"]["problem"]
 
@@ -323,10 +323,10 @@ def test_a_rotated_secret_is_planned_and_not_shown(bench: Bench) -> None:
             bench.kube.create({**body, "data": data})
 
     put("planted-one")
-    wanted = release(conf={"$secretRef": {"name": "mine", "key": "word"}})
-    bench.bundle("identity", wanted)
+    desired = release(conf={"$secretRef": {"name": "mine", "key": "word"}})
+    bench.bundle("identity", desired)
     bench.settle()
-    bench.bundle("identity", wanted, mode="Plan")
+    bench.bundle("identity", desired, mode="Plan")
     bench.reconcile()
     assert "releases" not in plan(bench)
     digests = []
@@ -416,6 +416,7 @@ def test_back_to_apply_the_plan_goes_from_the_status(running: Bench) -> None:
 NOISE = base64.b64encode(random.Random(3).randbytes(1_000_000)).decode()
 
 
+@pytest.mark.slow
 def test_a_release_that_is_too_large_never_reaches_helm_and_what_runs_is_untouched(bench: Bench) -> None:
     bench.bundle("identity", release(conf="a"))
     bench.settle()
@@ -444,6 +445,7 @@ def test_a_large_release_is_installed_and_warned_of_also_after_a_restart(bench: 
     assert any(text.startswith("ReleaseLarge") for _, text in bench.events.emitted)
 
 
+@pytest.mark.slow
 def test_a_plan_of_a_release_that_is_too_large_is_a_problem(running: Bench) -> None:
     planned = spec_of(release(large=NOISE))
     running.bundle("identity", release(conf="a"), mode="Plan", planned=planned)

@@ -353,3 +353,14 @@ def test_somebody_elses_helm_is_given_time_when_a_bundle_is_deleted(timeout: str
     assert bench.release("images", "glance")["reason"] == "BusyElsewhere"
     bench.clock.advance(2)
     bench.until(lambda: is_gone(bench), "the bundle is gone")
+
+
+def test_the_uninstall_of_what_no_spec_has_any_more_may_take_as_long_as_the_setting_says() -> None:
+    bench = Bench()
+    bench.uninstall_within = 1200
+    bench.restart()
+    bench.bundle("images", "glance", "placement")
+    bench.settle()
+    bench.bundle("images", "placement")
+    bench.until(lambda: bench.helm.status("glance") == "", "the release is gone")
+    assert bench.helm.uninstalls_within == [1200]

@@ -17,9 +17,7 @@ from tests.fakes.kube import FakeKube
 from tests.fakes.release import NAMESPACE, FakeWatch, ReleasesOnFake
 from tests.fakes.world import FakeClock
 
-SHAPES = json.loads(
-    (Path(__file__).parents[2] / "data" / "upstream-objects.json").read_text(encoding="utf-8")
-)
+SHAPES = json.loads((Path(__file__).parents[2] / "data" / "upstream-shape.json").read_text(encoding="utf-8"))
 VERSIONS = {
     "Deployment": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "Job": "batch/v1",
     "CronJob": "batch/v1", "PodDisruptionBudget": "policy/v1", "Role": "rbac.authorization.k8s.io/v1",
@@ -33,7 +31,7 @@ RELEASES = 20
 def objects(chart: str, release: str) -> list[dict[str, Any]]:
     """What stands of a chart: no test pods, no hooks of the deletion."""
     found = []
-    for kind, named in SHAPES[chart].items():
+    for kind, named in SHAPES[chart]["objects"].items():
         for name, facts in named.items():
             if kind == "Pod" or "delete" in str(facts.get("hook", "")):
                 continue

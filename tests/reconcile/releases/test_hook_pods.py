@@ -14,7 +14,7 @@ from controller.errors import ReleaseMissing
 from controller.ports.helm import RenderedRelease
 from controller.ports.kubernetes import JOB, POD
 from controller.reconcile.releases.action_request import ActionRequest, RunningAction
-from controller.reconcile.releases.hooks.progress import LASTS_AFTER, PODS_EVERY, HookProgress
+from controller.reconcile.releases.hooks.progress import LASTS_AFTER, PODS_EVERY, HookFollower
 from controller.reconcile.shared.object_store import ObjectStore
 from tests.fakes.helm import CancellationToken
 from tests.fakes.kube import FakeKube
@@ -53,7 +53,7 @@ class World:
         self.kube = FakeKube(self.clock)
         self.records = Records(*hooks)
         store = ObjectStore(self.kube, self.clock, NAMESPACE, {JOB: parse_hook_job})
-        self.hooks = HookProgress(self.kube, self.records, self.clock, store)  # type: ignore[arg-type]
+        self.hooks = HookFollower(self.kube, self.records, self.clock, store)  # type: ignore[arg-type]
         self.hooks.begin(KEY)
         self.begin()
 

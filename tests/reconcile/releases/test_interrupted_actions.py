@@ -67,6 +67,7 @@ def test_a_lost_request_is_forgiven_within_a_minute(restarted: bool) -> None:
     assert "interrupted" not in bench.release("pages", "web")["lastAttempt"]
 
 
+@pytest.mark.slow
 def test_the_first_failure_of_its_own_is_not_paid_for_with_the_lost_requests_before_it() -> None:
     bench = Bench()
     bench.bundle("pages", "web")
@@ -79,6 +80,7 @@ def test_the_first_failure_of_its_own_is_not_paid_for_with_the_lost_requests_bef
     assert pause(bench) <= 5
 
 
+@pytest.mark.slow
 def test_what_the_release_fails_at_is_tried_ever_more_seldom() -> None:
     bench = Bench()
     bench.bundle("pages", "web")

@@ -17,17 +17,17 @@ def _denied() -> Bench:
 
 
 def test_the_message_names_the_object_the_rule_and_the_command_in_one_line() -> None:
-    told = _denied().release("pages", "web")
-    assert told["state"] == "Failed"
-    assert told["reason"] == "RightMissing"
-    assert told["message"].startswith(
+    reported = _denied().release("pages", "web")
+    assert reported["state"] == "Failed"
+    assert reported["reason"] == "RightMissing"
+    assert reported["message"].startswith(
         'roles "mariadb-test" would grant what the controller does not hold: patch of secrets keys; '
     )
     command = (
         f"kubectl -n {NAMESPACE} get osdpl -o yaml | osctl rbac - | helm -n NAMESPACE upgrade RELEASE CHART"
     )
-    assert command in told["message"]
-    assert "\n" not in told["message"]
+    assert command in reported["message"]
+    assert "\n" not in reported["message"]
 
 
 @pytest.mark.parametrize("restarted", [False, True])
@@ -49,6 +49,6 @@ def test_once_it_is_granted_the_release_is_deployed_with_the_next_try() -> None:
     del bench.helm.fails["web"]
     bench.clock.advance(61)
     bench.settle()
-    told = bench.release("pages", "web")
-    assert told["state"] == "Deployed"
-    assert "lacksRight" not in told["lastAttempt"]
+    reported = bench.release("pages", "web")
+    assert reported["state"] == "Deployed"
+    assert "lacksRight" not in reported["lastAttempt"]

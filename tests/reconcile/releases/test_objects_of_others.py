@@ -9,7 +9,7 @@ import pytest
 from controller.domain.api.names import BUNDLE_LABEL, HAND_OVER_ANNOTATION
 from controller.errors import ObjectsTaken
 from controller.ports.helm import Cancellation, HelmRequest, RenderedRelease, Revision
-from controller.ports.kubernetes import CONFIGMAP
+from controller.ports.kubernetes import CONFIGMAP, JOB, SECRET
 from controller.reconcile.releases.actions.object_owners import ObjectOwners, OwnerGuard
 from tests.fakes.helm import Hook
 from tests.reconcile.bundles import NAMESPACE, Bench
@@ -135,10 +135,10 @@ def test_a_pass_at_rest_asks_for_no_object(bench: Bench) -> None:
 def test_an_object_that_gets_another_name_each_time_is_nobodys_to_have(bench: Bench) -> None:
     nameless = configmap(colour="red")
     nameless["metadata"] = {"generateName": "web-"}
-    wanted = RenderedRelease((nameless,), ({"kind": "Job", "metadata": None, "apiVersion": "batch/v1"},))
+    desired = RenderedRelease((nameless,), ({"kind": "Job", "metadata": None, "apiVersion": "batch/v1"},))
     guard = OwnerGuard(bench.kube, bench.helm, "web", NAMESPACE)
-    assert guard.observe(wanted, "Install") == ObjectOwners((), ())
-    assert guard.leave_to_others(RenderedRelease((), ()), {1: wanted}) == {1: wanted}
+    assert guard.observe(desired, "Install") == ObjectOwners((), ())
+    assert guard.leave_to_others(RenderedRelease((), ()), {1: desired}) == {1: desired}
 
 
 def test_a_release_that_was_made_by_hand_is_left_alone(bench: Bench) -> None:
@@ -214,3 +214,41 @@ def find_drift(bench: Bench) -> None:
         bench.settle()
         bench.drift.reconcile()
     bench.settle()
+
+
+def test_a_job_that_somebody_has_put_in_the_place_of_a_hooks_is_theirs(bench: Bench) -> None:
+    bench.helm.hooks_of["web"] = [Hook("migrate", events="post-install,post-upgrade")]
+    bench.helm.finish("migrate")
+    bench.bundle("pages", "web")
+    bench.settle()
+    bench.kube.delete(JOB, "migrate", NAMESPACE)
+    theirs = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "migrate", "namespace": NAMESPACE},
+    }
+    uid = bench.kube.create({**theirs, "spec": {"theirs": True}})["metadata"]["uid"]
+    bench.bundle("pages", {"name": "web", "values": {"more": 1}})
+    bench.settle()
+    assert bench.release("pages", "web")["message"].startswith("Job/migrate is there already, is nobody's")
+    assert (bench.kube.get(JOB, "migrate", NAMESPACE) or {})["metadata"]["uid"] == uid
+
+
+KEYS = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {"name": "web-keys", "annotations": {"helm.sh/resource-policy": "keep"}},
+}
+
+
+@pytest.mark.parametrize("whose", ["the release's", "a person's"])
+def test_with_volumes_delete_keys_go_that_are_the_releases(bench: Bench, whose: str) -> None:
+    bench.helm.objects_of["web"] = [KEYS]
+    bench.bundle("pages", "web")
+    bench.settle()
+    if whose == "a person's":
+        bench.kube.delete(SECRET, "web-keys", NAMESPACE)
+        bench.kube.create({**KEYS, "metadata": {"name": "web-keys", "namespace": NAMESPACE}})
+    bench.bundle("pages", volumes="Delete")
+    bench.settle()
+    assert (bench.kube.get(SECRET, "web-keys", NAMESPACE) is None) == (whose == "the release's")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from controller.domain.releases.bundle import ChartRef
-from controller.errors import RepositoryUnavailable
+from controller.errors import RepositoryUnavailable, SecretMissing
 from controller.ports.kubernetes import HELMBUNDLE
 from tests.reconcile.bundles import NAMESPACE, Bench, Charts
 
@@ -43,6 +43,21 @@ def test_a_size_that_could_not_be_estimated_is_estimated_at_the_next_try(bench: 
     bench.settle()
     assert bench.release("pages", "web")["reason"] == "ReleaseTooLarge"
     assert bench.helm.calls == [("Install", "web")]
+
+
+class Guarded(Charts):
+    """Charts of a repository whose credentials go between two looks at it."""
+
+    def locate(self, chart: ChartRef) -> str:
+        raise SecretMissing("charts-login", "password")
+
+
+def test_a_size_that_wants_a_secret_does_not_end_the_pass(bench: Bench) -> None:
+    bench.charts = Guarded()
+    bench.restart()
+    bench.bundle("pages", "web")
+    bench.settle()
+    assert "charts-login" in bench.release("pages", "web")["message"]
 
 
 @pytest.mark.parametrize("how", ["release", "bundle"])

@@ -30,27 +30,29 @@ class Told:
 
 
 def test_an_object_that_comes_again_as_it_was_is_not_read_again() -> None:
-    told = Told()
-    assert told.store.feed(SECRET, None, told.secret)
-    assert not told.store.feed(SECRET, "MODIFIED", told.secret)
-    assert told.read == [told.secret["metadata"]["resourceVersion"]]
+    reported = Told()
+    assert reported.store.feed(SECRET, None, reported.secret)
+    assert not reported.store.feed(SECRET, "MODIFIED", reported.secret)
+    assert reported.read == [reported.secret["metadata"]["resourceVersion"]]
 
 
 def test_an_object_that_has_changed_is_read_again() -> None:
-    told = Told()
-    told.store.feed(SECRET, None, told.secret)
-    assert told.store.feed(SECRET, "MODIFIED", told.edited())
-    assert len(told.read) == 2
+    reported = Told()
+    reported.store.feed(SECRET, None, reported.secret)
+    assert reported.store.feed(SECRET, "MODIFIED", reported.edited())
+    assert len(reported.read) == 2
 
 
 def test_a_watch_that_begins_again_has_the_store_compared_though_nothing_it_lists_is_new() -> None:
-    told = Told()
-    told.store.feed(SECRET, None, told.secret)
+    reported = Told()
+    reported.store.feed(SECRET, None, reported.secret)
     meta = {"name": "b", "namespace": "openstack"}
-    told.store.feed(SECRET, None, told.kube.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta}))
-    assert told.store.catch_up(SECRET) and len(told.store.facts(SECRET)) == 2
-    told.kube.delete(SECRET, "b", "openstack")
-    told.store.feed(SECRET, None, told.secret)
-    told.clock.advance(5)
-    assert told.store.is_complete(not_older_than=600)
-    assert len(told.store.facts(SECRET)) == 1
+    reported.store.feed(
+        SECRET, None, reported.kube.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta})
+    )
+    assert reported.store.catch_up(SECRET) and len(reported.store.facts(SECRET)) == 2
+    reported.kube.delete(SECRET, "b", "openstack")
+    reported.store.feed(SECRET, None, reported.secret)
+    reported.clock.advance(5)
+    assert reported.store.is_complete(not_older_than=600)
+    assert len(reported.store.facts(SECRET)) == 1

@@ -9,7 +9,7 @@ import pytest
 
 from controller.domain.api.conditions import timestamp
 from controller.domain.health.region_health import ComponentHealth, ComponentKey
-from controller.domain.health.workload_health import Health, WorkloadVerdict
+from controller.domain.health.workload_health import Health, WorkloadHealth
 from controller.errors import ApiUnavailable, Forbidden
 from controller.reconcile.shared.pod_output import (
     KEPT,
@@ -36,7 +36,7 @@ class Reading:
         )
         self.components = {
             ("nova", str(number)): ComponentHealth(
-                WorkloadVerdict(Health.UNHEALTHY, 0, 1, "crashes", silent=(f"pod-{number}", "api")), 1
+                WorkloadHealth(Health.UNHEALTHY, 0, 1, "crashes", silent=(f"pod-{number}", "api")), 1
             )
             for number in range(count)
         }
@@ -46,7 +46,7 @@ class Reading:
     def tell(self) -> None:
         self.told += 1
 
-    def observe(self) -> dict[ComponentKey, WorkloadVerdict]:
+    def observe(self) -> dict[ComponentKey, WorkloadHealth]:
         added = self.output.added(self.components)
         return {key: component.verdict for key, component in added.items()}
 
@@ -100,7 +100,7 @@ def test_a_failure_while_reading_does_not_end_reading_for_ever(monkeypatch: pyte
 
 def test_without_the_right_to_list_events_there_are_no_words(monkeypatch: pytest.MonkeyPatch) -> None:
     reading = Reading(0)
-    lacking = WorkloadVerdict(Health.UNHEALTHY, 0, 1, "does not exist", lacking=("DaemonSet", "nova-compute"))
+    lacking = WorkloadHealth(Health.UNHEALTHY, 0, 1, "does not exist", lacking=("DaemonSet", "nova-compute"))
     reading.components["nova", "compute"] = ComponentHealth(lacking, 1)
 
     def forbidden(*_: object, **__: object) -> None:
@@ -122,7 +122,7 @@ class Refused(Reading):
         super().__init__(0)
         for number in range(count):
             name = f"nova-{number}"
-            lacking = WorkloadVerdict(Health.PROGRESSING, 0, 1, "does not exist", lacking=("DaemonSet", name))
+            lacking = WorkloadHealth(Health.PROGRESSING, 0, 1, "does not exist", lacking=("DaemonSet", name))
             self.components["nova", name] = ComponentHealth(lacking, 1)
             self.kube.create(
                 {
@@ -215,7 +215,7 @@ class Unready(Reading):
     def __init__(self) -> None:
         super().__init__(0)
         self.made = self.clock.now()
-        verdict = WorkloadVerdict(
+        verdict = WorkloadHealth(
             Health.UNHEALTHY, 0, 1, "crashes", silent=("rpc-0", "rpc"), probed=("rpc-0", "rpc", self.made)
         )
         self.components["neutron", "rpc-server"] = ComponentHealth(verdict, 1)
@@ -278,7 +278,7 @@ def test_the_probe_of_another_container_and_of_an_earlier_pod_explains_nothing()
 
 def test_events_of_a_pod_that_has_just_begun_to_start_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     unready = Unready()
-    verdict = WorkloadVerdict(
+    verdict = WorkloadHealth(
         Health.PROGRESSING, 0, 1, "is not ready yet", probed=("rpc-0", "rpc", unready.made)
     )
     unready.components["neutron", "rpc-server"] = ComponentHealth(verdict, 1)

@@ -162,6 +162,8 @@ class DrainLocks:
         budget = self._budget(node)
         if live is None:
             self._kube.create(budget)
+            name = budget["metadata"]["name"]
+            log_action("drain-lock", node, f"node {node}: PodDisruptionBudget {name} of its drain lock made")
             return
         changed = any(live["spec"].get(key) != budget["spec"].get(key) for key in _BOUND)
         if changed or not _is_marked(node, live):

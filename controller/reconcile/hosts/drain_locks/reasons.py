@@ -102,12 +102,12 @@ class DrainLockReasons:
             return "the next pass checks that no server is on it"
         self._order.reached(name)
         try:
-            left = remaining_in_openstack(host, cloud)
+            remaining = remaining_in_openstack(host, cloud)
         except (CloudUnavailable, CloudRefused) as error:
-            left = f"it is not known whether servers are on it: {error}"
-        if not left:
+            remaining = f"it is not known whether servers are on it: {error}"
+        if not remaining:
             self._empty.observe(name, False, self._clock.now())
-        return left
+        return remaining
 
 
 def _servers(name: str, snapshot: NodesSnapshot, view: CloudView) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from controller.ports.helm import Cancellation, HelmRequest
 from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.preparation import call_prepared
-from controller.reconcile.releases.ports import ReleasePorts
+from controller.reconcile.releases.parts import ReleasePorts
 
 
 def install(

@@ -7,15 +7,14 @@ from its record, so that Helm does not delete it. Killed in between, all of it i
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.api.names import HELM_FIELD_MANAGER, MANAGED_BY, RELEASE_NAME, RELEASE_NAMESPACE
+from controller.domain.api.names import HELM_FIELD_MANAGER, HOOK, MANAGED_BY, RELEASE_NAME, RELEASE_NAMESPACE
 from controller.domain.api.object_owner import (
-    Claim,
     Owner,
+    Ownership,
     is_handed_over,
     is_marked,
     owner_of,
@@ -27,10 +26,9 @@ from controller.domain.releases.hooks import runs_in
 from controller.errors import Forbidden, ObjectMissing, ObjectRefused, ObjectsTaken
 from controller.ports.helm import ReleaseRecords, RenderedRelease
 from controller.ports.kubernetes import Kube, KubeObject, Resource, resource_of
-from controller.reconcile.releases.actions.starting_points import StartingPoints, deployed_manifest
+from controller.reconcile.releases.actions.base_revisions import BaseRevisions, deployed_manifest
 from controller.reconcile.releases.drift.compare import as_sent, identify, is_named
-
-log = logging.getLogger(__name__)
+from controller.reconcile.shared.action_log import log_action
 
 Metadata = Mapping[str, Any]
 # Objects of others that a message names.
@@ -78,11 +76,11 @@ class OwnerGuard:
                 continue
             is_hook = obj in hooks
             owner = self._owner(obj, meta, is_hook=is_hook)
-            if owner.claim in (Claim.OTHERS, Claim.NOBODYS):
+            if owner.ownership in (Ownership.OTHERS, Ownership.NOBODYS):
                 taken.append((object_, owner))
             elif self._is_to_be_marked(meta, is_hook=is_hook):
                 free.append((object_, meta))
-        return ObjectOwners(self._told(taken), tuple(free))
+        return ObjectOwners(self._refusals(taken), tuple(free))
 
     def refuse(self, rendered: RenderedRelease, action: str) -> ObjectOwners:
         """As `observe`. Raises ObjectsTaken where anything is taken."""
@@ -97,12 +95,13 @@ class OwnerGuard:
             resource = _resource(object_)
             patch = take_over_patch(meta, self._release, self._namespace)
             self._kube.merge_patch(resource, object_.name, object_.namespace or None, patch)
-            log.info("%s is taken over", object_, extra={"release": self._release})
+            text = f"{object_}: taken over by release {self._release}"
+            log_action("take-over", object_.place, text, release=self._release)
 
-    def leave_to_others(self, rendered: RenderedRelease, before: StartingPoints) -> StartingPoints:
+    def leave_to_others(self, rendered: RenderedRelease, before: BaseRevisions) -> BaseRevisions:
         """Strikes what is not rendered any more, and has become another's, from the records that Helm may
         start from, and gives what they hold then. Idempotent. Raises KubeError and HelmFailed."""
-        left = dict(before)
+        remaining = dict(before)
         stays = {identify(obj, self._namespace) for obj in rendered.manifest if is_named(obj)}
         for version, recorded in before.items():
             named = [obj for obj in recorded.manifest if is_named(obj)]
@@ -113,13 +112,15 @@ class OwnerGuard:
                 object_ = identify(obj, self._namespace)
                 meta = live.get(object_)
                 if meta is not None and self._is_others(meta, obj):
-                    log.info("%s is another's and stays", object_, extra={"release": self._release})
                     lost.add(object_)
             if lost:
                 self._records.leave_out(self._release, self._namespace, version, lost)
+                for object_ in sorted(lost, key=str):
+                    text = f"{object_}: stays, it belongs to another now"
+                    log_action("leave-to-others", object_.place, text, release=self._release)
                 ours = (one for one in named if identify(one, self._namespace) not in lost)
-                left[version] = RenderedRelease(tuple(ours), recorded.hooks)
-        return left
+                remaining[version] = RenderedRelease(tuple(ours), recorded.hooks)
+        return remaining
 
     def observe_metadata(self, objects: Iterable[KubeObject]) -> Mapping[ObjectId, Metadata]:
         """The metadata of those that are there: one request for each kind, and for each object elsewhere.
@@ -134,20 +135,20 @@ class OwnerGuard:
                 names.setdefault(resource, set()).add(object_.name)
             else:
                 self._get(resource, object_, found)
-        for resource, wanted in names.items():
-            one = f"metadata.name={next(iter(wanted))}" if len(wanted) == 1 else ""
+        for resource, desired in names.items():
+            one = f"metadata.name={next(iter(desired))}" if len(desired) == 1 else ""
             try:
                 there = self._kube.list_metadata(resource, self._namespace, fields=one)
             except ObjectMissing:
                 continue
             except Forbidden:
-                for name in wanted:
+                for name in desired:
                     object_ = ObjectId(resource.api_version, resource.kind, self._namespace, name)
                     self._get(resource, object_, found)
                 continue
             for obj in there:
                 name = str(obj["metadata"]["name"])
-                if name in wanted:
+                if name in desired:
                     object_ = ObjectId(resource.api_version, resource.kind, self._namespace, name)
                     found[object_] = obj["metadata"]
         return found
@@ -162,15 +163,17 @@ class OwnerGuard:
 
     def _owner(self, obj: KubeObject, meta: Metadata, *, is_hook: bool) -> Owner:
         owner = owner_of(meta, obj["metadata"], self._release, self._namespace)
-        if owner.claim != Claim.NOBODYS:
+        if owner.ownership != Ownership.NOBODYS:
             return owner
-        ours = self._has_run(obj) if is_hook else self._has_deployed(obj)
+        # A hook that has run does not make another object of its name ours: Helm's says that it is a hook's.
+        is_hooks = HOOK in (meta.get("annotations") or {})
+        ours = is_hooks and self._has_run(obj) if is_hook else self._has_deployed(obj)
         # What a hook of another namespace has made is told by nothing: being alike does not make it ours.
         alone = is_hook and not resource_of(obj).namespaced
-        return Owner(Claim.OURS) if ours or (not alone and not self._differs(obj)) else owner
+        return Owner(Ownership.OURS) if ours or (not alone and not self._differs(obj)) else owner
 
     def _is_others(self, meta: Metadata, obj: KubeObject) -> bool:
-        return owner_of(meta, obj["metadata"], self._release, self._namespace).claim == Claim.OTHERS
+        return owner_of(meta, obj["metadata"], self._release, self._namespace).ownership == Ownership.OTHERS
 
     def _is_to_be_marked(self, meta: Metadata, *, is_hook: bool) -> bool:
         # Helm marks no hook's object, and asks for no mark of it.
@@ -198,13 +201,13 @@ class OwnerGuard:
         if live is None:
             return False
         try:
-            wanted = as_sent(obj, self._release, self._namespace)
-            after = self._kube.apply(wanted, manager=HELM_FIELD_MANAGER, dry_run=True)
+            desired = as_sent(obj, self._release, self._namespace)
+            after = self._kube.apply(desired, manager=HELM_FIELD_MANAGER, dry_run=True)
         except (ObjectRefused, Forbidden):
             return True
         return any(keys not in _MARKS for keys in changed_keys(live, after))
 
-    def _told(self, taken: Sequence[tuple[ObjectId, Owner]]) -> tuple[str, ...]:
+    def _refusals(self, taken: Sequence[tuple[ObjectId, Owner]]) -> tuple[str, ...]:
         if not taken:
             return ()
         texts = [self._title(object_, owner) for object_, owner in taken[:MOST_NAMED]]

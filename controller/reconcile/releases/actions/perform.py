@@ -7,8 +7,8 @@ from controller.domain.releases.situation import Attempt
 from controller.errors import ControllerError, HelmCancelled
 from controller.ports.helm import Cancellation, HelmRequest
 from controller.reconcile.releases.action_request import ActionOutcome, ActionRequest
+from controller.reconcile.releases.actions.action_error import ActionError, ActionErrors
 from controller.reconcile.releases.actions.correct import correct
-from controller.reconcile.releases.actions.failure_cause import FailureCause, FailureCauses
 from controller.reconcile.releases.actions.helm_request import helm_request
 from controller.reconcile.releases.actions.install import install
 from controller.reconcile.releases.actions.rollback import rollback
@@ -16,8 +16,8 @@ from controller.reconcile.releases.actions.uninstall import uninstall
 from controller.reconcile.releases.actions.unlock import unlock
 from controller.reconcile.releases.actions.upgrade import upgrade
 from controller.reconcile.releases.drift.watch import DriftWatch
-from controller.reconcile.releases.hooks.progress import HookProgress
-from controller.reconcile.releases.ports import BundleSettings, ReleasePorts
+from controller.reconcile.releases.hooks.progress import HookFollower
+from controller.reconcile.releases.parts import BundleSettings, ReleasePorts
 from controller.reconcile.shared.action_log import log_action
 
 
@@ -28,18 +28,18 @@ class ReleaseActions:
     """
 
     def __init__(
-        self, ports: ReleasePorts, settings: BundleSettings, *, hooks: HookProgress, drift: DriftWatch
+        self, ports: ReleasePorts, settings: BundleSettings, *, hooks: HookFollower, drift: DriftWatch
     ) -> None:
         self._ports = ports
         self._drift = drift
         self._history = settings.history
-        self._causes = FailureCauses(ports, hooks, settings.reserved)
+        self._causes = ActionErrors(ports, hooks, settings.reserved)
 
     def perform(self, request: ActionRequest, cancellation: Cancellation) -> ActionOutcome:
         """Does it and reports how it went; errors of Kubernetes and Helm end in the outcome."""
         clock = self._ports.clock
         started, began = clock.now(), clock.monotonic()
-        cause, superseded, done = FailureCause(""), False, ""
+        cause, superseded, done = ActionError(""), False, ""
         try:
             done = self._act(request, cancellation)
         except ControllerError as failure:

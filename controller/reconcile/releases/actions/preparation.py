@@ -10,13 +10,13 @@ from controller.errors import ObjectsTaken
 from controller.ports.helm import Cancellation, HelmRequest, RenderedRelease, Revision
 from controller.ports.kubernetes import KubeObject
 from controller.reconcile.releases.action_request import ActionRequest
+from controller.reconcile.releases.actions.base_revisions import BaseRevisions, base_revisions
 from controller.reconcile.releases.actions.immutable_jobs import replace_immutable_jobs
 from controller.reconcile.releases.actions.immutable_objects import refuse_fixed_changes
 from controller.reconcile.releases.actions.object_owners import OwnerGuard
-from controller.reconcile.releases.actions.starting_points import StartingPoints, starting_points
 from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeKeeper, has_volumes
 from controller.reconcile.releases.hooks.previous_runs import delete_last_runs
-from controller.reconcile.releases.ports import ReleasePorts
+from controller.reconcile.releases.parts import ReleasePorts
 
 # Names of kept volumes in an Event.
 MOST_KEPT = 10
@@ -54,16 +54,16 @@ def call_prepared(
     return kept
 
 
-def before_helm(ports: ReleasePorts, request: ActionRequest) -> StartingPoints:
+def before_helm(ports: ReleasePorts, request: ActionRequest) -> BaseRevisions:
     """The revisions that Helm may start from. Raises KubeError."""
-    return starting_points(ports.records, request.release, request.namespace)
+    return base_revisions(ports.records, request.release, request.namespace)
 
 
 def make_way(
     ports: ReleasePorts,
     request: ActionRequest,
     rendered: RenderedRelease,
-    before: StartingPoints,
+    before: BaseRevisions,
     cancellation: Cancellation,
 ) -> str:
     """Before an action of Helm's that would meet objects of others, fail at objects that cannot be changed,

@@ -16,7 +16,7 @@ from controller.ports.helm import Cancellation, ReleaseRecords
 from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.helm_request import newest_revision, request_labels
 from controller.reconcile.releases.actions.preparation import before_helm, make_way
-from controller.reconcile.releases.ports import ReleasePorts
+from controller.reconcile.releases.parts import ReleasePorts
 
 
 def rollback(ports: ReleasePorts, request: ActionRequest, cancellation: Cancellation) -> str:
@@ -25,8 +25,8 @@ def rollback(ports: ReleasePorts, request: ActionRequest, cancellation: Cancella
     records, release, namespace = ports.records, request.release, request.namespace
     target, kept = request.requests.rollback_revision, ""
     if not _is_back(records, request, target):
-        wanted = records.manifest(release, namespace, target)
-        kept = make_way(ports, request, wanted, before_helm(ports, request), cancellation)
+        desired = records.manifest(release, namespace, target)
+        kept = make_way(ports, request, desired, before_helm(ports, request), cancellation)
         try:
             ports.helm.rollback(
                 release, namespace, target, timeout=request.timeout, cancellation=cancellation

@@ -6,15 +6,19 @@ the last thing to go.
 
 from __future__ import annotations
 
-from controller.domain.releases.volume_claims import is_kept, is_of_another
+from controller.domain.api.names import HOOK
+from controller.domain.api.object_owner import Ownership, owner_of
+from controller.domain.releases.volume_claims import is_kept
 from controller.errors import HelmCancelled, ReleaseMissing
 from controller.ports.helm import Cancellation, RenderedRelease
-from controller.ports.kubernetes import NAMESPACE, SECRET, Kube
+from controller.ports.kubernetes import NAMESPACE, SECRET, Kube, KubeObject
 from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.preparation import delete_hooks_of_before, keeps, leave_to_others
 from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeKeeper
-from controller.reconcile.releases.ports import ReleasePorts
-from controller.reconcile.shared.claims_left import has_kept_claims
+from controller.reconcile.releases.drift.compare import identify
+from controller.reconcile.releases.parts import ReleasePorts
+from controller.reconcile.shared.action_log import log_action
+from controller.reconcile.shared.remaining_claims import has_kept_claims
 
 
 def uninstall(ports: ReleasePorts, request: ActionRequest, cancellation: Cancellation) -> str:
@@ -98,5 +102,18 @@ def _delete_kept_secrets(ports: ReleasePorts, request: ActionRequest, recorded: 
             continue
         name = str(obj["metadata"]["name"])
         live = ports.kube.get(SECRET, name, request.namespace)
-        if live is not None and not is_of_another(live["metadata"], request.release, request.namespace):
+        if live is not None and _has_made(ports, request, live, obj):
             ports.kube.delete(SECRET, name, request.namespace, uid=str(live["metadata"]["uid"]))
+            text = f"Secret {name}: deleted, it was kept beside volumes that go"
+            place = f"{request.namespace}/{name}"
+            log_action("delete", place, text, release=request.release, bundle=request.bundle)
+
+
+def _has_made(ports: ReleasePorts, request: ActionRequest, live: KubeObject, recorded: KubeObject) -> bool:
+    """Whether what is there is the release's: by its marks, or as its hook has made it and is recorded."""
+    found = owner_of(live["metadata"], recorded["metadata"], request.release, request.namespace).ownership
+    if found != Ownership.NOBODYS:
+        return found != Ownership.OTHERS
+    is_hooks = HOOK in (live["metadata"].get("annotations") or {})
+    run = ports.records.hook_objects(request.release, request.namespace) if is_hooks else ()
+    return identify(recorded, request.namespace) in run

@@ -34,7 +34,8 @@ from controller.domain.releases.volume_claims import (
 from controller.errors import FieldsFixed, Forbidden, ReleaseMissing
 from controller.ports.helm import ReleaseRecords, RenderedRelease
 from controller.ports.kubernetes import PV, PVC, STATEFULSET, Kube, KubeObject
-from controller.reconcile.releases.actions.starting_points import StartingPoints, starting_points
+from controller.reconcile.releases.actions.base_revisions import BaseRevisions, base_revisions
+from controller.reconcile.shared.action_log import log_action
 
 NOTHING = RenderedRelease((), ())
 
@@ -70,7 +71,7 @@ class _Survey:
     versions: tuple[int, ...]
 
 
-def has_volumes(before: StartingPoints, namespace: str) -> bool:
+def has_volumes(before: BaseRevisions, namespace: str) -> bool:
     """Whether the revisions that Helm may start from have any, or what makes them."""
     every = (obj for one in before.values() for obj in (*one.manifest, *one.hooks))
     names = volume_names(every, namespace)
@@ -97,7 +98,7 @@ class VolumeKeeper:
         namespace: str,
         rendered: RenderedRelease,
         volumes: VolumePolicy = "Retain",
-        before: StartingPoints | None = None,
+        before: BaseRevisions | None = None,
     ) -> tuple[str, ...]:
         """Marks what the coming action of Helm would drop, in the cluster and in Helm's records, and gives
         it as `Kind/name`. Idempotent.
@@ -112,7 +113,9 @@ class VolumeKeeper:
             for name in survey.sets:
                 # Before its claims: else the StatefulSet's controller makes itself their owner again.
                 patch = {"spec": {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain"}}}
-                self._kube.merge_patch(STATEFULSET, name, namespace, patch)
+                if self._kube.merge_patch(STATEFULSET, name, namespace, patch) is not None:
+                    text = f"{STATEFULSET.kind} {name}: its claims stay when it is deleted"
+                    log_action("keep", f"{namespace}/{name}", text, release=release)
         kept = [one for one in survey.dropped if volumes == "Retain" or (one.kept and not one.lost)]
         for one in kept:
             if not one.marked:
@@ -122,7 +125,7 @@ class VolumeKeeper:
             for version in survey.versions:
                 self._records.keep_volumes(release, namespace, version, recorded)
         for volume in survey.taken_up:
-            self._patch(volume, {"metadata": {"labels": {KEPT_LABEL: None}}})
+            self._unlabel(volume, release)
         return tuple(one.title for one in kept if one.recorded)
 
     def take_up(self, release: str, namespace: str, names: Iterable[str], version: int) -> tuple[str, ...]:
@@ -135,13 +138,13 @@ class VolumeKeeper:
         except ReleaseMissing:
             return tuple(names)
         here = volume_names((*recorded.manifest, *recorded.hooks), namespace)
-        left = []
+        remaining = []
         for name in names:
             if (CLAIM, namespace, name) in here:
-                self._patch((CLAIM, namespace, name), {"metadata": {"labels": {KEPT_LABEL: None}}})
+                self._unlabel((CLAIM, namespace, name), release)
             else:
-                left.append(name)
-        return tuple(left)
+                remaining.append(name)
+        return tuple(remaining)
 
     def problems(self, rendered: RenderedRelease, namespace: str, event: str) -> tuple[str, ...]:
         """Claims that an `install`, `upgrade` or `rollback` deletes although it has them: what a chart asks
@@ -175,10 +178,10 @@ class VolumeKeeper:
         release: str,
         namespace: str,
         rendered: RenderedRelease,
-        recorded: StartingPoints | None = None,
+        recorded: BaseRevisions | None = None,
     ) -> _Survey:
         if recorded is None:
-            recorded = starting_points(self._records, release, namespace)
+            recorded = base_revisions(self._records, release, namespace)
         versions, before = tuple(recorded), tuple(recorded.values())
         desired = volume_names((*rendered.manifest, *rendered.hooks), namespace)
         had = volume_names((obj for one in before for obj in (*one.manifest, *one.hooks)), namespace)
@@ -191,7 +194,7 @@ class VolumeKeeper:
             if str(obj["metadata"]["name"]) not in staying
         ]
         taking = volume_names([obj for obj in gone if takes_claims_along(obj)], namespace)
-        going = volume_names(gone, namespace)
+        deleting = volume_names(gone, namespace)
         dropped, taken_up = [], []
         for volume, meta in self._present(release, namespace, had, desired):
             if meta.get("deletionTimestamp"):
@@ -199,7 +202,7 @@ class VolumeKeeper:
             if volume in desired:
                 taken_up += [volume] if kept_for(meta) else []
                 continue
-            owned = going.has_made(volume) and _has_owner(meta)
+            owned = deleting.has_made(volume) and _has_owner(meta)
             by_helm = volume in manifest.named and not is_kept(meta)
             dropped.append(
                 DroppedVolume(
@@ -257,11 +260,17 @@ class VolumeKeeper:
         }
         if one.owned:
             meta["ownerReferences"] = None
-        self._patch(one.volume, {"metadata": meta})
+        self._patch(one.volume, {"metadata": meta}, "keep", release)
 
-    def _patch(self, volume: VolumeId, patch: Mapping[str, Any]) -> None:
+    def _unlabel(self, volume: VolumeId, release: str) -> None:
+        self._patch(volume, {"metadata": {"labels": {KEPT_LABEL: None}}}, "take-up", release)
+
+    def _patch(self, volume: VolumeId, patch: Mapping[str, Any], action: str, release: str) -> None:
         kind, where, name = volume
-        self._kube.merge_patch(PVC if kind == CLAIM else PV, name, where or None, patch)
+        if self._kube.merge_patch(PVC if kind == CLAIM else PV, name, where or None, patch) is not None:
+            done = "kept when the release goes on without it" if action == "keep" else "no longer a kept one"
+            place = f"{where}/{name}" if where else name
+            log_action(action, place, f"{kind} {name}: {done}", release=release)
 
 
 def _has_owner(meta: Mapping[str, Any]) -> bool:

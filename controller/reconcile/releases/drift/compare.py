@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.api.names import HELM_FIELD_MANAGER, MANAGED_BY, RELEASE_NAME, RELEASE_NAMESPACE
-from controller.domain.api.object_owner import Claim, owner_of, take_over_patch, way_to_hand_over
+from controller.domain.api.object_owner import Ownership, owner_of, take_over_patch, way_to_hand_over
 from controller.domain.releases import drift
 from controller.domain.releases.bundle import DriftIgnore
 from controller.domain.releases.drift import Change, Drifted, Keys, ObjectId
@@ -94,10 +94,10 @@ def compare(
         # On its way out; the end of it is reported by the watch.
         return Compared(None, seen)
     owner = owner_of(live["metadata"], obj["metadata"], release, namespace)
-    if owner.claim == Claim.OTHERS:
+    if owner.ownership == Ownership.OTHERS:
         return Compared(_taken(identity, owner.name, release, namespace), seen)
     given = None
-    if owner.claim == Claim.HANDED_OVER and not is_hook(obj):
+    if owner.ownership == Ownership.HANDED_OVER and not is_hook(obj):
         given = take_over_patch(live["metadata"], release, namespace)
     try:
         after = _tried(kube, identity, desired, live, rules)

@@ -190,7 +190,7 @@ class DriftWatch:
             raise
         finally:
             # Events ask for a pass at once, also while the API server is away: they wait as well.
-            pause = backoff.delay(self._failures, 1.0, first=1.0, cap=60.0)
+            pause = backoff.RECONNECT_PAUSES.after(self._failures, 1.0)
             with self._lock:
                 self._round.extend(object_ for objects in batch.values() for object_ in objects)
                 self._not_before = self._clock.monotonic() + max(spent / self._pace.qps, pause)
@@ -225,7 +225,7 @@ class DriftWatch:
                 left.append(one.remaining)
             elif one.found is not None:
                 done.append(one.found)
-                log_action("correct", _place(object_), f"{one.found}; corrected", release=key[1])
+                log_action("correct", object_.place, f"{one.found}; corrected", release=key[1])
             with self._lock:
                 if one.found is not None and one.remaining is None:
                     self._index.corrected(object_, self._clock.now(), one.found.by)
@@ -246,7 +246,7 @@ class DriftWatch:
             raise
         except KubeError as error:
             text = f"{object_} cannot be corrected"
-            log_action("correct", _place(object_), text, error=error, release=key[1])
+            log_action("correct", object_.place, text, error=error, release=key[1])
             before = tracked.found.get(object_)
             return Corrected(before, not_comparable(object_, error, before), "")
 
@@ -330,14 +330,14 @@ class DriftWatch:
                     compared = compare(self._kube, obj, key[1], key[0], tracked.followed.rules)
                     drifted, seen = compared.drifted, compared.fingerprint
                 except ApiUnavailable as error:
-                    log.warning("no answer on %s: %s", object_, error, extra={"release": key[1]})
+                    _log_not_compared(object_, error, key[1])
                     with self._lock:
                         self._touched[object_] = self._clock.monotonic() + self._unanswered.note(object_)
                         if self._unanswered.is_away:
                             raise
                     continue
                 except KubeError as error:
-                    log.warning("cannot compare %s: %s", object_, error, extra={"release": key[1]})
+                    _log_not_compared(object_, error, key[1])
                     # What was found before may well be so still.
                     drifted = tracked.found.get(object_) or cannot_compare(object_, error)
                     again = self._clock.monotonic() + REFUSED_SECONDS if drifted else 0.0
@@ -391,5 +391,6 @@ class DriftWatch:
         return None if objects is None else {identify(obj, key[0]): obj for obj in objects}
 
 
-def _place(object_: ObjectId) -> str:
-    return f"{object_.namespace}/{object_.name}" if object_.namespace else object_.name
+def _log_not_compared(object_: ObjectId, error: KubeError, release: str) -> None:
+    extra = {"object": object_.place, "release": release, "reason": type(error).__name__}
+    log.warning("cannot compare %s: %s", object_, error, extra=extra)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from controller.domain.api.names import HOOK
-from controller.domain.api.object_owner import Claim, owner_of
+from controller.domain.api.object_owner import Ownership, owner_of
 from controller.domain.releases.hooks import meets_its_last_run
 from controller.errors import HelmCancelled, HelmFailed
 from controller.ports.helm import Cancellation
@@ -51,22 +51,22 @@ def delete_last_runs(
         notes = (live or {}).get("metadata", {}).get("annotations") or {}
         if live is None or HOOK not in notes or notes.get(_POLICY) == "keep":
             continue
-        if owner_of(live["metadata"], hook["metadata"], release, namespace).claim == Claim.OTHERS:
+        if owner_of(live["metadata"], hook["metadata"], release, namespace).ownership == Ownership.OTHERS:
             continue
         uid = str(live["metadata"]["uid"])
         # Its node need not say that a pod has ended which nobody wants any more.
         kube.delete(resource, name, where, uid=uid, grace=0 if resource == POD else None)
-        left = timeout
+        remaining = timeout
         while _is_there(kube, resource, name, where, uid):
             if cancellation.cancelled:
                 cut = cancellation.overdue or "cancelled"
                 raise HelmCancelled(f"{cut}: {resource.kind} {name} of the last run is still there", cut)
-            if left <= 0:
+            if remaining <= 0:
                 raise HelmFailed(
                     f"{resource.kind} {name} of the last run is still there {timeout:g} s after its deletion"
                 )
             pause(_POLL_SECONDS)
-            left -= _POLL_SECONDS
+            remaining -= _POLL_SECONDS
         log_action("replace", f"{where}/{name}", f"{resource.kind} {name}: deleted, its hook runs again")
         deleted.append(f"{resource.kind}/{name}")
     return tuple(deleted)

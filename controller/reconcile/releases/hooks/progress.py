@@ -92,7 +92,7 @@ class _Action:
     redactor: Redactor | None = None
 
 
-class HookProgress:
+class HookFollower:
     """Follows the hooks of running actions in one namespace.
 
     Safe from several threads, each action from one at a time. `store` holds the facts of Jobs that
@@ -194,16 +194,16 @@ class HookProgress:
         if age < LASTS_AFTER:
             return ObservedHooks(hooks, True, message, LASTS_AFTER - age)
         pause = min(max(PODS_EVERY, age / 4), PODS_SELDOM)
-        left = running.started + running.timeout - BEFORE_THE_END - now
+        remaining = running.started + running.timeout - BEFORE_THE_END - now
         stale = self._clock.monotonic() - action.observed >= PODS_EVERY
         # From then on the Job fails because we have it fail, and its pods go.
-        being_ended = left <= -BEFORE_THE_END or running.cancellation.cancelled
-        if (stale or left <= 0 or first.name not in action.error) and not being_ended:
+        being_ended = remaining <= -BEFORE_THE_END or running.cancellation.cancelled
+        if (stale or remaining <= 0 or first.name not in action.error) and not being_ended:
             if action.redactor is None:
                 action.redactor = self._wide(key, running)
             action.error[first.name] = self._error(key[0], first, action, action.redactor)
             action.observed = self._clock.monotonic()
-        again = min(pause, left) if left > 0 else pause
+        again = min(pause, remaining) if remaining > 0 else pause
         error = action.error.get(first.name)
         return ObservedHooks(hooks, True, f"waits for its hook: {error}" if error else message, again)
 

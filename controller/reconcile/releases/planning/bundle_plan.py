@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.api.conditions import shorten
+from controller.domain.api.keys import BundleKey
 from controller.domain.releases.bundle import PlannedSpec, ReleaseSpec
 from controller.domain.releases.digests import fingerprint, values_digest
 from controller.domain.releases.plan import (
@@ -25,8 +26,8 @@ from controller.reconcile.releases.actions.object_owners import OwnerGuard
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
 from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import DIGEST_LENGTH
+from controller.reconcile.releases.parts import BundleSettings, ReleasePorts
 from controller.reconcile.releases.planning.effects import DryRun, ObjectEffects
-from controller.reconcile.releases.ports import BundleSettings, ReleasePorts
 from controller.reconcile.releases.release_owner import ReleaseOwners
 from controller.reconcile.releases.release_sizes import ReleaseSizes
 
@@ -78,7 +79,7 @@ class BundlePlanner:
         self._keep = settings.resync
         self._owners = ReleaseOwners(ports.kube, settings.reserved)
         self._volumes = VolumeKeeper(ports.kube, ports.records)
-        self._known: dict[tuple[str, str], tuple[object, float, tuple[ReleaseEffects, ...]]] = {}
+        self._known: dict[BundleKey, tuple[object, float, tuple[ReleaseEffects, ...]]] = {}
 
     def plan(self, observed: ObservedBundle, results: PassResults) -> dict[str, Any] | None:
         """`status.plan` of the bundle; None with another mode. Raises KubeError when a server is away."""

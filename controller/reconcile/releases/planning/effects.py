@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controller.domain.api.names import HELM_FIELD_MANAGER
-from controller.domain.api.object_owner import Claim, owner_of
+from controller.domain.api.object_owner import Ownership, owner_of
 from controller.domain.releases.bundle import VolumePolicy
 from controller.domain.releases.immutable_fields import fixed_changes
 from controller.domain.releases.manifest_diff import HOOK, WORKLOADS
@@ -157,7 +157,7 @@ class DryRun:
 
     def _is_others(self, live: KubeObject, obj: KubeObject) -> bool:
         owner = owner_of(live["metadata"], obj["metadata"], self._release, self._namespace)
-        return owner.claim == Claim.OTHERS
+        return owner.ownership == Ownership.OTHERS
 
     def _live(self, obj: KubeObject) -> KubeObject | None:
         resource = resource_of(obj)

@@ -63,7 +63,7 @@ class Release:
 
 
 @dataclass
-class Wishes:
+class RandomBundles:
     """Every bundle that is wanted, by name. `change` draws the next edit and tells it in words."""
 
     chance: random.Random

@@ -25,7 +25,7 @@ _PATIENCE = 20.0
 _CHECK_SECONDS = 0.05
 
 
-class ReadingMarks:
+class CrashGuard:
     """Marks in `directory`, which all who read the same files share."""
 
     def __init__(self, directory: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import pytest
+
 from controller.domain.values.merge import Layer
 from controller.domain.values.template_provenance import FieldOrigin, FieldTree, find_causes, named_in
 from controller.errors import Problem, SpecInvalid
@@ -112,6 +114,7 @@ def test_the_tree_is_left_as_it_was() -> None:
     assert tree == {"list": [{"a": 1}, {"a": 2}]}
 
 
+@pytest.mark.slow
 def test_what_is_asked_of_one_leaf_is_what_all_are_asked_of_it_and_costs_little() -> None:
     asked = 0
 

@@ -27,8 +27,8 @@ from controller.ports.helm import HookRun
 from controller.ports.kubernetes import JOB, POD
 from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.helm_request import newest_revision
-from controller.reconcile.releases.hooks.progress import HookEnd, HookProgress
-from controller.reconcile.releases.ports import ReleasePorts
+from controller.reconcile.releases.hooks.progress import HookEnd, HookFollower
+from controller.reconcile.releases.parts import ReleasePorts
 from controller.reconcile.releases.recorded_secrets import RecordedSecrets
 
 # A status is for people and shares 1.5 MB with 500 releases.
@@ -43,7 +43,7 @@ _PHASES = {
 
 
 @dataclass(frozen=True)
-class FailureCause:
+class ActionError:
     """Why an action failed, and how far its hooks were. `interrupted`: the way to the API server, or that
     one itself, is to blame, and not the release. `lacks_right`: the controller may not do what it takes.
     `taken`: objects of its names belong to others."""
@@ -55,10 +55,10 @@ class FailureCause:
     taken: bool = False
 
 
-class FailureCauses:
+class ActionErrors:
     """Asks Helm for the hook that failed, and the cluster for what that one suffered from."""
 
-    def __init__(self, ports: ReleasePorts, hooks: HookProgress, own: ReleaseKey | None) -> None:
+    def __init__(self, ports: ReleasePorts, hooks: HookFollower, own: ReleaseKey | None) -> None:
         """`own`: the release that the controller itself was installed as, None where that is not known."""
         self._own = own
         self._helm = ports.helm
@@ -66,10 +66,10 @@ class FailureCauses:
         self._hooks = hooks
         self._secrets = RecordedSecrets(ports.kube, ports.records)
 
-    def explain(self, request: ActionRequest, failure: ControllerError, *, superseded: bool) -> FailureCause:
+    def explain(self, request: ActionRequest, failure: ControllerError, *, superseded: bool) -> ActionError:
         """Why it failed, redacted and no longer than a status can hold."""
         if superseded:
-            return FailureCause("ended early: what it served is not asked for any more")
+            return ActionError("ended early: what it served is not asked for any more")
         lost = isinstance(failure, ApiUnavailable) or (
             isinstance(failure, HelmFailed) and failure.interrupted
         )
@@ -77,17 +77,15 @@ class FailureCauses:
             redactor = self._secrets.redactor(request)
         except KubeError as error:
             text = f"{request.action} failed; why is not told, as its secrets cannot be read: {error}"
-            return FailureCause(text, interrupted=lost)
-        cause = FailureCause(str(failure), interrupted=lost, taken=isinstance(failure, ObjectsTaken))
+            return ActionError(text, interrupted=lost)
+        cause = ActionError(str(failure), interrupted=lost, taken=isinstance(failure, ObjectsTaken))
         unreadable = self._unreadable(request) if isinstance(failure, ReleaseMissing) else ""
         if unreadable:
-            cause = FailureCause(
+            cause = ActionError(
                 f"Helm cannot read its record: delete the Secret {unreadable}, and what is left counts"
             )
         elif isinstance(failure, RightMissing):
-            cause = FailureCause(
-                f"{failure}; {_way_to_grant(request.namespace, self._own)}", lacks_right=True
-            )
+            cause = ActionError(f"{failure}; {_way_to_grant(request.namespace, self._own)}", lacks_right=True)
         elif isinstance(failure, HelmFailed):
             cause = self._of_hook(request.key, str(request.action), failure, redactor)
         text = shorten(" ".join(redactor.redact(cause.text).split()), ERROR_LIMIT)
@@ -107,12 +105,12 @@ class FailureCauses:
             return ""
         return f"sh.helm.release.v1.{request.release}.v{newest.version}" if newest else ""
 
-    def _of_hook(self, key: ReleaseKey, action: str, failure: HelmFailed, redactor: Redactor) -> FailureCause:
+    def _of_hook(self, key: ReleaseKey, action: str, failure: HelmFailed, redactor: Redactor) -> ActionError:
         """The cause of an action's failure; Helm's own words where no hook is to blame."""
         cut = failure.cut if isinstance(failure, HelmCancelled) else ""
         namespace, release = key
         events = set(EVENTS.get(action, ()))
-        unexplained = FailureCause(str(failure), interrupted=failure.interrupted)
+        unexplained = ActionError(str(failure), interrupted=failure.interrupted)
         if not events:
             return unexplained
         try:
@@ -141,11 +139,11 @@ class FailureCauses:
         seen_to_fail = end.view is not None and end.view.phase == HookPhase.FAILED
         if failure.interrupted and not seen_to_fail:
             of_hook = f"; its hook: {why}" if why else f" (hook {culprit.kind} {culprit.name})"
-            return FailureCause(f"{failure}{of_hook}", views, interrupted=True)
+            return ActionError(f"{failure}{of_hook}", views, interrupted=True)
         if not why:
-            return FailureCause(f"{failure} (hook {culprit.kind} {culprit.name})", views)
+            return ActionError(f"{failure} (hook {culprit.kind} {culprit.name})", views)
         beginning = f"{cut}: its hook" if cut else "a hook failed"
-        return FailureCause(f"{beginning}: {why}", views)
+        return ActionError(f"{beginning}: {why}", views)
 
 
 def _way_to_grant(namespace: str, own: ReleaseKey | None) -> str:

@@ -58,6 +58,7 @@ def test_an_action_that_has_begun_is_looked_at_again_soon(bench: Bench) -> None:
     bench.settle()
 
 
+@pytest.mark.slow
 def test_however_many_wait_what_they_wait_for_has_its_turn() -> None:
     bench = Bench(size=2, waiters=3)
     names = [f"r{number}" for number in range(9)]

@@ -34,7 +34,7 @@ class RegionOutcome(Enum):
 
 
 @dataclass(frozen=True)
-class RegionVerdict:
+class RegionReadiness:
     """The outcome for a region, with reason and message of its Ready condition.
 
     `planned`: its plan is there, or there is nothing to do.
@@ -46,40 +46,40 @@ class RegionVerdict:
     planned: bool = False
 
 
-def judge(osdpl: Mapping[str, Any] | None, generation: int = 0) -> RegionVerdict:
-    """The verdict about a region's object as read, None when there is none.
+def judge(osdpl: Mapping[str, Any] | None, generation: int = 0) -> RegionReadiness:
+    """The readiness of a region's object as read, None when there is none.
 
     What its status says of a spec older than `generation` (of the object's own, at least) does not count.
     """
     if osdpl is None:
-        return RegionVerdict(RegionOutcome.GONE, "NotFound", "the region does not exist")
+        return RegionReadiness(RegionOutcome.GONE, "NotFound", "the region does not exist")
     meta, status = osdpl["metadata"], osdpl.get("status") or {}
     newest = max(generation, int(meta.get("generation") or 0))
     conditions = status.get("conditions") or []
     ready, stalled = find(conditions, "Ready"), find(conditions, "Stalled")
     reason, message = str(ready.get("reason") or ""), str(ready.get("message") or "")
     if int(status.get("observedGeneration") or 0) < newest:
-        return RegionVerdict(
+        return RegionReadiness(
             RegionOutcome.PENDING, str(Reason.INITIALIZING), "the controller has not read the spec yet"
         )
     if meta.get("deletionTimestamp"):
-        return RegionVerdict(RegionOutcome.PENDING, reason, message)
+        return RegionReadiness(RegionOutcome.PENDING, reason, message)
     plan = find(conditions, "Planned")
     current = int(plan.get("observedGeneration") or 0) >= newest
     planned = current and plan.get("status") == "True"
     if ready.get("status") == "True" and int(ready.get("observedGeneration") or 0) >= newest:
-        return RegionVerdict(RegionOutcome.READY, reason, message, planned)
+        return RegionReadiness(RegionOutcome.READY, reason, message, planned)
     if stalled.get("status") == "True":
-        return RegionVerdict(RegionOutcome.NEEDS_EDIT, reason, message or str(stalled.get("message") or ""))
+        return RegionReadiness(RegionOutcome.NEEDS_EDIT, reason, message or str(stalled.get("message") or ""))
     paused = find(conditions, "Paused")
     if paused.get("status") == "True" and reason in _HELD_BY_PAUSE:
-        return RegionVerdict(RegionOutcome.NEEDS_EDIT, reason, _HELD_BY_PAUSE[reason])
+        return RegionReadiness(RegionOutcome.NEEDS_EDIT, reason, _HELD_BY_PAUSE[reason])
     if current and plan.get("reason") in _DECISIONS:
         # A person decides: until then the region stays as it was before the edit.
-        return RegionVerdict(
+        return RegionReadiness(
             RegionOutcome.NEEDS_EDIT, str(plan["reason"]), str(plan.get("message") or ""), planned
         )
-    return RegionVerdict(RegionOutcome.PENDING, reason, message, planned)
+    return RegionReadiness(RegionOutcome.PENDING, reason, message, planned)
 
 
 def explain_silence(osdpl: Mapping[str, Any], waited: float) -> str:

@@ -12,6 +12,7 @@ from controller.ports.helm import HelmClient, ReleaseRecords
 from controller.ports.kubernetes import Events, Kube
 from controller.ports.metrics import Metrics, NoMetrics
 from controller.ports.system import Clock
+from controller.reconcile.releases.action_request import UNINSTALL_SECONDS
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,13 @@ class ReleasePorts:
 class BundleSettings:
     """`resync`: seconds until a bundle is looked at again though nothing was announced. `history`: revisions
     that Helm keeps of a release. `retry_cap`: the longest pause between tries of what fails, in seconds.
+    `uninstall_within`: how long the uninstall of a release that is in no spec any more may take, in seconds.
     `reserved` is the release that the controller itself was installed as, None where that is not known."""
 
     resync: float
     history: int = 5
     retry_cap: float = backoff.CAP
+    uninstall_within: int = UNINSTALL_SECONDS
     reserved: ReleaseKey | None = None
 
 

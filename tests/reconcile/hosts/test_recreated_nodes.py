@@ -34,6 +34,7 @@ def test_another_machine_may_register_whatever_our_clock_says(world: NodeWorld, 
     assert "cmp1" not in world.cloud.services
 
 
+@pytest.mark.slow
 def test_a_compute_service_that_is_forced_down_and_reports_is_not_removed(world: NodeWorld) -> None:
     """Of a machine that was evacuated and has joined again as another Node."""
     world.cloud.boot(1, "cmp1", local_disk=False)

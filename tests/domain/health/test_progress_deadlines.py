@@ -7,13 +7,13 @@ from typing import Any
 from controller.domain.api.conditions import timestamp
 from controller.domain.health.progress_deadlines import UNSEEN_AFTER, ProgressDeadlines
 from controller.domain.health.region_health import ComponentHealth
-from controller.domain.health.workload_health import PROGRESS_DEADLINE, Health, WorkloadVerdict
+from controller.domain.health.workload_health import PROGRESS_DEADLINE, Health, WorkloadHealth
 
 KEY = ("nova", "compute")
-STARTS = WorkloadVerdict(Health.PROGRESSING, 1, 3, "pod a starts")
-UNSEEN = WorkloadVerdict(Health.PROGRESSING, 1, 3, "not taken up", unseen=True)
+STARTS = WorkloadHealth(Health.PROGRESSING, 1, 3, "pod a starts")
+UNSEEN = WorkloadHealth(Health.PROGRESSING, 1, 3, "not taken up", unseen=True)
 EPOCH = 1_780_000_000.0
-LACKING = WorkloadVerdict(
+LACKING = WorkloadHealth(
     Health.PROGRESSING, 0, 3, "3 pods do not exist", lacking=("DaemonSet", "nova-compute")
 )
 
@@ -25,7 +25,7 @@ class Observations:
         self._patience = ProgressDeadlines()
         self._before: dict[str, Any] = {"nova": {"compute": {"status": said, **more}}} if said else {}
 
-    def __call__(self, verdict: WorkloadVerdict, now: float, generation: int = 1) -> str:
+    def __call__(self, verdict: WorkloadHealth, now: float, generation: int = 1) -> str:
         judged = {KEY: ComponentHealth(verdict, generation)}
         return self._patience.judged(judged, self._before, now, EPOCH + now)[KEY].verdict.health
 
@@ -97,5 +97,5 @@ def test_a_wait_that_begins_later_has_the_whole_time() -> None:
 
 
 def test_a_failure_is_told_whatever_is_waited_for() -> None:
-    failed = WorkloadVerdict(Health.UNHEALTHY, 0, 1, "Job x failed", lacking=("Job", "x"))
+    failed = WorkloadHealth(Health.UNHEALTHY, 0, 1, "Job x failed", lacking=("Job", "x"))
     assert Observations()(failed, 5.0) == Health.UNHEALTHY

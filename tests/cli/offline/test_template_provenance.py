@@ -53,8 +53,8 @@ def test_the_field_of_the_file_is_named_with_its_line(region: str) -> None:
 def test_the_example_of_the_docs_is_what_is_printed(region: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (ROOT / "docs" / "values.md").read_text(encoding="utf-8")
     command, shown = re.findall(r"^\$ osctl (explain .+)\n((?:.+\n)+?)```", text, re.MULTILINE)[0]
-    wanted = int(re.findall(r"region\.yaml:(\d+)", shown)[0])
-    above = "#\n" * (wanted - line_of(region, "cpu: 6"))
+    desired = int(re.findall(r"region\.yaml:(\d+)", shown)[0])
+    above = "#\n" * (desired - line_of(region, "cpu: 6"))
     Path(region).write_text(above + Path(region).read_text(encoding="utf-8"), encoding="utf-8")
     monkeypatch.chdir(Path(region).parent)
     printed = osctl(*command.split()).stdout
@@ -85,6 +85,7 @@ def test_the_value_of_another_release_that_a_template_reads_is_named(region: str
     assert cause["place"].startswith("values/sizes/single.yaml:")
 
 
+@pytest.mark.slow
 def test_what_no_field_changes_is_said_to_be_the_templates_own(region: str) -> None:
     result = osctl("explain", region, "--release", "rabbitmq", "endpoints.oslo_messaging.hosts.default")
     assert "values/services/messaging.yaml.j2:" in result.stdout

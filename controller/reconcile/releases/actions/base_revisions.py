@@ -8,10 +8,10 @@ from controller.errors import HelmFailed, ReleaseMissing
 from controller.ports.helm import ReleaseRecords, RenderedRelease
 from controller.ports.kubernetes import KubeObject
 
-StartingPoints = Mapping[int, RenderedRelease]
+BaseRevisions = Mapping[int, RenderedRelease]
 
 
-def starting_points(records: ReleaseRecords, release: str, namespace: str) -> StartingPoints:
+def base_revisions(records: ReleaseRecords, release: str, namespace: str) -> BaseRevisions:
     """What they have put into the cluster, by number, the lower one first. Raises KubeError.
 
     Large records take a while to read: an action reads them once.

@@ -10,7 +10,7 @@ from pathlib import Path
 import helm_python
 import pytest
 
-from controller.adapters.helm import library as helm_library
+from controller.adapters.helm import go_library
 from controller.adapters.helm import sdk as helm_sdk
 from controller.adapters.helm.sdk import SdkClient
 from controller.domain.api.names import HELM_FIELD_MANAGER
@@ -23,10 +23,10 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = """
 from pathlib import Path
 before = Path("/proc/self/cmdline").read_bytes()
-from controller.adapters.helm import library as helm_library
+from controller.adapters.helm import go_library
 from controller.adapters.helm import sdk as helm_sdk
 assert Path("/proc/self/cmdline").read_bytes() == before
-print(helm_library.FIELD_MANAGER)
+print(go_library.FIELD_MANAGER)
 """
 
 
@@ -45,7 +45,7 @@ def nowhere() -> helm_python.Config:
 def test_the_options_we_need_are_known_to_the_library(function: str, options: dict[str, object]) -> None:
     common = {"timeout_seconds": 1, "force_conflicts": True, "description": "x"}
     with pytest.raises(helm_python.HelmKubeError):
-        helm_library.call(
+        go_library.call(
             function, nowhere(), "web", {**common, **options}, chart=str(CHARTS / "small"), values="{}"
         )
 
@@ -59,13 +59,13 @@ def test_the_options_we_need_are_known_to_the_library(function: str, options: di
 )
 def test_the_options_to_go_back_are_known_to_the_library(function: str, options: dict[str, object]) -> None:
     with pytest.raises(helm_python.HelmKubeError):
-        helm_library.call(function, nowhere(), "web", options)
+        go_library.call(function, nowhere(), "web", options)
 
 
 @pytest.mark.parametrize("function", ["helm_install", "helm_upgrade"])
 def test_an_unknown_option_is_refused_by_the_library(function: str) -> None:
     with pytest.raises(helm_python.HelmInvalidArgError):
-        helm_library.call(
+        go_library.call(
             function, nowhere(), "web", {"no_such_option": True}, chart=str(CHARTS / "small"), values="{}"
         )
 

@@ -1,0 +1,255 @@
+"""The region's authority: which certificates sign, which are trusted, and what is to be done next. Pure.
+
+Every change goes through the same steps, so that at no moment one side trusts what the other does not yet
+show: what is to sign next is trusted everywhere first; then leaves come from it; and with a later renewal
+what is no longer used leaves the bundle. All leaves are of one generation: they begin together and are
+renewed together, so that what uses several restarts once. The record of this is one Secret, written at
+once; each step may be repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from controller.domain.api.reasons import Reason
+from controller.domain.credentials.x509 import (
+    Authority,
+    AuthorityUnusable,
+    LeafNames,
+    bundle,
+    holds,
+    is_anchored,
+    is_signed_by,
+    public_digest,
+    read_leaf,
+    validity,
+)
+
+DAY = 86400.0
+# Renewed after 30 days, which leaves one more than the alert for certificates that end asks for.
+LEAF_LIFE = 45 * DAY
+AUTHORITY_LIFE = 3 * 365 * DAY
+# Of a life: from then on there is a new one.
+RENEWED_AT = 2 / 3
+# Certificates begin before they are made: clocks of hosts differ.
+BACKDATED = 300.0
+# A generation that begins later than this after now was made by a clock that was ahead.
+CLOCK_DIFFERENCE = 3600.0
+
+
+@dataclass(frozen=True)
+class AuthorityRecord:
+    """What is known of the authority. `generation` is when the leaves of today were first made, in seconds
+    since the epoch.
+
+    `active` signs, and is None where its key is not at hand: leaves are then kept as they are until `next`
+    signs. `trusted` are other certificates that are still in the bundle (PEM).
+    """
+
+    generation: float
+    active: Authority | None = None
+    next: Authority | None = None
+    trusted: str = ""
+
+    @property
+    def bundle(self) -> str:
+        """What every consumer trusts, in PEM. What ends meanwhile leaves it with the next generation only."""
+        signers = (one.anchors for one in (self.active, self.next) if one is not None)
+        return bundle((*signers, self.trusted))
+
+    @property
+    def signer(self) -> Authority | None:
+        """What signs a leaf that has to be made now."""
+        return next((one for one in (self.active, self.next) if one and one.usable), None)
+
+    @property
+    def due(self) -> float:
+        """When the next generation is due, in seconds since the epoch."""
+        return self.generation + LEAF_LIFE * RENEWED_AT
+
+
+@dataclass(frozen=True)
+class AuthorityStep:
+    """What becomes of the record, and what is said of it; no `reason` where it stays as it is."""
+
+    record: AuthorityRecord
+    reason: Reason | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class StoredLeaf:
+    """A leaf as its Secret has it, in PEM."""
+
+    chain: str = ""
+    key: str = field(default="", repr=False)
+    trusted: str = ""
+
+
+def plan_authority(
+    record: AuthorityRecord | None,
+    *,
+    given: Authority | None,
+    in_use: Sequence[StoredLeaf],
+    now: float,
+    make: Callable[[], Authority],
+    settled: Callable[[AuthorityRecord], bool],
+) -> AuthorityStep:
+    """The next step, or none. `given` is the authority that the operator names, None for one of our own
+    that `make` makes; `in_use` is what consumers have today.
+
+    `settled` tells whether every consumer runs with what the record says. Raises AuthorityUnusable where the
+    clock cannot be right.
+    """
+    if record is None:
+        return _first_step(given or make(), in_use, now)
+    record = _able_to_sign(record, given, now)
+    if _is_outdated(record, in_use, now):
+        return _brought_up(record, in_use, now)
+    desired = given or _own(record)
+    if desired is None or not _same(desired, record.next or record.active):
+        return _introduced(record, desired or make(), now)
+    _check_clock(record, now)
+    due = now >= record.due or record.generation > now + CLOCK_DIFFERENCE
+    if record.next is not None:
+        if settled(record) or (due and record.active is None):
+            return _taken_over(record, now)
+        return _renewed(record, now) if due else AuthorityStep(record)
+    if not due:
+        return AuthorityStep(record)
+    if given is None and record.active and _is_old(record.active, now):
+        return _introduced(replace(record, generation=now), make(), now)
+    return _renewed(record, now, retire=bool(record.trusted) and settled(record))
+
+
+def is_current(stored: StoredLeaf, names: LeafNames, record: AuthorityRecord, now: float) -> bool:
+    """Whether no new leaf has to be made; what it comes with to be trusted is another matter.
+
+    A leaf keeps the names that it had in its generation: what has gone does no harm, and costs no restart.
+    """
+    found = read_leaf(stored.chain, stored.key)
+    if found is None or found.end <= now or not found.covers(names):
+        return False
+    if record.active is None:
+        return True
+    return int(found.begin) == int(leaf_begin(record)) and is_signed_by(stored.chain, record.active)
+
+
+def leaf_begin(record: AuthorityRecord) -> float:
+    """When leaves of the generation begin, in seconds since the epoch."""
+    return record.generation - BACKDATED
+
+
+def leaf_end(record: AuthorityRecord) -> float:
+    """When leaves of the generation end at the latest, in seconds since the epoch."""
+    return record.generation + LEAF_LIFE
+
+
+def leaf_digest(stored: StoredLeaf) -> str:
+    """What changes with every change that a consumer has to take up."""
+    return public_digest(stored.chain, stored.trusted)
+
+
+def _first_step(authority: Authority, in_use: Sequence[StoredLeaf], now: float) -> AuthorityStep:
+    trusted = _trusted_today(in_use, now)
+    if not trusted or all(holds(leaf.trusted, authority.anchors) for leaf in in_use if leaf.trusted):
+        text = "the region's certificates are signed by a new authority"
+        return AuthorityStep(AuthorityRecord(now, authority), Reason.AUTHORITY_CHANGES, text)
+    record = AuthorityRecord(now, None, authority, trusted)
+    text = (
+        "the authority that signed the region's certificates is gone; what is in use stays trusted, and "
+        "certificates of another one follow once that is trusted everywhere"
+    )
+    return AuthorityStep(record, Reason.AUTHORITY_LOST, text)
+
+
+def _is_outdated(record: AuthorityRecord, in_use: Iterable[StoredLeaf], now: float) -> bool:
+    """Whether consumers have what the record does not know: it was restored from a backup."""
+    for leaf in in_use:
+        if record.active and leaf.trusted and not holds(leaf.trusted, record.active.anchors):
+            return True
+        if leaf.chain and not is_anchored(leaf.chain, record.bundle) and validity(leaf.chain)[1] > now:
+            return True
+    return False
+
+
+def _brought_up(record: AuthorityRecord, in_use: Iterable[StoredLeaf], now: float) -> AuthorityStep:
+    """What consumers have stays trusted, and what the record has signs once it is trusted again."""
+    trusted = bundle((record.trusted, _trusted_today(in_use, now)), now)
+    after = AuthorityRecord(now, None, record.next or record.active, trusted)
+    text = (
+        "the authority is older than certificates in use, as after a restore; these stay trusted, and others "
+        "follow once it is trusted everywhere"
+    )
+    return AuthorityStep(after, Reason.AUTHORITY_LOST, text)
+
+
+def _trusted_today(leaves: Iterable[StoredLeaf], now: float) -> str:
+    """What consumers trust, as their Secrets say (PEM)."""
+    return bundle((leaf.trusted for leaf in leaves), now)
+
+
+def _introduced(record: AuthorityRecord, authority: Authority, now: float) -> AuthorityStep:
+    """It is trusted from now on; what was to follow before it stays trusted."""
+    before = [record.trusted]
+    if record.next is not None:
+        before.append(record.next.anchors)
+    # Leaves that nobody can sign again stay as they are; those made meanwhile are of today.
+    generation = record.generation if record.active else now
+    after = replace(record, generation=generation, next=authority, trusted=bundle(before, now))
+    text = "another authority becomes trusted; certificates of it follow once it is trusted everywhere"
+    return AuthorityStep(after, Reason.AUTHORITY_CHANGES, text)
+
+
+def _taken_over(record: AuthorityRecord, now: float) -> AuthorityStep:
+    before = [record.trusted, record.active.anchors if record.active else ""]
+    after = AuthorityRecord(now, record.next, None, bundle(before, now))
+    text = "certificates come from the new authority; the one before it stays trusted until the next renewal"
+    return AuthorityStep(after, Reason.AUTHORITY_CHANGES, text)
+
+
+def _renewed(record: AuthorityRecord, now: float, *, retire: bool = False) -> AuthorityStep:
+    after = replace(record, generation=now, trusted="" if retire else record.trusted)
+    text = "the region's certificates are renewed"
+    if retire and record.trusted:
+        text += ", and trust their authority only"
+    return AuthorityStep(after, Reason.CERTIFICATES_RENEWED, text)
+
+
+def _able_to_sign(record: AuthorityRecord, given: Authority | None, now: float) -> AuthorityRecord:
+    """The record with the keys that are at hand: those of the operator's authority are not in it."""
+    active, following = (_keyed(one, given) for one in (record.active, record.next))
+    if active is not None and (not active.usable or _ended(active, now)):
+        return replace(record, active=None, next=following, trusted=bundle((record.trusted, active.anchors)))
+    return replace(record, active=active, next=following)
+
+
+def _keyed(authority: Authority | None, given: Authority | None) -> Authority | None:
+    same = authority is not None and given is not None and authority.chain == given.chain
+    return given if same else authority
+
+
+def _own(record: AuthorityRecord) -> Authority | None:
+    """The authority of ours that is to sign in the end, if there is one."""
+    last = record.next or record.active
+    return last if last is not None and last.usable else None
+
+
+def _same(desired: Authority, last: Authority | None) -> bool:
+    return last is not None and desired.chain == last.chain
+
+
+def _check_clock(record: AuthorityRecord, now: float) -> None:
+    for one in (record.active, record.next):
+        if one is not None and validity(one.chain)[0] > now + CLOCK_DIFFERENCE:
+            raise AuthorityUnusable("it begins later than now: look at the clocks of the nodes")
+
+
+def _is_old(authority: Authority, now: float) -> bool:
+    begin, end = validity(authority.chain)
+    return now >= begin + (end - begin) * RENEWED_AT
+
+
+def _ended(authority: Authority, now: float) -> bool:
+    return validity(authority.chain)[1] <= now

@@ -1,0 +1,64 @@
+"""What the Secrets of the region's own certificates hold, key by key. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from controller.domain.api.conditions import timestamp
+from controller.domain.credentials.authority import AuthorityRecord, StoredLeaf, leaf_digest
+from controller.domain.credentials.x509 import Authority, AuthorityUnusable, parse_authority
+from controller.domain.shared.times import seconds_of
+from controller.domain.values.catalogue import CERTIFICATE_KEYS, HYPERVISOR_FILES
+
+CHAIN, KEY, TRUSTED, DIGEST = CERTIFICATE_KEYS
+_TRUSTED, _GENERATION = "trusted.crt", "generation"
+_ACTIVE, _NEXT = ("tls.crt", "tls.key", "ca.crt"), ("next.crt", "next.key", "next-ca.crt")
+
+
+def record_texts(record: AuthorityRecord, given: Authority | None) -> dict[str, str]:
+    """The record as it is stored; the key of the operator's authority stays in the operator's Secret."""
+    texts = {_GENERATION: timestamp(record.generation), _TRUSTED: record.trusted}
+    for keys, one in ((_ACTIVE, record.active), (_NEXT, record.next)):
+        if one is not None:
+            key = "" if given is not None and one.chain == given.chain else one.key
+            texts |= dict(zip(keys, (one.chain, key, one.anchors), strict=True))
+    return {key: text for key, text in texts.items() if text}
+
+
+def parse_record(texts: Mapping[str, str]) -> AuthorityRecord | None:
+    """The record that is stored, None where there is none. Raises AuthorityUnusable."""
+    generation = seconds_of(texts.get(_GENERATION))
+    active, following = (_authority(texts, keys) for keys in (_ACTIVE, _NEXT))
+    if not generation or (active is None and following is None):
+        return None
+    return AuthorityRecord(generation, active, following, texts.get(_TRUSTED, ""))
+
+
+def leaf_texts(leaf: StoredLeaf, *, hypervisors: bool) -> dict[str, str]:
+    """A leaf, with what it trusts, as its Secret has it."""
+    texts = {CHAIN: leaf.chain, KEY: leaf.key, TRUSTED: leaf.trusted, DIGEST: leaf_digest(leaf)}
+    if hypervisors:
+        texts |= {name: texts[key] for name, key in HYPERVISOR_FILES.items()}
+    return texts
+
+
+def bundle_texts(trusted: str) -> dict[str, str]:
+    """The bundle that those trust who show no certificate."""
+    return {TRUSTED: trusted, DIGEST: leaf_digest(StoredLeaf(trusted=trusted))}
+
+
+def stored_leaf(texts: Mapping[str, str]) -> StoredLeaf:
+    """The leaf of a Secret."""
+    return StoredLeaf(texts.get(CHAIN, ""), texts.get(KEY, ""), texts.get(TRUSTED, ""))
+
+
+def _authority(texts: Mapping[str, str], keys: tuple[str, str, str]) -> Authority | None:
+    chain, key, anchors = (texts.get(name, "") for name in keys)
+    if not chain:
+        return None
+    if not key:
+        return Authority(chain, anchors)
+    try:
+        return parse_authority(chain, key, anchors)
+    except AuthorityUnusable as error:
+        raise AuthorityUnusable(f"{error}; restore it from a backup, or delete it") from None

@@ -1,0 +1,353 @@
+"""Certificates of the region's own making: authorities, and leaves for servers and clients.
+
+Only what OpenSSL, GnuTLS and Python read without a doubt: keys on P-256, and the key identifiers that
+RFC 5280 (4.2.1.1) asks of whoever issues; `ssl.VERIFY_X509_STRICT` refuses leaves without them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from controller.domain.credentials.generate import RandomSource
+from controller.errors import ControllerError
+
+if TYPE_CHECKING:  # it takes time to load, and few processes need it
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+    from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
+
+    SigningKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+
+# The order of the group of P-256 (SEC 2, 2.4.2): a private key is below it, and not 0.
+_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+_NAME_LENGTH = 64  # of a common name (RFC 5280, A.1: ub-common-name)
+
+
+class AuthorityUnusable(ControllerError):
+    """What should be an authority's certificate and key is none. The text never quotes them."""
+
+
+@dataclass(frozen=True)
+class Authority:
+    """Who signs: `chain` is its certificate, and those between it and an anchor; `anchors` is what clients
+    trust. All in PEM. `key` is empty where it is not at hand."""
+
+    chain: str
+    anchors: str
+    key: str = field(default="", repr=False)
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can sign."""
+        return bool(self.key)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A certificate, with the chain up to an anchor, and its key, both in PEM."""
+
+    chain: str
+    key: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class LeafNames:
+    """For what a leaf stands: the common name, names of DNS, and addresses."""
+
+    common: str
+    names: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LeafFacts:
+    """What a leaf says. `begin` and `end` are in seconds since the epoch."""
+
+    begin: float
+    end: float
+    names: frozenset[str]
+    addresses: frozenset[str]
+
+    def covers(self, names: LeafNames) -> bool:
+        """Whether it stands for all of these."""
+        return self.names >= set(names.names) and self.addresses >= set(names.addresses)
+
+
+def new_authority(name: str, begin: float, end: float, source: RandomSource) -> Authority:
+    """An authority that signs itself. Its name has a part of its key: no two have the same.
+
+    `begin` and `end` are in seconds since the epoch.
+    """
+    from cryptography import x509
+
+    key = _new_key(source)
+    identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    mark = identifier.digest.hex()[:12]
+    subject = _subject(f"{name[: _NAME_LENGTH - 13]} {mark}")
+    builder = (
+        _builder(subject, begin, end, key, source)
+        .issuer_name(subject)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(signs=True), critical=True)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier), critical=False
+        )
+    )
+    pem = _signed(builder, key)
+    return Authority(pem, pem, _pem_of(key))
+
+
+def new_leaf(names: LeafNames, begin: float, end: float, authority: Authority, source: RandomSource) -> Pair:
+    """A leaf for servers and clients, no longer valid than what signs it. Raises AuthorityUnusable."""
+    from cryptography import x509
+    from cryptography.x509.oid import ExtendedKeyUsageOID
+
+    signer, signing_key = _first(authority.chain), _signing_key(authority)
+    key = _new_key(source)
+    others: list[x509.GeneralName] = [x509.DNSName(one) for one in names.names]
+    others += [x509.IPAddress(ipaddress.ip_address(one)) for one in names.addresses]
+    end = min(end, signer.not_valid_after_utc.timestamp())
+    builder = (
+        _builder(_subject(names.common[:_NAME_LENGTH]), begin, end, key, source)
+        .issuer_name(signer.subject)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        # Not critical: libvirt and QEMU then refuse it for want of key encipherment, which RFC 8813 forbids
+        # for such keys (libvirt: src/rpc/virnettlscontext.c; QEMU: crypto/tlscredsx509.c).
+        .add_extension(_usage(signs=False), critical=False)
+        .add_extension(
+            x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]),
+            critical=False,
+        )
+        .add_extension(_identifier_of(signer), critical=False)
+    )
+    if others:
+        builder = builder.add_extension(x509.SubjectAlternativeName(others), critical=False)
+    above = "" if _signs_itself(signer) else authority.chain
+    return Pair(_signed(builder, signing_key) + above, _pem_of(key))
+
+
+def parse_authority(chain: str, key: str, anchors: str = "") -> Authority:
+    """An authority that somebody else has made. Raises AuthorityUnusable with what is wrong."""
+    from cryptography import x509
+
+    certificates = _read(chain)
+    if not certificates:
+        raise AuthorityUnusable('its "tls.crt" has no certificate that can be read')
+    first = certificates[0]
+    try:
+        signs = first.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except (x509.ExtensionNotFound, ValueError):
+        signs = False
+    if not signs:
+        raise AuthorityUnusable('the first certificate of its "tls.crt" is no authority\'s (CA:TRUE)')
+    if not anchors and not _signs_itself(certificates[-1]):
+        raise AuthorityUnusable('its "tls.crt" does not end in a root; add that under "ca.crt"')
+    trusted = _read(anchors) or certificates[-1:]
+    found = Authority(_joined(certificates), _joined(trusted), key)
+    if _octets(_signing_key(found).public_key()) != _octets(first.public_key()):
+        raise AuthorityUnusable('its "tls.key" does not belong to its "tls.crt"')
+    return found
+
+
+def validity(chain: str) -> tuple[float, float]:
+    """When the first certificate begins and ends, in seconds since the epoch. Raises AuthorityUnusable."""
+    first = _first(chain)
+    return first.not_valid_before_utc.timestamp(), first.not_valid_after_utc.timestamp()
+
+
+def read_leaf(chain: str, key: str) -> LeafFacts | None:
+    """What the first certificate says; None where it cannot be read, or the key is not its own."""
+    from cryptography import x509
+
+    found = _read(chain)
+    own = _read_key(key)
+    if not found or own is None:
+        return None
+    leaf = found[0]
+    if _octets(own.public_key()) != _octets(leaf.public_key()):
+        return None
+    try:
+        others = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (x509.ExtensionNotFound, ValueError):
+        others = x509.SubjectAlternativeName([])
+    return LeafFacts(
+        leaf.not_valid_before_utc.timestamp(),
+        leaf.not_valid_after_utc.timestamp(),
+        frozenset(others.get_values_for_type(x509.DNSName)),
+        frozenset(map(str, others.get_values_for_type(x509.IPAddress))),
+    )
+
+
+def is_signed_by(chain: str, authority: Authority) -> bool:
+    """Whether the first certificate of the chain is signed by the authority."""
+    found, signer = _read(chain), _read(authority.chain)
+    return bool(found) and bool(signer) and _signed_by(found[0], signer[0])
+
+
+@lru_cache(maxsize=256)
+def is_anchored(chain: str, trusted: str) -> bool:
+    """Whether the last certificate of the chain is signed by one of those that are trusted."""
+    found = _read(chain)
+    return bool(found) and any(_signed_by(found[-1], anchor) for anchor in _read(trusted))
+
+
+def bundle(parts: Iterable[str], now: float | None = None) -> str:
+    """The certificates of all parts in PEM, each once; with `now` without those that have ended by then.
+
+    The same ones make the same text, in whatever order they come: who trusts them restarts when it changes.
+    """
+    found = {one for part in parts for one in _read(part)}
+    kept = (one for one in found if now is None or one.not_valid_after_utc.timestamp() > now)
+    return _joined(sorted(kept, key=lambda one: one.tbs_certificate_bytes))
+
+
+def holds(whole: str, part: str) -> bool:
+    """Whether every certificate of `part` is one of `whole`."""
+    return set(_read(part)) <= set(_read(whole))
+
+
+def public_digest(*texts: str) -> str:
+    """A short digest of what everybody may know."""
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:32]
+
+
+def _new_key(source: RandomSource) -> ec.EllipticCurvePrivateKey:
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    # Eight octets more than needed: what the remainder prefers is then beyond measuring (FIPS 186-5, A.2.1).
+    number = int.from_bytes(source.octets(40), "big")
+    return ec.derive_private_key(number % (_ORDER - 1) + 1, ec.SECP256R1())
+
+
+def _builder(
+    subject: x509.Name, begin: float, end: float, key: ec.EllipticCurvePrivateKey, source: RandomSource
+) -> x509.CertificateBuilder:
+    from cryptography import x509
+
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .public_key(key.public_key())
+        .serial_number((int.from_bytes(source.octets(20), "big") >> 1) or 1)
+        .not_valid_before(datetime.fromtimestamp(int(begin), UTC))
+        .not_valid_after(datetime.fromtimestamp(int(end), UTC))
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )
+
+
+def _usage(*, signs: bool) -> x509.KeyUsage:
+    from cryptography import x509
+
+    return x509.KeyUsage(
+        digital_signature=not signs,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs,
+        crl_sign=signs,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _identifier_of(signer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
+    from cryptography import x509
+
+    try:
+        own = signer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    except x509.ExtensionNotFound:
+        own = x509.SubjectKeyIdentifier.from_public_key(signer.public_key())
+    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(own)
+
+
+def _signed(builder: x509.CertificateBuilder, key: SigningKey) -> str:
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    on_curve = isinstance(key, ec.EllipticCurvePrivateKey)
+    made = builder.sign(key, hashes.SHA256(), ecdsa_deterministic=True if on_curve else None)
+    return made.public_bytes(serialization.Encoding.PEM).decode()
+
+
+def _signing_key(authority: Authority) -> SigningKey:
+    key = _read_key(authority.key)
+    if key is None:
+        raise AuthorityUnusable('its "tls.key" is no private key of RSA or of a curve, without a passphrase')
+    return key
+
+
+def _read_key(text: str) -> SigningKey | None:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+    try:
+        key = serialization.load_pem_private_key(text.encode(), password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return None
+    return key if isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) else None
+
+
+def _pem_of(key: ec.EllipticCurvePrivateKey) -> str:
+    from cryptography.hazmat.primitives import serialization
+
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    ).decode()
+
+
+@lru_cache(maxsize=256)
+def _read(pem: str) -> tuple[x509.Certificate, ...]:
+    from cryptography import x509
+
+    try:
+        return tuple(x509.load_pem_x509_certificates(pem.encode()))
+    except (ValueError, x509.InvalidVersion):
+        return ()
+
+
+def _first(pem: str) -> x509.Certificate:
+    found = _read(pem)
+    if not found:
+        raise AuthorityUnusable("it has no certificate that can be read")
+    return found[0]
+
+
+def _joined(certificates: Iterable[x509.Certificate]) -> str:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return "".join(one.public_bytes(Encoding.PEM).decode() for one in certificates)
+
+
+def _signed_by(certificate: x509.Certificate, signer: x509.Certificate) -> bool:
+    from cryptography.exceptions import InvalidSignature
+
+    try:
+        certificate.verify_directly_issued_by(signer)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def _signs_itself(certificate: x509.Certificate) -> bool:
+    return certificate.subject == certificate.issuer
+
+
+def _subject(common: str) -> x509.Name:
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+
+
+def _octets(key: CertificatePublicKeyTypes) -> bytes:
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    return key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)

@@ -1,0 +1,76 @@
+"""Which certificates of the region's own authority a region needs, and what they stand for."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from controller.domain.api.names import CA_BUNDLE_SECRET
+from controller.domain.region.deployment import DeploymentSpec
+from controller.domain.region.required_credentials import region_services
+from controller.domain.values.catalogue import BUNDLE_KEYS, CertificateRequest, ServiceEntry
+from controller.domain.values.shipped_values import Library
+
+COMPUTE = "compute"
+# As templates and charts call them: of libvirt and QEMU on all hypervisors, and of the proxy of consoles
+# (nova: secrets.tls.compute_novnc_proxy.vencrypt.internal).
+HYPERVISORS_SECRET = "libvirt-tls"  # noqa: S105 - a name
+CONSOLE_SECRET = "nova-novncproxy-vencrypt"  # noqa: S105 - a name
+
+
+def region_certificates(
+    spec: DeploymentSpec, namespace: str, library: Library
+) -> tuple[CertificateRequest, ...]:
+    """The Secrets with certificates to make for a region in this namespace, in the order of the catalogue.
+
+    Raises SpecInvalid when the choice of services cannot be served.
+    """
+    domain = spec.internal_domain_name
+    services = region_services(spec, library)
+    return tuple(_requests(spec.features, services, spec.charts.source, namespace, domain))
+
+
+def _requests(
+    features: Mapping[str, Any],
+    services: tuple[ServiceEntry, ...],
+    source: str,
+    namespace: str,
+    domain: str,
+) -> Iterator[CertificateRequest]:
+    internal, compute = features["tls"]["internal"], features["compute"]
+    apis = internal["enabled"] and not internal["issuer"] and "endpoints" in internal["traffic"]
+    for entry in services:
+        for chart, about in entry.charts.items():
+            if apis and about.serves and about.offered_by(source):
+                names = tuple(one for host in about.serves for one in service_names(host, namespace, domain))
+                yield CertificateRequest(certificate_secret(chart), entry.name, names)
+        if entry.name == COMPUTE and compute["libvirtTLS"]["enabled"]:
+            addresses = tuple(migration_addresses(compute["libvirtTLS"]["addresses"]))
+            yield CertificateRequest(HYPERVISORS_SECRET, entry.name, addresses=addresses, hypervisors=True)
+            if compute["console"]["type"] == "novnc":
+                yield CertificateRequest(CONSOLE_SECRET, entry.name, ("nova-novncproxy",))
+
+
+def migration_addresses(given: Iterable[str]) -> Iterator[str]:
+    """Every address of addresses and networks. Raises ValueError for what is none."""
+    for text in given:
+        network = ipaddress.ip_network(text, strict=False)
+        yield from map(str, network.hosts() if network.num_addresses > 1 else network)
+
+
+def secrets_made(requests: tuple[CertificateRequest, ...]) -> dict[str, frozenset[str]]:
+    """The keys of each Secret with certificates that comes of the requests, the bundle's too."""
+    made = {one.name: one.keys for one in requests}
+    return {**made, CA_BUNDLE_SECRET: frozenset(BUNDLE_KEYS)} if made else {}
+
+
+def certificate_secret(chart: str) -> str:
+    """The Secret with the certificate of a chart's APIs: as OpenStack-Helm's charts call it
+    (keystone: secrets.tls.identity.api.internal)."""
+    return f"{chart}-tls-api"
+
+
+def service_names(host: str, namespace: str, domain: str) -> tuple[str, ...]:
+    """All names by which a Service is found in the cluster."""
+    return host, f"{host}.{namespace}", f"{host}.{namespace}.svc", f"{host}.{namespace}.svc.{domain}"

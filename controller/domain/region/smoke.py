@@ -1,0 +1,96 @@
+"""What a smoke check makes in OpenStack, how that is known again, and in which order it goes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+TAG = "osctl-smoke"
+_NAME = "osctl-smoke-"
+_UNTIL = "osctl-smoke-until-"
+
+REQUIRED_SERVICES = ("identity", "image", "network", "compute")
+"""Without each of them there is no server. Of block storage a region may have none."""
+
+
+@dataclass(frozen=True)
+class SmokeProject:
+    """The project of one run. `until`: when that is over, in seconds since the epoch; None if unreadable."""
+
+    id: str
+    name: str
+    until: float | None
+
+    def is_left_behind(self, now: float) -> bool:
+        """Whether no run is at work in it any more, by the time that its maker gave itself."""
+        return self.until is not None and now > self.until
+
+
+def project_name(run: str) -> str:
+    """The name of a run's project, and of all that it makes. `run`: letters and digits that no other has."""
+    return _NAME + run
+
+
+def project_tags(until: float) -> tuple[str, ...]:
+    """The tags of a run's project; `until` in seconds since the epoch."""
+    return TAG, f"{_UNTIL}{int(until)}"
+
+
+def parse_project(id_: str, name: str, tags: Iterable[str]) -> SmokeProject | None:
+    """The project of a run; None for any other, also for one that only has the name, or only the tag."""
+    given = set(tags)
+    if TAG not in given or not name.startswith(_NAME):
+        return None
+    times = [tag.removeprefix(_UNTIL) for tag in given if tag.startswith(_UNTIL)]
+    readable = [int(one) for one in times if one.isascii() and one.isdigit() and len(one) <= 12]
+    return SmokeProject(id_, name, float(max(readable)) if readable else None)
+
+
+class Kind(StrEnum):
+    """What a run makes in its project, in the words of its messages."""
+
+    SERVER = "server"
+    VOLUME = "volume"
+    PORT = "port"
+    NETWORK = "network"
+    SECURITY_GROUP = "security group"
+    IMAGE = "image"
+    FLAVOR = "flavor"
+
+
+_ORDER = tuple(Kind)
+"""The order of removal: a server holds its volume and port, a port its network."""
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """One thing that is still there."""
+
+    kind: Kind
+    id: str
+
+
+def next_to_remove(found: Iterable[Leftover]) -> tuple[Leftover, ...]:
+    """Those that nothing else of them stands in the way of."""
+    listed = tuple(found)
+    first = min((_ORDER.index(one.kind) for one in listed), default=0)
+    return tuple(one for one in listed if _ORDER.index(one.kind) == first)
+
+
+class Outcome(StrEnum):
+    """How a step ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_TRIED = "not tried"
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """A step that is over. `detail`: what was seen, or the cause."""
+
+    step: str
+    outcome: Outcome
+    seconds: float
+    detail: str = ""

@@ -1,0 +1,106 @@
+"""Reads and writes the Secrets of the region's own certificates. Their content stays in here."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from controller.domain.api.names import (
+    API_VERSION,
+    CERTIFICATE_LABEL,
+    DEPLOYMENT_LABEL,
+    MANAGED_BY,
+    MANAGED_BY_US,
+    SERVICE_LABEL,
+)
+from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject
+from controller.reconcile.shared.action_log import log_action
+
+_TLS = "kubernetes.io/tls"
+
+
+class CertificateStore:
+    """Those of one osdpl, as one pass finds them. `foreign`: wanted names that others have."""
+
+    def __init__(self, kube: Kube, osdpl: Mapping[str, Any]) -> None:
+        self._kube = kube
+        self._osdpl = osdpl
+        self.namespace = str(osdpl["metadata"]["namespace"])
+        self._objects: dict[str, KubeObject] = {}
+        self.foreign: frozenset[str] = frozenset()
+
+    def observe(self, names: Iterable[str]) -> dict[str, KubeObject]:
+        """Every Secret of ours with certificates. Those of `names` that are not ours are `foreign`."""
+        labels = f"{MANAGED_BY}={MANAGED_BY_US},{CERTIFICATE_LABEL}"
+        found = self._kube.list(SECRET, self.namespace, labels=labels)
+        self._objects = {str(one["metadata"]["name"]): one for one in found}
+        others = (name for name in names if name not in self._objects)
+        self.foreign = frozenset(n for n in others if self._kube.get(SECRET, n, self.namespace) is not None)
+        return dict(self._objects)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Of all Secrets of ours with certificates, with those written since."""
+        return frozenset(self._objects)
+
+    def write(
+        self, name: str, kind: str, texts: Mapping[str, str], type_: str = "", *, service: str = ""
+    ) -> bool:
+        """Has the Secret hold these texts and no others; whether anything was written. Raises Conflict."""
+        before = self._objects.get(name)
+        data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+        labels = {
+            MANAGED_BY: MANAGED_BY_US,
+            CERTIFICATE_LABEL: kind,
+            **({SERVICE_LABEL: service} if service else {}),
+        }
+        labels[DEPLOYMENT_LABEL] = str(self._osdpl["metadata"]["name"])
+        owners = [self._owner()]
+        if before is None:
+            meta: KubeObject = {"name": name, "namespace": self.namespace}
+            meta |= {"labels": labels, "ownerReferences": owners}
+            secret_type = type_ or (_TLS if kind == "leaf" else "Opaque")
+            head = {"apiVersion": SECRET.api_version, "kind": SECRET.kind, "type": secret_type}
+            written = self._kube.create({**head, "metadata": meta, "data": data})
+        else:
+            meta = before["metadata"]
+            same = {**(meta.get("labels") or {}), **labels} == meta.get("labels")
+            if before.get("data") == data and same and meta.get("ownerReferences") == owners:
+                return False
+            meta = {**meta, "labels": {**(meta.get("labels") or {}), **labels}, "ownerReferences": owners}
+            written = self._kube.replace({**before, "metadata": meta, "data": data})
+        self._objects[name] = written
+        action = "complete" if before else "create"
+        log_action(action, f"{self.namespace}/{name}", f"Secret {name}: {kind} brought up to date")
+        return True
+
+    def remove(self, name: str) -> None:
+        """Deletes the Secret that was observed. Raises Conflict when another has taken its name."""
+        gone = self._objects.pop(name)
+        self._kube.delete(SECRET, name, self.namespace, uid=str(gone["metadata"]["uid"]))
+        log_action("delete", f"{self.namespace}/{name}", f"Secret {name}: deleted, nothing uses it any more")
+
+    def _owner(self) -> dict[str, Any]:
+        meta = self._osdpl["metadata"]
+        return {
+            "apiVersion": API_VERSION,
+            "kind": OSDPL.kind,
+            "name": meta["name"],
+            "uid": meta["uid"],
+            "controller": False,
+            "blockOwnerDeletion": False,
+        }
+
+
+def texts_of(secret: Mapping[str, Any] | None) -> dict[str, str]:
+    """The texts of a Secret; what is none counts as empty."""
+    return {key: _decoded(text) for key, text in ((secret or {}).get("data") or {}).items()}
+
+
+def _decoded(encoded: str) -> str:
+    try:
+        return base64.b64decode(encoded or "", validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return ""

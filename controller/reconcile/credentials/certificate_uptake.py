@@ -1,0 +1,73 @@
+"""Whether the pods of a region run with the certificates that its Secrets have.
+
+A release that uses them has the digest of its Secret in the annotations of all its pods (`release_uuid` of
+OpenStack-Helm's charts), so that Helm replaces the pods with the certificate, and anybody can see with which
+one they run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from controller.domain.health.workloads import parse_workload
+from controller.domain.values.chart_values import SECRET_REF, is_secret_ref
+from controller.ports.kubernetes import DAEMONSET, DEPLOYMENT, STATEFULSET, Kube, KubeObjects
+
+VALUE = "release_uuid"
+ANNOTATION = "openstackhelm.openstack.org/release_uuid"
+
+
+def is_taken_up(kube: Kube, namespace: str, bundles: KubeObjects, digests: Mapping[str, str]) -> bool:
+    """Whether every workload of every release that refers to one of these Secrets runs with its digest.
+
+    A release that has no workload yet will begin with what is there then. Raises KubeError.
+    """
+    expected = {release: digests[secret] for release, secret in _references(bundles) if secret in digests}
+    if not expected:
+        return True
+    for kind in (DEPLOYMENT, STATEFULSET, DAEMONSET):
+        for obj in kube.list(kind, namespace):
+            workload = parse_workload({**obj, "kind": kind.kind})
+            if workload is None or workload.release not in expected or workload.off:
+                continue
+            rollout = workload.rollout
+            replaced = rollout.updated >= rollout.desired and rollout.current <= rollout.updated
+            seen = workload.observed >= workload.generation
+            newest = _annotation(obj) == expected[workload.release]
+            if not (newest and seen and replaced and rollout.ready >= rollout.desired):
+                return False
+    return True
+
+
+def texts_in_use(bundles: KubeObjects) -> frozenset[str]:
+    """Every text in the values of all releases: names of Secrets are among them."""
+    return frozenset(text for release in _releases(bundles) for text in _texts(release.get("values")))
+
+
+def _references(bundles: KubeObjects) -> Iterator[tuple[str, str]]:
+    for release in _releases(bundles):
+        value = (release.get("values") or {}).get(VALUE)
+        if isinstance(value, Mapping) and is_secret_ref(value):
+            yield str(release["name"]), str(value[SECRET_REF]["name"])
+
+
+def _releases(bundles: KubeObjects) -> Iterator[Mapping[str, Any]]:
+    for bundle in bundles:
+        yield from (bundle.get("spec") or {}).get("releases") or ()
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            yield from _texts(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _texts(part)
+
+
+def _annotation(obj: Mapping[str, Any]) -> str:
+    template = ((obj.get("spec") or {}).get("template") or {}).get("metadata") or {}
+    return str((template.get("annotations") or {}).get(ANNOTATION) or "")

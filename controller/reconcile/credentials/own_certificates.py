@@ -1,0 +1,236 @@
+"""Makes the certificates of a region that its own authority signs, renews them, and has them taken up.
+
+The record of the authority is written first, in one piece; what follows from it is then written Secret by
+Secret, and again at the next pass where this one was cut off. Keys stay in these Secrets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from controller.domain.api.names import AUTHORITY_SECRET, AUTHORITY_TYPE, CA_BUNDLE_SECRET
+from controller.domain.credentials.authority import (
+    AUTHORITY_LIFE,
+    DAY,
+    AuthorityRecord,
+    AuthorityStep,
+    StoredLeaf,
+    is_current,
+    leaf_begin,
+    leaf_digest,
+    leaf_end,
+    plan_authority,
+)
+from controller.domain.credentials.certificate_secrets import (
+    bundle_texts,
+    leaf_texts,
+    parse_record,
+    record_texts,
+    stored_leaf,
+)
+from controller.domain.credentials.credential_plan import CredentialProblem
+from controller.domain.credentials.x509 import (
+    Authority,
+    AuthorityUnusable,
+    LeafNames,
+    new_authority,
+    new_leaf,
+    parse_authority,
+    validity,
+)
+from controller.domain.values.catalogue import CertificateRequest
+from controller.errors import ObjectRefused
+from controller.ports.kubernetes import NODE, SECRET, Events, Kube, KubeObject, KubeObjects
+from controller.ports.system import Clock, Randomness
+from controller.reconcile.credentials.certificate_store import CertificateStore, texts_of
+from controller.reconcile.credentials.certificate_uptake import is_taken_up, texts_in_use
+from controller.reconcile.shared.action_log import log_action
+
+# A region's clock may have been wrong when its authority was made.
+_BACKDATED_AUTHORITY = DAY
+# The label by which charts choose the nodes that run servers.
+HYPERVISORS = "openstack-compute-node=enabled"
+TAKEN = "a Secret of this name belongs to something else; rename that, or delete it"
+# Seconds between two looks at what consumers run with, while another authority is on its way.
+UPTAKE_SECONDS = 30.0
+
+
+class OwnCertificates:
+    """Of one region. `has_bundle`: there is one of ours to trust, as the last pass found it; `unfinished`:
+    another authority is on its way, and consumers have to take it up first."""
+
+    def __init__(self, kube: Kube, clock: Clock, randomness: Randomness, events: Events) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._randomness = randomness
+        self._events = events
+        self.has_bundle = False
+        self.unfinished = False
+
+    def ensure(
+        self,
+        osdpl: KubeObject,
+        requests: Sequence[CertificateRequest],
+        *,
+        authority_secret: str,
+        bundles: KubeObjects,
+        read_only: bool = False,
+    ) -> list[CredentialProblem]:
+        """Brings every certificate to what is desired; what stands in the way.
+
+        `authority_secret` names the operator's authority, empty for one of our own. Raises Conflict,
+        KubeError.
+        """
+        store = CertificateStore(self._kube, osdpl)
+        stored = store.observe(
+            (AUTHORITY_SECRET, CA_BUNDLE_SECRET, *(r.name for r in requests)) if requests else ()
+        )
+        self.has_bundle, self.unfinished = CA_BUNDLE_SECRET in stored, False
+        if read_only:
+            return []
+        problems = dict.fromkeys(store.foreign, TAKEN)
+        if requests and AUTHORITY_SECRET not in problems:
+            source = authority_secret or AUTHORITY_SECRET
+            try:
+                pass_ = self._planned(osdpl, requests, stored, authority_secret, bundles)
+            except AuthorityUnusable as error:
+                return _problems({**problems, source: str(error)})
+            problems |= self._write(store, osdpl, pass_)
+            self.has_bundle = CA_BUNDLE_SECRET not in problems
+            self.unfinished = pass_.record.next is not None
+        self._remove_idle(store, {request.name for request in requests}, bundles)
+        return _problems(problems)
+
+    def _planned(
+        self,
+        osdpl: KubeObject,
+        requests: Sequence[CertificateRequest],
+        stored: Mapping[str, KubeObject],
+        authority_secret: str,
+        bundles: KubeObjects,
+    ) -> _Pass:
+        """What has to be there after this pass. Raises AuthorityUnusable."""
+        namespace, now = str(osdpl["metadata"]["namespace"]), self._clock.now()
+        given = self._given(authority_secret, namespace, now) if authority_secret else None
+        record = parse_record(texts_of(stored.get(AUTHORITY_SECRET)))
+        if record is None and AUTHORITY_SECRET in stored:
+            raise AuthorityUnusable("it cannot be read; restore it from a backup, or delete it")
+        leaves = {r.name: stored_leaf(texts_of(stored.get(r.name))) for r in requests}
+        trusted = stored_leaf(texts_of(stored.get(CA_BUNDLE_SECRET)))
+        addresses = self._addresses() if any(r.hypervisors for r in requests) else ()
+        names = {
+            r.name: LeafNames(r.name, r.names, r.addresses + (addresses if r.hypervisors else ()))
+            for r in requests
+        }
+
+        def settled(record: AuthorityRecord) -> bool:
+            written = all(leaf.trusted == record.bundle for leaf in (trusted, *leaves.values()))
+            written = written and all(is_current(leaves[one], names[one], record, now) for one in leaves)
+            digests = {
+                name: leaf_digest(leaf) for name, leaf in {**leaves, CA_BUNDLE_SECRET: trusted}.items()
+            }
+            return written and is_taken_up(self._kube, namespace, bundles, digests)
+
+        step = plan_authority(
+            record,
+            given=given,
+            in_use=(trusted, *leaves.values()),
+            now=now,
+            make=lambda: self._made(osdpl, now),
+            settled=settled,
+        )
+        return _Pass(step, given, requests, leaves, names, now)
+
+    def _write(self, store: CertificateStore, osdpl: KubeObject, planned: _Pass) -> dict[str, str]:
+        """The record first, then what follows from it; what could not be written, and why."""
+        problems, record, step = {}, planned.record, planned.step
+        texts = record_texts(record, planned.given)
+        if store.write(AUTHORITY_SECRET, "authority", texts, AUTHORITY_TYPE) and step.reason:
+            meta = osdpl["metadata"]
+            log_action("sign", f"{meta['namespace']}/{meta['name']}", step.message, reason=step.reason)
+            self._events.emit(osdpl, type_=step.reason.event, reason=step.reason, message=step.message)
+        if CA_BUNDLE_SECRET not in store.foreign:
+            store.write(CA_BUNDLE_SECRET, "bundle", bundle_texts(record.bundle))
+        for request in planned.requests:
+            if request.name in store.foreign:
+                continue
+            try:
+                leaf = planned.leaf(request.name, self._randomness)
+                texts = leaf_texts(leaf, hypervisors=request.hypervisors)
+                store.write(request.name, "leaf", texts, service=request.service)
+            except (AuthorityUnusable, ObjectRefused) as error:
+                problems[request.name] = str(error)
+        return problems
+
+    def _remove_idle(self, store: CertificateStore, wanted: Set[str], bundles: KubeObjects) -> None:
+        """Takes away what no release asks for any more, the authority last."""
+        stored = store.names
+        kept = wanted | texts_in_use(bundles)
+        if wanted:
+            kept |= {AUTHORITY_SECRET, CA_BUNDLE_SECRET}
+        idle = stored - kept
+        for name in sorted(idle - {AUTHORITY_SECRET}):
+            store.remove(name)
+        if idle == stored and AUTHORITY_SECRET in idle:
+            store.remove(AUTHORITY_SECRET)
+
+    def _addresses(self) -> tuple[str, ...]:
+        """Of the nodes that run servers, by which their libvirts know each other."""
+        nodes = self._kube.list(NODE, labels=HYPERVISORS)
+        every = (one for node in nodes for one in (node.get("status") or {}).get("addresses") or ())
+        return tuple(
+            sorted({str(one["address"]) for one in every if one.get("type") in ("InternalIP", "ExternalIP")})
+        )
+
+    def _given(self, name: str, namespace: str, now: float) -> Authority:
+        """The operator's authority. Raises AuthorityUnusable."""
+        secret = self._kube.get(SECRET, name, namespace)
+        if secret is None:
+            raise AuthorityUnusable(f"it does not exist; create it with the type {AUTHORITY_TYPE}")
+        if secret.get("type") != AUTHORITY_TYPE:
+            raise AuthorityUnusable(
+                f"its type is not {AUTHORITY_TYPE}, which keeps its key out of values; make it anew"
+            )
+        texts = texts_of(secret)
+        found = parse_authority(*(texts.get(key, "") for key in ("tls.crt", "tls.key", "ca.crt")))
+        begin, end = validity(found.chain)
+        if end <= now or begin > now:
+            raise AuthorityUnusable('its "tls.crt" is not valid at this time')
+        return found
+
+    def _made(self, osdpl: KubeObject, now: float) -> Authority:
+        meta = osdpl["metadata"]
+        begin = now - _BACKDATED_AUTHORITY
+        name = f"OpenStack {meta['namespace']}/{meta['name']}"
+        return new_authority(name, begin, now + AUTHORITY_LIFE, self._randomness)
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """What one pass has to leave behind."""
+
+    step: AuthorityStep
+    given: Authority | None
+    requests: Sequence[CertificateRequest]
+    leaves: Mapping[str, StoredLeaf]
+    names: Mapping[str, LeafNames]
+    now: float
+
+    @property
+    def record(self) -> AuthorityRecord:
+        return self.step.record
+
+    def leaf(self, name: str, randomness: Randomness) -> StoredLeaf:
+        """The leaf with its bundle; a new one where that is due. Raises AuthorityUnusable."""
+        there, names, record = self.leaves[name], self.names[name], self.record
+        if is_current(there, names, record, self.now):
+            return StoredLeaf(there.chain, there.key, record.bundle)
+        if record.signer is None:
+            raise AuthorityUnusable("nothing can sign it: the authority's key is not there")
+        pair = new_leaf(names, leaf_begin(record), leaf_end(record), record.signer, randomness)
+        return StoredLeaf(pair.chain, pair.key, record.bundle)
+
+
+def _problems(texts: Mapping[str, str]) -> list[CredentialProblem]:
+    return [CredentialProblem(name, text) for name, text in sorted(texts.items())]

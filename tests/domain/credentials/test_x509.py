@@ -1,0 +1,198 @@
+"""Certificates of our own are such that OpenSSL, Python at its strictest and GnuTLS's rules take them."""
+
+from __future__ import annotations
+
+import shutil
+import ssl
+import subprocess
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import NameOID
+
+from controller.domain.credentials.x509 import (
+    Authority,
+    AuthorityUnusable,
+    LeafNames,
+    bundle,
+    holds,
+    is_signed_by,
+    new_authority,
+    new_leaf,
+    parse_authority,
+    read_leaf,
+    validity,
+)
+from tests.fakes.world import FakeRandomness
+
+NOW = 1_790_000_000.0
+DAY = 86400.0
+NAMES = LeafNames(
+    "keystone-tls-api", ("keystone-api", "keystone-api.openstack.svc"), ("192.0.2.7", "2001:db8::7")
+)
+
+
+def authority(seed: int = 1, begin: float = NOW - DAY, end: float = NOW + 1000 * DAY) -> Authority:
+    return new_authority("OpenStack openstack/region-one", begin, end, FakeRandomness(seed))
+
+
+def intermediate(root: Authority, *, key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> tuple[str, str]:
+    """An authority below another one, as an operator has it: certificate and key."""
+    above = x509.load_pem_x509_certificate(root.chain.encode())
+    signing = serialization.load_pem_private_key(root.key.encode(), None)
+    assert isinstance(signing, ec.EllipticCurvePrivateKey)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "below")]))
+        .issuer_name(above.subject)
+        .public_key(key.public_key())
+        .serial_number(7)
+        .not_valid_before(above.not_valid_before_utc)
+        .not_valid_after(above.not_valid_after_utc)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(signing.public_key()), critical=False
+        )
+        .sign(signing, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return made.public_bytes(serialization.Encoding.PEM).decode(), private.decode()
+
+
+def without_path_length(seed: int = 3) -> Authority:
+    """A root that lets others sign below it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"root {seed}")])
+    other = x509.load_pem_x509_certificate(authority().chain.encode())
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(seed)
+        .not_valid_before(other.not_valid_before_utc)
+        .not_valid_after(other.not_valid_after_utc)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = made.public_bytes(serialization.Encoding.PEM).decode()
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return Authority(pem, pem, private.decode())
+
+
+def test_openssl_verifies_a_leaf_at_its_strictest(tmp_path: Path) -> None:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl here")
+    root = authority()
+    leaf = new_leaf(NAMES, NOW - 300, NOW + 30 * DAY, root, FakeRandomness(2))
+    (tmp_path / "ca.crt").write_text(root.anchors)
+    (tmp_path / "tls.crt").write_text(leaf.chain)
+    for purpose in ("sslserver", "sslclient"):
+        command = [openssl, "verify", "-x509_strict", "-attime", str(int(NOW)), "-purpose", purpose]
+        command += ["-verify_hostname", "keystone-api.openstack.svc"]
+        command += ["-CAfile", str(tmp_path / "ca.crt"), str(tmp_path / "tls.crt")]
+        found = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert found.returncode == 0, found.stderr
+
+
+def test_the_same_randomness_makes_the_same_certificates() -> None:
+    made = [new_leaf(NAMES, NOW, NOW + DAY, authority(), FakeRandomness(2)) for _ in range(2)]
+    assert made[0] == made[1]
+
+
+def test_two_authorities_of_a_region_have_two_names() -> None:
+    subjects = {x509.load_pem_x509_certificate(authority(seed).chain.encode()).subject for seed in range(9)}
+    assert len(subjects) == 9
+
+
+def test_a_leaf_is_not_valid_for_longer_than_what_signs_it() -> None:
+    root = authority(end=NOW + 5 * DAY)
+    leaf = new_leaf(NAMES, NOW, NOW + 30 * DAY, root, FakeRandomness(2))
+    assert validity(leaf.chain)[1] == NOW + 5 * DAY
+
+
+def test_a_leaf_tells_what_it_stands_for_and_who_signed_it() -> None:
+    root = authority()
+    leaf = new_leaf(NAMES, NOW, NOW + DAY, root, FakeRandomness(2))
+    facts = read_leaf(leaf.chain, leaf.key)
+    assert facts is not None
+    assert facts.covers(NAMES)
+    assert not facts.covers(LeafNames("x", ("other",)))
+    assert is_signed_by(leaf.chain, root)
+    assert not is_signed_by(leaf.chain, authority(5))
+    assert read_leaf(leaf.chain, authority(5).key) is None
+    assert read_leaf("nothing", "nothing") is None
+
+
+def test_a_bundle_has_the_same_text_in_whatever_order_it_is_put_together() -> None:
+    first, second, ended = authority(1), authority(2), authority(3, end=NOW - 1)
+    both = bundle((first.anchors, second.anchors, first.anchors))
+    assert both == bundle((second.anchors, first.anchors))
+    assert bundle((both, ended.anchors), NOW) == both
+    assert holds(both, first.anchors)
+    assert not holds(first.anchors, both)
+
+
+@pytest.mark.parametrize("kind", ["curve", "rsa"])
+def test_an_authority_below_another_signs_with_its_chain(kind: str) -> None:
+    root = without_path_length()
+    key = (
+        ec.generate_private_key(ec.SECP384R1()) if kind == "curve" else rsa.generate_private_key(65537, 2048)
+    )
+    certificate, private = intermediate(root, key=key)
+    below = parse_authority(certificate, private, root.anchors)
+    leaf = new_leaf(NAMES, NOW, NOW + DAY, below, FakeRandomness(2))
+    assert leaf.chain.count("BEGIN CERTIFICATE") == 2
+    assert below.anchors == root.anchors
+    with pytest.raises(AuthorityUnusable, match=r"add that under .ca\.crt"):
+        parse_authority(certificate, private)
+    assert parse_authority(certificate + root.chain, private).anchors == root.anchors
+
+
+def test_what_is_no_authority_is_refused_without_a_word_of_its_content() -> None:
+    root, other = authority(), authority(2)
+    leaf = new_leaf(NAMES, NOW, NOW + DAY, root, FakeRandomness(2))
+    for chain, key, words in (
+        ("", root.key, "no certificate"),
+        (leaf.chain, leaf.key, "no authority's"),
+        (root.chain, other.key, "does not belong"),
+        (root.chain, "secret of mine", "no private key"),
+    ):
+        with pytest.raises(AuthorityUnusable, match=words) as caught:
+            parse_authority(chain, key)
+        assert "secret of mine" not in str(caught.value)
+    assert root.key not in repr(root)
+    assert leaf.key not in repr(leaf)
+
+
+def test_python_trusts_a_leaf_under_its_strictest_flags(tmp_path: Path) -> None:
+    root = authority(begin=0, end=4_000_000_000)
+    leaf = new_leaf(NAMES, 0, 4_000_000_000, root, FakeRandomness(2))
+    pem = tmp_path / "leaf.pem"
+    pem.write_text(leaf.chain + leaf.key)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(pem)
+    client = ssl.create_default_context(cadata=root.anchors)
+    client.verify_flags |= ssl.VERIFY_X509_STRICT
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = [
+        client.wrap_bio(to_client, to_server, server_hostname="keystone-api"),
+        server.wrap_bio(to_server, to_client, server_side=True),
+    ]
+    for _ in range(4):
+        for end in ends:
+            try:
+                end.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+    assert ends[0].getpeercert()

@@ -1,0 +1,78 @@
+"""A region in real pods, and what tests ask of it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from sandbox.cluster import Sandbox
+from sandbox.demo import NAMESPACE, REGION
+from sandbox.errors import SandboxError
+
+READY_SECONDS = 2400
+
+
+def items(box: Sandbox, kind: str, *selection: str, namespace: str = NAMESPACE) -> list[dict[str, Any]]:
+    """Objects of a kind, as the API server has them."""
+    found = json.loads(box.kubectl("get", kind, "--namespace", namespace, "--output=json", *selection))
+    listed: list[dict[str, Any]] = found["items"]
+    return listed
+
+
+def is_ready(obj: dict[str, Any]) -> bool:
+    """Whether its condition Ready is True."""
+    conditions = obj["status"].get("conditions") or ()
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+def deployment(box: Sandbox) -> dict[str, Any]:
+    """The OpenStackDeployment."""
+    (found,) = items(box, "osdpl")
+    return found
+
+
+def condition(box: Sandbox, type_: str) -> str:
+    """Whether it is so, by the region itself; empty where it has not looked at its newest spec yet."""
+    found = deployment(box)
+    (one,) = [one for one in found["status"]["conditions"] if one["type"] == type_]
+    return str(one["status"]) if one["observedGeneration"] == found["metadata"]["generation"] else ""
+
+
+def pods(box: Sandbox) -> dict[str, dict[str, Any]]:
+    """The region's pods that are to run, by uid."""
+    found = items(box, "pods", "--selector=application")
+    return {
+        one["metadata"]["uid"]: one
+        for one in found
+        if not any(owner["kind"] == "Job" for owner in one["metadata"].get("ownerReferences", ()))
+    }
+
+
+def edit(box: Sandbox, spec: dict[str, Any]) -> None:
+    """Merges this into the region's spec."""
+    patch = json.dumps({"spec": spec})
+    box.kubectl("patch", "osdpl", REGION, "--namespace", NAMESPACE, "--type=merge", "--patch", patch)
+
+
+def wait_until(check: Callable[[], bool], what: str, seconds: float, pause: float = 1.0) -> float:
+    """The seconds it took; fails after `seconds`."""
+    began = time.monotonic()
+    while True:
+        try:
+            if check():
+                return time.monotonic() - began
+        except SandboxError:
+            pass  # the API server, or a pod that is on its way
+        assert time.monotonic() - began < seconds, what
+        time.sleep(pause)
+
+
+def wait_ready(box: Sandbox) -> float:
+    """Until the region is Ready for its newest spec, and every pod is. The seconds it took."""
+
+    def ready() -> bool:
+        return condition(box, "Ready") == "True" and all(map(is_ready, pods(box).values()))
+
+    return wait_until(ready, "the region is not Ready", READY_SECONDS)

@@ -1,0 +1,162 @@
+"""A region in real pods that is changed, hurt and switched off: it serves on, or comes back unaided."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.cluster import Sandbox
+from sandbox.demo import CONTROLLER_NAMESPACE, NAMESPACE, RELEASE
+from sandbox.demo_real import run_smoke
+from sandbox.node.plan import cgroup_name
+from sandbox.processes import kill_process, observe_process
+from tests.real.region import condition, deployment, edit, is_ready, items, pods, wait_ready, wait_until
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(5400)]
+
+CONTAINERS = ("core", "helmbundle", "health", "secrets", "node")
+LOOP = Path(__file__).with_name("client_loop.py")
+HEALTH_SECONDS = 10
+
+
+@pytest.fixture
+def ready(region: Sandbox) -> Sandbox:
+    """The region before a test."""
+    wait_ready(region)
+    return region
+
+
+@pytest.fixture
+def two_apis(ready: Sandbox) -> Iterator[Sandbox]:
+    """The region with two replicas of Nova's API, and as it was afterwards."""
+    change_nova(ready, {"pod": {"replicas": {"osapi": 2}}})
+    wait_ready(ready)
+    yield ready
+    change_nova(ready, {"pod": None, "conf": {"nova": {"DEFAULT": {"instance_name_template": None}}}})
+    wait_ready(ready)
+
+
+def change_nova(box: Sandbox, values: dict[str, Any]) -> None:
+    edit(box, {"services": {"compute": {"nova": {"values": values}}}})
+
+
+def test_a_changed_value_of_nova_conf_rolls_novas_pods_alone_and_no_request_fails(
+    two_apis: Sandbox, client: Callable[[str], str]
+) -> None:
+    before = pods(two_apis)
+    told: list[str] = []
+    loop = threading.Thread(target=lambda: told.append(client(LOOP.read_text())), daemon=True)
+    loop.start()
+    time.sleep(5)  # requests before the change count, too
+    change_nova(two_apis, {"conf": {"nova": {"DEFAULT": {"instance_name_template": "vm-%08x"}}}})
+    wait_until(lambda: deployment(two_apis)["status"].get("state") != "Applied", "nothing is done", 120)
+    rolled = wait_ready(two_apis)
+    two_apis.kubectl("exec", "--namespace", NAMESPACE, "client", "--", "touch", "/tmp/stop")
+    loop.join(1200)
+    seen = json.loads(told[0])
+    print(f"rolled in {rolled:.0f} s; {seen['count']} requests, the longest took {seen['longest']} s")
+    after = pods(two_apis)
+    gone = {before[uid]["metadata"]["labels"]["application"] for uid in before.keys() - after.keys()}
+    assert gone == {"nova"}
+    assert seen["count"] >= 1000
+    assert seen["failed"] == []
+
+
+def test_a_killed_database_is_told_within_seconds_and_heals(ready: Sandbox) -> None:
+    there = ("--namespace", NAMESPACE)
+    ready.kubectl("delete", "pod", "mariadb-server-0", *there, "--grace-period=0", "--force", "--wait=false")
+
+    def told() -> bool:
+        server = deployment(ready)["status"]["health"]["mariadb"]["server"]
+        return bool(server["status"] != "Ready" and condition(ready, "WorkloadsHealthy") != "True")
+
+    took = wait_until(told, "health says nothing of it", HEALTH_SECONDS, pause=0.2)
+    print(f"told after {took:.1f} s, healed after {wait_ready(ready):.0f} s")
+    run_smoke(ready)
+
+
+def test_a_deleted_deployment_comes_back(ready: Sandbox) -> None:
+    there = ("--namespace", NAMESPACE)
+    before = ready.kubectl("get", "deployment", "keystone-api", *there, "--output=jsonpath={.metadata.uid}")
+    ready.kubectl("delete", "deployment", "keystone-api", *there, "--wait=true")
+
+    def back() -> bool:
+        shown = ready.kubectl(
+            "get", "deployment", "keystone-api", *there, "--output=jsonpath={.metadata.uid}"
+        )
+        return shown != before
+
+    took = wait_until(back, "it is not corrected", 300)
+    print(f"corrected after {took:.1f} s, Ready after {wait_ready(ready):.0f} s")
+    run_smoke(ready)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_a_container_of_the_controller_that_is_killed_comes_again(ready: Sandbox, container: str) -> None:
+    def restarts() -> int:
+        (pod,) = items(
+            ready, "pods", "-l", f"app.kubernetes.io/name={RELEASE}", namespace=CONTROLLER_NAMESPACE
+        )
+        counts = {one["name"]: one for one in pod["status"]["containerStatuses"]}
+        return int(counts[container]["restartCount"]) if counts[container]["ready"] else -1
+
+    wait_until(lambda: restarts() >= 0, f"{container} is not ready before", 300)
+    before = restarts()
+    # The first process of the container does not take SIGKILL from within: the node sends it.
+    kill_container(ready, container)
+    wait_until(lambda: restarts() > before, f"{container} does not run again", 300)
+    wait_ready(ready)
+
+
+def kill_container(box: Sandbox, container: str) -> None:
+    """SIGKILL to the process of that container of the controller, as the kernel would send it."""
+    command = f"osctl-{container}".encode()
+    for entry in Path("/proc").iterdir():
+        try:
+            is_it = entry.name.isdigit() and command in (entry / "cmdline").read_bytes()
+            groups = (entry / "cgroup").read_text() if is_it else ""
+        except OSError:
+            continue
+        if is_it and cgroup_name(box.layout.directory) in groups:
+            identity = observe_process(int(entry.name))
+            assert identity is not None
+            kill_process(identity)
+            return
+    raise AssertionError(f"no process of {container}")
+
+
+def test_after_a_reboot_of_the_node_the_region_is_ready_again_unaided(ready: Sandbox) -> None:
+    ready.kill_component("node")
+    ready.start_component("node")
+
+    def restarted() -> bool:
+        return all(
+            one["restartCount"] > 0 or not is_ready(pod)
+            for pod in pods(ready).values()
+            for one in pod["status"].get("containerStatuses", ())
+        )
+
+    wait_until(restarted, "the pods were not killed", 600)
+    print(f"Ready after {wait_ready(ready):.0f} s")
+    run_smoke(ready)
+
+
+def test_a_service_that_was_removed_finds_its_data_when_it_is_added_again(
+    ready: Sandbox, client: Callable[[str], str]
+) -> None:
+    make = "import openstack\nc = openstack.connect(cloud='default')\n"
+    client(make + "c.compute.create_flavor(name='kept', ram=64, vcpus=1, disk=1)\n")
+    edit(ready, {"features": {"services": {"disabled": ["compute"]}}})
+    wait_until(lambda: not items(ready, "deployment", "--selector=application=nova"), "nova is there", 600)
+    wait_ready(ready)
+    edit(ready, {"features": {"services": None}})
+    wait_ready(ready)
+    assert "kept" in client(make + "print([one.name for one in c.compute.flavors(is_public=None)])\n")
+    client(make + "c.compute.delete_flavor(c.compute.find_flavor('kept'))\n")
+    run_smoke(ready)

@@ -1,0 +1,71 @@
+"""Releases use certificates that the secrets container makes, and these stand for what the charts serve."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller.domain.region.required_certificates import secrets_made, service_names
+from controller.domain.values.chart_values import Values
+from controller.render.region import Region
+from tests.render.region import core_spec, render
+
+OWN = {"tls": {"internal": {"enabled": True}}}
+
+
+def own(**features: Any) -> Region:
+    return render(core_spec(preset="core", features={**OWN, **features}))
+
+
+def values(region: Region, name: str) -> Values:
+    release = region.release(name)
+    assert release is not None
+    return release.spec.values
+
+
+def test_nothing_is_asked_of_cert_manager() -> None:
+    region = own(
+        services={"enabled": ["gateway", "block-storage", "orchestration", "dashboard"]},
+        gateway={"className": "x"},
+    )
+    for bundle in region.bundles:
+        for release in bundle.releases:
+            objects = release.spec.values.get("extraObjects") or {}
+            kinds = {one["kind"] for one in (objects.values() if isinstance(objects, dict) else objects)}
+            assert "Certificate" not in kinds
+            assert "issuerRef" not in str(release.spec.values)
+
+
+def test_every_api_has_a_certificate_that_its_pods_mount_and_take_up() -> None:
+    region = own(services={"enabled": ["block-storage", "orchestration", "dashboard"]})
+    made = secrets_made(region.certificates)
+    serving = {"keystone", "placement", "glance", "neutron", "nova", "cinder", "heat", "horizon"}
+    assert {f"{chart}-tls-api" for chart in serving} | {"openstack-ca-bundle"} == made.keys()
+    for chart in serving:
+        given = values(region, chart)
+        assert given["release_uuid"] == {"$secretRef": {"name": f"{chart}-tls-api", "key": "digest"}}
+        volumes = [one for each in given["pod"]["extraVolumes"].values() for one in each if "secret" in one]
+        assert {one["secret"]["secretName"] for one in volumes} == {f"{chart}-tls-api"}
+
+
+def test_clients_trust_the_bundle_of_the_region() -> None:
+    assert values(own(), "nova")["secrets"]["tls"]["ca"] == "openstack-ca-bundle"
+
+
+def test_what_shows_no_certificate_and_trusts_nobody_is_not_restarted() -> None:
+    for chart in ("mariadb", "rabbitmq", "memcached", "openvswitch"):
+        assert "release_uuid" not in values(own(), chart)
+
+
+def test_certificates_stand_for_the_names_of_services_in_the_region() -> None:
+    nova = next(one for one in own().certificates if one.name == "nova-tls-api")
+    assert set(nova.names) >= set(service_names("nova-metadata", "openstack", "cluster.local"))
+    other = render(core_spec(preset="core", features=OWN, internalDomainName="k8s.example"))
+    assert "nova-api.openstack.svc.k8s.example" in str(other.certificates)
+
+
+@pytest.mark.parametrize("more", [{"issuer": "x", "caSecret": "y"}, {"enabled": False}])
+def test_no_certificate_is_made_that_nobody_asks_for(more: dict[str, Any]) -> None:
+    region = render(core_spec(preset="core", features={"tls": {"internal": {"enabled": True, **more}}}))
+    assert region.certificates == ()
