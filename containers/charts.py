@@ -11,7 +11,7 @@ from controller.adapters.charts.pull import PulledCharts
 from controller.adapters.charts.repository_access import Proxy
 from controller.adapters.charts.source import ChartStore
 from controller.adapters.system.values_files import load_builds
-from controller.domain.region.deployment import parse_proxy
+from controller.domain.api.region_spec import parse_region_spec
 from controller.operator import Reconcile
 from controller.ports.kubernetes import OSDPL
 from controller.reconcile.shared.managed_region import managed_region
@@ -43,7 +43,7 @@ def chart_store(parts: Parts) -> ChartStore:
     def read_proxy() -> Proxy:
         name = managed_region(kube, namespace)
         osdpl = kube.get(OSDPL, name, namespace) if name else None
-        proxy = parse_proxy((osdpl or {}).get("spec"))
+        proxy = parse_region_spec((osdpl or {}).get("spec")).proxy
         if not proxy.given:
             return Proxy.of_environment()
         return Proxy(proxy.http, proxy.https, proxy.no_proxy)

@@ -68,7 +68,7 @@ class RegionRelease:
 
 @dataclass(frozen=True)
 class RegionBundle:
-    """The releases of one service; `name` is the name of its HelmBundle."""
+    """The releases of one service; `name` is the name of its HelmBundle, whose mode is for core to choose."""
 
     service: str
     name: str
@@ -202,7 +202,7 @@ class _RegionRenderer:
         self.problems += main_field_problems(self.library, spec.files)
         self.problems += name_problems(spec, self.library.catalogue)
         self._stop_on_problems()
-        chosen_services = spec.features["services"]
+        chosen_services = spec.features.tree["services"]
         services, problems = decide_services(
             self.library.catalogue,
             preset=spec.preset,
@@ -214,8 +214,8 @@ class _RegionRenderer:
         self.problems += problems
         self._stop_on_problems()
         region_input = RegionInput.of(
-            spec=self.deployment.document,
-            features=spec.features,
+            spec=spec,
+            registry=spec.images.registry,
             source=spec.charts.source,
             library=self.library,
             services=services,
@@ -226,7 +226,7 @@ class _RegionRenderer:
             namespace=self.deployment.namespace,
         )
         self.problems += region_input.problems
-        features = spec.features
+        features = spec.features.tree
         self.problems += tls_problems(features, services, self._knows, spec.charts.source)
         self.problems += feature_service_problems(features, services, self._knows)
         self._stop_on_problems()
@@ -277,7 +277,6 @@ class _RegionRenderer:
             raise SpecInvalid(problems)
         spec = BundleSpec(
             releases=tuple(release.spec for release in rendered),
-            mode=self.deployment.spec.mode,
             volumes=self.deployment.spec.volumes,
         )
         return RegionBundle(entry.name, entry.name, tuple(rendered), spec)

@@ -16,8 +16,9 @@ from controller.adapters.kubernetes.client import PykubeClient
 from controller.adapters.kubernetes.connection import connect
 from controller.adapters.system.clock import SystemClock
 from controller.domain.api.names import BUNDLE_LABEL, DIGEST_LABEL, REVISION_LABEL
+from controller.domain.api.region_spec import VolumePolicy
 from controller.domain.releases.actions import Action
-from controller.domain.releases.bundle import ReleaseSpec, VolumePolicy
+from controller.domain.releases.bundle import ReleaseSpec
 from controller.ports.helm import Cancellation, HelmClient, HelmRequest
 from controller.ports.kubernetes import Kube
 from controller.reconcile.releases.action_request import ActionRequest

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from controller.domain.api.region_spec import parse_features
 from controller.domain.region.required_credentials import region_credentials
 from controller.errors import SpecInvalid
 from tests.render.region import core_spec, deployment, library, render
@@ -40,9 +41,8 @@ def test_a_mistake_in_values_keeps_no_service_from_its_credentials() -> None:
     ],
 )
 def test_a_choice_that_cannot_be_served_is_told(mistake: dict[str, Any], path: str) -> None:
-    features = {"services": {"disabled": [], **mistake.get("features", {}).get("services", {"enabled": []})}}
+    named = {"services": {"disabled": [], **mistake.get("features", {}).get("services", {"enabled": []})}}
     with pytest.raises(SpecInvalid) as caught:
-        region_credentials(
-            replace(deployment(core_spec()).spec, **{**mistake, "features": features}), library()
-        )
+        changed = {**mistake, "features": parse_features(named)}
+        region_credentials(replace(deployment(core_spec()).spec, **changed), library())
     assert [problem.path for problem in caught.value.problems] == [path]

@@ -154,12 +154,8 @@ def _plans_begin(stack: ExitStack) -> None:
 
 @guard("a region may be paused", MEANT, PERSONS)
 def _never_paused(stack: ExitStack) -> None:
-    real = observe.parse_node_policy
-
-    def parse(spec: Any, *, paused: bool) -> Any:
-        return real(spec)
-
-    stack.enter_context(patch.object(observe, "parse_node_policy", parse))
+    real = observe.node_policy
+    stack.enter_context(patch.object(observe, "node_policy", lambda spec: replace(real(spec), paused=False)))
 
 
 @guard("pods are freed only where the machine is off", TWICE, CUT)

@@ -28,7 +28,7 @@ from controller.cli.output import count, print_problems, soft_wrapped, stderr, s
 from controller.cli.views.release_rows import short_duration
 from controller.cli.waiting import Goal, wait_for_region
 from controller.domain.api.names import API_VERSION
-from controller.domain.region.apply_policy import parse_apply_policy
+from controller.domain.api.region_spec import parse_region_spec
 from controller.errors import Conflict, ObjectMissing, Problem, SpecInvalid
 from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, NAMESPACE, OSDPL, SECRET, KubeObject, Resource
 
@@ -168,7 +168,7 @@ def _apply(
 
 def _print_plan(region: KubeObject) -> None:
     """Says that applying alone changes nothing, where that is so."""
-    if parse_apply_policy(region.get("spec")).planned:
+    if parse_region_spec(region.get("spec")).planned:
         meta = region["metadata"]
         where = f"{meta['name']} -n {meta['namespace']}"
         text = f"its mode is Plan: nothing is done before a plan is approved; osctl plan {where} shows it"

@@ -15,7 +15,7 @@ from controller.domain.api.names import (
     SUSPEND_ANNOTATION,
     SUSPEND_RELEASE_PREFIX,
 )
-from controller.domain.region.apply_policy import parse_apply_policy
+from controller.domain.api.region_spec import parse_region_spec
 from controller.domain.releases.requests import is_suspended
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, KubeObject
 
@@ -92,17 +92,17 @@ def still_suspended(target: Target) -> str:
 
 
 def _pause(cluster: Cluster, region: KubeObject) -> bool:
-    policy = parse_apply_policy(region.get("spec"))
-    if policy.paused:
+    spec = parse_region_spec(region.get("spec"))
+    if spec.paused:
         return False
     # What to go back to: a region that only plans must not begin to apply.
-    change = {"metadata": {"annotations": {MODE_BEFORE_ANNOTATION: policy.mode}}, "spec": {"mode": PAUSED}}
+    change = {"metadata": {"annotations": {MODE_BEFORE_ANNOTATION: spec.mode}}, "spec": {"mode": PAUSED}}
     patch(cluster, OSDPL, region, change)
     return True
 
 
 def _unpause(cluster: Cluster, region: KubeObject) -> bool:
-    if not parse_apply_policy(region.get("spec")).paused:
+    if not parse_region_spec(region.get("spec")).paused:
         return False
     mode = str(_annotations(region).get(MODE_BEFORE_ANNOTATION) or "Apply")
     change = {"metadata": {"annotations": {MODE_BEFORE_ANNOTATION: None}}, "spec": {"mode": mode}}

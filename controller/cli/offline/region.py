@@ -47,7 +47,7 @@ class OfflineRegion:
             bundle_object(
                 name=bundle.name,
                 namespace=self.deployment.namespace,
-                spec=bundle.spec,
+                spec=replace(bundle.spec, mode=self.deployment.spec.mode),
                 labels={DEPLOYMENT_LABEL: self.deployment.name, SERVICE_LABEL: bundle.service},
             )
             for bundle in self.region.bundles

@@ -48,16 +48,16 @@ def _defaults(
     renderer: OfflineRenderer, region: OfflineRegion, release: str, spec: Mapping[str, Any]
 ) -> Iterator[FieldTree]:
     """The features that the size and the preset give where the spec says nothing."""
-    library = renderer.library
+    library, files = renderer.library, region.deployment.spec.files
 
     def with_size(file: ValuesFile) -> Library:
-        return replace(library, sizes={**library.sizes, spec["size"]: file})
+        return replace(library, sizes={**library.sizes, files.size: file})
 
     def with_preset(file: ValuesFile) -> Library:
-        return replace(library, presets={**library.presets, spec["preset"]: file})
+        return replace(library, presets={**library.presets, files.preset: file})
 
-    files = (library.sizes[spec["size"]], with_size), (library.presets[spec["preset"]], with_preset)
-    for file, changed in files:
+    size, preset = library.sizes[files.size], library.presets[files.preset]
+    for file, changed in ((size, with_size), (preset, with_preset)):
 
         def ask(
             tree: Mapping[str, Any], file: ValuesFile = file, changed: Any = changed

@@ -8,7 +8,7 @@ from typing import Any
 
 from controller.domain.api.conditions import find
 from controller.domain.api.reasons import Reason
-from controller.domain.region.apply_policy import parse_apply_policy
+from controller.domain.api.region_spec import parse_region_spec
 from controller.domain.releases.plan import PlanAction
 
 MARKS = {
@@ -68,7 +68,7 @@ def plan_view(osdpl: Mapping[str, Any]) -> PlanView:
     return PlanView(
         name=str(meta["name"]),
         namespace=str(meta.get("namespace") or ""),
-        mode=parse_apply_policy(osdpl.get("spec")).mode,
+        mode=parse_region_spec(osdpl.get("spec")).mode,
         known=bool(current and planned.get("status") == "True"),
         reason=str(planned.get("reason") or "") if current else "",
         message=str(planned.get("message") or "") if current else "",

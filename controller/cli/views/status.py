@@ -12,7 +12,7 @@ from controller.cli.views.readiness import RegionOutcome, RegionReadiness, expla
 from controller.cli.views.release_rows import ReleaseRow, RowState, parse_time, release_rows, short_duration
 from controller.domain.api.conditions import find
 from controller.domain.api.reasons import Reason
-from controller.domain.region.apply_policy import parse_apply_policy
+from controller.domain.api.region_spec import RegionSpec, parse_region_spec
 from controller.domain.values.chart_values import SECRET_REF, DocumentPath, format_path
 
 MOST_CAUSES = 5
@@ -79,24 +79,26 @@ class RegionView:
 
 def region_view(osdpl: Mapping[str, Any], bundles: Sequence[Mapping[str, Any]], now: float) -> RegionView:
     """The view at `now`, in seconds since the epoch."""
-    meta, spec, status = osdpl["metadata"], osdpl.get("spec") or {}, osdpl.get("status") or {}
+    meta, document, status = osdpl["metadata"], osdpl.get("spec") or {}, osdpl.get("status") or {}
+    spec = parse_region_spec(document)
     readiness = judge(osdpl)
     rows = release_rows(bundles)
     services = tuple(_services(rows, status))
     valid = find(status.get("conditions") or [], "SpecValid")
     created = parse_time(meta.get("creationTimestamp"))
     silence = explain_silence(osdpl, now - created) if created is not None else ""
+    readiness = replace(readiness, message=silence or readiness.message)
     return RegionView(
         name=str(meta["name"]),
         namespace=str(meta.get("namespace") or ""),
         state=str(status.get("state") or "Unknown"),
-        version=str(status.get("openstackVersion") or spec.get("openstackVersion") or ""),
-        preset=str(spec.get("preset") or ""),
-        size=str(spec.get("size") or ""),
+        version=str(status.get("openstackVersion") or spec.openstack_version),
+        preset=spec.preset,
+        size=spec.size,
         outcome=readiness.outcome,
         reason=readiness.reason,
         progress=str(status.get("progress") or ""),
-        causes=tuple(_causes(replace(readiness, message=silence or readiness.message), rows, status, spec)),
+        causes=tuple(_causes(readiness, rows, status, document)),
         services=services,
         secrets=_secrets(status.get("secrets") or {}, now),
         nodes=_nodes(status.get("nodes") or {}),
@@ -111,9 +113,9 @@ def _warnings(valid: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str
     yield from (str(warning) for warning in plan.get("warnings") or ())
 
 
-def _plan(spec: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
+def _plan(spec: RegionSpec, plan: Mapping[str, Any]) -> str:
     """What mode Plan holds back, empty with other modes."""
-    if not parse_apply_policy(spec).planned or not plan.get("message"):
+    if not spec.planned or not plan.get("message"):
         return ""
     accepted = plan.get("accepted") or {}
     applying = bool(accepted) and not accepted.get("done")

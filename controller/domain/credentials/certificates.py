@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.api.names import MANAGED_BY, MANAGED_BY_US
+from controller.domain.api.region_spec import Features
 
 TLS_TYPE = "kubernetes.io/tls"
 # cert-manager's mark on each Secret that it writes (cert-manager: pkg/apis/certmanager/v1/types.go).
@@ -33,24 +34,17 @@ class _Certificate:
     end: float
 
 
-def named_secrets(spec: Mapping[str, Any]) -> dict[str, str]:
+def named_secrets(features: Features) -> dict[str, str]:
     """Secrets with certificates that the spec of an osdpl names, and which of their keys has to hold them.
 
     An operator makes them, or has somebody make them: of what an issuer makes the spec names no Secret.
     """
-    tls = (spec.get("features") or {}).get("tls") or {}
-    public, internal = tls.get("public") or {}, tls.get("internal") or {}
+    public, internal = features.public_tls, features.internal_tls
     found = {
-        internal.get("enabled") and internal.get("caSecret"): AUTHORITY,
-        public.get("enabled") and public.get("secretName"): CERTIFICATE,
+        internal.ca_secret if internal.enabled else "": AUTHORITY,
+        public.secret if public.enabled else "": CERTIFICATE,
     }
-    return {str(name): key for name, key in found.items() if name}
-
-
-def authority_secret(spec: Mapping[str, Any]) -> str:
-    """The Secret with the operator's authority that the spec of an osdpl names; empty for one of our own."""
-    tls = (spec.get("features") or {}).get("tls") or {}
-    return str((tls.get("internal") or {}).get("authoritySecret") or "")
+    return {name: key for name, key in found.items() if name}
 
 
 def is_issued(metadata: Mapping[str, Any]) -> bool:

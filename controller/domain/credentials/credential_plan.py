@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from controller.domain.api.region_spec import VolumePolicy
 from controller.domain.credentials.generate import SSH_PUBLIC_KEY, private_name
-from controller.domain.releases.bundle import VolumePolicy
 from controller.domain.values.catalogue import CredentialSecret
 
 
@@ -35,16 +34,6 @@ class StoredSecret:
     immutable: bool = False
     deleting: bool = False
     uid: str = ""
-
-
-@dataclass(frozen=True)
-class OwnSecret:
-    """A credential for which the operator names a Secret: `spec.features.credentials`."""
-
-    service: str
-    credential: str
-    name: str
-    key: str
 
 
 @dataclass(frozen=True)
@@ -92,16 +81,6 @@ class CredentialPlan:
     changes: tuple[SecretChange, ...] = ()
     remove: tuple[StoredSecret, ...] = ()
     problems: tuple[CredentialProblem, ...] = ()
-
-
-def own_secrets(spec: Mapping[str, Any]) -> tuple[OwnSecret, ...]:
-    """The Secrets that the operator names, in order. Incomplete entries are the CRD's to refuse."""
-    by_service = (spec.get("features") or {}).get("credentials") or {}
-    return tuple(
-        OwnSecret(service, credential, str(target["name"]), str(target["key"]))
-        for service, credentials in sorted(by_service.items())
-        for credential, target in sorted(credentials.items())
-    )
 
 
 def without_trace(

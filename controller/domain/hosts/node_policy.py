@@ -1,23 +1,15 @@
-"""How a region's nodes are to be treated: `spec.features.nodes`, parsed. Pure."""
+"""How a region's nodes are to be treated: what `spec.features.nodes` means. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from controller.domain.api.region_spec import NodesFeature, RegionSpec, SecretKey
 from controller.domain.shared.durations import parse_duration
 from controller.domain.shared.max_unhealthy import MaxUnhealthy, parse_max_unhealthy
 
-DEFAULT_LIMIT = MaxUnhealthy(percentage=20)
-
-
-@dataclass(frozen=True, slots=True)
-class SecretKey:
-    """One key of a Secret in the region's namespace."""
-
-    name: str
-    key: str
+_HOLD_DOWN = float(parse_duration(NodesFeature.hold_down))
+_LIMIT = parse_max_unhealthy(NodesFeature.max_unhealthy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,31 +20,24 @@ class NodePolicy:
     that it is known by. `paused`: the region's mode is Paused, and nothing is done by itself.
     """
 
-    hold_down: float = 120.0
+    hold_down: float = _HOLD_DOWN
     evacuate: bool = False
-    max_unhealthy: MaxUnhealthy = DEFAULT_LIMIT
+    max_unhealthy: MaxUnhealthy = _LIMIT
     fencing: str = ""
     fencing_token: SecretKey | None = None
     fencing_authority: SecretKey | None = None
     paused: bool = False
 
 
-def _secret_key(given: Mapping[str, Any] | None) -> SecretKey | None:
-    return SecretKey(str(given["name"]), str(given["key"])) if given else None
-
-
-def parse_node_policy(spec: Mapping[str, Any] | None, *, paused: bool = False) -> NodePolicy:
-    """The policy of a region's spec, with its defaults. Raises ValueError on values out of bounds."""
-    features = (spec or {}).get("features") or {}
-    given = features.get("nodes") or {}
-    fencing = given.get("fencing") or {}
-    limit = given.get("maxUnhealthy")
+def node_policy(spec: RegionSpec) -> NodePolicy:
+    """The policy of a region's spec. Raises ValueError on values out of bounds."""
+    given = spec.features.nodes
     return NodePolicy(
-        hold_down=float(parse_duration(str(given.get("holdDown") or "2m"))),
-        evacuate=given.get("evacuation") == "Auto",
-        max_unhealthy=DEFAULT_LIMIT if limit is None else parse_max_unhealthy(limit),
-        fencing=str(fencing.get("url") or ""),
-        fencing_token=_secret_key(fencing.get("tokenFrom")),
-        fencing_authority=_secret_key(fencing.get("authorityFrom")),
-        paused=paused,
+        hold_down=float(parse_duration(given.hold_down)),
+        evacuate=given.evacuation == "Auto",
+        max_unhealthy=parse_max_unhealthy(given.max_unhealthy),
+        fencing=given.fencing.url,
+        fencing_token=given.fencing.token,
+        fencing_authority=given.fencing.authority,
+        paused=spec.paused,
     )

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from controller.domain.api.object_meta import ObjectMeta, a, parse_meta
-from controller.domain.region.apply_policy import parse_apply_policy
+from controller.domain.api.region_spec import RegionSpec, parse_region_spec
 from controller.domain.region.deployment_rules import feature_problems
 from controller.domain.region.tls_features import with_default_traffic
-from controller.domain.releases.bundle import BundleMode, DriftMode, VolumePolicy
+from controller.domain.releases.bundle import DriftMode
 from controller.domain.releases.drift_rules import DriftRule, drift_rules
 from controller.domain.validation.crd_schema import ResourceSchema
 from controller.domain.values.catalogue import EMBEDDED, UPSTREAM
@@ -53,46 +53,19 @@ class ChartsSpec:
         return UPSTREAM if self.repository or self.path else EMBEDDED
 
 
-@dataclass(frozen=True)
-class ProxySpec:
-    """The way out of the region; empty where there is no proxy."""
+@dataclass(frozen=True, kw_only=True)
+class DeploymentSpec(RegionSpec):
+    """The region wanted: the reading of a spec without mistakes, defaults applied.
 
-    http: str
-    https: str
-    no_proxy: tuple[str, ...]
-
-    @property
-    def given(self) -> bool:
-        """Whether the spec says anything of it."""
-        return bool(self.http or self.https or self.no_proxy)
-
-
-@dataclass(frozen=True)
-class DeploymentSpec:
-    """The region wanted, defaults applied.
-
-    `features` has every field that the definition knows: see `ResourceSchema.completed` for what an
-    unset one is. Empty strings stand for fields that are not set. Not here are `common`, `services` and
+    The tree of `features` has every field that the definition knows: see `ResourceSchema.completed` for what
+    an unset one is. Empty strings stand for fields that are not set. Not here are `common`, `services` and
     `nodes`: those are layers of values, read from the document with the place of each (`SpecSource`).
     """
 
-    openstack_version: OpenStackVersion
-    preset: Preset
-    size: Size
-    region: str
-    public_domain_name: str
-    internal_domain_name: str
-    storage_class: str
-    storage_classes: Mapping[str, str]
     charts: ChartsSpec
-    mode: BundleMode
-    approved_plan: str
     images: ImagesSpec
-    proxy: ProxySpec
     drift: DriftMode
     drift_rules: tuple[DriftRule, ...]
-    volumes: VolumePolicy
-    features: Mapping[str, Any]
 
     @property
     def files(self) -> FileChoice:
@@ -135,13 +108,6 @@ def parse_deployment(obj: Mapping[str, Any], schema: ResourceSchema) -> OpenStac
     if problems:
         raise SpecInvalid(problems)
     return OpenStackDeployment(**vars(meta), spec=_spec(document, features, schema), document=document)
-
-
-def parse_proxy(spec: Mapping[str, Any] | None) -> ProxySpec:
-    """`spec.proxy`, also of a spec that has mistakes elsewhere, or of none; raises nothing."""
-    given = (spec or {}).get("proxy") or {}
-    http, https = str(given.get("http") or ""), str(given.get("https") or "")
-    return ProxySpec(http, https, tuple(map(str, given.get("noProxy") or ())))
 
 
 def _identity_problems(obj: Mapping[str, Any], schema: ResourceSchema) -> list[Problem]:
@@ -196,16 +162,8 @@ def _spec(document: Mapping[str, Any], features: Mapping[str, Any], schema: Reso
         return schema.completed(("spec", key), document.get(key))
 
     charts, images = completed("charts"), completed("images")
-    policy = parse_apply_policy(document)
     return DeploymentSpec(
-        openstack_version=document["openstackVersion"],
-        preset=document["preset"],
-        size=document["size"],
-        region=document["region"],
-        public_domain_name=document["publicDomainName"],
-        internal_domain_name=document["internalDomainName"],
-        storage_class=document.get("storageClass", ""),
-        storage_classes=completed("storageClasses"),
+        **vars(parse_region_spec({**document, "features": features})),
         charts=ChartsSpec(
             path=charts["path"] or "",
             repository=charts["repository"] or "",
@@ -213,17 +171,12 @@ def _spec(document: Mapping[str, Any], features: Mapping[str, Any], schema: Reso
             credentials_secret=charts["credentialsSecret"] or "",
             ca_secret=charts["caSecret"] or "",
         ),
-        mode=policy.mode,
-        approved_plan=policy.approved_plan,
         images=ImagesSpec(
             registry=images["registry"] or "",
             pull_policy=images["pullPolicy"],
             pull_secrets=tuple(images["pullSecrets"]),
             overrides=images["overrides"],
         ),
-        proxy=parse_proxy(document),
         drift=document["drift"],
         drift_rules=drift_rules(document.get("driftRules")),
-        volumes=policy.volumes,
-        features=features,
     )

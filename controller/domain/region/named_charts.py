@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from controller.domain.region.deployment import ChartsSpec, DeploymentSpec, ProxySpec
+from controller.domain.api.region_spec import ProxySpec
+from controller.domain.region.deployment import ChartsSpec, DeploymentSpec
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.catalogue import Catalogue
 from controller.domain.values.chart_builds import TestedBuilds

@@ -8,7 +8,7 @@ from typing import Any
 
 from controller.domain.api.conditions import Condition, shorten
 from controller.domain.api.reasons import Reason
-from controller.domain.region.apply_policy import parse_apply_policy
+from controller.domain.api.region_spec import parse_region_spec
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.digests import fingerprint
 from controller.domain.releases.plan import PlanAction, bounded, plan_sentence
@@ -62,10 +62,10 @@ def approval_in(status: Mapping[str, Any]) -> Approval | None:
 
 def awaits_approval(osdpl: Mapping[str, Any]) -> bool:
     """Whether the region's mode keeps its present spec from being acted upon: an unapproved plan, a pause."""
-    policy = parse_apply_policy(osdpl.get("spec"))
-    if policy.paused:
+    spec = parse_region_spec(osdpl.get("spec"))
+    if spec.paused:
         return True
-    if not policy.planned:
+    if not spec.planned:
         return False
     approval = approval_in(osdpl.get("status") or {})
     return approval is None or approval.generation != osdpl["metadata"].get("generation")

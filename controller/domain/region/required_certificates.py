@@ -28,7 +28,7 @@ def region_certificates(
     """
     domain = spec.internal_domain_name
     services = region_services(spec, library)
-    return tuple(_requests(spec.features, services, spec.charts.source, namespace, domain))
+    return tuple(_requests(spec.features.tree, services, spec.charts.source, namespace, domain))
 
 
 def _requests(

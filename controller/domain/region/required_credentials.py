@@ -19,10 +19,9 @@ def region_credentials(spec: DeploymentSpec, library: Library) -> tuple[Credenti
     services cannot be served.
     """
     services, desired = region_services(spec, library), []
-    own = spec.features["credentials"]
+    own = {(one.service, one.credential) for one in spec.features.credentials}
     for entry in services:
-        named = own.get(entry.name) or {}
-        ours = {key: kind for key, kind in entry.credentials.items() if key not in named}
+        ours = {key: kind for key, kind in entry.credentials.items() if (entry.name, key) not in own}
         if ours:
             desired.append(CredentialSecret(entry.secret_name, entry.name, ours, tuple(entry.charts)))
     return tuple(desired)
@@ -32,7 +31,7 @@ def region_ceph(spec: DeploymentSpec, library: Library) -> CephNeeds | None:
     """What the region needs of Ceph; None without an exchange. Raises SpecInvalid as `region_credentials`."""
     services = frozenset(entry.name for entry in region_services(spec, library))
     size, preset = library.sizes[spec.size], library.presets[spec.preset]
-    return ceph_needs(filled_features(spec.features, size.features, preset.features), services)
+    return ceph_needs(filled_features(spec.features.tree, size.features, preset.features), services)
 
 
 def region_services(spec: DeploymentSpec, library: Library) -> tuple[ServiceEntry, ...]:
@@ -41,7 +40,7 @@ def region_services(spec: DeploymentSpec, library: Library) -> tuple[ServiceEntr
     if preset is None:
         remedy = suggestion(spec.preset, library.presets)
         raise SpecInvalid([Problem("spec.preset", f'no preset "{spec.preset}"', remedy)])
-    chosen = spec.features["services"]
+    chosen = spec.features.tree["services"]
     services, problems = decide_services(
         library.catalogue,
         preset=spec.preset,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from controller.domain.api.region_spec import BundleMode, VolumePolicy
 from controller.domain.values.chart_values import Values
 
 DriftMode = Literal["Correct", "Warn", "Ignore"]
-BundleMode = Literal["Apply", "Plan", "Paused"]
-VolumePolicy = Literal["Retain", "Delete"]
 
 DEFAULT_TIMEOUT_SECONDS = 1800
 

@@ -83,7 +83,8 @@ def _setting(merged: MergedValues, path: DocumentPath) -> Setting | None:
 
 
 def _secret_fields(spec: SpecSource) -> _Fields:
-    """The fields of `spec.features` that may be secrets, by their key and value, and by value alone."""
+    """The fields of `spec.features` that may be secrets, by their key and value, and by value alone: as they
+    are written, since it is their places that are told."""
     features = spec.spec.get("features") or {}
     fields: dict[tuple[str | int, Any], list[DocumentPath]] = {}
     for path in literal_secrets(features):

@@ -1,6 +1,7 @@
 """What service templates see: the listed inputs, and nothing else.
 
-    main        the main fields of the spec, defaults filled in (main.region, main.publicDomainName …)
+    main        main fields of the spec, defaults filled in: main.openstackVersion, preset, size, region,
+                publicDomainName and internalDomainName
     features    spec.features with every known field; what is not set is as size and preset say, else none
     public_hosts  names of the public endpoints of this region, by key under `endpoints` of chart values
     enabled(s)  whether the region has the service s of the catalogue
@@ -26,8 +27,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
+from controller.domain.api.region_spec import OwnSecret, RegionSpec
 from controller.domain.values.catalogue import (
     Catalogue,
     CatalogueInvalid,
@@ -50,24 +53,16 @@ class Knows(Protocol):
     def __call__(self, chart: str, path: DocumentPath, /, *, a_map: bool = False) -> bool: ...
 
 
-MAIN_DEFAULTS: Mapping[str, Any] = {
-    "region": "RegionOne",
-    "publicDomainName": "",
-    "internalDomainName": "cluster.local",
-    "storageClass": "",
-}
-
-
 @dataclass
 class RegionInput:
     """The inputs of all templates of one region. `claiming`: services that asked for a StorageClass;
     `owners`: the service of each release that is known so far, to be added to by whoever renders."""
 
-    main: Mapping[str, Any]
+    spec: RegionSpec
+    registry: str
     features: Mapping[str, Any]
     services: tuple[ServiceEntry, ...]
     catalogue: Catalogue
-    own_secrets: Mapping[str, Mapping[str, Mapping[str, str]]]
     value_of: ValueOf
     owners: Mapping[str, str]
     knows: Knows
@@ -77,12 +72,16 @@ class RegionInput:
     problems: list[Problem] = field(default_factory=list)
     claiming: set[str] = field(default_factory=set)
 
+    @cached_property
+    def _own(self) -> Mapping[tuple[str, str], OwnSecret]:
+        return {(one.service, one.credential): one for one in self.spec.features.credentials}
+
     @classmethod
     def of(
         cls,
         *,
-        spec: Mapping[str, Any],
-        features: Mapping[str, Any],
+        spec: RegionSpec,
+        registry: str,
         source: str,
         library: Library,
         services: tuple[ServiceEntry, ...],
@@ -94,17 +93,16 @@ class RegionInput:
     ) -> RegionInput:
         """Gathers the inputs from the spec and the library. Problems are collected in `problems`.
 
-        `features` are the completed ones: every known field is there, None where it is not set.
+        The features of `spec` are the completed ones: every known field is there, None where it is not set.
+        `registry` is that of all images, empty where each stays in its own.
         """
-        main = {**MAIN_DEFAULTS, **{k: v for k, v in spec.items() if k not in _NOT_MAIN and v is not None}}
-        own = features["credentials"]
-        size, preset = library.sizes[spec["size"]], library.presets[spec["preset"]]
+        size, preset = library.sizes[spec.size], library.presets[spec.preset]
         region_input = cls(
-            main=main,
-            features=filled_features(features, size.features, preset.features),
+            spec=spec,
+            registry=registry,
+            features=filled_features(spec.features.tree, size.features, preset.features),
             services=services,
             catalogue=library.catalogue,
-            own_secrets=own,
             value_of=value_of,
             owners=owners,
             knows=knows,
@@ -112,7 +110,7 @@ class RegionInput:
             source=source,
             namespace=namespace,
         )
-        region_input.problems += _check_own_secrets(own, services, library)
+        region_input.problems += _check_own_secrets(spec.features.tree["credentials"], services, library)
         return region_input
 
     def context(self, entry: ServiceEntry) -> dict[str, Any]:
@@ -139,12 +137,11 @@ class RegionInput:
 
         def storage_class(service: str = entry.name) -> str:
             self.claiming.add(service)
-            classes = self.main.get("storageClasses") or {}
-            return classes.get(service) or self.main["storageClass"] or "default"
+            return self.spec.storage_classes.get(service) or self.spec.storage_class or "default"
 
         return {
             **TEMPLATE_FUNCTIONS,
-            "main": self.main,
+            "main": self._main(),
             "source": self.source,
             "region_namespace": self.namespace,
             "image": self._image,
@@ -168,12 +165,23 @@ class RegionInput:
             "service": entry.name,
             "release": release,
             "chart": chart,
-            "published": [name for name in entry.published_by(chart) if self.main["publicDomainName"]],
+            "published": [name for name in entry.published_by(chart) if self.spec.public_domain_name],
             "defaults": lambda path: lookup(defaults, parse_path(path), {}),
         }
 
+    def _main(self) -> dict[str, str]:
+        spec = self.spec
+        return {
+            "openstackVersion": spec.openstack_version,
+            "preset": spec.preset,
+            "size": spec.size,
+            "region": spec.region,
+            "publicDomainName": spec.public_domain_name,
+            "internalDomainName": spec.internal_domain_name,
+        }
+
     def _public_hosts(self) -> Mapping[str, str]:
-        domain = self.main["publicDomainName"]
+        domain = self.spec.public_domain_name
         if not domain:
             return {}
         return {
@@ -186,15 +194,13 @@ class RegionInput:
         """The Secrets to generate for this region, in the order of the catalogue."""
         desired = []
         for entry in self.services:
-            own = self.own_secrets.get(entry.name, {})
-            ours = {name: kind for name, kind in entry.credentials.items() if name not in own}
+            ours = {n: kind for n, kind in entry.credentials.items() if (entry.name, n) not in self._own}
             if ours:
                 desired.append(CredentialSecret(entry.secret_name, entry.name, ours, tuple(entry.charts)))
         return tuple(desired)
 
     def _image(self, name: str) -> str:
-        registry = (self.main.get("images") or {}).get("registry")
-        return mirrored(name, registry) if registry else name
+        return mirrored(name, self.registry) if self.registry else name
 
     def _reference(self, by_name: Mapping[str, ServiceEntry], service: str, name: str) -> dict[str, Any]:
         entry = by_name.get(service)
@@ -202,17 +208,14 @@ class RegionInput:
             raise CatalogueInvalid(
                 f'a template uses the credential "{name}" of {service}, unknown to the catalogue'
             )
-        own = self.own_secrets.get(service, {}).get(name)
+        own = self._own.get((service, name))
         if own is not None:
-            return secret_ref(own["name"], own["key"])
+            return secret_ref(own.name, own.key)
         return secret_ref(entry.secret_name, name)
 
 
 def _no_service(function: str, service: str, known: Mapping[str, ServiceEntry]) -> str:
     return f'{function}("{service}"): no such service in the catalogue; {suggestion(service, known)}'
-
-
-_NOT_MAIN = frozenset(("features", "common", "services", "nodes"))
 
 
 def filled_features(features: Any, *defaults: Any) -> Any:

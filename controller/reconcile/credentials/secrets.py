@@ -16,14 +16,13 @@ from controller.domain.api.names import (
     SERVICE_LABEL,
     field_manager,
 )
-from controller.domain.credentials.certificates import AUTHORITY, authority_secret, named_secrets
+from controller.domain.api.region_spec import Features, OwnSecret, parse_region_spec
+from controller.domain.credentials.certificates import AUTHORITY, named_secrets
 from controller.domain.credentials.credential_plan import (
     CredentialPlan,
     CredentialProblem,
     EarlierLife,
-    OwnSecret,
     SecretChange,
-    own_secrets,
     plan_credentials,
     plan_disowning,
     plan_retention,
@@ -183,14 +182,14 @@ class SecretsReconciler:
         )
         changes = plan_disowning(store.stored().values()) if read_only else plan.changes
         problems = [*plan.problems, *_changed(store, changes)]
-        own = own_secrets(_spec(osdpl))
+        own = _features(osdpl).credentials
         problems += [_own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
         views = self._views_of_ours(store, desired, plan, problems, recorded=recorded, services=services)
         views = {**self._views_of_own(store, own, problems), **views}
         problems += self._own_certificates.ensure(
             osdpl,
             self._certificates_wanted(osdpl),
-            authority_secret=authority_secret(_spec(osdpl)),
+            authority_secret=_features(osdpl).internal_tls.authority_secret,
             bundles=bundles,
             read_only=read_only,
         )
@@ -205,7 +204,7 @@ class SecretsReconciler:
         problems += exchanged.problems
         views |= exchanged.views
         certificates = self._certificates_of(osdpl)
-        for name in named_secrets(_spec(osdpl)):
+        for name in named_secrets(_features(osdpl)):
             problems += [CredentialProblem(name, text) for text in certificates[name].problems]
         views = _with_certificates(views, certificates)
         condition = secrets_condition(problems, len(needed), credentials, _generation(osdpl), later=later)
@@ -264,7 +263,7 @@ class SecretsReconciler:
         }
 
     def _certificates_of(self, osdpl: KubeObject) -> dict[str, SecretView]:
-        named = named_secrets(_spec(osdpl))
+        named = named_secrets(_features(osdpl))
         if self._own_certificates.has_bundle:
             named[CA_BUNDLE_SECRET] = AUTHORITY
         return self._certificates.observe(osdpl["metadata"]["namespace"], named)
@@ -354,8 +353,8 @@ def _used_by_installed(bundles: KubeObjects) -> frozenset[str]:
     return frozenset(found)
 
 
-def _spec(osdpl: Mapping[str, Any]) -> Mapping[str, Any]:
-    return osdpl.get("spec") or {}
+def _features(osdpl: Mapping[str, Any]) -> Features:
+    return parse_region_spec(osdpl.get("spec")).features
 
 
 def _generation(osdpl: Mapping[str, Any]) -> int:

@@ -9,9 +9,10 @@ from dataclasses import replace
 
 from controller.domain.api.names import FENCED_ANNOTATION
 from controller.domain.api.reasons import Reason
+from controller.domain.api.region_spec import SecretKey
 from controller.domain.hosts.fencing_confirmation import Confirmation
 from controller.domain.hosts.host_facts import HostFacts, NextStep, Step
-from controller.domain.hosts.node_policy import NodePolicy, SecretKey
+from controller.domain.hosts.node_policy import NodePolicy
 from controller.domain.hosts.nodes import parse_node
 from controller.domain.values.secret_refs import reserved
 from controller.errors import CloudUnavailable

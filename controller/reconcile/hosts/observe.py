@@ -8,14 +8,14 @@ from typing import Any
 
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_name import RegionName, region_of
+from controller.domain.api.region_spec import parse_region_spec
 from controller.domain.hosts.host_facts import HostFacts, has_begun, is_automatic, is_plan, is_put_back
 from controller.domain.hosts.host_names import HostMatches, match_hosts, without_host
 from controller.domain.hosts.next_step import MISSING_OBSERVATIONS
 from controller.domain.hosts.node_pods import NodePod, daemons_by_node, unready_daemons
-from controller.domain.hosts.node_policy import NodePolicy, parse_node_policy
+from controller.domain.hosts.node_policy import NodePolicy, node_policy
 from controller.domain.hosts.nodes import COMPUTE_ROLE, NodeFacts
 from controller.domain.hosts.nodes_status import HostReport
-from controller.domain.region.apply_policy import parse_apply_policy
 from controller.domain.shared.cloud_facts import CloudView
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, Kube, KubeObject
 from controller.ports.system import Clock
@@ -139,7 +139,7 @@ class NodesObserver:
         status = (osdpl.get("status") or {}).get("nodes") or {}
         return NodesSnapshot(
             region=region,
-            policy=parse_node_policy(osdpl["spec"], paused=parse_apply_policy(osdpl["spec"]).paused),
+            policy=node_policy(parse_region_spec(osdpl["spec"])),
             nodes={node.name: node for node in listed},
             pods=self._region.facts(POD),
             maintenances=maintenances,

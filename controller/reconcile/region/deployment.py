@@ -19,7 +19,7 @@ from controller.domain.api.names import (
     finalizer,
 )
 from controller.domain.api.reasons import Reason
-from controller.domain.region.apply_policy import ApplyPolicy, parse_apply_policy
+from controller.domain.api.region_spec import RegionSpec, parse_region_spec
 from controller.domain.region.facts import RegionFacts, SilentContainers
 from controller.domain.region.plan import Approval, approval_in
 from controller.domain.region.summary import (
@@ -106,7 +106,7 @@ class DeploymentReconciler:
             self._refuse_second(osdpl, managed)
             return 30.0
         # Before the spec is judged: whoever pauses a region does so while they mend it.
-        paused = _policy(osdpl).paused
+        paused = _spec(osdpl).paused
         bundles = self._bundles(osdpl)
         if paused:
             bundles = self._writer.pause(bundles)
@@ -134,10 +134,10 @@ class DeploymentReconciler:
     def _remembered(self, osdpl: KubeObject) -> Approval | None:
         """The approval that was taken up and not taken back since."""
         approval = approval_in(osdpl.get("status") or {})
-        policy = _policy(osdpl)
-        if approval is None or not (policy.planned or policy.paused):
+        spec = _spec(osdpl)
+        if approval is None or not (spec.planned or spec.paused):
             return None
-        return approval if approval.digest == policy.approved_plan or approval.done else None
+        return approval if approval.digest == spec.approved_plan or approval.done else None
 
     def _awaiting_approval(self, osdpl: KubeObject, found: RegionObservation) -> RegionObservation:
         """Touches nothing, and finds out whether the spec asks for something else than what there is."""
@@ -152,11 +152,11 @@ class DeploymentReconciler:
         assert found.region is not None  # noqa: S101 - rendered by the caller
         desired = [self._object(osdpl, bundle) for bundle in found.region.bundles]
         missing = found.region.missing
-        policy = _policy(osdpl)
-        if missing and (policy.planned or not desired):
+        spec = _spec(osdpl)
+        if missing and (spec.planned or not desired):
             # A plan of a part would be approved for the whole.
             raise next(iter(missing.values()))
-        if not policy.planned:
+        if not spec.planned:
             for warning in renames(found.region, found.bundles):
                 renamed = Reason.DAEMON_SETS_RENAMED
                 self._events.emit(osdpl, type_=renamed.event, reason=renamed, message=warning)
@@ -169,7 +169,7 @@ class DeploymentReconciler:
             return self._carry_on(osdpl, replace(found, approval=approval.again(osdpl)), desired, digests)
         bundles = self._write_plan(osdpl, desired, found.bundles)
         plan = region_plan(found.region, digests, bundles)
-        if plan.digest and plan.digest == policy.approved_plan:
+        if plan.digest and plan.digest == spec.approved_plan:
             approval = Approval(plan.digest, digest, 0).again(osdpl)
             meta = osdpl["metadata"]
             place = f"{meta['namespace']}/{meta['name']}"
@@ -195,7 +195,7 @@ class DeploymentReconciler:
     def _write_plan(self, osdpl: KubeObject, desired: KubeObjects, existing: KubeObjects) -> KubeObjects:
         """Has every bundle keep what it has and plan for what it is to become; the bundles after that."""
         there = {name_of(bundle): bundle for bundle in existing}
-        volumes = _policy(osdpl).volumes
+        volumes = _spec(osdpl).volumes
         names = {name_of(obj) for obj in desired}
         objects = [planned_object(obj, there.get(name_of(obj))) for obj in desired]
         leaving = [bundle for name, bundle in there.items() if name not in names and not _deleting(bundle)]
@@ -225,7 +225,7 @@ class DeploymentReconciler:
         keep = {name_of(obj) for obj in desired} | set(missing)
         for bundle in bundles:
             if name_of(bundle) not in keep:
-                self._writer.remove(bundle, _policy(osdpl).volumes)
+                self._writer.remove(bundle, _spec(osdpl).volumes)
         return bundles
 
     def _object(self, osdpl: KubeObject, bundle: RegionBundle) -> KubeObject:
@@ -234,8 +234,7 @@ class DeploymentReconciler:
         return bundle_object(
             name=bundle.name,
             namespace=meta["namespace"],
-            # What the region's mode means for a bundle is decided here, not in the render.
-            spec=replace(bundle.spec, mode="Apply"),
+            spec=bundle.spec,
             labels={
                 DEPLOYMENT_LABEL: meta["name"],
                 SERVICE_LABEL: bundle.service,
@@ -247,7 +246,7 @@ class DeploymentReconciler:
     def _delete(self, osdpl: KubeObject) -> float | None:
         if FINALIZER not in (osdpl["metadata"].get("finalizers") or []):
             return None
-        volumes = _policy(osdpl).volumes
+        volumes = _spec(osdpl).volumes
         bundles = self._bundles(osdpl)
         for bundle in bundles:
             self._writer.remove(bundle, volumes)
@@ -291,13 +290,13 @@ class DeploymentReconciler:
 
     def _sum_up(self, osdpl: KubeObject, found: RegionObservation) -> None:
         before = osdpl.get("status") or {}
-        spec = osdpl.get("spec") or {}
+        spec = _spec(osdpl)
         facts = RegionFacts(
             name=str(osdpl["metadata"]["name"]),
             generation=int(osdpl["metadata"].get("generation") or 0),
             version=self._version,
-            openstack_version=str(spec.get("openstackVersion") or "") if found.served else "",
-            fingerprint=fingerprint(spec) if found.served else "",
+            openstack_version=spec.openstack_version if found.served else "",
+            fingerprint=fingerprint(osdpl.get("spec") or {}) if found.served else "",
             containers=self._containers,
             before=before,
             bundles=found.bundles,
@@ -312,7 +311,7 @@ class DeploymentReconciler:
             remaining=tuple(sorted(found.names)) if found.deleting else (),
             plan=found.plan,
             approval=found.approval,
-            approved=_policy(osdpl).approved_plan,
+            approved=spec.approved_plan,
             keeps_plan=found.applying or found.paused,
             silence=self._silence(),
         )
@@ -347,5 +346,5 @@ def _deleting(obj: KubeObject) -> bool:
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 
-def _policy(osdpl: KubeObject) -> ApplyPolicy:
-    return parse_apply_policy(osdpl.get("spec"))
+def _spec(osdpl: KubeObject) -> RegionSpec:
+    return parse_region_spec(osdpl.get("spec"))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from controller.domain.api.keys import ReleaseKey
+from controller.domain.api.region_spec import VolumePolicy
 from controller.domain.releases.actions import Action
-from controller.domain.releases.bundle import ReleaseSpec, VolumePolicy
+from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.hooks import HookView
 from controller.domain.releases.requests import NOTHING_ASKED, Requests
 from controller.domain.releases.situation import Attempt

@@ -11,8 +11,9 @@ from controller.domain.api.keys import BundleKey
 from controller.domain.api.object_meta import parse_meta
 from controller.domain.api.object_owner import made_by_bundle
 from controller.domain.api.reasons import NORMAL, Reason
+from controller.domain.api.region_spec import VolumePolicy
 from controller.domain.releases.actions import MAKING, Action, NextAction
-from controller.domain.releases.bundle import BundleSpec, VolumePolicy
+from controller.domain.releases.bundle import BundleSpec
 from controller.domain.releases.bundle_object import Bundle, parse_bundle
 from controller.domain.releases.bundle_status import ReportedState
 from controller.domain.releases.gates import no_slot, owned_by

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from controller.domain.api.names import KEPT_LABEL, MANAGED_BY, MANAGED_BY_US, SERVICE_LABEL
-from controller.domain.region.apply_policy import parse_apply_policy
-from controller.domain.releases.bundle import VolumePolicy
+from controller.domain.api.region_spec import VolumePolicy, parse_region_spec
 from controller.ports.kubernetes import PVC, Kube
 
 
@@ -42,6 +41,6 @@ def credentials_policy(kube: Kube, osdpl: Mapping[str, Any]) -> VolumePolicy:
     """What becomes of the region's credentials. With `volumes: Delete` they go, but not before the last claim
     that was kept earlier: one service's data may be encrypted with the keys of another. Raises KubeError.
     """
-    if parse_apply_policy(osdpl.get("spec")).volumes != "Delete":
+    if parse_region_spec(osdpl.get("spec")).volumes != "Delete":
         return "Retain"
     return "Retain" if has_kept_claims(kube, str(osdpl["metadata"]["namespace"])) else "Delete"

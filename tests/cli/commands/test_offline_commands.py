@@ -134,6 +134,12 @@ def test_render_prints_the_bundles_as_a_yaml_stream():
     assert {one["kind"] for one in documents} == {"HelmBundle"}
 
 
+def test_what_is_rendered_has_the_mode_of_the_region(tmp_path: Path):
+    file = tmp_path / "region.yaml"
+    file.write_text(example_text(mode="Plan"))
+    assert {one["spec"]["mode"] for one in yaml.safe_load_all(osctl("render", str(file)).stdout)} == {"Plan"}
+
+
 def test_render_prints_json_as_one_list():
     listing = json.loads(osctl("render", str(EXAMPLE), "-o", "json").stdout)
     assert listing["kind"] == "List"

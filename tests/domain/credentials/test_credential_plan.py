@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller.domain.api.region_spec import VolumePolicy
 from controller.domain.credentials.credential_plan import (
     CredentialPlan,
     StoredSecret,
-    own_secrets,
     plan_credentials,
     plan_disowning,
     plan_retention,
 )
-from controller.domain.releases.bundle import VolumePolicy
 from controller.domain.values.catalogue import CredentialSecret
 
 NAME = "identity-credentials"
@@ -193,10 +192,3 @@ def test_a_public_key_is_not_made_for_a_lost_private_one() -> None:
 def test_half_a_pair_of_the_operators_is_reported() -> None:
     half = CredentialSecret(PAIR.name, "compute", {"ssh-public-key": "ssh-public-key"})
     assert "name both keys or none" in plan(None, wanted=[half]).problems[0].message
-
-
-def test_secrets_that_the_operator_names_are_listed() -> None:
-    spec = {"features": {"credentials": {"identity": {"admin-password": {"name": "mine", "key": "pw"}}}}}
-    (own,) = own_secrets(spec)
-    assert (own.service, own.credential, own.name, own.key) == ("identity", "admin-password", "mine", "pw")
-    assert own_secrets({}) == ()

@@ -8,11 +8,12 @@ from itertools import product
 import pytest
 
 from controller.domain.api.reasons import Reason
+from controller.domain.api.region_spec import parse_region_spec
 from controller.domain.hosts.circuit_breaker import circuit_breaker_trips
 from controller.domain.hosts.cordon_and_return import CALM, MAP_AFTER, MAP_WITHIN
 from controller.domain.hosts.host_facts import ComputeNode, HostFacts, NextStep, Step
 from controller.domain.hosts.next_step import MISSING_OBSERVATIONS, REGISTER_WITHIN, decide_host
-from controller.domain.hosts.node_policy import NodePolicy, parse_node_policy
+from controller.domain.hosts.node_policy import NodePolicy, node_policy
 from controller.domain.shared.cloud_facts import MARK, Agent, ComputeService, forced_reason
 from controller.domain.shared.max_unhealthy import MaxUnhealthy
 
@@ -32,6 +33,10 @@ GONE = replace(
     HOST, node=None, service=None, mapped=False, agents=(), missing_observations=MISSING_OBSERVATIONS
 )
 HELD = replace(DEAD, forced_down=True, reason=f"{MARK}forced down")
+
+
+def policy_of(spec: dict[str, object]) -> NodePolicy:
+    return node_policy(parse_region_spec(spec))
 
 
 def decide(facts: HostFacts, policy: NodePolicy = POLICY, breaker_open: str = "") -> NextStep:
@@ -430,7 +435,7 @@ def test_the_circuit_breaker_opens_when_too_many_are_unhealthy_at_once(
     limit: int | str, number: int, total: int, opens: bool
 ) -> None:
     hosts = [*bad(number), *(replace(HOST, name=f"good{i}") for i in range(total - number))]
-    policy = parse_node_policy({"features": {"nodes": {"maxUnhealthy": limit}}})
+    policy = policy_of({"features": {"nodes": {"maxUnhealthy": limit}}})
     assert bool(circuit_breaker_trips(hosts, policy)) == opens
 
 
@@ -443,7 +448,7 @@ def test_it_says_how_many_are_unhealthy_and_how_many_may_be() -> None:
 @pytest.mark.parametrize("wrong", [0, -1, 5001, True, 2.5, "", "0%", "101%", "20", "020%", "٢%", ["20%"]])
 def test_a_limit_that_the_definition_refuses_is_never_taken_for_another(wrong: object) -> None:
     with pytest.raises(ValueError, match="expected a number from 1 to 5000"):
-        parse_node_policy({"features": {"nodes": {"maxUnhealthy": wrong}}})
+        policy_of({"features": {"nodes": {"maxUnhealthy": wrong}}})
 
 
 def test_planned_absences_do_not_count() -> None:
@@ -468,6 +473,6 @@ def test_removed_hosts_that_are_silent_and_empty_do_not_count() -> None:
 
 def test_the_policy_of_a_spec() -> None:
     given = {"nodes": {"evacuation": "Auto", "holdDown": "1m30s", "maxUnhealthy": "50%"}}
-    found = parse_node_policy({"features": given})
+    found = policy_of({"features": given})
     assert found == NodePolicy(90.0, evacuate=True, max_unhealthy=MaxUnhealthy(percentage=50))
-    assert parse_node_policy({}) == NodePolicy()
+    assert policy_of({}) == NodePolicy()

@@ -214,7 +214,7 @@ def test_the_input_is_not_changed_and_shares_nothing_with_the_result() -> None:
     assert obj == before
     obj["spec"]["services"]["identity"]["keystone"]["values"]["a"]["b"].append(2)
     obj["spec"]["features"]["blockStorage"]["backends"][0]["conf"]["x"].append(2)
-    assert parsed.spec.features["blockStorage"]["backends"][0]["conf"] == {"x": [1]}
+    assert parsed.spec.features.tree["blockStorage"]["backends"][0]["conf"] == {"x": [1]}
     assert parsed.document["services"] == before["spec"]["services"]
 
 
@@ -225,7 +225,7 @@ def test_nulls_and_marks_in_values_are_kept() -> None:
 
 
 def test_features_have_every_field_whether_it_is_set_or_not() -> None:
-    given = _parse().spec.features
+    given = _parse().spec.features.tree
     assert given["networking"]["backend"] == "ml2/ovs"
     assert given["networking"]["tunnelInterface"] is None
     assert given["networking"]["externalNetworks"] == []
@@ -236,7 +236,7 @@ def test_features_have_every_field_whether_it_is_set_or_not() -> None:
 
 def test_items_of_lists_in_features_are_filled_too() -> None:
     given = _parse(features={"blockStorage": {"backends": [{"name": "rbd1", "type": "ceph", "ceph": {}}]}})
-    [backend] = given.spec.features["blockStorage"]["backends"]
+    [backend] = given.spec.features.tree["blockStorage"]["backends"]
     assert (backend["ceph"]["pool"], backend["nfs"], backend["conf"]) == ("volumes", None, {})
 
 
@@ -257,7 +257,7 @@ def test_the_document_is_what_the_server_stores_and_no_more() -> None:
 
 
 def test_features_are_plain_json() -> None:
-    given = _parse().spec.features
+    given = _parse().spec.features.tree
     assert json.loads(json.dumps(given)) == given
 
 
@@ -392,7 +392,7 @@ def test_features_that_do_not_fit_together_are_refused(given: Any, path: str, me
     ],
 )
 def test_networks_of_their_own_type_are_accepted(given: Any) -> None:
-    assert _parse(features={"networking": given}).spec.features["networking"]["externalNetworks"]
+    assert _parse(features={"networking": given}).spec.features.tree["networking"]["externalNetworks"]
 
 
 @pytest.mark.parametrize("text", ["cloud.example.org\n", "Cloud.example.org", "-a.org", "a..b", "", "é.org"])

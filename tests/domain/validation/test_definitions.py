@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from controller.domain.api import region_spec
 from controller.domain.region import deployment as deployment_types
 from controller.domain.releases import bundle as bundle_types
 from controller.domain.validation.cel_rules import RULES, is_transition, normalized
@@ -140,7 +141,7 @@ def test_the_columns_answer_what_is_asked_first() -> None:
         ("OpenStackDeployment", "spec", deployment_types.DeploymentSpec),
         ("OpenStackDeployment", "spec.charts", deployment_types.ChartsSpec),
         ("OpenStackDeployment", "spec.images", ImagesSpec),
-        ("OpenStackDeployment", "spec.proxy", deployment_types.ProxySpec),
+        ("OpenStackDeployment", "spec.proxy", region_spec.ProxySpec),
         ("HelmBundle", "spec", bundle_types.BundleSpec),
         ("HelmBundle", "spec.releases[]", bundle_types.ReleaseSpec),
         ("HelmBundle", "spec.releases[].chart", bundle_types.ChartRef),
@@ -158,9 +159,9 @@ def test_the_types_have_the_fields_of_the_definition(kind: str, path: str, type_
         ("spec.openstackVersion", deployment_types.OpenStackVersion),
         ("spec.preset", deployment_types.Preset),
         ("spec.size", deployment_types.Size),
-        ("spec.mode", bundle_types.BundleMode),
+        ("spec.mode", region_spec.BundleMode),
         ("spec.drift", bundle_types.DriftMode),
-        ("spec.volumes", bundle_types.VolumePolicy),
+        ("spec.volumes", region_spec.VolumePolicy),
     ],
 )
 def test_the_types_have_the_choices_of_the_definition(path: str, words: Any) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.api.names import KEPT_LABEL
-from controller.domain.releases.bundle import VolumePolicy
+from controller.domain.api.region_spec import VolumePolicy
 from controller.domain.releases.volume_claims import (
     CLAIM,
     KEEP,

@@ -8,7 +8,7 @@ from typing import Any
 
 from controller.domain.api.names import HELM_FIELD_MANAGER
 from controller.domain.api.object_owner import Ownership, owner_of
-from controller.domain.releases.bundle import VolumePolicy
+from controller.domain.api.region_spec import VolumePolicy
 from controller.domain.releases.immutable_fields import fixed_changes
 from controller.domain.releases.manifest_diff import HOOK, WORKLOADS
 from controller.domain.releases.plan import PlanAction

@@ -1,0 +1,219 @@
+"""What a region's spec says, typed: the one reading of it for everybody. Pure.
+
+Whoever pauses a region does so while they correct its spec, and a Node is lost at any time: mode, nodes and
+the names of Secrets are read before, and whether or not, the spec can be served. `DeploymentSpec` of the
+subject `region` is the same reading with what only a spec without mistakes has. It stands here, in the lowest
+subject, since regions, credentials, hosts and the templates of values all read it.
+
+The defaults below are those of the resource definition, and the only other place where they are written; a
+test compares the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+BundleMode = Literal["Apply", "Plan", "Paused"]
+VolumePolicy = Literal["Retain", "Delete"]
+
+_MODES: dict[str, BundleMode] = {word: word for word in get_args(BundleMode)}
+_VOLUMES: dict[str, VolumePolicy] = {word: word for word in get_args(VolumePolicy)}
+
+
+@dataclass(frozen=True, slots=True)
+class SecretKey:
+    """One key of a Secret in the region's namespace."""
+
+    name: str
+    key: str
+
+
+@dataclass(frozen=True)
+class OwnSecret(SecretKey):
+    """A credential for which the operator names a Secret: `spec.features.credentials`."""
+
+    service: str
+    credential: str
+
+
+@dataclass(frozen=True)
+class ProxySpec:
+    """The way out of the region; empty where there is no proxy."""
+
+    http: str = ""
+    https: str = ""
+    no_proxy: tuple[str, ...] = ()
+
+    @property
+    def given(self) -> bool:
+        """Whether the spec says anything of it."""
+        return bool(self.http or self.https or self.no_proxy)
+
+
+@dataclass(frozen=True)
+class PublicTLS:
+    """`spec.features.tls.public`; `secret` is the operator's own with the certificate, or empty."""
+
+    enabled: bool = False
+    secret: str = ""
+
+
+@dataclass(frozen=True)
+class InternalTLS:
+    """`spec.features.tls.internal`. `authority_secret`: the operator's authority, empty for one of our own;
+    `ca_secret`: what clients trust where an issuer signs."""
+
+    enabled: bool = False
+    authority_secret: str = ""
+    ca_secret: str = ""
+
+
+@dataclass(frozen=True)
+class FencingService:
+    """`spec.features.nodes.fencing`; `url` is empty where there is none."""
+
+    url: str = ""
+    token: SecretKey | None = None
+    authority: SecretKey | None = None
+
+
+@dataclass(frozen=True)
+class NodesFeature:
+    """`spec.features.nodes` as it is written: what durations and limits mean is for `node_policy` to say."""
+
+    evacuation: str = "Never"
+    hold_down: str = "2m"
+    max_unhealthy: object = "20%"
+    fencing: FencingService = field(default=FencingService())
+
+
+@dataclass(frozen=True)
+class Features:
+    """`spec.features`: what the controllers themselves obey, typed, and all of it as a `tree` for templates.
+
+    The tree has every field that the definition knows where the spec was judged (`DeploymentSpec`), and
+    elsewhere those that are written.
+    """
+
+    tree: Mapping[str, Any] = field(default_factory=dict)
+    nodes: NodesFeature = field(default=NodesFeature())
+    public_tls: PublicTLS = field(default=PublicTLS())
+    internal_tls: InternalTLS = field(default=InternalTLS())
+    credentials: tuple[OwnSecret, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegionSpec:
+    """The main fields of a region's spec; what is required and missing is empty."""
+
+    openstack_version: str = ""
+    preset: str = ""
+    size: str = ""
+    region: str = "RegionOne"
+    public_domain_name: str = ""
+    internal_domain_name: str = "cluster.local"
+    storage_class: str = ""
+    storage_classes: Mapping[str, str] = field(default_factory=dict)
+    mode: BundleMode = "Apply"
+    approved_plan: str = ""
+    proxy: ProxySpec = field(default=ProxySpec())
+    volumes: VolumePolicy = "Retain"
+    features: Features = field(default_factory=Features)
+
+    @property
+    def paused(self) -> bool:
+        """Whether nothing may be changed."""
+        return self.mode == "Paused"
+
+    @property
+    def planned(self) -> bool:
+        """Whether what the spec asks for is only planned until it is approved."""
+        return self.mode == "Plan"
+
+
+def parse_region_spec(spec: Mapping[str, Any] | None) -> RegionSpec:
+    """The reading of a spec, or of none; raises nothing.
+
+    What has another type than the definition says, and words that it does not know, which no API server
+    stores, count as not set.
+    """
+    given = _map(spec)
+    return RegionSpec(
+        openstack_version=_text(given, "openstackVersion"),
+        preset=_text(given, "preset"),
+        size=_text(given, "size"),
+        region=_text(given, "region") or RegionSpec.region,
+        public_domain_name=_text(given, "publicDomainName"),
+        internal_domain_name=_text(given, "internalDomainName") or RegionSpec.internal_domain_name,
+        storage_class=_text(given, "storageClass"),
+        storage_classes={str(name): str(value) for name, value in _map(given.get("storageClasses")).items()},
+        mode=_MODES.get(_text(given, "mode"), RegionSpec.mode),
+        approved_plan=_text(given, "approvedPlan"),
+        proxy=_proxy(_map(given.get("proxy"))),
+        volumes=_VOLUMES.get(_text(given, "volumes"), RegionSpec.volumes),
+        features=parse_features(given.get("features")),
+    )
+
+
+def parse_features(features: Mapping[str, Any] | None) -> Features:
+    """The reading of `spec.features`, written or completed; raises nothing."""
+    given = _map(features)
+    nodes, tls = _map(given.get("nodes")), _map(given.get("tls"))
+    public, internal = _map(tls.get("public")), _map(tls.get("internal"))
+    limit = nodes.get("maxUnhealthy")
+    return Features(
+        tree=given,
+        nodes=NodesFeature(
+            evacuation=_text(nodes, "evacuation") or NodesFeature.evacuation,
+            hold_down=_text(nodes, "holdDown") or NodesFeature.hold_down,
+            max_unhealthy=NodesFeature.max_unhealthy if limit is None else limit,
+            fencing=_fencing(_map(nodes.get("fencing"))),
+        ),
+        public_tls=PublicTLS(bool(public.get("enabled")), _text(public, "secretName")),
+        internal_tls=InternalTLS(
+            bool(internal.get("enabled")), _text(internal, "authoritySecret"), _text(internal, "caSecret")
+        ),
+        credentials=_own_secrets(_map(given.get("credentials"))),
+    )
+
+
+def _proxy(given: Mapping[str, Any]) -> ProxySpec:
+    listed = given.get("noProxy")
+    direct = tuple(map(str, listed)) if isinstance(listed, list) else ()
+    return ProxySpec(_text(given, "http"), _text(given, "https"), direct)
+
+
+def _fencing(given: Mapping[str, Any]) -> FencingService:
+    return FencingService(
+        _text(given, "url"), _secret_key(given.get("tokenFrom")), _secret_key(given.get("authorityFrom"))
+    )
+
+
+def _secret_key(given: object) -> SecretKey | None:
+    there = _map(given)
+    return SecretKey(_text(there, "name"), _text(there, "key")) if there else None
+
+
+def _own_secrets(by_service: Mapping[str, Any]) -> tuple[OwnSecret, ...]:
+    """In order. Incomplete entries are the definition's to refuse."""
+    return tuple(
+        OwnSecret(
+            name=_text(_map(target), "name"),
+            key=_text(_map(target), "key"),
+            service=str(service),
+            credential=str(credential),
+        )
+        for service, credentials in sorted(by_service.items())
+        for credential, target in sorted(_map(credentials).items())
+    )
+
+
+def _map(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(given: Mapping[str, Any], key: str) -> str:
+    value = given.get(key)
+    return value if isinstance(value, str) else ""
