@@ -276,6 +276,7 @@ class SecretsReconciler:
         services = _services_of(bundles)
         if not bundles:
             self._clouds.remove(osdpl)
+            self._own_certificates.remove(osdpl)
         plan = plan_retention(store.observe(()).values(), policy, services)
         for change in plan.changes:
             store.apply(change)
