@@ -13,8 +13,9 @@ from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.values_files import load_library
 from controller.domain.region.deployment import parse_deployment
 from controller.domain.region.required_certificates import region_certificates
-from controller.domain.region.required_credentials import region_credentials
+from controller.domain.region.required_credentials import region_ceph, region_credentials
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
+from controller.domain.values.ceph_needs import CephNeeds
 from controller.operator import Container
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.credentials.secrets import SecretsReconciler
@@ -41,6 +42,9 @@ def compose(parts: Parts) -> Container:
             parse_deployment(osdpl, schema).spec, osdpl["metadata"]["namespace"], library
         )
 
+    def ceph_of(osdpl: Mapping[str, Any]) -> CephNeeds | None:
+        return region_ceph(parse_deployment(osdpl, schema).spec, library)
+
     reconciler = SecretsReconciler(
         kube=parts.kube,
         clock=parts.clock,
@@ -48,6 +52,7 @@ def compose(parts: Parts) -> Container:
         events=parts.events,
         credentials_of=credentials_of,
         certificates_of=certificates_of,
+        ceph_of=ceph_of,
         digest_key=InstallationKey(parts.kube, parts.randomness, settings.region_namespace).read,
         resync=settings.resync,
     )

@@ -32,6 +32,7 @@ from controller.domain.values.catalogue import (
     decide_services,
     in_order_of_need,
 )
+from controller.domain.values.ceph_needs import CephNeeds, ceph_needs
 from controller.domain.values.chart_values import DocumentPath, Values, is_map, lookup
 from controller.domain.values.images import check_image_overrides, image_layer
 from controller.domain.values.layer_order import (
@@ -79,16 +80,16 @@ class RegionBundle:
 class Region:
     """Everything that a deployment asks for.
 
-    `bundles` are in the order of the catalogue. `credentials` are the Secrets that must be generated;
-    those that the operator names a Secret for are left out; `certificates` those of the region's own
-    authority. `missing`: services that cannot be rendered
-    for want of a chart, and why."""
+    `bundles` are in the order of the catalogue. `credentials` are the Secrets that must be generated, but for
+    those that the operator names; `certificates` those of the region's own authority. `missing`: services
+    that cannot be rendered for want of a chart, and why. `ceph`: what is exchanged with a cluster."""
 
     bundles: tuple[RegionBundle, ...]
     credentials: tuple[CredentialSecret, ...]
     certificates: tuple[CertificateRequest, ...] = ()
     warnings: tuple[Problem, ...] = ()
     missing: Mapping[str, ChartInvalid] = field(default_factory=dict)
+    ceph: CephNeeds | None = None
 
     def release(self, name: str) -> RegionRelease | None:
         """The release of this name, None if the region has none."""
@@ -181,8 +182,9 @@ class _RegionRenderer:
             self.warnings += self.builds.warnings()
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
         certificates = region_certificates(self.deployment.spec, self.deployment.namespace, self.library)
+        ceph = ceph_needs(region_input.features, {entry.name for entry in services})
         credentials, warnings = region_input.credentials(), tuple(self._located_warnings())
-        return Region(in_order, credentials, certificates, warnings, self.missing)
+        return Region(in_order, credentials, certificates, warnings, self.missing, ceph)
 
     def written_by_templates(self, release: str, value_of: ValueOf | None) -> tuple[Layer, ...]:
         services, region_input = self._prepared()

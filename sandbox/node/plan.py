@@ -119,8 +119,8 @@ def commands() -> Mapping[str, list[str]]:
 
 def before_restart() -> Mapping[str, list[list[str]]]:
     """What is done before a program is started again."""
-    # kube-proxy takes what it finds in its tables for what it would write there, and empties them in the
-    # same transaction: no Service would lead anywhere, until one of them changes and that fails.
+    # A kube-proxy 1.36 that finds tables of an earlier one loses the Services in them seconds later: none
+    # leads anywhere, until one of them changes, which fails, and all are written again.
     return {"kube-proxy": [["nft", "delete", "table", family, "kube-proxy"] for family in ("ip", "ip6")]}
 
 

@@ -54,7 +54,25 @@ def _address(**subnet: Any) -> dict[str, Any]:
 
 REPOSITORY = "https://charts.example.org"
 
+ROOK = {"source": "Rook", "namespace": "rook-ceph"}
+OFFER = {"source": "Secret", "namespace": "storage"}
+
 CASES: Sequence[RuleCase] = (
+    RuleCase(
+        "source and namespace belong together",
+        [features(ceph=ROOK), features(ceph={"pools": {"replicas": 2}})],
+        [features(ceph={"source": "Rook"}), features(ceph={"namespace": "rook-ceph"})],
+    ),
+    RuleCase(
+        "secretName belongs to source Secret",
+        [features(ceph={**OFFER, "secretName": "cluster"})],
+        [features(ceph={**ROOK, "secretName": "cluster"}), features(ceph={"secretName": "cluster"})],
+    ),
+    RuleCase(
+        "request Rook belongs to source Rook",
+        [features(ceph={**ROOK, "request": "Rook"}), features(ceph={**OFFER, "request": "Secret"})],
+        [features(ceph={**OFFER, "request": "Rook"}), features(ceph={"request": "Rook"})],
+    ),
     RuleCase(
         "fenced names the machine that is off: nodeUID, bootID, ready and lastHeartbeatTime, as its Node "
         "shows them; osctl node maintain NODE --mode evacuate --fenced writes them",

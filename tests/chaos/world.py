@@ -33,12 +33,13 @@ FINISHED = {"deployed", "superseded", "failed"}
 
 
 def wait_for(what: str, check: Callable[[], Any], timeout: float, show: Callable[[], str]) -> Any:
-    """The first true answer, asked for often: a sweep waits thousands of times."""
-    deadline = time.monotonic() + timeout
+    """The first true answer, asked for often, for a sweep waits thousands of times; later more seldom."""
+    began = time.monotonic()
     while not (answer := check()):
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - began
+        if waited > timeout:
             raise NeverHappened(f"{what}: not within {timeout:.0f} s\n{show()}")
-        time.sleep(0.05)
+        time.sleep(min(0.5, 0.05 + waited / 40))
     return answer
 
 

@@ -356,6 +356,36 @@ def test_rights_are_bound_to_the_one_account_in_the_region_and_for_events_of_nod
     assert bound == roles
 
 
+def _in_ceph(**place: Any) -> set[tuple[str, str, str, str]]:
+    rendered = _render(ceph={"namespaces": [{"name": "rook-ceph", **place}]})
+    roles = [one for one in _of("Role", rendered) if one["metadata"]["namespace"] == "rook-ceph"]
+    bindings = [one for one in _of("RoleBinding", rendered) if one["metadata"]["namespace"] == "rook-ceph"]
+    assert [one["roleRef"]["name"] for one in bindings] == [one["metadata"]["name"] for one in roles]
+    assert len(roles) == 1
+    return granted(roles)
+
+
+def test_a_namespace_of_ceph_is_read_by_names_and_only_the_request_is_written_there() -> None:
+    given = _in_ceph(secrets=["rook-ceph-client-disks"])
+    read = {name for _, resource, name, verb in given if (resource, verb) == ("secrets", "get")}
+    assert {"rook-ceph-mon", "rook-ceph-client-cinder", "rook-ceph-client-disks", "openstack-ceph"} <= read
+    assert "" not in read and "rook-ceph-admin-keyring" not in read
+    written = {(resource, name, verb) for _, resource, name, verb in given if verb != "get"}
+    assert written == {
+        ("secrets", "openstack-ceph-request", "update"),
+        ("secrets", "openstack-rgw-keystone", "update"),
+        ("secrets", "", "create"),
+    }
+
+
+def test_rooks_objects_may_be_made_where_the_values_say_so() -> None:
+    more = _in_ceph(rookObjects=True) - _in_ceph()
+    assert {(group, verb) for group, _, _, verb in more} == {
+        ("ceph.rook.io", verb) for verb in ("get", "create", "patch")
+    }
+    assert {resource for _, resource, _, _ in more} == {"cephblockpools", "cephclients"}
+
+
 def test_leases_can_be_written_by_their_names_only() -> None:
     leases = {(name, verb) for _, resource, name, verb in granted(_render()) if resource == "leases"}
     assert {verb for name, verb in leases if not name} == {"create"}

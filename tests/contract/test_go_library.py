@@ -129,6 +129,7 @@ def test_an_api_server_that_does_not_answer_ends_a_read(
             SdkClient(FakeKube(), path).history("web", "a")
 
 
+@pytest.mark.slow
 def test_an_action_that_cannot_be_ended_is_counted(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         path = kubeconfig(tmp_path, silent.getsockname()[1])

@@ -74,6 +74,7 @@ def test_a_write_may_be_done_and_its_answer_lost(proxy: Proxy, arrived: list[tup
     assert len(arrived) == len(proxy.writes()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("acted", [False, True])
 def test_a_write_whose_answer_hangs_was_done_or_never_is(
     proxy: Proxy, arrived: list[tuple[str, str]], acted: bool

@@ -212,6 +212,7 @@ def test_an_unlock_that_is_waited_for_is_counted_and_nothing_follows_it(process:
     assert process.holder() == ""
 
 
+@pytest.mark.slow
 def test_the_end_that_is_not_written_down_in_time_leaves_the_lease_to_end_by_itself(
     process: _Process,
 ) -> None:

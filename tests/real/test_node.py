@@ -123,14 +123,24 @@ def test_a_claim_keeps_data_over_the_pods_life_as_the_pods_own_and_goes_with_it(
     wait_until(lambda: not volume.exists(), "the directory outlives its claim")
 
 
+def write_again(node: Sandbox) -> None:
+    """A kube-proxy ends by itself when its configuration is written."""
+    path = plan.NodeLayout(node.layout.node).configuration / "kube-proxy.yaml"
+    path.write_text(path.read_text())
+
+
+@pytest.mark.parametrize(
+    "end", [lambda node: kill_program(node, "kube-proxy"), write_again], ids=["killed", "reconfigured"]
+)
 def test_services_are_reached_after_kube_proxy_ended_and_ran_again(
-    node: Sandbox, namespace: str, apply: Apply
+    node: Sandbox, namespace: str, apply: Apply, end: Callable[[Sandbox], None]
 ) -> None:
     apply(web("web"), service("web"))
     node.kubectl("rollout", "status", "--namespace", namespace, "deploy/web", READY)
-    kill_program(node, "kube-proxy")
     log = node.layout.log("node")
-    wait_until(lambda: "kube-proxy ended" in log.read_text(), "it did not end")
+    before = log.read_text().count("kube-proxy ended")
+    end(node)
+    wait_until(lambda: log.read_text().count("kube-proxy ended") > before, "it did not end")
     code = "import urllib.request as r; print(r.urlopen('http://web', timeout=10).status)"
 
     def served() -> bool:

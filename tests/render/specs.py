@@ -225,6 +225,28 @@ FEATURES: Mapping[str, dict[str, Any]] = {
         blockStorage={"backup": {"enabled": True, "driver": "nfs", "share": "filer.example.org:/backups"}}
     ),
     "images-ceph": _features(image={"backends": [{"name": "rbd", "type": "ceph"}]}),
+    "ceph-exchange": _features(
+        ceph={"source": "Rook", "namespace": "rook-ceph", "request": "Rook"},
+        image={"backends": [{"name": "rbd", "type": "ceph"}]},
+        compute={"images": {"backend": "ceph"}},
+    ),
+    "ceph-exchange-everywhere": _features(
+        services={"enabled": ["metering", "shared-file-system", "object-storage"]},
+        ceph={
+            "source": "Secret",
+            "namespace": "storage",
+            "secretName": "cluster",
+            "pools": {"replicas": 2, "failureDomain": "rack", "deviceClass": "ssd"},
+            "shares": {"filesystem": "shared"},
+            "objectStorage": {"url": "https://rgw.example.org:8443"},
+        },
+        image={"backends": [{"name": "rbd", "type": "ceph"}]},
+        compute={"images": {"backend": "ceph"}},
+        blockStorage={
+            "backends": [{"name": "fast", "type": "ceph", "ceph": {"user": "disks"}}],
+            "backup": {"enabled": True, "driver": "ceph"},
+        },
+    ),
     "images-two-stores": _features(
         image={
             "backends": [
@@ -387,6 +409,7 @@ PAIRS: Mapping[str, dict[str, Any]] = {
 # Features that the charts shipped with the controller refuse with preset core, and those that they serve.
 UPSTREAM_ONLY = frozenset(
     (
+        "ceph-exchange-everywhere",
         "compute-console-spice",
         "compute-libvirt-tls",
         "database-backup",

@@ -34,6 +34,7 @@ _COVERING: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         {"preset": "compute"},
         ("fields-of-storage", "compute-images-ceph"),
     ),
+    "ceph-exchange": ({"preset": "compute"}, ("ceph-exchange-everywhere",)),
     "encrypted": ({"preset": "core"}, ("tls-internal", "tls-public-issuer", "compute-libvirt-tls")),
     "encrypted-database": ({"preset": "compute"}, ("tls-internal-database", "tls-public-secret", "audit")),
     "identity": (

@@ -46,7 +46,7 @@ def like(chart: str, file: str, section: str) -> tuple[str, ...]:
         return STORES, "DEFAULT"
     if chart == "glance" and section not in _LIBRARIES and not section.startswith("oslo_"):
         return (GLANCE_STORES,)
-    if chart == "manila" and section == "generic":
+    if chart == "manila" and section in ("cephfs", "generic"):
         return ("DEFAULT",)
     return ()
 

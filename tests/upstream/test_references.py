@@ -9,9 +9,10 @@ import pytest
 from controller.adapters.system.reference_files import load_known_references
 from controller.domain.region.required_certificates import secrets_made
 from controller.domain.validation.dangling import SECRET, dangling, made_by
+from controller.reconcile.credentials.certificate_uptake import ANNOTATION
 from tests.render.region import ROOT
 from tests.upstream.covering import covering
-from tests.upstream.regions import objects, region, releases, specs
+from tests.upstream.regions import MADE_UP, OVN, objects, region, releases, specs
 
 pytestmark = pytest.mark.upstream
 
@@ -66,3 +67,23 @@ def test_certificates_of_our_own_stand_for_what_the_charts_call_their_services(c
                 found.setdefault(f"{release.spec.chart.name}-tls-api", set()).add(obj["metadata"]["name"])
     assert found.keys() == named.keys()
     assert all(found[name] <= named[name] for name in found)
+
+
+def test_every_workload_of_a_release_with_a_certificate_shows_which_one_it_runs_with(charts: Path) -> None:
+    services = ["block-storage", "orchestration", "dashboard"]
+    features = {
+        "services": {"enabled": services},
+        "tls": {"internal": {"enabled": True}},
+        "compute": {"libvirtTLS": {"enabled": True}},
+    }
+    seen = 0
+    for networking in ({}, OVN["features"]):
+        made = region(charts, {"preset": "core", "features": {**features, **networking}})
+        for release in releases(made):
+            value = release.spec.values.get("release_uuid")
+            for obj in objects(release, namespace="openstack") if value else ():
+                if obj["kind"] in ("Deployment", "StatefulSet", "DaemonSet"):
+                    shown = (obj["spec"]["template"]["metadata"].get("annotations") or {}).get(ANNOTATION)
+                    assert shown == f"{MADE_UP}-{value['$secretRef']['name']}-digest", obj["metadata"]["name"]
+                    seen += 1
+    assert seen > 20

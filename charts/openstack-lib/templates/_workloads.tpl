@@ -16,6 +16,9 @@ metadata:
     {{- with .x.annotations }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
+    {{- with dig "pod" (.x.slot | default .x.name) dict (.root.Values.annotations | default dict) }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
 spec:
   {{- include "openstack-lib.pod_spec" . | nindent 2 }}
 {{- end -}}

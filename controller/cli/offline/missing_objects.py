@@ -6,9 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from controller.cli.offline.input_files import InputObject
 from controller.cli.offline.region import OfflineRegion
+from controller.domain.credentials.ceph.region_objects import CONF_FILE, KEY, KEYRING
 from controller.domain.region.required_certificates import secrets_made
-from controller.domain.validation.dangling import IMAGE, SECRET, VOLUME, Reference, dangling, made_by
+from controller.domain.validation.dangling import (
+    CONFIGMAP,
+    IMAGE,
+    SECRET,
+    VOLUME,
+    Reference,
+    dangling,
+    made_by,
+)
 from controller.domain.validation.known_references import KnownReferences
+from controller.domain.values.ceph_needs import CEPH_CONF, CONSUMERS_SECRET, CephNeeds
 from controller.domain.values.secret_refs import find_references
 from controller.errors import Problem
 from controller.ports.kubernetes import KubeObject
@@ -29,6 +39,12 @@ def missing_objects(
         there.add(SECRET, secret.name, secret.credentials)
     for name, keys in secrets_made(region.region.certificates).items():
         there.add(SECRET, name, keys)
+    ceph = region.region.ceph
+    if ceph is not None:
+        there.add(CONFIGMAP, CEPH_CONF, (CONF_FILE,))
+        there.add(SECRET, CONSUMERS_SECRET, ceph.consumers)
+        for name in ceph.key_secrets:
+            there.add(SECRET, name, (KEY, KEYRING))
     found = {
         release: [
             *dangling(objects, there),
@@ -44,7 +60,18 @@ def missing_objects(
         for release, missing in found.items()
     }
     namespace = region.deployment.namespace
-    return known.problems(in_charts, namespace), known.problems(to_bring, namespace)
+    waits = [_offer(ceph)] if ceph is not None and ceph.clients else []
+    return known.problems(in_charts, namespace), [*known.problems(to_bring, namespace), *waits]
+
+
+def _offer(needs: CephNeeds) -> Problem:
+    """What a Ceph cluster has to have before its consumers can start."""
+    clients = ", ".join(client.name for client in needs.clients)
+    pools = ", ".join(pool.name for pool in needs.pools) or "none"
+    text = f"the services wait for what Ceph offers in namespace {needs.namespace}: "
+    text += f"clients {clients} and pools {pools}"
+    remedy = "see docs/ceph.md, and name the namespace in ceph.namespaces of the controller's chart"
+    return Problem("spec.features.ceph", text, remedy)
 
 
 def _of_values(region: OfflineRegion, release: str) -> Iterable[Reference]:

@@ -21,6 +21,9 @@ SERVICE_LABEL = f"{GROUP}/service"  # OpenStack service type: identity, compute,
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGED_BY_US = "openstack-controller"
 
+EXCHANGE_LABEL = f"{GROUP}/exchange"  # with whom the content was exchanged: ceph
+REGION_LABEL = f"{GROUP}/region-namespace"  # in namespaces that several regions share: of which one it is
+
 # Labels on Helm's own release records (Secrets of type helm.sh/release.v1), set through Helm's
 # --labels: a revision carries what it was made from, so that nothing else has to remember it.
 BUNDLE_LABEL = f"{GROUP}/bundle"  # name of the HelmBundle

@@ -38,6 +38,12 @@ _DEFAULTS: Mapping[str, Any] = {
     "scheme": {"default": "http"},
 }
 _SUFFIX = "cluster.local"
+_GATEWAY: Mapping[str, str] = {
+    "username": "swift",
+    "project_name": "service",
+    "project_domain_name": "service",
+    "user_domain_name": "service",
+}
 
 
 @dataclass(frozen=True)
@@ -70,19 +76,35 @@ def administrator(values: Mapping[str, Any], namespace: str) -> Administrator | 
     password = _reference(admin.get("password"))
     if not password or not all(account.values()):
         return None
-    scheme = _internal(identity["scheme"])
-    host = _internal(_part(identity, "host_fqdn_override"))
-    host = host.get("host") if isinstance(host, Mapping) else host
-    if not host:
-        suffix = endpoints.get("cluster_domain_suffix") or _SUFFIX
-        host = f"{_internal(identity['hosts'])}.{identity.get('namespace') or namespace}.svc.{suffix}"
-    address = f"{host}:{_internal(_part(identity['port'], 'api'))}"
     return Administrator(
-        auth_url=f"{scheme}://{address}{_internal(identity['path'])}",
+        auth_url=f"{_internal_url(identity, endpoints, namespace)}{_internal(identity['path'])}",
         account=account,
         password=password,
-        ca=_authority(values) if scheme == "https" else None,
+        ca=_authority(values) if _internal(identity["scheme"]) == "https" else None,
     )
+
+
+def gateway_user(
+    values: Mapping[str, Any], namespace: str, *, public: bool
+) -> tuple[str, Mapping[str, str], KeyOfSecret | str] | None:
+    """Keystone's address, the account and its password of the RADOS gateway with these values of ceph-rgw.
+
+    `public`: by the address for clients outside, where there is one. None where they name no usable account.
+    What the values leave out is the chart's own default (ceph-rgw/values.yaml, endpoints.identity).
+    """
+    endpoints = _part(values, "endpoints")
+    identity = _over(_DEFAULTS, _part(endpoints, "identity"))
+    given = _part(_part(identity, "auth"), "swift")
+    account = {name: str(given.get(name) or default) for name, default in _GATEWAY.items()}
+    password = _reference(given.get("password"))
+    if not password:
+        return None
+    outside = _part(_part(identity, "host_fqdn_override"), "public").get("host") if public else None
+    if not outside:
+        return _internal_url(identity, endpoints, namespace), account, password
+    scheme, port = _of(identity["scheme"], "public"), _of(_part(identity["port"], "api"), "public")
+    usual = {"http": 80, "https": 443}.get(str(scheme)) == port
+    return f"{scheme}://{outside}{'' if usual else f':{port}'}", account, password
 
 
 def clouds_yaml(admin: Administrator, password: str) -> str:
@@ -104,9 +126,23 @@ def _authority(values: Mapping[str, Any]) -> KeyOfSecret | None:
     return KeyOfSecret(str(name), CLOUDS_CA_KEY) if name else None
 
 
+def _internal_url(identity: Mapping[str, Any], endpoints: Mapping[str, Any], namespace: str) -> str:
+    """Where clients inside the cluster reach Keystone, without the path."""
+    host = _internal(_part(identity, "host_fqdn_override"))
+    host = host.get("host") if isinstance(host, Mapping) else host
+    if not host:
+        suffix = endpoints.get("cluster_domain_suffix") or _SUFFIX
+        host = f"{_internal(identity['hosts'])}.{identity.get('namespace') or namespace}.svc.{suffix}"
+    return f"{_internal(identity['scheme'])}://{host}:{_internal(_part(identity['port'], 'api'))}"
+
+
 def _internal(value: Any) -> Any:
     """What holds for clients inside the cluster: a map by kind of client, or one value for all."""
-    return value.get("internal") or value.get("default") if isinstance(value, Mapping) else value
+    return _of(value, "internal")
+
+
+def _of(value: Any, client: str) -> Any:
+    return value.get(client) or value.get("default") if isinstance(value, Mapping) else value
 
 
 def _over(defaults: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -75,10 +75,14 @@ class EarlierLife:
 
 @dataclass(frozen=True)
 class CredentialProblem:
-    """An error that an operator has to correct. `secret` is the Secret's name, `message` what to do."""
+    """An error that an operator has to correct. `secret` is the name of the object, `message` what to do.
+
+    `kind`: of the object, where it is no Secret.
+    """
 
     secret: str
     message: str
+    kind: str = "Secret"
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def secrets_condition(
 
     `later` of the Secrets are to be made or completed once a plan is approved, or a pause ends.
     """
-    texts = [f'Secret "{problem.secret}": {problem.message}' for problem in problems]
+    texts = [f'{problem.kind} "{problem.secret}": {problem.message}' for problem in problems]
     if texts:
         return Condition(CONDITION, "False", Reason.SECRET_MISSING, "; ".join(texts), generation)
     message = f"{credentials} credentials in {secrets} Secrets are in place"

@@ -27,6 +27,7 @@ def feature_problems(features: Features) -> list[Problem]:
         *_load_balancer(features),
         *_baremetal(features),
         *_ceph_backup(features),
+        *_ceph_exchange(features),
         *_network_types(features["networking"]),
         *_baremetal_types(features),
         *_image_stores(features["image"]["backends"]),
@@ -126,6 +127,28 @@ def _ceph_backup(features: Features) -> Iterator[Problem]:
     backup = features["blockStorage"]["backup"]
     if backup["driver"] not in (None, "nfs") and backup["share"]:
         yield _problem(("blockStorage", "backup", "share"), "belongs to driver nfs")
+
+
+def _ceph_exchange(features: Features) -> Iterator[Problem]:
+    """With an exchange, keys are for the least that serves."""
+    source, shares = features["ceph"]["source"], features["ceph"]["shares"]["filesystem"]
+    if not source:
+        if shares:
+            yield _problem(("ceph", "shares", "filesystem"), "belongs to an exchange", "set ceph.source")
+        return
+    users: dict[str, str] = {}
+    for index, store in enumerate(features["blockStorage"]["backends"]):
+        if store["type"] != "ceph" or not store["ceph"]:
+            continue
+        path: DocumentPath = ("blockStorage", "backends", index, "ceph", "user")
+        user = store["ceph"]["user"]
+        if user == "admin":
+            yield _problem(path, "is Ceph's administrator, whose key no hypervisor may have", "name another")
+        users.setdefault(user, store["name"])
+        if len(users) > 1:
+            text = f"stores of one region have one user, and {next(iter(users))} is another"
+            yield _problem(path, text, "a client may use several pools: give all stores the same user")
+            return
 
 
 def _network_types(networking: Features) -> Iterator[Problem]:

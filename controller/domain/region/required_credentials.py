@@ -1,10 +1,12 @@
-"""Which credentials a region needs: the services it has, less what the operator brings along."""
+"""Which credentials a region needs, and what of Ceph: by the services that it has."""
 
 from __future__ import annotations
 
 from controller.domain.region.deployment import DeploymentSpec
 from controller.domain.values.catalogue import CredentialSecret, ServiceEntry, decide_services
+from controller.domain.values.ceph_needs import CephNeeds, ceph_needs
 from controller.domain.values.shipped_values import Library
+from controller.domain.values.template_input import filled_features
 from controller.domain.values.typos import suggestion
 from controller.errors import Problem, SpecInvalid
 
@@ -24,6 +26,13 @@ def region_credentials(spec: DeploymentSpec, library: Library) -> tuple[Credenti
         if ours:
             desired.append(CredentialSecret(entry.secret_name, entry.name, ours, tuple(entry.charts)))
     return tuple(desired)
+
+
+def region_ceph(spec: DeploymentSpec, library: Library) -> CephNeeds | None:
+    """What the region needs of Ceph; None without an exchange. Raises SpecInvalid as `region_credentials`."""
+    services = frozenset(entry.name for entry in region_services(spec, library))
+    size, preset = library.sizes[spec.size], library.presets[spec.preset]
+    return ceph_needs(filled_features(spec.features, size.features, preset.features), services)
 
 
 def region_services(spec: DeploymentSpec, library: Library) -> tuple[ServiceEntry, ...]:

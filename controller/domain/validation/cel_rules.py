@@ -133,6 +133,13 @@ RULES: Mapping[str, Rule] = {
     "isCIDR(self)": is_network,
     "isIP(self)": is_ip,
     "!has(self.ceph) || (has(self.backend) && self.backend == 'ceph')": _only_with("ceph", "backend", "ceph"),
+    "has(self.source) == has(self.__namespace__)": lambda self: ("source" in self) == ("namespace" in self),
+    "!has(self.secretName) || (has(self.source) && self.source == 'Secret')": (
+        _only_with("secretName", "source", "Secret")
+    ),
+    "!has(self.request) || self.request != 'Rook' || (has(self.source) && self.source == 'Rook')": (
+        lambda self: self.get("request") != "Rook" or self.get("source") == "Rook"
+    ),
     "!has(self.lvm) || (has(self.backend) && self.backend == 'lvm')": _only_with("lvm", "backend", "lvm"),
     (
         "!has(self.defaultBackend) || "

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from controller.domain.values.ceph_needs import CONSUMERS, CONSUMERS_SECRET
 from controller.domain.values.chart_values import secret_ref
 
 
@@ -33,6 +34,13 @@ def options(given: Mapping[str, Any], conf: Mapping[str, Any] | None) -> dict[st
     """Options that are given, an operator's own over them, without those that are None."""
     whole = {**given, **(conf or {})}
     return {key: value for key, value in whole.items() if value is not None}
+
+
+def ceph_digest(consumer: str) -> dict[str, Any]:
+    """The reference to what the pods of a consumer of Ceph are made from (`ceph_needs.CONSUMERS`)."""
+    if consumer not in CONSUMERS:
+        raise LookupError(f'ceph_digest("{consumer}"): no such consumer; {", ".join(CONSUMERS)}')
+    return secret_ref(CONSUMERS_SECRET, consumer)
 
 
 def prefixed(prefix: str, items: Iterable[str]) -> list[str]:
@@ -165,6 +173,7 @@ TEMPLATE_FUNCTIONS: Mapping[str, Any] = {
     "translated": translated,
     "options": options,
     "prefixed": prefixed,
+    "ceph_digest": ceph_digest,
     "shell": shell,
     "literal": literal,
     "json": json_text,

@@ -101,7 +101,7 @@ class RegionInput:
         size, preset = library.sizes[spec["size"]], library.presets[spec["preset"]]
         region_input = cls(
             main=main,
-            features=_filled(features, size.features, preset.features),
+            features=filled_features(features, size.features, preset.features),
             services=services,
             catalogue=library.catalogue,
             own_secrets=own,
@@ -215,11 +215,11 @@ def _no_service(function: str, service: str, known: Mapping[str, ServiceEntry]) 
 _NOT_MAIN = frozenset(("features", "common", "services", "nodes"))
 
 
-def _filled(features: Any, *defaults: Any) -> Any:
+def filled_features(features: Any, *defaults: Any) -> Any:
     """Features in which what is not set (None) has the value of the first of `defaults` that has one."""
     if isinstance(features, Mapping):
         return {
-            key: _filled(value, *(d[key] for d in defaults if isinstance(d, Mapping) and key in d))
+            key: filled_features(value, *(d[key] for d in defaults if isinstance(d, Mapping) and key in d))
             for key, value in features.items()
         }
     if features is None:

@@ -42,10 +42,13 @@ from controller.domain.credentials.secret_status import (
 )
 from controller.domain.region.plan import awaits_approval
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
+from controller.domain.values.ceph_needs import CephNeeds
 from controller.domain.values.secret_refs import find_references
 from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
+from controller.reconcile.credentials.ceph_exchange import CHECK_SECONDS, CephExchange, CephState
+from controller.reconcile.credentials.ceph_request import CephRequest
 from controller.reconcile.credentials.certificates import Certificates
 from controller.reconcile.credentials.clouds_export import CloudsExport
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
@@ -72,8 +75,8 @@ class SecretsReconciler:
     """Level-triggered and killable anywhere: a Secret is made in one write, with all its keys.
 
     `credentials_of` says which credentials an osdpl needs, `certificates_of` which certificates of its own
-    authority; both raise SpecInvalid. `digest_key` gives the installation's key for published digests;
-    `resync` is in seconds.
+    authority, `ceph_of` what of a Ceph cluster that it exchanges with; each raises SpecInvalid. `digest_key`
+    gives the installation's key for published digests; `resync` is in seconds.
     """
 
     def __init__(
@@ -85,6 +88,7 @@ class SecretsReconciler:
         events: Events,
         credentials_of: Callable[[Mapping[str, Any]], tuple[CredentialSecret, ...]],
         certificates_of: Callable[[Mapping[str, Any]], tuple[CertificateRequest, ...]] = lambda _: (),
+        ceph_of: Callable[[Mapping[str, Any]], CephNeeds | None] = lambda _: None,
         digest_key: Callable[[], bytes],
         resync: float,
     ) -> None:
@@ -94,6 +98,7 @@ class SecretsReconciler:
         self._events = events
         self._credentials_of = credentials_of
         self._certificates_wanted = certificates_of
+        self._ceph_of = ceph_of
         self._digest_key = digest_key
         self._resync = resync
         self._clouds = CloudsExport(kube)
@@ -129,7 +134,7 @@ class SecretsReconciler:
             self._apply_retention(store, osdpl)
             return self._resync
         try:
-            desired = self._credentials_of(osdpl)
+            desired, ceph = self._credentials_of(osdpl), self._ceph_of(osdpl)
         except SpecInvalid as error:
             # What was published stays: it says which keys there are. But certificates end meanwhile.
             known = (osdpl.get("status") or {}).get("secrets") or {}
@@ -139,16 +144,19 @@ class SecretsReconciler:
             text = "; ".join([str(error), *(f"Secret {one.secret}: {one.message}" for one in problems)])
             self._publish(osdpl, published, waiting_condition(text, _generation(osdpl)))
             return RESYNC_SECONDS if problems else self._resync
-        problems = self._ensure(store, osdpl, desired, read_only=awaits_approval(osdpl))
+        problems = self._ensure(store, osdpl, desired, ceph, read_only=awaits_approval(osdpl))
         if problems or self._certificates.unfinished:
             return RESYNC_SECONDS
-        return UPTAKE_SECONDS if self._own_certificates.unfinished else self._resync
+        if self._own_certificates.unfinished:
+            return UPTAKE_SECONDS
+        return min(CHECK_SECONDS, self._resync) if ceph else self._resync
 
     def _ensure(
         self,
         store: CredentialStore,
         osdpl: KubeObject,
         desired: tuple[CredentialSecret, ...],
+        ceph: CephNeeds | None,
         *,
         read_only: bool,
     ) -> list[CredentialProblem]:
@@ -193,6 +201,9 @@ class SecretsReconciler:
         if later:
             there = store.stored()
             views = {name: view for name, view in views.items() if name in there or view.problems}
+        exchanged = self._exchanged(osdpl, bundles, ceph, read_only=read_only)
+        problems += exchanged.problems
+        views |= exchanged.views
         certificates = self._certificates_of(osdpl)
         for name in named_secrets(_spec(osdpl)):
             problems += [CredentialProblem(name, text) for text in certificates[name].problems]
@@ -289,6 +300,17 @@ class SecretsReconciler:
         digest = store.digest(CLOUDS_SECRET, self._digest_key(), exported.keys)
         messages = _messages(CLOUDS_SECRET, problems)
         return {CLOUDS_SECRET: SecretView(CLOUDS_SECRET, exported.keys, digest, messages)}
+
+    def _exchanged(
+        self, osdpl: KubeObject, bundles: KubeObjects, needs: CephNeeds | None, *, read_only: bool
+    ) -> CephState:
+        if needs is None:
+            return CephState()
+        # Asked before it is looked at what there is: that may be the answer.
+        refused = () if read_only else CephRequest(self._kube, osdpl).ensure(needs, bundles)
+        exchange = CephExchange(self._kube, osdpl, self._digest_key())
+        state = exchange.ensure(needs, bundles, read_only=read_only)
+        return replace(state, problems=(*refused, *state.problems))
 
     def _bundles(self, osdpl: KubeObject) -> KubeObjects:
         labels = f"{DEPLOYMENT_LABEL}={osdpl['metadata']['name']},{SERVICE_LABEL}"

@@ -12,6 +12,7 @@ import pytest
 
 from controller.domain.api.conditions import find
 from controller.domain.values.catalogue import CredentialSecret
+from controller.domain.values.ceph_needs import CephNeeds
 from controller.errors import ApiUnavailable, Conflict, ObjectRefused, Problem, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, PVC, SECRET, KubeObject
 from controller.reconcile.credentials.secrets import RESYNC_SECONDS, SecretsReconciler
@@ -62,6 +63,7 @@ class Bed:
         self.clock = FakeClock()
         self.kube = FakeKube(self.clock)
         self.events = Recorder()
+        self.ceph: CephNeeds | None = None
         self.reconciler = self.restarted()
         self.create_region(**spec)
 
@@ -73,10 +75,14 @@ class Bed:
             randomness=FakeRandomness(seed),
             events=self.events,
             credentials_of=credentials_of,
+            ceph_of=self.ceph_of,
             digest_key=lambda: b"k" * 32,
             resync=RESYNC,
         )
         return self.reconciler
+
+    def ceph_of(self, osdpl: Mapping[str, Any]) -> CephNeeds | None:
+        return self.ceph
 
     def create_region(self, **spec: Any) -> None:
         meta = {"name": REGION, "namespace": NS}

@@ -1,0 +1,61 @@
+"""What capabilities of Ceph allow, as far as it has to be compared. Pure.
+
+The grammar is Ceph's (docs.ceph.com, rados/operations/user-management): clauses with commas or semicolons
+between them, each a profile or an `allow`, with words that narrow it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_CLAUSE = re.compile(r"[,;]")
+_LETTERS = frozenset("rwx")
+
+
+def is_administrator(capabilities: Mapping[str, str]) -> bool:
+    """Whether they allow everything on any kind of daemon, as those of client.admin do."""
+    return any("*" in clause.split() for text in capabilities.values() for clause in _clauses(text))
+
+
+def lacking(needed: Mapping[str, str], offered: Mapping[str, str]) -> bool:
+    """Whether a clause that is needed is in none that is offered: not itself, nor a wider one.
+
+    A manager is asked by clients of block devices for figures only: without it they work.
+    """
+    return any(
+        not any(_contains(there, clause) for there in _clauses(offered.get(kind, "")))
+        for kind, text in needed.items()
+        for clause in _clauses(text)
+        if kind != "mgr" or "osd" not in needed
+    )
+
+
+def _clauses(text: str) -> list[str]:
+    return [" ".join(clause.split()) for clause in _CLAUSE.split(text) if clause.strip()]
+
+
+def _contains(there: str, needed: str) -> bool:
+    """Whether one clause allows what the other does: it is the same, for any pool, or it allows more."""
+    rights, pool = _parts(there)
+    asked, asked_pool = _parts(needed)
+    if pool not in ("", asked_pool):
+        return False
+    if rights == asked:
+        return True
+    if asked == "profile rbd-read-only":
+        return rights == "profile rbd"
+    letters, asked_letters = _letters(rights), _letters(asked)
+    return bool(asked_letters) and asked_letters <= letters
+
+
+def _parts(clause: str) -> tuple[str, str]:
+    """The rights, and the pool that they are for; empty for any."""
+    words = clause.removeprefix("allow ").split() if clause.startswith("allow profile ") else clause.split()
+    pool = next((word[5:] for word in words if word.startswith("pool=")), "")
+    return " ".join(word for word in words if not word.startswith("pool=")), pool.strip("'\"")
+
+
+def _letters(rights: str) -> frozenset[str]:
+    word = rights.removeprefix("allow ")
+    return frozenset(word) if word != rights and set(word) <= _LETTERS else frozenset()

@@ -1,0 +1,131 @@
+"""What a Ceph cluster offers, whatever the form: its name, its monitors, keys of clients. Pure.
+
+No message quotes what was read: it may be a key that stands in the wrong place.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ipaddress
+import struct
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from controller.errors import ControllerError
+
+# Port of monitors for the second protocol (docs.ceph.com, rados/configuration/msgr2).
+V2_PORT = 3300
+# A key is a type, the time when it was made, the length of the secret and the secret
+# (ceph: src/auth/Crypto.cc, CryptoKey::encode), in base64.
+_KEY_HEAD = struct.Struct("<HIIH")
+_LONGEST = 1024
+
+
+class CephMalformed(ControllerError):
+    """What was offered cannot be read. The text says what is wrong, and quotes nothing of it."""
+
+
+@dataclass(frozen=True)
+class Monitor:
+    """Where one monitor listens: `ADDRESS:PORT` of each version of the protocol, empty where it does not."""
+
+    v2: str = ""
+    v1: str = ""
+
+    def __str__(self) -> str:
+        """As `mon_host` has it."""
+        parts = [f"{version}:{place}" for version, place in (("v2", self.v2), ("v1", self.v1)) if place]
+        return f"[{','.join(parts)}]"
+
+
+@dataclass(frozen=True)
+class OfferedClient:
+    """A user of Ceph. `capabilities` are those that the offer says it has; empty where it does not say."""
+
+    key: str = field(repr=False)
+    capabilities: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class OfferedPool:
+    """A pool, and for what it is; `volume_type` where it is for the volumes of one type only."""
+
+    name: str
+    role: str
+    volume_type: str = ""
+
+
+@dataclass(frozen=True)
+class Place:
+    """An object of the shared namespace, as messages name it."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class OfferProblem:
+    """What is wrong with one object of the offer. `client` where only one client is affected."""
+
+    place: Place
+    message: str
+    client: str = ""
+
+
+@dataclass(frozen=True)
+class CephOffer:
+    """What could be read. `monitors` are empty where the cluster cannot be known: nothing may be made of it.
+
+    `pools` is None where the form does not tell.
+    """
+
+    fsid: str = ""
+    monitors: tuple[Monitor, ...] = ()
+    clients: Mapping[str, OfferedClient] = field(default_factory=dict)
+    pools: tuple[OfferedPool, ...] | None = None
+    gateway_url: str = ""
+    problems: tuple[OfferProblem, ...] = ()
+
+
+def parse_fsid(text: str) -> str:
+    """The id of a cluster, in lower case. Raises CephMalformed."""
+    try:
+        return str(uuid.UUID(text.strip()))
+    except ValueError:
+        raise CephMalformed("is no UUID") from None
+
+
+def parse_key(text: str) -> str:
+    """The key of a client, as `ceph auth get-key` prints it. Raises CephMalformed."""
+    key = text.strip()
+    try:
+        octets = base64.b64decode(key, validate=True)
+    except (binascii.Error, ValueError):
+        raise CephMalformed("is no key of Ceph") from None
+    if len(octets) <= _KEY_HEAD.size or len(octets) > _LONGEST:
+        raise CephMalformed("is no key of Ceph")
+    if _KEY_HEAD.unpack_from(octets)[3] != len(octets) - _KEY_HEAD.size:
+        raise CephMalformed("is a part of a key of Ceph")
+    return key
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """An address and a port, as `192.0.2.1:6789` or `[2001:db8::1]:6789`. Raises CephMalformed."""
+    host, colon, port = text.strip().rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    try:
+        address = ipaddress.ip_address(host[1:-1] if bracketed else host)
+    except ValueError:
+        raise CephMalformed("is no address with a port") from None
+    if not colon or "%" in host or bracketed != (address.version == 6):
+        raise CephMalformed("is no address with a port")
+    if not (port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 65536):
+        raise CephMalformed("has no port from 1 to 65535")
+    return str(address), int(port)
+
+
+def joined(address: str, port: int) -> str:
+    """The reverse of `parse_address`."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

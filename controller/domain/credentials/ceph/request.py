@@ -1,0 +1,111 @@
+"""What a region asks of a Ceph cluster: as objects of Rook, or told in a document. Pure.
+
+Nothing is ever asked to be deleted: pools hold data, and a client may be in use by somebody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from controller.domain.credentials.ceph.offer import Place
+from controller.domain.values.ceph_needs import METRICS, CephNeeds, ClientNeed, PoolNeed
+
+REQUEST_SECRET = "openstack-ceph-request"  # noqa: S105 - a name
+REQUEST = "request.yaml"
+# The user of Keystone in the form that a CephObjectStore takes (auth.keystone.serviceUserSecretName).
+GATEWAY_SECRET = "openstack-rgw-keystone"  # noqa: S105 - a name
+POOL_KIND, CLIENT_KIND = "CephBlockPool", "CephClient"
+_ACCEPTED_ROLES = ("admin", "member")
+_HEAD = "# Written by the OpenStack Controller: what {0} needs of this Ceph cluster (docs/ceph.md).\n"
+
+
+@dataclass(frozen=True)
+class GatewayUser:
+    """The user of Keystone as which a RADOS gateway asks about tokens."""
+
+    url: str
+    name: str
+    password: str = field(repr=False)
+    project: str
+    domain: str
+
+
+@dataclass(frozen=True)
+class RookObject:
+    """An object of Rook, as far as the region has a say in it."""
+
+    place: Place
+    spec: Mapping[str, Any]
+
+
+def rook_objects(needs: CephNeeds) -> tuple[RookObject, ...]:
+    """The pools and clients, each once, pools first."""
+    pools = {pool.name: pool for pool in needs.pools}
+    return (
+        *(RookObject(Place(POOL_KIND, name), _pool_spec(needs)) for name in pools),
+        *(
+            RookObject(Place(CLIENT_KIND, one.name), {"caps": dict(one.capabilities)})
+            for one in needs.clients
+        ),
+    )
+
+
+def request_document(needs: CephNeeds, region: str, gateway: GatewayUser | None) -> str:
+    """The needs as YAML. It holds the password of the gateway's user, where there is one."""
+    document: dict[str, Any] = {
+        "pools": {pool.name: _pool_entry(pool, needs) for pool in needs.pools},
+        "clients": {client.name: _client_entry(client) for client in needs.clients},
+    }
+    if needs.filesystem:
+        document["filesystems"] = {needs.filesystem: {"role": "shares"}}
+    if gateway is not None:
+        user = {"url": gateway.url, "user": gateway.name, "password": gateway.password}
+        user |= {"project": gateway.project, "domain": gateway.domain}
+        document["rgw"] = {
+            "url": needs.gateway_url,
+            "keystone": {**user, "acceptedRoles": [*_ACCEPTED_ROLES]},
+        }
+    return _HEAD.format(region) + yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+
+
+def gateway_texts(gateway: GatewayUser) -> dict[str, str]:
+    """The user in the names that Rook reads (rook: pkg/operator/ceph/object/config.go)."""
+    return {
+        "OS_AUTH_TYPE": "password",
+        "OS_IDENTITY_API_VERSION": "3",
+        "OS_USERNAME": gateway.name,
+        "OS_PASSWORD": gateway.password,
+        "OS_PROJECT_NAME": gateway.project,
+        "OS_PROJECT_DOMAIN_NAME": gateway.domain,
+        "OS_USER_DOMAIN_NAME": gateway.domain,
+    }
+
+
+def _pool_spec(needs: CephNeeds) -> dict[str, Any]:
+    settings = needs.pool_settings
+    spec: dict[str, Any] = {
+        "failureDomain": settings["failureDomain"],
+        "replicated": {"size": settings["replicas"]},
+    }
+    if settings["replicas"] == 1:
+        # Rook refuses one copy unless it is told that this is meant.
+        spec["replicated"]["requireSafeReplicaSize"] = False
+    if settings["deviceClass"]:
+        spec["deviceClass"] = settings["deviceClass"]
+    return spec
+
+
+def _pool_entry(pool: PoolNeed, needs: CephNeeds) -> dict[str, Any]:
+    settings = needs.pool_settings
+    entry = {"role": pool.role, "volumeType": pool.volume_type}
+    entry |= {"application": "gnocchi" if pool.role == METRICS else "rbd"}
+    entry |= {name: settings[name] for name in ("replicas", "failureDomain", "deviceClass")}
+    return {name: value for name, value in entry.items() if value}
+
+
+def _client_entry(client: ClientNeed) -> dict[str, Any]:
+    return {"caps": dict(client.capabilities)}

@@ -1,0 +1,112 @@
+"""Reads what Rook keeps of its cluster: ConfigMap rook-ceph-mon-endpoints, Secret rook-ceph-mon, and a Secret
+for each CephClient (rook: pkg/operator/ceph/controller/cluster_info.go, pkg/operator/ceph/client). Pure.
+
+Of rook-ceph-mon only the cluster's id is taken: it holds the administrator's key as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from controller.domain.credentials.ceph.offer import (
+    V2_PORT,
+    CephMalformed,
+    CephOffer,
+    Monitor,
+    OfferedClient,
+    OfferProblem,
+    Place,
+    joined,
+    parse_address,
+    parse_fsid,
+    parse_key,
+)
+
+CLUSTER = Place("Secret", "rook-ceph-mon")
+MONITORS = Place("ConfigMap", "rook-ceph-mon-endpoints")
+MISSING = "it does not exist"
+_CLIENT_MISSING = "it does not exist; create CephClient {0}, or have it created: spec.features.ceph.request"
+
+
+def client_place(user: str) -> Place:
+    """The Secret that Rook makes for the CephClient of this name."""
+    return Place("Secret", f"rook-ceph-client-{user}")
+
+
+def parse_rook_offer(
+    cluster: Mapping[str, str] | None,
+    endpoints: Mapping[str, str] | None,
+    clients: Mapping[str, Mapping[str, str] | None],
+) -> CephOffer:
+    """The offer in the texts of these objects by key, None for one that is not there; `clients` by user."""
+    problems: list[OfferProblem] = []
+    fsid, monitors = "", tuple[Monitor, ...]()
+    try:
+        fsid = _fsid(cluster)
+    except CephMalformed as error:
+        problems.append(OfferProblem(CLUSTER, str(error)))
+    try:
+        monitors = _monitors(endpoints)
+    except CephMalformed as error:
+        problems.append(OfferProblem(MONITORS, str(error)))
+    offered: dict[str, OfferedClient] = {}
+    for user, texts in sorted(clients.items()):
+        try:
+            offered[user] = OfferedClient(_key(user, texts))
+        except CephMalformed as error:
+            problems.append(OfferProblem(client_place(user), str(error), user))
+    if not fsid or not monitors:
+        fsid, monitors = "", ()
+    return CephOffer(fsid, monitors, offered, problems=tuple(problems))
+
+
+def _fsid(texts: Mapping[str, str] | None) -> str:
+    if texts is None:
+        raise CephMalformed(f"{MISSING}; is this the namespace of a CephCluster?")
+    if not texts.get("fsid"):
+        raise CephMalformed('it has no "fsid"')
+    try:
+        return parse_fsid(texts["fsid"])
+    except CephMalformed as error:
+        raise CephMalformed(f'its "fsid" {error}') from None
+
+
+def _monitors(texts: Mapping[str, str] | None) -> tuple[Monitor, ...]:
+    """Every monitor, by its name. One that is out of quorum is listed too: clients pass over it, and nothing
+    is restarted because a monitor restarts."""
+    if texts is None:
+        raise CephMalformed(f"{MISSING}; is this the namespace of a CephCluster?")
+    text = (texts.get("data") or "").strip()
+    if not text:
+        raise CephMalformed('its "data" names no monitor')
+    return tuple(monitor for _, monitor in sorted(_named(text.split(","))))
+
+
+def _named(entries: Iterable[str]) -> Iterable[tuple[str, Monitor]]:
+    seen: set[str] = set()
+    for entry in entries:
+        name, equals, place = entry.strip().partition("=")
+        if not name or not equals or name in seen:
+            raise CephMalformed('its "data" is not of the form NAME=ADDRESS:PORT,…')
+        seen.add(name)
+        try:
+            address, port = parse_address(place)
+        except CephMalformed as error:
+            raise CephMalformed(f'a monitor in its "data" {error}') from None
+        # As in Rook's own ceph.conf: the port of the second protocol says that there is no first one.
+        v1 = "" if port == V2_PORT else joined(address, port)
+        yield name, Monitor(joined(address, V2_PORT), v1)
+
+
+def _key(user: str, texts: Mapping[str, str] | None) -> str:
+    if texts is None:
+        raise CephMalformed(_CLIENT_MISSING.format(user))
+    found = {texts[key].strip() for key in (user, "userKey") if texts.get(key)}
+    if not found:
+        raise CephMalformed(f'it has neither "{user}" nor "userKey"')
+    if len(found) > 1:
+        raise CephMalformed(f'its "{user}" and "userKey" are not the same')
+    try:
+        return parse_key(found.pop())
+    except CephMalformed as error:
+        raise CephMalformed(f"what it has for {user} {error}") from None

@@ -1,0 +1,165 @@
+"""Brings what a Ceph cluster offers into the region's namespace, in the shapes that the charts mount.
+
+The digests of the consumers are written last and in one write: releases refer to them (`$secretRef`), so that
+a release waits until all it needs is there, and its pods are made anew once for each change, whichever
+objects it touches. What is written again with the same content changes no digest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from controller.domain.credentials.ceph.offer import CephOffer, OfferProblem, Place
+from controller.domain.credentials.ceph.own_offer import parse_own_offer
+from controller.domain.credentials.ceph.region_objects import (
+    CONF_FILE,
+    KEY_TYPE,
+    CephGap,
+    CephObjects,
+    plan_objects,
+)
+from controller.domain.credentials.ceph.rook_offer import CLUSTER, MONITORS, client_place, parse_rook_offer
+from controller.domain.credentials.credential_plan import CredentialProblem
+from controller.domain.credentials.secret_status import SecretView
+from controller.domain.releases.digests import secret_digest
+from controller.domain.values.ceph_needs import CEPH_CONF, CONSUMERS, CONSUMERS_SECRET, ROOK, CephNeeds
+from controller.domain.values.secret_refs import find_references
+from controller.errors import Forbidden, SpecInvalid
+from controller.ports.kubernetes import CONFIGMAP, SECRET, Kube, KubeObject, KubeObjects
+from controller.reconcile.credentials.exchanged_objects import ExchangedObjects, texts_of
+
+# Seconds from one look at the offer to the next: nothing tells of a change in another namespace.
+CHECK_SECONDS = 30.0
+NO_RIGHT = "the controller may not read it; name the namespace in ceph.namespaces of its chart's values"
+_KINDS = {SECRET.kind: SECRET, CONFIGMAP.kind: CONFIGMAP}
+
+
+@dataclass(frozen=True)
+class CephState:
+    """The Secrets of the region that come of the exchange, as they are published, and what is wrong."""
+
+    views: Mapping[str, SecretView] = field(default_factory=dict)
+    problems: tuple[CredentialProblem, ...] = ()
+
+
+class CephExchange:
+    """Of one region, for one pass. `digest_key` is the installation's key for published digests."""
+
+    def __init__(self, kube: Kube, osdpl: KubeObject, digest_key: bytes) -> None:
+        self._kube = kube
+        self._digest_key = digest_key
+        self._objects = ExchangedObjects(kube, osdpl)
+
+    def ensure(self, needs: CephNeeds, bundles: KubeObjects, *, read_only: bool = False) -> CephState:
+        """Writes what differs. Raises Conflict, KubeError.
+
+        `read_only`: nothing is written, and what is wrong is told all the same.
+        """
+        offer, source = self._offer(needs)
+        planned = plan_objects(needs, offer, source, self._digest)
+        self._objects.observe()
+        refused = {} if read_only else self._write(needs, planned, _in_use(bundles))
+        problems = [_told(gap, needs.namespace) for gap in planned.gaps]
+        problems += [CredentialProblem(name, text, kind) for (kind, name), text in refused.items()]
+        return CephState(self._views(needs, planned.gaps, refused), tuple(dict.fromkeys(problems)))
+
+    def _offer(self, needs: CephNeeds) -> tuple[CephOffer, Place]:
+        """What is offered, and the object to name for what it lacks."""
+        denied: set[Place] = set()
+
+        def read(place: Place) -> Mapping[str, str] | None:
+            try:
+                found = self._kube.get(_KINDS[place.kind], place.name, needs.namespace)
+            except Forbidden:
+                denied.add(place)
+                return None
+            return None if found is None else texts_of(found)
+
+        if needs.source == ROOK:
+            source = CLUSTER
+            clients = {user: read(client_place(user)) for user in sorted(set(needs.key_secrets.values()))}
+            offer = parse_rook_offer(read(CLUSTER), read(MONITORS), clients)
+        else:
+            source = Place(SECRET.kind, needs.secret_name)
+            offer = parse_own_offer(source, read(source))
+        told = tuple(_denied(one) if one.place in denied else one for one in offer.problems)
+        return replace(offer, problems=told), source
+
+    def _write(
+        self, needs: CephNeeds, planned: CephObjects, in_use: Collection[str]
+    ) -> dict[tuple[str, str], str]:
+        """Makes the objects; why those that could not be made could not, by kind and name."""
+        if planned.conf is None:
+            return {}
+        refused: dict[tuple[str, str], str] = {}
+        text = self._objects.ensure(CONFIGMAP, CEPH_CONF, {CONF_FILE: planned.conf})
+        if text:
+            # Whoever made it configures another cluster than the one that the keys are for.
+            return {(CONFIGMAP.kind, CEPH_CONF): text}
+        for name, texts in planned.keys.items():
+            text = self._objects.ensure(SECRET, name, texts, type_=KEY_TYPE)
+            if text:
+                refused[SECRET.kind, name] = text
+        digests = self._digests(needs, planned, {name for _, name in refused}, in_use)
+        text = self._objects.ensure(SECRET, CONSUMERS_SECRET, digests) if digests else ""
+        if text:
+            refused[SECRET.kind, CONSUMERS_SECRET] = text
+        used = {secret for consumer in in_use for secret in CONSUMERS.get(consumer, ())}
+        self._objects.keep_only({CONSUMERS_SECRET, *needs.key_secrets, *used})
+        return refused
+
+    def _digests(
+        self, needs: CephNeeds, planned: CephObjects, refused: Collection[str], in_use: Collection[str]
+    ) -> dict[str, str]:
+        """Those of today; of a consumer that waits, or whose release is still there, the one before."""
+        before = self._objects.texts(CONSUMERS_SECRET)
+        kept = {one: text for one, text in before.items() if one in needs.consumers or one in in_use}
+        now = {
+            consumer: digest
+            for consumer, digest in planned.digests.items()
+            if not set(needs.consumers[consumer]) & set(refused)
+        }
+        return {**kept, **now}
+
+    def _views(
+        self, needs: CephNeeds, gaps: Collection[CephGap], refused: Mapping[tuple[str, str], str]
+    ) -> dict[str, SecretView]:
+        views = {}
+        for name in (CONSUMERS_SECRET, *needs.key_secrets):
+            waits = [
+                f"it waits for {gap.place.kind} {needs.namespace}/{gap.place.name}: {gap.message}"
+                for gap in gaps
+                if name in gap.secrets
+            ]
+            messages = [*waits, *(text for (_, other), text in refused.items() if other == name)]
+            texts = self._objects.texts(name)
+            if texts or messages:
+                digest = self._digest(texts) if texts else ""
+                views[name] = SecretView(name, frozenset(texts), digest, tuple(messages))
+        return views
+
+    def _digest(self, texts: Mapping[str, str]) -> str:
+        return f"hmac-sha256:{secret_digest(texts, self._digest_key)}"
+
+
+def _denied(problem: OfferProblem) -> OfferProblem:
+    return replace(problem, message=NO_RIGHT)
+
+
+def _told(gap: CephGap, namespace: str) -> CredentialProblem:
+    return CredentialProblem(f"{namespace}/{gap.place.name}", gap.message, gap.place.kind)
+
+
+def _in_use(bundles: KubeObjects) -> frozenset[str]:
+    """The consumers whose digest some release of the region is made from."""
+    return frozenset(key for bundle in bundles for key in _referred(bundle))
+
+
+def _referred(bundle: KubeObject) -> Iterator[str]:
+    for release in (bundle.get("spec") or {}).get("releases") or ():
+        try:
+            references = find_references(release.get("values") or {})
+        except SpecInvalid:
+            continue
+        yield from (one.key for one in references if one.name == CONSUMERS_SECRET)

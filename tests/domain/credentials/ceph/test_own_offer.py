@@ -1,0 +1,128 @@
+"""The offer of any cluster is one document: read whole, or refused with the field that is wrong."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from controller.domain.credentials.ceph.offer import CephOffer, OfferedPool, Place
+from controller.domain.credentials.ceph.own_offer import parse_own_offer
+from tests.domain.credentials.ceph.samples import DOCUMENT, FSID, KEYS
+
+PLACE = Place("Secret", "openstack-ceph")
+
+
+def read(text: str) -> CephOffer:
+    return parse_own_offer(PLACE, {"ceph.yaml": text})
+
+
+def problem(text: str) -> str:
+    offer = read(text)
+    assert len(offer.problems) == 1
+    return offer.problems[0].message
+
+
+def test_all_of_it_is_read() -> None:
+    offer = read(DOCUMENT)
+    assert (offer.fsid, offer.problems, offer.gateway_url) == (FSID, (), "https://rgw.example.org")
+    assert [str(monitor) for monitor in offer.monitors] == [
+        "[v2:192.0.2.1:3300]",
+        "[v2:192.0.2.2:3300,v1:192.0.2.2:6789]",
+    ]
+    assert {user: client.key for user, client in offer.clients.items()} == KEYS
+    assert offer.clients["glance"].capabilities["osd"] == "profile rbd pool=images"
+    assert offer.pools and OfferedPool("volumes", "volumes", "fast") in offer.pools
+
+
+def test_the_order_of_monitors_and_fields_does_not_matter() -> None:
+    head, _, tail = DOCUMENT.partition("clients:")
+    first, second = [line for line in head.splitlines() if "v2" in line]
+    moved = f"clients:{tail}fsid: {FSID.upper()}\nmonitors:\n{second}\n{first}\n"
+    assert read(moved) == read(DOCUMENT)
+
+
+def test_pools_need_not_be_told() -> None:
+    head, _, rest = DOCUMENT.partition("pools:")
+    assert read(head + rest[rest.index("rgw:") :]).pools is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (f"fsid: {FSID}", "fsid: nine", "its fsid is no UUID"),
+        (f"fsid: {FSID}", "", 'its "ceph.yaml" has no fsid'),
+        ("192.0.2.1:3300", "192.0.2.1", "monitors[1].v2 is no address with a port"),
+        ("192.0.2.1:3300", "mon1:3300", "monitors[1].v2 is no address with a port"),
+        ('- {v2: "192.0.2.1:3300"}', "- {v3: x}", "monitors[1] needs v2, v1 or both, and nothing else"),
+        ('- {v2: "192.0.2.1:3300"}', "- {}", "monitors[1] needs v2, v1 or both, and nothing else"),
+        ("clients:", "users:", 'its "ceph.yaml" has other fields than fsid, monitors, clients, pools, rgw'),
+        ("role: vms", "role: disks", "each of its pools needs a role, one of images, volumes, vms"),
+        ("volumeType: fast", "volumeType: 7", "the volumeType of a pool is no text"),
+        ("https://rgw.example.org", "rgw.example.org", "its rgw needs url: http:// or https:// with a host"),
+        ("https://rgw.example.org", "https://a:b@rgw", "its rgw needs url: http:// or https:// with a host"),
+        ("fsid:", "fsid: [", 'its "ceph.yaml" is no YAML, line '),
+        ("fsid:", "fsid: a\nfsid:", 'its "ceph.yaml" is no YAML, line '),
+        ("pools:", "---\npools:", 'its "ceph.yaml" is not one map'),
+    ],
+)
+def test_what_is_wrong_is_named_and_leaves_nothing(old: str, new: str, message: str) -> None:
+    assert old in DOCUMENT
+    offer = read(DOCUMENT.replace(old, new))
+    assert offer.problems[0].message.startswith(message)
+    assert not offer.monitors and not offer.clients
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "  ",
+        "[]",
+        "a",
+        "null",
+        "&a [*a]",
+        "a: &a [x]\nb: *a",
+        "{" * 5000,
+        "x" * 70_000,
+        "fsid: !!python/none x",
+    ],
+)
+def test_what_is_no_offer_at_all_is_refused(text: str) -> None:
+    assert problem(text).startswith(('it has no "ceph.yaml"', 'its "ceph.yaml"', "its "))
+
+
+def test_a_secret_that_is_not_there_is_told_with_where_its_form_stands() -> None:
+    assert "docs/ceph.md" in parse_own_offer(PLACE, None).problems[0].message
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("{}", "clients.glance has no key"),
+        ("{key: 7}", "clients.glance has no key"),
+        ("{key: abc}", "clients.glance .key is no key of Ceph"),
+        ("{keyring: abc}", "clients.glance needs key, may have caps, and nothing else"),
+        ("text", "clients.glance needs key, may have caps, and nothing else"),
+        ("{key: KEY, caps: [a]}", "clients.glance .caps is no map of texts"),
+        ("{key: KEY, caps: {osd: 7}}", "clients.glance .caps is no map of texts"),
+    ],
+)
+def test_a_client_that_cannot_be_read_is_a_problem_of_its_own(entry: str, message: str) -> None:
+    head, _, rest = DOCUMENT.partition("  glance:")
+    whole = f"{head}  glance: {entry.replace('KEY', KEYS['glance'])}\n{rest[rest.index('  cinder:') :]}"
+    offer = read(whole)
+    assert [one.message for one in offer.problems] == [message]
+    assert offer.problems[0].client == "glance" and "cinder" in offer.clients and offer.monitors
+
+
+def test_whatever_is_drawn_is_read_or_refused_and_never_quoted() -> None:
+    drawn = random.Random(2)
+    for _ in range(400):
+        place = drawn.randrange(len(DOCUMENT))
+        noise = "".join(drawn.choices("{}[]:,-&*!#\n\t\"' aZ0\0", k=drawn.randrange(1, 12)))
+        text = DOCUMENT[:place] + noise + DOCUMENT[place + drawn.randrange(0, 8) :]
+        offer = read(text)
+        assert read(text) == offer
+        shown = repr(offer)
+        assert not any(key in shown or key[:20] in shown for key in KEYS.values())
