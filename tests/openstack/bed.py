@@ -98,8 +98,13 @@ class Bed:
     def fence(self, name: str) -> None:
         """Confirms that its machine is off, as a person does without osctl (docs/nodes.md)."""
         ready = '{range .status.conditions[?(@.type=="Ready")]}/{.status}/{.lastHeartbeatTime}{end}'
+        report = self.note("last-compute-report").replace(".", "\\.")
         shown = self.kubectl(
-            "get", "node", name, "-o", f"jsonpath={{.metadata.uid}}/{{.status.nodeInfo.bootID}}{ready}"
+            "get",
+            "node",
+            name,
+            "-o",
+            f"jsonpath={{.metadata.uid}}/{{.status.nodeInfo.bootID}}{ready}/{{.metadata.annotations.{report}}}",
         )
         self.kubectl("annotate", "node", name, f"{self.note('fenced')}={shown}", "--overwrite")
 

@@ -152,7 +152,8 @@ class NodeWorld:
         """As `osctl node fenced`, which looks; it waits until it is noted what its compute reported last."""
         if noted:
             self._note_report(name)
-        self.annotate(name, fenced=Confirmation(machine_of(self.node(name))).written())
+        report = self.notes(name).get("last-compute-report", "")
+        self.annotate(name, fenced=Confirmation(machine_of(self.node(name)), report=report).written())
 
     def maintain(self, name: str, node: str, **spec: Any) -> None:
         """`fenced=True`: a confirmation as osctl gives it for the Node as it is."""

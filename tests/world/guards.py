@@ -62,7 +62,7 @@ LOST, GIVEN, SLEEPS, CUT, DISKS, MAINTENANCE, TWO, HOSTS, NETWORK, PERSONS, MANY
     "persons in OpenStack",
     "many are lost",
 )
-DELETED, REST = "data deleted", "it never comes to rest"
+DELETED = "data deleted"
 TWICE, EMPTY, OTHERS, MEANT = (
     "a server runs twice",
     "a disk is rebuilt empty",
@@ -192,8 +192,3 @@ def _no_breaker(stack: ExitStack) -> None:
 @guard("an agent that alone has a router stays", DELETED, NETWORK)
 def _all_agents_go(stack: ExitStack) -> None:
     _set(stack, "controller.reconcile.hosts.removal._only_on", lambda *_: set())
-
-
-@guard("a router that is between two agents keeps its maintenance", REST, NETWORK)
-def _routers_are_forgotten(stack: ExitStack) -> None:
-    _set(stack, "controller.reconcile.maintenance.deletion.between_agents", lambda *_: ([], None))

@@ -17,6 +17,9 @@ SAMPLE = (
     "a host's own disks count",
     "a maintenance is of one region",
     "an evacuation waits for a fencing confirmation",
+    "a report of the compute makes a confirmation void",
+    "an agent that alone has a router stays",
+    "the circuit breaker",
 )
 
 

@@ -201,10 +201,10 @@ def fenced(node: Node, *, region: Region = "", kubeconfig: Kubeconfig = None, co
     if parse_node(live, namespace) is None:
         again = f"osctl node maintain {node} --mode evacuate --fenced"
         raise ObjectMissing(f'the node "{node}" has no role of the region any more: {again}')
-    _last_report(namespace, node, live)
+    confirmation = Confirmation(machine, report=_last_report(namespace, node, live))
     # Of the Node as it was read: what it shows a moment later is not confirmed.
     meta = {
-        "annotations": {node_note(namespace, FENCED_ANNOTATION): Confirmation(machine).written()},
+        "annotations": {node_note(namespace, FENCED_ANNOTATION): confirmation.written()},
         "resourceVersion": live["metadata"]["resourceVersion"],
     }
     cluster.kube.merge_patch(NODE, node, None, {"metadata": meta})

@@ -74,10 +74,11 @@ class Confirmation:
     seen: Seen | None = None
 
     def written(self) -> str:
-        """As it stands on a Node."""
+        """As it stands on a Node: with the report, and once it was taken up, with what was seen then."""
         machine = self.machine
         parts = [machine.uid, machine.boot, machine.ready, machine.heartbeat]
-        return "/".join([*parts, *([self.seen.written()] if self.seen is not None else [])])
+        last = self.seen.written() if self.seen is not None else self.report
+        return "/".join([*parts, *([last] if last else [])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +112,18 @@ def machine_of(node: Mapping[str, Any] | None) -> Machine:
 
 
 def parse_confirmation(text: str) -> Confirmation:
-    """What stands on a Node: UID/BOOT/READY/HEARTBEAT, and what was seen. Raises ValueError on all else."""
+    """What stands on a Node: UID/BOOT/READY/HEARTBEAT, and the report, or what was seen since.
+
+    Raises ValueError on all else.
+    """
     parts = text.strip().split("/")
     fit = len(text) <= _LIMIT and all(map(_PART.match, parts))
     if len(parts) not in (4, 5) or not fit or not parts[0] or parts[2] not in ("Unknown", "False", ""):
         raise ValueError("it names no machine that is not ready")
-    return Confirmation(Machine(*parts[:4]), seen=_parse_seen(parts[4]) if len(parts) == 5 else None)
+    last = parts[4] if len(parts) == 5 else ""
+    # A report has no plus: that begins the other Nodes of the machine that were seen.
+    seen = _parse_seen(last) if "+" in last else None
+    return Confirmation(Machine(*parts[:4]), report="" if seen is not None else last, seen=seen)
 
 
 def _parse_seen(text: str) -> Seen:
@@ -183,12 +190,17 @@ def changed_since(report: str, service: ComputeService | None) -> str:
     """
     if service is None or report == report_of(service):
         return ""
-    before, now = report.split("@"), report_of(service).split("@")
-    if before[0] != now[0]:
+    if report.partition("@")[0] != report_of(service).partition("@")[0]:
         return "another compute service of it has registered since then"
-    if before[-1] == now[-1]:
+    if has_reported(report, service):
         return "its compute service reported since then"
     return "its compute service was changed since then, and may have reported meanwhile"
+
+
+def has_reported(report: str, service: ComputeService) -> bool:
+    """Whether it was certainly a report that Nova wrote down since: all else is as it was."""
+    before, now = report.split("@"), report_of(service).split("@")
+    return before != now and (before[0], before[-1]) == (now[0], now[-1])
 
 
 def seen_now(service: ComputeService | None, peers: Iterable[Peer]) -> Seen:

@@ -166,8 +166,16 @@ def _not_ready(
             f"by a person who has checked it, with osctl node fenced {node.name}"
         )
         return NextStep(Step.BLOCKED, Reason.FENCING_AWAITED, text)
+    return _evacuation(facts, node)
+
+
+def _evacuation(facts: HostFacts, node: ComputeNode) -> NextStep:
+    """Of a host whose machine is certain to be off."""
     if facts.servers is None:
         return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known which servers are on it")
     if facts.servers == 0:
         return NextStep(Step.NOTHING, Reason.NODE_NOT_READY, "not ready; no server is on it")
+    if facts.known_uid not in ("", node.uid):
+        # What is off is the machine of this Node. Its compute never reported: servers are from before it.
+        return _servers_remaining(facts, "they are of the machine that had this name before")
     return NextStep(Step.EVACUATE, Reason.EVACUATING, f"fenced; {facts.servers} servers are evacuated")

@@ -108,8 +108,8 @@ def _fenced(node: NodeFacts, service: ComputeService | None, peers: Sequence[Nod
 def _against(node: NodeFacts, service: ComputeService | None, peers: Sequence[NodeFacts]) -> str:
     found = node.confirmation
     if found is not None and found.seen is None:
-        # What stands on the Node is from before any change of ours since, which would hide a report.
-        return against_taking_up(node.created, node.report, service, [one.as_peer() for one in peers])
+        # What is noted on the Node may have been noted since the confirmation was given.
+        return against_taking_up(node.created, found.report, service, [one.as_peer() for one in peers])
     return node.runs(service, peers)
 
 

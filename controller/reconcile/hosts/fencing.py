@@ -71,7 +71,7 @@ class HostFencing:
         if live is None or node is None or node.is_ready or not node.since:
             return decision
         # As it was before asking: what happens to the node after that is not confirmed.
-        noted = {FENCED_ANNOTATION: Confirmation(node.machine).written()}
+        noted = {FENCED_ANNOTATION: Confirmation(node.machine, report=node.report).written()}
         confirmed = self._fencing.confirm(
             policy.fencing,
             node=node.name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from controller.domain.hosts.fencing_confirmation import changed_since, report_of
+from controller.domain.hosts.fencing_confirmation import has_reported, report_of
 from controller.domain.shared.cloud_facts import CloudView
 from controller.ports.system import Clock
 
@@ -28,7 +28,7 @@ class PresentHosts:
         services = {one.host: one for one in view.services}
         for host, service in services.items():
             before = self._noted.get(host)
-            if before is not None and service.id == before.split("@")[0] and changed_since(before, service):
+            if before is not None and has_reported(before, service):
                 self._reported[host] = now
         self._reported = {host: at for host, at in self._reported.items() if host in services}
         self._noted = {host: report_of(service) for host, service in services.items()}
@@ -39,6 +39,6 @@ class PresentHosts:
         return now - self._since.get(node, now)
 
     def reports(self, host: str) -> bool:
-        """Whether its compute service was seen to report, or to be changed, also where it is forced down."""
+        """Whether its compute service was seen to report, also where it is forced down."""
         at = self._reported.get(host)
         return at is not None and self._clock.monotonic() - at < LATELY

@@ -177,7 +177,8 @@ def test_only_a_node_that_is_not_ready_can_be_said_to_be_off(world: NodeWorld) -
     world.reconcile()
     assert osctl("node", "fenced", "cmp1").exit_code == 0
     shown = machine_of(world.node("cmp1"))
-    assert world.notes("cmp1")["fenced"] == f"{shown.uid}//Unknown/{shown.heartbeat}"
+    report = world.notes("cmp1")["last-compute-report"]
+    assert world.notes("cmp1")["fenced"] == f"{shown.uid}//Unknown/{shown.heartbeat}/{report}"
 
 
 @pytest.mark.parametrize(
@@ -275,7 +276,8 @@ def test_a_confirmation_on_a_node_is_given_to_one_region(world: NodeWorld, other
     found = osctl(*given)
     shown = machine_of(world.node("cmp1"))
     assert found.exit_code == 0 and shown.words in found.stderr
-    assert other.notes("cmp1")["fenced"] == Confirmation(shown).written()
+    report = other.notes("cmp1")["last-compute-report"]
+    assert other.notes("cmp1")["fenced"] == Confirmation(shown, report=report).written()
     assert "fenced" not in world.notes("cmp1")
 
 

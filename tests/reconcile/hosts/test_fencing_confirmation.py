@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from controller.domain.hosts.fencing_confirmation import machine_of
+from controller.domain.hosts.fencing_confirmation import Confirmation, machine_of
 from controller.errors import CloudUnavailable
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, POD
 from controller.reconcile.maintenance.compute_silence import QUIET
@@ -455,6 +455,20 @@ def test_one_that_was_given_before_anything_was_noted_of_the_compute_is_void(by:
         world.kube.merge_patch(NODE_MAINTENANCE, "work", None, patch)
     world.reconcile(60)
     assert all(one.host != "cmp1" for one in world.cloud.hosted.values())
+
+
+def test_one_on_the_node_is_of_the_report_that_was_noted_when_somebody_looked() -> None:
+    """It is written later: the compute has reported meanwhile, which is noted by then."""
+    world = lost()
+    world.reconcile(2)
+    looked = world.notes("cmp1")["last-compute-report"]
+    machine = machine_of(world.node("cmp1"))
+    world.cloud.report("cmp1")
+    world.reconcile(2)
+    world.cloud.die("cmp1")
+    world.annotate("cmp1", fenced=Confirmation(machine, report=looked).written())
+    world.reconcile(60, after=10)
+    assert harm(world) == 0 and "fenced" not in world.notes("cmp1")
 
 
 @pytest.mark.slow

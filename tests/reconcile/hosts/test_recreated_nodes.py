@@ -52,3 +52,20 @@ def test_a_compute_service_that_is_forced_down_and_reports_is_not_removed(world:
         world.reconcile(after=10)
     found = world.cloud.services["cmp1"]
     assert (found.id, found.enabled, found.forced_down) == (service, True, False)
+
+
+def test_servers_are_not_evacuated_by_themselves_on_the_word_of_another_machine_of_that_name() -> None:
+    """The one before may only be cut off: what is off is the machine of the new Node."""
+    world = NodeWorld(
+        "cmp1", "cmp2", "cmp3", nodes={"evacuation": "Auto"}, compute={"images": {"backend": "ceph"}}
+    )
+    world.cloud.boot(2, "cmp1", local_disk=False)
+    world.reconcile(2)
+    world.cloud.die("cmp1")
+    make_again(world)
+    world.reconcile(5, after=10)
+    world.set_ready("cmp1", False)
+    world.fence("cmp1")
+    world.reconcile(40, after=10)
+    assert not [name for name, _ in world.cloud.writes if name in ("force_down", "evacuate")]
+    assert world.status("cmp1")["reason"] == "ServersLeft"

@@ -56,7 +56,7 @@ def _looked(world: World, name: str) -> Looked:
         report = next((one["lastReport"] for one in here if "lastReport" in one), "")
     now = timestamp(world.cluster.clock.now())
     given = given_as(seen, f"{now}#{len(world.confirmations)}", report)
-    return Looked(name, given, Confirmation(seen).written())
+    return Looked(name, given, Confirmation(seen, report=report).written())
 
 
 @happens
