@@ -50,7 +50,7 @@ test: lint test-fast test-servers $(if $(CHARTS),test-upstream) ## the daily tes
 
 test-fast: setup ## those that need no servers
 	@# Neighbours in one process: what tests of a file share is made once.
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not cluster and not slow and not exhaustive and not real and not upstream"
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not cluster and not slow and not exhaustive and not real and not upstream and not openstack"
 
 test-changed: setup ## of those, what knows of the files that differ from BASE, by imports; for the inner loop
 	@$(BIN)/python -m tests.changed $(BASE)
