@@ -7,7 +7,7 @@ import sys
 
 from tests.changed.selection import ROOT, select_tests
 
-FAST = "not cluster and not slow and not exhaustive and not real"
+FAST = "not cluster and not slow and not exhaustive and not real and not upstream and not openstack"
 NOTHING_COLLECTED = 5
 
 

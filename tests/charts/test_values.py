@@ -106,7 +106,7 @@ def test_the_schemas_are_those_of_their_one_source() -> None:
 def test_the_schema_knows_exactly_upstreams_top_level(name: str) -> None:
     schema = json.loads((CHARTS / name / "values.schema.json").read_text())
     helm_adds = {"global", "openstack-lib"}
-    read_unshown = {"overrides"} if name == "libvirt" else set()
+    read_unshown = {"annotations"} | ({"overrides"} if name == "libvirt" else set())
     assert set(schema["properties"]) == set(upstream(name)) | helm_adds | read_unshown
     assert schema["additionalProperties"] is False
 

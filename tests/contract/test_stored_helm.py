@@ -12,7 +12,7 @@ import json
 
 import pytest
 
-from controller.adapters.helm import library  # loads Helm under its own name
+from controller.adapters.helm import go_library  # loads Helm under its own name
 from controller.adapters.helm.cancellation import CancellationToken
 from controller.adapters.helm.manifests import HOOK_ANNOTATION, annotations_of, parse_manifests
 from controller.adapters.helm.release_records import SecretRecords
@@ -75,7 +75,7 @@ from tests.fakes.kube import FakeKube
 from tests.fakes.stored_helm import StoredHelm
 from tests.fakes.world import FakeClock
 
-import helm_python  # isort: skip - after library
+import helm_python  # isort: skip - after go_library
 
 OF_REAL_HELM = (
     test_a_claim_of_the_last_deployed_revision_is_kept_after_an_upgrade_that_failed,
@@ -154,7 +154,7 @@ def bench() -> Bench:
         return "Failed" if failed else "Succeeded"
 
     helm = StoredHelm(kube, FakeClock(), render, await_hook)
-    assert library.FIELD_MANAGER == "helm"
+    assert go_library.FIELD_MANAGER == "helm"
     return Bench("memory", helm, kube, SecretRecords(kube), "contract", None)  # type: ignore[arg-type]
 
 

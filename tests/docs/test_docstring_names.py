@@ -46,6 +46,7 @@ def _defined(tree: ast.Module) -> set[str]:
     return found | {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
+@pytest.mark.slow
 def test_modules_named_in_prose_exist() -> None:
     names = list(_names())
     assert len(names) > 10

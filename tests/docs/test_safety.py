@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.world.guards import GUARDS
+from tests.world.guards import GUARDS as OF_HOSTS
+from tests.world.releases.guards import GUARDS as OF_RELEASES
 
+GUARDS = (*OF_HOSTS, *OF_RELEASES)
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "safety.md").read_text(encoding="utf-8")
 ROWS = [line for line in TEXT.splitlines() if line.startswith("| ") and not line.startswith("| guard")]

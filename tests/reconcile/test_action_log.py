@@ -72,6 +72,7 @@ def _told_twice(caplog: pytest.LogCaptureFixture) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_every_line_of_the_log_says_of_what_it_is_and_why() -> None:
     """Those of `log_action` have action, object and result; all others object and reason."""
     found, bare = 0, []

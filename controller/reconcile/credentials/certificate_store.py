@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from controller.domain.api.names import (
-    API_VERSION,
     CERTIFICATE_LABEL,
     DEPLOYMENT_LABEL,
     MANAGED_BY,
@@ -57,17 +56,18 @@ class CertificateStore:
             **({SERVICE_LABEL: service} if service else {}),
         }
         labels[DEPLOYMENT_LABEL] = str(self._osdpl["metadata"]["name"])
-        owners = [self._owner()]
         if before is None:
             meta: KubeObject = {"name": name, "namespace": self.namespace}
-            meta |= {"labels": labels, "ownerReferences": owners}
+            meta["labels"] = labels
             secret_type = type_ or (_TLS if kind == "leaf" else "Opaque")
             head = {"apiVersion": SECRET.api_version, "kind": SECRET.kind, "type": secret_type}
             written = self._kube.create({**head, "metadata": meta, "data": data})
         else:
             meta = before["metadata"]
             same = {**(meta.get("labels") or {}), **labels} == meta.get("labels")
-            if before.get("data") == data and same and meta.get("ownerReferences") == owners:
+            # An osdpl that is lost, and comes back, must not take them along: pods work on meanwhile.
+            owners = [one for one in meta.get("ownerReferences") or [] if one.get("kind") != OSDPL.kind]
+            if before.get("data") == data and same and (meta.get("ownerReferences") or []) == owners:
                 return False
             meta = {**meta, "labels": {**(meta.get("labels") or {}), **labels}, "ownerReferences": owners}
             written = self._kube.replace({**before, "metadata": meta, "data": data})
@@ -81,17 +81,6 @@ class CertificateStore:
         gone = self._objects.pop(name)
         self._kube.delete(SECRET, name, self.namespace, uid=str(gone["metadata"]["uid"]))
         log_action("delete", f"{self.namespace}/{name}", f"Secret {name}: deleted, nothing uses it any more")
-
-    def _owner(self) -> dict[str, Any]:
-        meta = self._osdpl["metadata"]
-        return {
-            "apiVersion": API_VERSION,
-            "kind": OSDPL.kind,
-            "name": meta["name"],
-            "uid": meta["uid"],
-            "controller": False,
-            "blockOwnerDeletion": False,
-        }
 
 
 def texts_of(secret: Mapping[str, Any] | None) -> dict[str, str]:

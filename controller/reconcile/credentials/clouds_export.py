@@ -83,6 +83,8 @@ class CloudsExport:
         there = self._kube.get(SECRET, CLOUDS_SECRET, namespace)
         if there is not None and is_clouds_export(there["metadata"]):
             self._kube.delete(SECRET, CLOUDS_SECRET, namespace, uid=str(there["metadata"]["uid"]))
+            text = f"Secret {CLOUDS_SECRET}: deleted, its region has gone"
+            log_action("delete", f"{namespace}/{CLOUDS_SECRET}", text)
 
     def _disowned(self, there: KubeObject | None) -> KubeObject | None:
         """An osdpl that is lost, and comes back, must not take it along: who reads it works on meanwhile."""
@@ -92,7 +94,10 @@ class CloudsExport:
             return there
         meta = there["metadata"]
         patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "ownerReferences": others or None}}
-        return self._kube.merge_patch(SECRET, CLOUDS_SECRET, meta["namespace"], patch)
+        unowned = self._kube.merge_patch(SECRET, CLOUDS_SECRET, meta["namespace"], patch)
+        text = f"Secret {CLOUDS_SECRET}: no OpenStackDeployment owns it any more"
+        log_action("disown", f"{meta['namespace']}/{CLOUDS_SECRET}", text)
+        return unowned
 
     def _write(self, osdpl: KubeObject, there: KubeObject | None, desired: Mapping[str, str]) -> None:
         body = _secret(osdpl, desired)

@@ -102,6 +102,12 @@ class OwnCertificates:
         self._remove_idle(store, {request.name for request in requests}, bundles)
         return _problems(problems)
 
+    def remove(self, osdpl: KubeObject) -> None:
+        """With the region, once nothing of it runs any more. Raises Conflict, KubeError."""
+        store = CertificateStore(self._kube, osdpl)
+        store.observe(())
+        self._remove_idle(store, frozenset(), [])
+
     def _planned(
         self,
         osdpl: KubeObject,

@@ -23,6 +23,7 @@ from controller.domain.credentials.credential_plan import (
     CredentialProblem,
     EarlierLife,
     SecretChange,
+    StoredSecret,
     plan_credentials,
     plan_disowning,
     plan_retention,
@@ -168,11 +169,7 @@ class SecretsReconciler:
         bundles = self._bundles(osdpl)
         services = _services_of(bundles)
         stored = store.observe(secret.name for secret in desired)
-        recorded: Mapping[str, Collection[str]] = recorded_keys(before)
-        unknown = without_trace(desired, stored, recorded)
-        if unknown:
-            earlier = self._earlier_life(osdpl, bundles)
-            recorded = with_earlier_life(recorded, unknown, earlier)
+        recorded = self._recorded(osdpl, bundles, desired, stored)
         plan = plan_credentials(
             desired,
             stored,
@@ -215,9 +212,20 @@ class SecretsReconciler:
             store.remove(secret)
         return problems
 
-    def _earlier_life(self, osdpl: KubeObject, bundles: KubeObjects) -> EarlierLife:
+    def _recorded(
+        self,
+        osdpl: KubeObject,
+        bundles: KubeObjects,
+        desired: tuple[CredentialSecret, ...],
+        stored: Mapping[str, StoredSecret],
+    ) -> Mapping[str, Collection[str]]:
+        """The keys that each Secret has had: by the status, or by what is left of an earlier life."""
+        recorded = recorded_keys(osdpl.get("status") or {})
+        unknown = without_trace(desired, stored, recorded)
+        if not unknown:
+            return recorded
         kept = releases_with_kept_claims(self._kube, osdpl["metadata"]["namespace"])
-        return EarlierLife(_used_by_installed(bundles), kept)
+        return with_earlier_life(recorded, unknown, EarlierLife(_used_by_installed(bundles), kept))
 
     def _views_of_ours(
         self,
@@ -275,6 +283,7 @@ class SecretsReconciler:
         services = _services_of(bundles)
         if not bundles:
             self._clouds.remove(osdpl)
+            self._own_certificates.remove(osdpl)
         plan = plan_retention(store.observe(()).values(), policy, services)
         for change in plan.changes:
             store.apply(change)

@@ -9,6 +9,7 @@ from typing import Any
 from controller.domain.api.conditions import entries, find
 from controller.domain.api.keys import RegionKey
 from controller.domain.api.names import (
+    CERTIFICATE_LABEL,
     CLOUDS_SECRET,
     DEPLOYMENT_LABEL,
     MANAGED_BY,
@@ -268,6 +269,9 @@ class DeploymentReconciler:
         meta = osdpl["metadata"]
         clouds = self._kube.get(SECRET, CLOUDS_SECRET, meta["namespace"])
         if clouds is not None and is_clouds_export(clouds["metadata"]):
+            return True
+        certificates = f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US},{CERTIFICATE_LABEL}"
+        if self._kube.list_metadata(SECRET, meta["namespace"], labels=certificates):
             return True
         if credentials_policy(self._kube, osdpl) == "Retain":
             return False

@@ -138,6 +138,7 @@ def test_content_that_is_not_what_was_uploaded_is_a_failure(cloud: SmokeServer, 
     assert found.exit_code == 9 and "what was downloaded differs from what was uploaded" in found.stdout
 
 
+@pytest.mark.slow
 def test_a_server_that_never_starts_ends_with_the_time(cloud: SmokeServer, clouds: str) -> None:
     cloud.server_ends = {"status": "", "fault": ""}
     found = osctl("smoke", "--clouds", clouds, "--timeout", "3s")
@@ -147,6 +148,7 @@ def test_a_server_that_never_starts_ends_with_the_time(cloud: SmokeServer, cloud
     assert cloud.left() == {}
 
 
+@pytest.mark.slow
 def test_what_cannot_be_removed_is_a_failure_and_named(
     cloud: SmokeServer, clouds: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,6 +177,7 @@ def test_what_a_run_left_whose_time_is_over_goes_with_the_next(cloud: SmokeServe
     assert "1 removed" in found.stdout and cloud.left() == {}
 
 
+@pytest.mark.slow
 def test_a_run_whose_time_is_not_over_is_let_be_unless_it_is_swept(cloud: SmokeServer, clouds: str) -> None:
     leave(cloud, "osctl-smoke-beside", time.time() + 100)
     found = osctl("smoke", "--clouds", clouds)
@@ -247,6 +250,7 @@ class Running:
         return self.process.returncode, errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_run_that_is_interrupted_removes_what_it_made(
     cloud: SmokeServer, clouds: str, how: signal.Signals
@@ -256,6 +260,7 @@ def test_a_run_that_is_interrupted_removes_what_it_made(
     assert cloud.left() == {}
 
 
+@pytest.mark.slow
 def test_what_a_killed_run_left_is_removed_by_a_later_one(cloud: SmokeServer, clouds: str) -> None:
     Running(cloud, clouds).end(signal.SIGKILL)
     assert {"projects", "servers", "ports", "networks", "images", "flavors"} <= set(cloud.left())

@@ -190,6 +190,7 @@ def test_what_comes_later_ends_with_all_others(world: World) -> None:
     assert validity(world.secrets["nova"].chain) == validity(world.secrets["keystone"].chain)
 
 
+@pytest.mark.slow
 def test_an_authority_is_replaced_at_two_thirds_of_its_life_and_nobody_is_refused(world: World) -> None:
     before = world.signers()
     world.advance(AUTHORITY_LIFE / DAY * 2 / 3 + 70)
@@ -201,6 +202,7 @@ def test_an_authority_is_replaced_at_two_thirds_of_its_life_and_nobody_is_refuse
     assert record.trusted == ""
 
 
+@pytest.mark.slow
 def test_a_change_of_authority_costs_one_restart_more_than_renewals_do(world: World) -> None:
     days = AUTHORITY_LIFE / DAY * 2 / 3 + 70
     world.advance(days)
@@ -220,6 +222,7 @@ def until_another_is_introduced(world: World) -> None:
         world.reconcile()
 
 
+@pytest.mark.slow
 def test_the_next_authority_waits_until_the_last_consumer_trusts_it(world: World) -> None:
     until_another_is_introduced(world)
     world.restart("keystone")
@@ -234,6 +237,7 @@ def test_the_next_authority_waits_until_the_last_consumer_trusts_it(world: World
     assert world.signers() != before
 
 
+@pytest.mark.slow
 def test_leaves_are_renewed_while_a_consumer_does_not_take_up_the_next_authority(world: World) -> None:
     until_another_is_introduced(world)
     before = world.signers()
@@ -320,6 +324,7 @@ def test_leaves_of_a_clock_that_was_ahead_are_made_again(world: World) -> None:
     assert all(validity(leaf.chain)[0] <= world.now for leaf in world.secrets.values())
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(

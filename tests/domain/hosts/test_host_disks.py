@@ -8,7 +8,7 @@ import pytest
 
 from controller.domain.hosts.host_disks import (
     HostDisks,
-    Seen,
+    SeenDisks,
     judge_disks,
     observe_disks,
     parse_backend,
@@ -41,8 +41,8 @@ def test_the_backend_is_read_from_nova_conf_as_nova_reads_it(text: str, backend:
     assert parse_backend(text) == backend
 
 
-def seen(backend: str = CEPH, run: str = "run1", fresh: bool = True) -> Seen:
-    return Seen(backend, run, fresh)
+def seen(backend: str = CEPH, run: str = "run1", fresh: bool = True) -> SeenDisks:
+    return SeenDisks(backend, run, fresh)
 
 
 def test_a_host_that_began_empty_is_certain_and_stays_so() -> None:

@@ -15,7 +15,7 @@ from controller.domain.credentials.x509 import Authority, holds, is_signed_by, n
 from controller.domain.shared import metrics
 from controller.domain.values.catalogue import CertificateRequest
 from controller.domain.values.secret_refs import reserved
-from controller.ports.kubernetes import DEPLOYMENT, HELMBUNDLE, NODE, SECRET
+from controller.ports.kubernetes import DEPLOYMENT, HELMBUNDLE, NODE, OSDPL, SECRET
 from controller.reconcile.credentials.certificate_uptake import ANNOTATION
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
 from controller.reconcile.credentials.secrets import RESYNC_SECONDS, SecretsReconciler
@@ -365,3 +365,17 @@ def test_no_key_is_in_status_event_or_condition(bed: Bed, caplog: pytest.LogCapt
     assert keys
     lines = [line for key in keys for line in key.splitlines() if "-----" not in line]
     assert not [line for line in lines if line in shown]
+
+
+def test_certificates_go_with_the_region_once_its_releases_have(bed: Bed) -> None:
+    bed.reconcile()
+    bed.put_releases()
+    assert not any((bed.secret(name) or {})["metadata"].get("ownerReferences") for name in bed.all_texts())
+    bed.kube.merge_patch(OSDPL, REGION, NS, {"metadata": {"finalizers": ["core.osctl.dev/finalizer"]}})
+    bed.kube.delete(OSDPL, REGION, NS)
+    bed.reconcile()
+    assert {"nova-tls-api", AUTHORITY_SECRET, CA_BUNDLE_SECRET} <= bed.all_texts().keys()
+    for release in ("keystone", "nova"):
+        bed.kube.delete(HELMBUNDLE, release, NS)
+    bed.reconcile()
+    assert bed.all_texts().keys() == {"database-credentials", "identity-credentials"}

@@ -319,7 +319,10 @@ def test_the_host_of_a_node_that_is_gone_is_remembered(renamed: NodeWorld) -> No
         renamed.cloud.hosted[id_] = replace(one, local_disk=False)
     renamed.cloud.die("cmp9")
     renamed.kube.delete(NODE, "ip-10-0-0-9")
-    renamed.maintain("work", "ip-10-0-0-9", mode="Evacuate", fenced=True)
+    renamed.maintain("work", "ip-10-0-0-9", mode="Evacuate")
+    renamed.reconcile(2)
+    patch = {"spec": {"fenced": renamed.confirmed("ip-10-0-0-9")}}
+    renamed.kube.merge_patch(NODE_MAINTENANCE, "work", None, patch)
     until(renamed, lambda: phase(renamed) == "Completed")
     assert "cmp9" not in {one.host for one in renamed.cloud.hosted.values()}
 

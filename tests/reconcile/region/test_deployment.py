@@ -14,6 +14,7 @@ from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.values_files import load_library
 from controller.domain.api.conditions import find
 from controller.domain.api.names import (
+    CERTIFICATE_LABEL,
     CLOUDS_SECRET,
     CONTAINERS,
     DEPLOYMENT_LABEL,
@@ -494,6 +495,32 @@ def with_secrets(kube: FakeKube, clock: FakeClock, events: SilentEvents) -> Depl
         version="1",
         resync=300,
     )
+
+
+def test_a_region_that_is_deleted_stays_until_secrets_has_removed_its_certificates(
+    kube: FakeKube, clock: FakeClock, events: SilentEvents
+) -> None:
+    kube.create(osdpl())
+    core = with_secrets(kube, clock, events)
+    core.reconcile(KEY)
+    labels = {DEPLOYMENT_LABEL: KEY[1], "app.kubernetes.io/managed-by": "openstack-controller"}
+    meta = {
+        "name": "osctl-authority",
+        "namespace": KEY[0],
+        "labels": {**labels, CERTIFICATE_LABEL: "authority"},
+    }
+    kube.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta})
+    kube.delete(OSDPL, KEY[1], KEY[0])
+    for _ in range(3):
+        core.reconcile(KEY)
+        for bundle in kube.objects("HelmBundle"):
+            kube.merge_patch(
+                HELMBUNDLE, bundle["metadata"]["name"], KEY[0], {"metadata": {"finalizers": None}}
+            )
+    assert kube.get(OSDPL, KEY[1], KEY[0]) is not None
+    kube.delete(SECRET, "osctl-authority", KEY[0])
+    core.reconcile(KEY)
+    assert kube.get(OSDPL, KEY[1], KEY[0]) is None
 
 
 def test_a_region_deleted_with_its_volumes_stays_until_secrets_has_removed_the_credentials(

@@ -1,0 +1,92 @@
+"""The guards of docs/safety.md that releases have, each with what switches it off in a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+from unittest.mock import patch
+
+from controller.domain.api.object_owner import Owner, Ownership
+from controller.reconcile.releases.actions.object_owners import ObjectOwners, OwnerGuard
+from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
+from controller.reconcile.releases.release_owner import ReleaseOwners
+from controller.reconcile.shared.lease import WriterLease
+from tests.world.guards import Guard, Off
+from tests.world.releases.truth import CREDENTIALS, DATA, OTHERS, TWO
+
+GUARDS: dict[str, Guard] = {}
+CLAIMS, SERVICE, REGION, NAMES, PODS = (
+    "claims come and go",
+    "a service goes and comes back",
+    "the region comes back",
+    "others have our names",
+    "two of us",
+)
+
+
+def guard(name: str, hazard: str, theme: str = "") -> Callable[[Off], Off]:
+    def noted(off: Off) -> Off:
+        GUARDS[name] = Guard(name, hazard, theme, off)
+        return off
+
+    return noted
+
+
+def _set(stack: ExitStack, where: str, what: Any) -> None:
+    stack.enter_context(patch(where, what))
+
+
+@guard("a claim that an upgrade, a rollback or an uninstall drops is kept", DATA, CLAIMS)
+def _keeps_none(stack: ExitStack) -> None:
+    stack.enter_context(patch.object(VolumeKeeper, "keep", lambda *_, **__: ()))
+
+
+@guard("the mark is in the cluster", DATA, CLAIMS)
+def _no_mark(stack: ExitStack) -> None:
+    stack.enter_context(patch.object(VolumeKeeper, "_mark", lambda *_: None))
+
+
+@guard("and in Helm's records", DATA, SERVICE)
+def _no_note(stack: ExitStack) -> None:
+    _set(stack, "controller.adapters.helm.release_records.SecretRecords.keep_volumes", lambda *_: None)
+
+
+@guard("what is lost is reported", CREDENTIALS, REGION)
+def _forgets(stack: ExitStack) -> None:
+    _set(stack, "controller.reconcile.credentials.secrets.recorded_keys", lambda status: {})
+    _remembers_no_earlier_life(stack)
+
+
+@guard("so it is where the record is lost too", CREDENTIALS, REGION)
+def _remembers_no_earlier_life(stack: ExitStack) -> None:
+    _set(
+        stack,
+        "controller.reconcile.credentials.secrets.with_earlier_life",
+        lambda recorded, *_: recorded,
+    )
+
+
+@guard("an object of others refuses the action", OTHERS, NAMES)
+def _refuses_nothing(stack: ExitStack) -> None:
+    stack.enter_context(patch.object(OwnerGuard, "observe", lambda *_: ObjectOwners((), ())))
+
+
+@guard("what another release has taken is left to it", OTHERS, NAMES)
+def _leaves_nothing(stack: ExitStack) -> None:
+    stack.enter_context(patch.object(OwnerGuard, "leave_to_others", lambda self, rendered, before: before))
+
+
+@guard("a release of others is left alone", OTHERS, NAMES)
+def _any_release(stack: ExitStack) -> None:
+    stack.enter_context(patch.object(ReleaseOwners, "of_another", lambda *_: ""))
+
+
+@guard("and is not corrected as drift", OTHERS, NAMES)
+def _corrects_all(stack: ExitStack) -> None:
+    _set(stack, "controller.reconcile.releases.drift.compare.owner_of", lambda *_: Owner(Ownership.OURS))
+
+
+@guard("the Lease: a holder gives up before another may take over", TWO, PODS)
+def _never_gives_up(stack: ExitStack) -> None:
+    stack.enter_context(patch.object(WriterLease, "lost", lambda self: False))

@@ -1,0 +1,65 @@
+"""Whatever happens to releases, claims and credentials, nothing forbidden happens, and in peace all rests."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from tests.world.driver import Report
+from tests.world.releases.events import EVENTS
+from tests.world.releases.search import PLAY
+
+# Sequences of sixty steps: a few for each day, in some seconds, and the long sweep by parts.
+FIRST, SOME, PART, PARTS = 18, 24, 2500, 4
+INTERRUPTIONS = (
+    "container dies before",
+    "container dies after",
+    "container stands still",
+    "container stands still, and another takes over",
+    "container meets another",
+    "another takes over",
+    "answer lost",
+    "conflict",
+    "API server away",
+    "API server slow",
+)
+# They set a trap, which is counted when it is met.
+TRAPS = ("answer_is_lost", "container_dies", "containers_meet", "container_stands_still")
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def holds(report: Report) -> None:
+    """Shows what was found as a scenario that can be replayed."""
+    assert not report.found, f"\n{report.found[0]}"
+
+
+def tell(report: Report) -> None:
+    print(f"{report.sequences} sequences, {report.steps} steps, {report.seconds:.0f} s")
+    for name, count in sorted(report.met.items()):
+        print(f"{count:8} {name}")
+
+
+@pytest.mark.slow
+def test_nothing_forbidden_happens_to_releases() -> None:
+    report = PLAY.search(range(FIRST, FIRST + SOME))
+    tell(report)
+    holds(report)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_nothing_forbidden_happens_to_releases_in_ten_thousand_sequences(part: int) -> None:
+    report = PLAY.search(range(10_000 + part * PART, 10_000 + (part + 1) * PART))
+    tell(report)
+    holds(report)
+    never = [name for name in (*EVENTS, *INTERRUPTIONS) if not report.met[name] and name not in TRAPS]
+    assert not never, "some of what may happen never did"
