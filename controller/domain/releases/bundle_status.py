@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from controller.domain.api.conditions import Condition, shorten, timestamp
+from controller.domain.api.conditions import Condition, shorten
 from controller.domain.api.reasons import Reason
+from controller.domain.releases.attempt import Attempt
 from controller.domain.releases.release_size import nearly_too_large
-from controller.domain.releases.requests import Requests
 
 
 class ReportedState(StrEnum):
@@ -35,9 +35,8 @@ MOST_KEPT = 32
 class ReleaseView:
     """One release as its bundle's status shows it.
 
-    `last_attempt` is the status entry as written (time, duration, action, error, failures …), and so
-    are the entries of `hooks` and `drift`. `octets` is the size of the revision's record, 0 while unknown.
-    `unlocks` is how often an action on the release was found cut off. `kept` are claims that the release had
+    The entries of `hooks` and `drift` are as they are written. `octets` is the size of the revision's record,
+    0 while unknown. `kept` are claims that the release had
     and has no longer.
     """
 
@@ -49,15 +48,15 @@ class ReleaseView:
     revision: int = 0
     chart_version: str = ""
     digest: str = ""
-    last_attempt: Mapping[str, Any] = field(default_factory=dict)
+    last_attempt: Attempt | None = None
     octets: int = 0
-    unlocks: int = 0
     hooks: Sequence[Mapping[str, Any]] = ()
     drift: Sequence[Mapping[str, Any]] = ()
     kept: Sequence[str] = ()
 
     def entry(self) -> dict[str, Any]:
         """The entry of `status.releases`; what is not known is left out."""
+        attempt = self.last_attempt
         entry = {
             "name": self.name,
             "namespace": self.namespace,
@@ -68,8 +67,8 @@ class ReleaseView:
             "chartVersion": self.chart_version or None,
             "valuesDigest": self.digest or None,
             "bytes": self.octets or None,
-            "unlocks": self.unlocks or None,
-            "lastAttempt": dict(self.last_attempt) or None,
+            "unlocks": attempt.unlocks or None if attempt else None,
+            "lastAttempt": attempt.entry() if attempt else None,
             "hooks": [dict(hook) for hook in self.hooks] or None,
             "drift": [dict(one) for one in self.drift] or None,
             "kept": list(self.kept[:MOST_KEPT]) or None,
@@ -88,42 +87,6 @@ def release_entries(views: Sequence[ReleaseView]) -> list[dict[str, Any]]:
         if "error" in attempt:
             entry["lastAttempt"] = {**attempt, "error": shorten(str(attempt["error"]), limit)}
     return entries
-
-
-def attempt_entry(
-    *,
-    action: str,
-    digest: str,
-    started: float,
-    duration: float,
-    finished: float,
-    failures: int,
-    error: str,
-    requests: Requests,
-    interrupted: bool,
-    lacks_right: bool = False,
-    taken: bool = False,
-) -> dict[str, Any]:
-    """`lastAttempt` of one release. Times in seconds since the epoch, duration in seconds."""
-    entry: dict[str, Any] = {
-        "action": action,
-        "time": timestamp(started),
-        "finished": timestamp(finished),
-        "duration": f"{duration:.1f}s",
-        "failures": failures,
-    }
-    if digest:
-        entry["digest"] = digest
-    if error:
-        entry["error"] = error
-    if interrupted:
-        entry["interrupted"] = True
-    if lacks_right:
-        entry["lacksRight"] = True
-    if taken:
-        entry["taken"] = True
-    asked = {"reconcile": requests.reconcile, "force": requests.force, "rollback": requests.rollback}
-    return entry | {name: text for name, text in asked.items() if text}
 
 
 def bundle_conditions(

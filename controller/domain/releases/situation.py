@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from controller.domain.releases.actions import NextAction
+from controller.domain.releases.attempt import Attempt
 from controller.domain.releases.bundle import DriftMode
 from controller.domain.releases.drift import NO_DRIFT, Drift
 from controller.domain.releases.requests import NOTHING_ASKED, Requests
@@ -48,29 +49,6 @@ class Recorded:
     def half_uninstalled(self) -> bool:
         """Whether its uninstall has begun, so that nobody knows which of its objects are left."""
         return self.status in ("uninstalling", "uninstalled")
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """Our last action on the release. `failures` counts those in a row that ended badly for `digest`, again
-    from the first of its own after interrupted ones: an Unlock reports one that was cut off.
-
-    `finished` is in seconds since the epoch. `requests` are those that were there when it began. `unlocks`
-    is how often an action on the release was found cut off, this one included, since it was first installed.
-    `interrupted`: the last of the failures was none of the release's own. `lacks_right`: it was for want of a
-    right of ours, which only somebody else can grant. `taken`: it was refused, as objects of its names belong
-    to others.
-    """
-
-    action: str
-    digest: str
-    finished: float
-    failures: int
-    requests: Requests = NOTHING_ASKED
-    unlocks: int = 0
-    interrupted: bool = False
-    lacks_right: bool = False
-    taken: bool = False
 
 
 @dataclass(frozen=True)

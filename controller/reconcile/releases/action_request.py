@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from controller.domain.api.keys import ReleaseKey
 from controller.domain.api.region_spec import VolumePolicy
 from controller.domain.releases.actions import Action
+from controller.domain.releases.attempt import Attempt
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.hooks import HookView
 from controller.domain.releases.requests import NOTHING_ASKED, Requests
-from controller.domain.releases.situation import Attempt
 from controller.domain.shared.redaction import Redactor
 from controller.domain.values.chart_values import Values
 from controller.ports.helm import Cancellation
@@ -86,17 +86,13 @@ class RunningAction:
 
 @dataclass(frozen=True)
 class ActionOutcome:
-    """How an action ended: what goes into `status.releases[].lastAttempt`.
+    """How an action ended: what goes into `status.releases[].lastAttempt`, and what is told besides.
 
-    `error` is redacted and empty after a success; `started` and `duration` are in seconds. `hooks` are
-    those of an action that failed. `superseded`: it was ended because what it served was gone. `done`
-    says what it has done, where that is not told by its name.
+    `hooks` are those of an action that failed. `superseded`: it was ended because what it served was gone.
+    `done` says what it has done, where that is not told by its name.
     """
 
     attempt: Attempt
-    started: float
-    duration: float
-    error: str = ""
     hooks: tuple[HookView, ...] = ()
     superseded: bool = False
     done: str = ""

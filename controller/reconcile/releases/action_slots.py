@@ -190,12 +190,12 @@ class ActionSlots:
             self._outcomes[key] = outcome
             del self._running[key]
             self._waiting.discard(key)
-        self._measure(key[1], action, outcome, repeated=bool(before and before.error))
+        self._measure(key[1], action, outcome, repeated=bool(before and before.attempt.error))
 
     def _measure(self, release: str, action: str, outcome: ActionOutcome, *, repeated: bool) -> None:
-        result = "error" if outcome.error else "success"
+        result = "error" if outcome.attempt.error else "success"
         self._measures.observe(
-            metrics.HELM_DURATION, outcome.duration, release=release, action=action, result=result
+            metrics.HELM_DURATION, outcome.attempt.duration, release=release, action=action, result=result
         )
         if repeated:
             self._measures.count(metrics.HELM_RETRIES, release=release)

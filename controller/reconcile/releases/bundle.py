@@ -13,11 +13,11 @@ from controller.domain.api.object_owner import made_by_bundle
 from controller.domain.api.reasons import NORMAL, Reason
 from controller.domain.api.region_spec import VolumePolicy
 from controller.domain.releases.actions import MAKING, Action, NextAction
+from controller.domain.releases.attempt import Attempt
 from controller.domain.releases.bundle import BundleSpec
 from controller.domain.releases.bundle_object import Bundle, parse_bundle
 from controller.domain.releases.bundle_status import ReportedState
 from controller.domain.releases.gates import no_slot, owned_by
-from controller.domain.releases.situation import Attempt
 from controller.domain.shared import metrics
 from controller.domain.shared.redaction import Redactor
 from controller.errors import SpecInvalid
@@ -161,7 +161,7 @@ class BundleReconciler:
         if running is not None and running.request.bundle != observed.bundle.name:
             decision = owned_by(made_by_bundle(running.request.bundle))
             state = resting_state(decision, release)
-            if release.resolved is None:
+            if release.desired is None:
                 return
         elif running is not None:
             seen = self._follow(observed, results, release, running)
@@ -225,7 +225,7 @@ class BundleReconciler:
         """What an action of ours is at; ends it when what it serves is not asked for any more, or not for
         so long."""
         key = observed.key(release.name)
-        desired, suspended = release.resolved, observed.suspended(release.name)
+        desired, suspended = release.desired, observed.suspended(release.name)
         superseded = is_superseded(running, desired, observed.requests(release.name), suspended=suspended)
         allowed = seconds_allowed(running, desired, suspended=suspended)
         left = running.started + allowed - self._ports.clock.now()
@@ -253,7 +253,7 @@ class BundleReconciler:
         """Starts what was decided, if there is a slot for it; the state from now on, and why."""
         if decision.action not in _BEGUN:
             return resting_state(decision, release), decision
-        resolved = release.resolved.resolved if release.resolved else None
+        resolved = release.desired.resolved if release.desired else None
         secrets = resolved.secrets if resolved else observed.secrets_of(release.name)
         self._listeners.learn(secrets)
         request = replace(
@@ -301,15 +301,16 @@ class BundleReconciler:
         for key in (*self._waiting.woken_by(request.namespace, request.release), *self._slots.next_refused()):
             self._listeners.requeue(key)
         outcome = self._slots.outcome(request.key)
-        if outcome and request.action == Action.UNLOCK and not outcome.error:
+        error = outcome.attempt.error if outcome else ""
+        if outcome and request.action == Action.UNLOCK and not error:
             text = f"release {request.release}: revision {request.version} was cut off and is marked failed"
             reason = Reason.UNLOCKED
             self._report_end(observed.obj, reason.event, reason, text)
-        elif outcome and request.action == Action.CORRECT and not outcome.error and not outcome.done:
+        elif outcome and request.action == Action.CORRECT and not error and not outcome.done:
             return  # all was right again before it began
         elif outcome and request.action != Action.UNLOCK:
-            reason = Reason(f"{request.action}{'Failed' if outcome.error else 'Succeeded'}")
-            ending = f"failed: {outcome.error}" if outcome.error else f"succeeded{_reported(outcome.done)}"
+            reason = Reason(f"{request.action}{'Failed' if error else 'Succeeded'}")
+            ending = f"failed: {error}" if error else f"succeeded{_reported(outcome.done)}"
             text = f"{request.action} of release {request.release} {ending}"
             kind = NORMAL if outcome.superseded else reason.event
             self._report_end(observed.obj, kind, reason, text)
@@ -331,7 +332,7 @@ def _asks_to_delete_volumes(obj: Mapping[str, Any]) -> bool:
 def _request(
     observed: ObservedBundle, release: ObservedRelease, decision: NextAction, secrets: Iterable[str]
 ) -> ActionRequest:
-    desired, attempt = release.resolved, release.attempt
+    desired, attempt = release.desired, release.attempt
     current = release.revisions[-1].version if release.revisions else 0
     making = decision.action in MAKING
     digest = desired.digest if desired and (making or decision.action == Action.UNLOCK) else ""
@@ -363,6 +364,7 @@ def _crash(request: ActionRequest, error: Exception, now: float) -> ActionOutcom
         failures=request.failures_with(interrupted=False),
         requests=request.requests,
         unlocks=request.unlocks,
+        started=now,
+        error=f"internal error ({type(error).__name__}); the container's log has the stack",
     )
-    text = f"internal error ({type(error).__name__}); the container's log has the stack"
-    return ActionOutcome(attempt, now, 0.0, text)
+    return ActionOutcome(attempt)

@@ -66,7 +66,7 @@ class ReleaseDecisions:
         self, observed: ObservedBundle, results: PassResults, release: ObservedRelease
     ) -> ReleaseSituation:
         """All that the decision depends on. Other objects are read only where they may count."""
-        desired, spec = release.resolved, release.spec
+        desired, spec = release.desired, release.spec
         situation = ReleaseSituation(
             desired=desired.digest if desired else None,
             recorded=recorded(release.revisions),
@@ -108,7 +108,7 @@ class ReleaseDecisions:
 
     def _open_hook(self, observed: ObservedBundle, release: ObservedRelease) -> OpenHook | None:
         """What the last attempt has left at work on what is desired still."""
-        spec, desired, attempt = release.spec, release.resolved, release.attempt
+        spec, desired, attempt = release.spec, release.desired, release.attempt
         last = release.revisions[-1] if release.revisions else None
         if spec is None or desired is None or attempt is None or last is None or not attempt.interrupted:
             return None
@@ -131,7 +131,7 @@ class ReleaseDecisions:
         key, spec = observed.key(release.name), release.spec
         last = release.revisions[-1] if release.revisions else None
         failed = release.attempt is not None and release.attempt.action == Action.CORRECT
-        obstacle = release.resolved.obstacle if release.resolved else None
+        obstacle = release.desired.obstacle if release.desired else None
         rests = (
             decision.reason in _RESTING
             # What is deployed goes on, whatever its next revision waits for.
@@ -168,12 +168,12 @@ def _foreign_grace(release: ObservedRelease) -> float:
     """Seconds after which somebody else's Helm counts as dead. What is to go for good is given more: a short
     timeout says how long an install may take, and not how long a removal by hand does."""
     timeout = float(release.spec.timeout) if release.spec else 0.0
-    return timeout if release.spec and release.resolved is not None else max(timeout, FOREIGN_REMOVAL_SECONDS)
+    return timeout if release.spec and release.desired is not None else max(timeout, FOREIGN_REMOVAL_SECONDS)
 
 
 def _with_obstacle(decision: NextAction, release: ObservedRelease) -> NextAction:
     """A release that is as its spec asks for says what it will lack with its next change."""
-    obstacle = release.resolved.obstacle if release.resolved else None
+    obstacle = release.desired.obstacle if release.desired else None
     if obstacle is None or decision.reason != Reason.IN_SYNC:
         return decision
     text = f"as its spec asks for, as far as is known: {obstacle.message}"

@@ -8,18 +8,17 @@ from typing import Any
 
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.actions import Action, NextAction
+from controller.domain.releases.attempt import Attempt, parse_attempt
 from controller.domain.releases.bundle import ReleaseSpec
-from controller.domain.releases.bundle_status import attempt_entry
 from controller.domain.releases.digests import spec_digest, values_digest
 from controller.domain.releases.requests import marks_in
-from controller.domain.releases.situation import Attempt, Recorded
+from controller.domain.releases.situation import Recorded
 from controller.domain.shared import backoff
 from controller.domain.values.secret_refs import ResolvedValues, resolve
 from controller.errors import ChartInvalid, SecretMissing, SpecInvalid
 from controller.ports.charts import ChartSource
 from controller.ports.helm import Revision
 from controller.reconcile.releases.action_request import ActionOutcome
-from controller.reconcile.releases.attempts import last_attempt
 from controller.reconcile.shared.chart_errors import RETRY_SECONDS, chart_reason, retry_after
 from controller.reconcile.shared.secret_values import SecretValues
 
@@ -44,16 +43,14 @@ class ResolvedRelease:
 
 @dataclass(frozen=True)
 class ObservedRelease:
-    """One release as a pass finds it: `spec` None when the bundle does not name it, `resolved` None when
-    it must go. `attempt_entry` is `lastAttempt` as it stands in the status, `hook_entries` the hooks of
-    an attempt that failed."""
+    """One release as a pass finds it: `spec` None when the bundle does not name it, `desired` None when
+    it must go. `hook_entries` are the hooks of an attempt that failed."""
 
     name: str
     spec: ReleaseSpec | None
-    resolved: ResolvedRelease | None
+    desired: ResolvedRelease | None
     revisions: tuple[Revision, ...]
     attempt: Attempt | None
-    attempt_entry: Mapping[str, Any]
     hook_entries: tuple[Mapping[str, Any], ...] = ()
 
 
@@ -68,16 +65,15 @@ def observe_release(
 ) -> ObservedRelease:
     """Puts together what is known. The outcome of this process wins over what the status remembers."""
     entry = _status_entry(bundle, name)
-    attempt = _attempt_of(outcome) if outcome else entry.get("lastAttempt") or {}
+    attempt = outcome.attempt if outcome else parse_attempt(entry)
     hooks = [hook.entry() for hook in outcome.hooks] if outcome else entry.get("hooks") or []
     return ObservedRelease(
         name=name,
         spec=spec,
-        resolved=desired,
+        desired=desired,
         revisions=revisions,
-        attempt=outcome.attempt if outcome else last_attempt(entry),
-        attempt_entry=attempt,
-        hook_entries=tuple(hooks) if attempt.get("error") else (),
+        attempt=attempt,
+        hook_entries=tuple(hooks) if attempt and attempt.error else (),
     )
 
 
@@ -166,20 +162,3 @@ def _obstacle(reason: Reason, error: Exception, again_after: float = RETRY_SECON
 def _status_entry(obj: Mapping[str, Any], release: str) -> Mapping[str, Any]:
     known = (obj.get("status") or {}).get("releases") or []
     return next((entry for entry in known if entry.get("name") == release), {})
-
-
-def _attempt_of(outcome: ActionOutcome) -> dict[str, Any]:
-    attempt = outcome.attempt
-    return attempt_entry(
-        action=attempt.action,
-        digest=attempt.digest,
-        started=outcome.started,
-        duration=outcome.duration,
-        finished=attempt.finished,
-        failures=attempt.failures,
-        error=outcome.error,
-        requests=attempt.requests,
-        interrupted=attempt.interrupted,
-        lacks_right=attempt.lacks_right,
-        taken=attempt.taken,
-    )

@@ -33,7 +33,7 @@ class ReleaseSizes:
     def too_large(self, observed: ObservedBundle, release: ObservedRelease) -> str:
         """Why the record of the release as desired could not be stored; empty when it can be, or
         when nobody knows."""
-        desired = release.resolved
+        desired = release.desired
         if desired is None or desired.resolved is None or not desired.digest:
             return ""
         known = self._known.setdefault(observed.key(release.name), {})

@@ -21,7 +21,7 @@ def resting_state(decision: NextAction, release: ObservedRelease) -> ReportedSta
     if decision.reason in (Reason.SUSPENDED, Reason.ROLLED_BACK):
         # Suspended as it should be is deployed all the same; otherwise nobody knows what it lacks.
         last = revisions[-1] if revisions else None
-        as_desired = last and release.resolved and last.digest == release.resolved.digest and last.ours
+        as_desired = last and release.desired and last.digest == release.desired.digest and last.ours
         if as_desired and last and last.status == "deployed":
             return ReportedState.DEPLOYED
         # Whoever suspends it to look into a failure must still see that.
@@ -62,7 +62,7 @@ def release_view(
     """The release as its bundle's status shows it from now on. `hooks` are those of a running action."""
     last = release.revisions[-1] if release.revisions else None
     message = decision.message
-    error = str(release.attempt_entry.get("error") or "")
+    error = release.attempt.error if release.attempt else ""
     if error and state == ReportedState.FAILED:
         message = f"{error} ({message})" if message else error
     return ReleaseView(
@@ -74,8 +74,7 @@ def release_view(
         revision=last.version if last else 0,
         chart_version=last.chart_version if last else "",
         digest=last.digest if last else "",
-        last_attempt=release.attempt_entry,
-        unlocks=release.attempt.unlocks if release.attempt else 0,
+        last_attempt=release.attempt,
         hooks=[hook.entry() for hook in hooks] or release.hook_entries,
         drift=results.drifts[release.name].entries() if release.name in results.drifts else (),
         kept=results.kept.get(release.name, ()),

@@ -7,13 +7,14 @@ import json
 import pytest
 
 from controller.domain.api.reasons import Reason
+from controller.domain.releases.attempt import Attempt
 from controller.domain.releases.bundle_status import ReleaseView, ReportedState, release_entries
 
 LOUD = "the server says: " + "x" * 5000 + " at the end"
 
 
 def views(number: int) -> list[ReleaseView]:
-    attempt = {"action": "Install", "error": LOUD}
+    attempt = Attempt("Install", "", 0.0, 1, error=LOUD)
     return [
         ReleaseView(
             f"web{index}",

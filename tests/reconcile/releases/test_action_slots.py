@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import replace
 
 import pytest
 
 from controller.domain.releases.actions import Action
-from controller.domain.releases.situation import Attempt
+from controller.domain.releases.attempt import Attempt
 from controller.domain.shared import metrics
 from controller.errors import ControllerError
 from controller.reconcile.releases.action_request import ActionOutcome, ActionRequest, RunningAction
@@ -34,7 +33,7 @@ def running(action: Action, bundle: str = "compute", release: str = "nova") -> R
 
 
 def done(action: Action, error: str = "") -> ActionOutcome:
-    return ActionOutcome(Attempt(str(action), "", 0.0, 1 if error else 0), 0.0, 2.5, error)
+    return ActionOutcome(Attempt(str(action), "", 0.0, 1 if error else 0, duration=2.5, error=error))
 
 
 @pytest.fixture
@@ -52,7 +51,7 @@ def act(slots: ActionSlots, action: Action, error: str = "") -> None:
     started = slots.start(
         running(action),
         lambda: done(action, error),
-        crashed=lambda _: replace(done(action), error="crashed"),
+        crashed=lambda _: done(action, "crashed"),
         finished=ended.set,
     )
     assert started
@@ -106,7 +105,7 @@ def test_an_action_is_under_way_until_the_news_of_its_end_is_out(slots: ActionSl
         ended.set()
         reported.wait(DEADLINE)
 
-    crashed = replace(done(Action.UPGRADE), error="crashed")
+    crashed = done(Action.UPGRADE, "crashed")
     slots.start(
         running(Action.UPGRADE), lambda: done(Action.UPGRADE), crashed=lambda _: crashed, finished=tell
     )

@@ -205,7 +205,7 @@ def test_a_request_stays_lost_while_nobody_can_say_how_the_hook_is() -> None:
     away_for(bench.kube, JOB)
     bench.helm.finish("db-sync", "Lost")
     ended = outcome(bench)
-    assert "EOF; its hook: Job db-sync (its state cannot be read: " in ended.error
+    assert "EOF; its hook: Job db-sync (its state cannot be read: " in ended.attempt.error
     assert [one.phase for one in ended.hooks] == ["Running"]
     assert ended.attempt.interrupted
 
@@ -215,7 +215,7 @@ def test_a_hook_that_was_seen_to_fail_is_to_blame_though_requests_were_lost() ->
     job_ends(bench, FAILED)
     bench.helm.finish("db-sync", "Lost")
     ended = outcome(bench)
-    assert ended.error.startswith("a hook failed: Job db-sync")
+    assert ended.attempt.error.startswith("a hook failed: Job db-sync")
     assert not ended.attempt.interrupted
 
 
@@ -230,5 +230,5 @@ def test_a_request_stays_lost_while_secrets_cannot_be_read_that_its_cause_may_qu
     away_for(bench.kube, SECRET)
     bench.helm.finish("bye", "Lost")
     ended = outcome(bench)
-    assert "its secrets cannot be read" in ended.error
+    assert "its secrets cannot be read" in ended.attempt.error
     assert ended.attempt.interrupted

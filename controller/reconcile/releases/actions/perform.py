@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from controller.domain.releases.actions import Action
-from controller.domain.releases.situation import Attempt
+from controller.domain.releases.attempt import Attempt
 from controller.errors import ControllerError, HelmCancelled
 from controller.ports.helm import Cancellation, HelmRequest
 from controller.reconcile.releases.action_request import ActionOutcome, ActionRequest
@@ -69,9 +69,12 @@ class ReleaseActions:
             interrupted=interrupted,
             lacks_right=cause.lacks_right,
             taken=cause.taken,
+            started=started,
+            duration=duration,
+            error=error,
         )
         _log_end(request, error, duration, superseded=superseded)
-        return ActionOutcome(attempt, started, duration, error, cause.hooks, superseded, done)
+        return ActionOutcome(attempt, cause.hooks, superseded, done)
 
     def _act(self, request: ActionRequest, cancellation: Cancellation) -> str:
         """What it has done, in words, where that is not told by the action's name."""
