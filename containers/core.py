@@ -17,6 +17,7 @@ from controller.operator import Container
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.other_containers import OtherContainers, SilenceTimes
+from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from controller.reconcile.shared.status_metrics import measured_region, region_series
 from controller.render.chart_builds import ChartDefaults
 from controller.render.region import Region, render_region
@@ -58,14 +59,9 @@ def compose(parts: Parts) -> Container:
         times=SilenceTimes(settings.lease_duration),
     )
     reconciler = DeploymentReconciler(
-        kube=parts.kube,
-        clock=parts.clock,
-        events=parts.events,
+        RegionPorts(kube=parts.kube, clock=parts.clock, events=parts.events, charts=charts),
+        RegionSettings(containers=settings.containers, version=settings.version, resync=settings.resync),
         render=rendered.of,
-        charts=charts,
-        containers=settings.containers,
-        version=settings.version,
-        resync=settings.resync,
         silence=others.silence,
     )
 

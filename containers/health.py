@@ -9,6 +9,7 @@ from containers.observing import observing_container
 from controller.adapters.helm.release_records import SecretRecords
 from controller.domain.api.keys import RegionKey
 from controller.operator import Container
+from controller.reconcile.health.parts import HealthPorts, HealthSettings
 from controller.reconcile.health.probes import ServiceProbes
 from controller.reconcile.health.status import PARSERS, HealthReconciler
 from controller.reconcile.shared.cloud_access import CloudAccess
@@ -32,16 +33,17 @@ def compose(parts: Parts) -> Container:
             parts.queue.add(("region", *key))
 
     reconciler = HealthReconciler(
-        kube=parts.kube,
-        records=SecretRecords(parts.kube),
-        clock=parts.clock,
-        events=parts.events,
+        HealthPorts(
+            kube=parts.kube, clock=parts.clock, events=parts.events, records=SecretRecords(parts.kube)
+        ),
+        HealthSettings(
+            namespace=settings.region_namespace,
+            resync=settings.resync,
+            progress_deadline=settings.progress_deadline,
+        ),
         store=store,
-        namespace=settings.region_namespace,
-        resync=settings.resync,
         changed=changed,
         probes=_probes(parts, changed) if settings.probe_seconds else None,
-        progress_deadline=settings.progress_deadline,
     )
 
     def reconcile(key: RegionKey) -> float | None:

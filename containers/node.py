@@ -22,6 +22,7 @@ from controller.reconcile.hosts.compute_hosts import HostsReconciler
 from controller.reconcile.hosts.drain_locks.pods import DrainLocks
 from controller.reconcile.hosts.last_host_findings import LastHostFindings
 from controller.reconcile.hosts.nodes_status import NodesReconciler, node_parsers
+from controller.reconcile.hosts.parts import HostPorts, HostSettings
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
 from controller.reconcile.maintenance.node_maintenance import MaintenancesReconciler
 from controller.reconcile.shared.cloud_access import CloudAccess
@@ -112,18 +113,18 @@ def _status(shared: _NodeParts) -> NodesReconciler:
 def _hosts(shared: _NodeParts) -> HostsReconciler:
     parts, namespace = shared.parts, shared.parts.settings.region_namespace
     return HostsReconciler(
-        kube=parts.kube,
-        clock=parts.clock,
-        events=parts.events,
-        access=shared.access,
-        fencing=HttpFencing(),
+        HostPorts(
+            kube=parts.kube,
+            clock=parts.clock,
+            events=parts.events,
+            access=shared.access,
+            fencing=HttpFencing(),
+        ),
+        HostSettings(namespace=namespace, resync=parts.settings.resync, every=parts.settings.observe_every),
         nodes=shared.nodes,
         region=shared.region,
         locks=DrainLocks(parts.kube, namespace, parts.settings.pod_image, parts.settings.pod_pull_secrets),
         findings=shared.findings,
-        namespace=namespace,
-        resync=parts.settings.resync,
-        every=parts.settings.observe_every,
     )
 
 

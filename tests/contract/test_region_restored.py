@@ -21,6 +21,7 @@ from controller.domain.values.catalogue import CredentialSecret
 from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, OSDPL, SECRET, Kube, KubeObject
 from controller.reconcile.credentials.secrets import SecretsReconciler
 from controller.reconcile.region.deployment import DeploymentReconciler
+from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from controller.render.region import Region, RegionBundle
 from sandbox.cluster import Sandbox
 from tests.cluster.region import CHART
@@ -58,14 +59,9 @@ def passes(kube: Kube, namespace: str) -> Callable[[], None]:
 
     def look() -> None:
         core = DeploymentReconciler(
-            charts=ChartStore(CHART.parent),
-            kube=kube,
-            clock=clock,
-            events=events,
+            RegionPorts(kube=kube, clock=clock, events=events, charts=ChartStore(CHART.parent)),
+            RegionSettings(containers=("core", "helmbundle", "secrets"), version="1", resync=300),
             render=lambda osdpl: region,
-            containers=("core", "helmbundle", "secrets"),
-            version="1",
-            resync=300,
         )
         secrets = SecretsReconciler(
             kube=kube,

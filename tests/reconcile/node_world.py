@@ -18,6 +18,7 @@ from controller.reconcile.hosts.compute_hosts import HostsReconciler
 from controller.reconcile.hosts.drain_locks.pods import DrainLocks
 from controller.reconcile.hosts.last_host_findings import LastHostFindings
 from controller.reconcile.hosts.nodes_status import NodesReconciler, node_parsers
+from controller.reconcile.hosts.parts import HostPorts, HostSettings
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
 from controller.reconcile.maintenance.node_maintenance import MaintenancesReconciler
 from controller.reconcile.shared.cloud_access import CloudAccess
@@ -214,17 +215,12 @@ class NodeWorld:
             kube=kube, clock=clock, events=self.events, store=self.nodes, resync=300, findings=findings
         )
         self.hosts = HostsReconciler(
-            kube=kube,
-            clock=clock,
-            events=self.events,
-            access=access,
-            fencing=self.fencing,
+            HostPorts(kube=kube, clock=clock, events=self.events, access=access, fencing=self.fencing),
+            HostSettings(namespace=self.namespace, resync=300),
             nodes=self.nodes,
             region=self.region,
             locks=DrainLocks(kube, self.namespace, "image"),
             findings=findings,
-            namespace=self.namespace,
-            resync=300,
         )
         self.maintenances = MaintenancesReconciler(
             kube=kube,

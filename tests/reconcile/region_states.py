@@ -13,6 +13,7 @@ from controller.domain.api.reasons import Reason
 from controller.domain.releases.bundle_status import ReleaseView, ReportedState, bundle_conditions
 from controller.ports.kubernetes import HELMBUNDLE, NODE_MAINTENANCE, OSDPL, KubeObject
 from controller.reconcile.region.deployment import DeploymentReconciler
+from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock
 from tests.reconcile.node_world import NodeWorld
@@ -39,14 +40,9 @@ class Stage:
         for path in sorted(CRDS.glob("*.yaml")):
             self.kube.serve(yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
         self.core = DeploymentReconciler(
-            charts=CHARTS,
-            kube=self.kube,
-            clock=clock,
-            events=SilentEvents(),
+            RegionPorts(kube=self.kube, clock=clock, events=SilentEvents(), charts=CHARTS),
+            RegionSettings(containers=("core", "helmbundle", "health"), version="0.1.0", resync=300),
             render=render,
-            containers=("core", "helmbundle", "health"),
-            version="0.1.0",
-            resync=300,
         )
         self.kube.create(osdpl())
 

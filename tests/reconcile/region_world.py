@@ -10,8 +10,10 @@ from controller.domain.api.names import CONTAINERS
 from controller.domain.region.facts import SilentContainers
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, KubeObject
+from controller.reconcile.health.parts import HealthPorts, HealthSettings
 from controller.reconcile.health.status import PARSERS, HealthReconciler
 from controller.reconcile.region.deployment import DeploymentReconciler
+from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from controller.reconcile.releases.children_status import ChildrenReporter
 from controller.reconcile.shared.object_store import ObjectStore
 from controller.reconcile.shared.pod_output import at_once
@@ -44,26 +46,22 @@ class RegionWorld(Bench):
         clock: FakeClock = self.clock
         self.rendered = RenderedRegion(self.render, charts=self.charts, clock=clock)
         self.core = DeploymentReconciler(
-            charts=self.charts,
-            kube=self.kube,
-            clock=clock,
-            events=self.region_events,
+            RegionPorts(kube=self.kube, clock=clock, events=self.region_events, charts=self.charts),
+            RegionSettings(containers=CONTAINERS, version="0.1.0", resync=300),
             render=self.rendered.of,
-            containers=CONTAINERS,
-            version="0.1.0",
-            resync=300,
             silence=lambda: self.silence,
         )
         self.children = ChildrenReporter(self.kube, clock)
         self.store = ObjectStore(self.kube, clock, KEY[0], PARSERS)
         self.health = HealthReconciler(
-            kube=self.kube,
-            records=cast(ReleaseRecords, self.helm),
-            clock=clock,
-            events=self.region_events,
+            HealthPorts(
+                kube=self.kube,
+                clock=clock,
+                events=self.region_events,
+                records=cast(ReleaseRecords, self.helm),
+            ),
+            HealthSettings(namespace=KEY[0], resync=300),
             store=self.store,
-            namespace=KEY[0],
-            resync=300,
             changed=lambda: None,
             beside=at_once,
         )

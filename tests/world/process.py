@@ -16,6 +16,7 @@ from controller.reconcile.hosts.compute_hosts import HostsReconciler
 from controller.reconcile.hosts.drain_locks.pods import DrainLocks
 from controller.reconcile.hosts.last_host_findings import LastHostFindings
 from controller.reconcile.hosts.nodes_status import NodesReconciler, node_parsers
+from controller.reconcile.hosts.parts import HostPorts, HostSettings
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
 from controller.reconcile.maintenance.node_maintenance import MaintenancesReconciler
 from controller.reconcile.shared.cloud_access import CloudAccess
@@ -75,17 +76,12 @@ class Process:
             kube=kube, clock=clock, events=events, store=self.nodes, resync=RESYNC, findings=findings
         )
         self._hosts = HostsReconciler(
-            kube=kube,
-            clock=clock,
-            events=events,
-            access=access,
-            fencing=FencingLink(world, self),
+            HostPorts(kube=kube, clock=clock, events=events, access=access, fencing=FencingLink(world, self)),
+            HostSettings(namespace=NAMESPACE, resync=RESYNC),
             nodes=self.nodes,
             region=self.region,
             locks=DrainLocks(kube, NAMESPACE, "image"),
             findings=findings,
-            namespace=NAMESPACE,
-            resync=RESYNC,
         )
         self._maintenances = MaintenancesReconciler(
             kube=kube,

@@ -29,11 +29,10 @@ from controller.domain.health.region_health import (
     missing_workloads,
     workloads_condition,
 )
-from controller.domain.health.workload_health import PROGRESS_DEADLINE, VolumeClaim
+from controller.domain.health.workload_health import VolumeClaim
 from controller.domain.health.workloads import Workload, parse_workload
 from controller.domain.releases.bundle_facts import BundleFacts, marks_digest, parse_bundle, releases_of
 from controller.errors import ObjectMissing
-from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import (
     DAEMONSET,
     DEPLOYMENT,
@@ -43,12 +42,10 @@ from controller.ports.kubernetes import (
     POD,
     PVC,
     STATEFULSET,
-    Events,
-    Kube,
     KubeObject,
     Resource,
 )
-from controller.ports.system import Clock
+from controller.reconcile.health.parts import HealthPorts, HealthSettings
 from controller.reconcile.health.probes import ServiceProbes
 from controller.reconcile.releases.manifests import ReleaseManifests
 from controller.reconcile.shared.object_store import CATCHING_UP, ObjectStore, Parse
@@ -95,54 +92,44 @@ class _Subject:
 class HealthReconciler:
     """Judges the workloads of one namespace's regions from what `store` holds of `PARSERS`.
 
-    `records` tell what deployed releases consist of, so that what is gone is missed. `resync`: seconds
-    after which the store is compared with the API server again. `probes` ask the region's own services;
-    without, only its workloads are judged. `progress_deadline`: seconds after which pods that do not get on
-    are a failure. `changed()` is called when a pass may find something that no
-    watch reports; `beside` has done what may take long.
+    `probes` ask the region's own services; without, only its workloads are judged. `changed()` is called when
+    a pass may find something that no watch reports; `beside` has done what may take long.
     """
 
     def __init__(
         self,
+        ports: HealthPorts,
+        settings: HealthSettings,
         *,
-        kube: Kube,
-        records: ReleaseRecords,
-        clock: Clock,
-        events: Events,
         store: ObjectStore,
-        namespace: str,
-        resync: float,
         changed: Callable[[], None],
         beside: Callable[[Callable[[], None]], None] = in_thread,
         probes: ServiceProbes | None = None,
-        progress_deadline: float = PROGRESS_DEADLINE,
     ) -> None:
-        self._kube = kube
-        self._clock = clock
-        self._events = events
+        kube, clock, namespace = ports.kube, ports.clock, settings.namespace
+        self._ports = ports
+        self._settings = settings
         self._store = store
         self._redactor = RegionRedactor(kube, clock, namespace)
-        self._manifests = ReleaseManifests(records, namespace)
+        self._manifests = ReleaseManifests(ports.records, namespace)
         self._output = PodOutput(kube, clock, namespace, beside=beside, changed=changed)
         self._missing: frozenset[Workload] = frozenset()
         self._memory: dict[RegionKey, tuple[ProgressDeadlines, FlapDamping]] = {}
         self._written: dict[RegionKey, float] = {}
-        self._resync = resync
         self._probes = probes
-        self._progress_deadline = progress_deadline
 
     def reconcile(self, key: RegionKey) -> float | None:
         """One pass; seconds until the next that no event will announce, None when the osdpl is gone.
 
         Raises KubeError.
         """
-        pause = self._written.get(key, -WRITE_EVERY) + WRITE_EVERY - self._clock.monotonic()
+        pause = self._written.get(key, -WRITE_EVERY) + WRITE_EVERY - self._ports.clock.monotonic()
         if pause > 0:
             return pause
-        if not self._store.is_complete(not_older_than=self._resync):
+        if not self._store.is_complete(not_older_than=self._settings.resync):
             return CATCHING_UP
         namespace, name = key
-        osdpl = self._kube.get(OSDPL, name, namespace)
+        osdpl = self._ports.kube.get(OSDPL, name, namespace)
         if osdpl is None:
             self._memory.pop(key, None)
             self._written.pop(key, None)
@@ -167,7 +154,7 @@ class HealthReconciler:
             return None
         if behind:
             return CATCHING_UP
-        again = self._resync if well else RESYNC_SECONDS
+        again = self._settings.resync if well else RESYNC_SECONDS
         due = self._probes.due_in() if self._probes else None
         return again if due is None else min(again, due)
 
@@ -178,8 +165,8 @@ class HealthReconciler:
         """Writes what differs; whether every component is ready."""
         before = osdpl.get("status") or {}
         known = before.get("conditions") or []
-        reported, moment = before.get("health") or {}, self._clock.monotonic()
-        remembered = (ProgressDeadlines(self._progress_deadline), FlapDamping())
+        reported, moment = before.get("health") or {}, self._ports.clock.monotonic()
+        remembered = (ProgressDeadlines(self._settings.progress_deadline), FlapDamping())
         deadlines, damping = self._memory.setdefault(key, remembered)
         judged = self._output.added(deadlines.judged(judge_components(facts), reported, moment, facts.now))
         if self._probes is not None:
@@ -194,8 +181,8 @@ class HealthReconciler:
             status["health"] = health
         if subject.bundles:
             status["healthOf"] = subject.bundles
-        if apply_region_status(self._kube, osdpl, status, manager=MANAGER):
-            self._written[key] = self._clock.monotonic()
+        if apply_region_status(self._ports.kube, osdpl, status, manager=MANAGER):
+            self._written[key] = self._ports.clock.monotonic()
             self._announce(osdpl, find(known, CONDITION), find(status["conditions"], CONDITION))
         return condition.status == "True"
 
@@ -206,7 +193,7 @@ class HealthReconciler:
             pods[pod.owner].append(pod)
         claims = {claim.name: claim for claim in self._store.facts(PVC)}
         manifests = self._manifests.of(releases, again=again)
-        now, deadline = self._clock.now(), self._progress_deadline
+        now, deadline = self._ports.clock.now(), self._settings.progress_deadline
         return Facts(releases, workloads, pods, claims, now, manifests, deadline)
 
     def _confirmed(self, facts: Facts) -> Facts | None:
@@ -257,7 +244,7 @@ class HealthReconciler:
         if new["status"] == "Unknown":
             return
         reason = Reason(new["reason"])
-        self._events.emit(osdpl, type_=reason.event, reason=reason, message=new["message"])
+        self._ports.events.emit(osdpl, type_=reason.event, reason=reason, message=new["message"])
 
 
 def _settled(bundles: list[BundleFacts]) -> bool:

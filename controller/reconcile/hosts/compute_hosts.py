@@ -16,10 +16,8 @@ from controller.domain.hosts.host_facts import PASSIVE, HostFacts, NextStep, Ste
 from controller.domain.hosts.next_step import decide_host
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import CloudUnavailable
-from controller.ports.fencing import Fencing
-from controller.ports.kubernetes import STATEFULSET, Events, Kube
+from controller.ports.kubernetes import STATEFULSET
 from controller.ports.openstack import Cloud
-from controller.ports.system import Clock
 from controller.reconcile.hosts.aggregates import HostAggregates
 from controller.reconcile.hosts.disk_records import DiskRecords
 from controller.reconcile.hosts.drain_locks.pods import DrainLocks, LockedNodes
@@ -31,17 +29,15 @@ from controller.reconcile.hosts.last_host_findings import HostFindings, LastHost
 from controller.reconcile.hosts.lost_node_cleanup import LostNodeCleanup
 from controller.reconcile.hosts.node_annotations import NodeAnnotations
 from controller.reconcile.hosts.observe import NodesObserver, NodesSnapshot
+from controller.reconcile.hosts.parts import HostPorts, HostSettings
 from controller.reconcile.hosts.reenable_services import ReenabledServices
 from controller.reconcile.hosts.reenable_volume_services import ReenabledVolumeServices
 from controller.reconcile.hosts.retry_pauses import AGAIN_AFTER
 from controller.reconcile.hosts.step_rounds import STEPS_PER_PASS, HostStepRounds
-from controller.reconcile.shared.cloud_access import CloudAccess
 from controller.reconcile.shared.object_store import CATCHING_UP, ObjectStore
 
 log = logging.getLogger(__name__)
 
-# Between two passes; OpenStack has no watches. A pass is about six requests, whatever the number of hosts.
-EVERY = 10.0
 # Events come in bursts: between two passes there are so many seconds at least.
 AT_LEAST = 2.0
 NO_REGION = 30.0
@@ -58,37 +54,29 @@ class HostsReconciler:
 
     def __init__(
         self,
+        ports: HostPorts,
+        settings: HostSettings,
         *,
-        kube: Kube,
-        clock: Clock,
-        events: Events,
-        access: CloudAccess,
-        fencing: Fencing,
         nodes: ObjectStore,
         region: ObjectStore,
         locks: DrainLocks,
         findings: LastHostFindings,
-        namespace: str,
-        resync: float,
-        every: float = EVERY,
     ) -> None:
-        self._clock = clock
-        self._events = events
-        self._access = access
+        kube, clock, namespace = ports.kube, ports.clock, settings.namespace
+        self._ports = ports
+        self._settings = settings
         self._nodes = nodes
         self._region = region
         self._findings = findings
-        self._resync = resync
-        self._every = every
         self._observer = NodesObserver(
             kube=kube, clock=clock, nodes=nodes, region=region, findings=findings, namespace=namespace
         )
         self._annotations = NodeAnnotations(kube, clock, namespace)
         self._drain_locks = DrainLockReasons(kube, clock, locks)
         self._fencing = HostFencing(
-            kube=kube, clock=clock, fencing=fencing, notes=self._annotations, namespace=namespace
+            kube=kube, clock=clock, fencing=ports.fencing, notes=self._annotations, namespace=namespace
         )
-        self._fenced = FencedNodes(kube, events, self._annotations, namespace)
+        self._fenced = FencedNodes(kube, ports.events, self._annotations, namespace)
         self._reported_steps: dict[str, tuple[str, str]] = {}
         self._rounds = HostStepRounds(kube, clock, namespace)
         self._cleanup = LostNodeCleanup(kube, clock, namespace)
@@ -102,32 +90,32 @@ class HostsReconciler:
 
     def reconcile(self) -> float:
         """One pass; seconds until the next. Raises KubeError."""
-        if not (self._nodes.is_complete(not_older_than=self._resync) and self._region_complete()):
+        if not (self._nodes.is_complete(not_older_than=self._settings.resync) and self._region_complete()):
             return CATCHING_UP
-        soon = self._observed_at + AT_LEAST - self._clock.monotonic()
+        soon = self._observed_at + AT_LEAST - self._ports.clock.monotonic()
         if soon > 0:
             return soon
-        self._observed_at = self._clock.monotonic()
+        self._observed_at = self._ports.clock.monotonic()
         snapshot = self._observer.read()
         if snapshot is None:
             self._drain_locks.release_all()
             return NO_REGION
         self._annotations.bring_up_to_date(snapshot.nodes.values(), snapshot.maintenances)
         try:
-            cloud = self._access.for_one_pass()
-            view = self._access.observe_hosts(cloud)
+            cloud = self._ports.access.for_one_pass()
+            view = self._ports.access.observe_hosts(cloud)
         except CloudUnavailable as error:
             locks = self._drain_locks.ensure_locks(snapshot, self._region.facts(STATEFULSET), None, None)
             self._report_unknown(str(error), locks, _paused(snapshot))
             extra = {"object": str(snapshot.region), "reason": type(error).__name__}
             log.info("OpenStack cannot be observed: %s", error, extra=extra)
             return max(AGAIN_AFTER, error.retry_after or 0.0)
-        self._known = self._clock.now()
+        self._known = self._ports.clock.now()
         # What was done shows in the next pass, and so does what it makes room for.
-        return AT_LEAST if self._reconcile_hosts(snapshot, cloud, view) else self._every
+        return AT_LEAST if self._reconcile_hosts(snapshot, cloud, view) else self._settings.every
 
     def _region_complete(self) -> bool:
-        return self._region.is_complete(not_older_than=self._resync)
+        return self._region.is_complete(not_older_than=self._settings.resync)
 
     # -- what follows from a pass -------------------------------------------------------------------
 
@@ -138,7 +126,7 @@ class HostsReconciler:
         self._disks.reconcile(snapshot, view)
         hosts = self._observer.facts(snapshot, view)
         breaker_open = circuit_breaker_trips(hosts, snapshot.policy)
-        now = self._clock.now()
+        now = self._ports.clock.now()
         decided = [(host, decide_host(host, snapshot.policy, breaker_open, now)) for host in hosts]
         turns = self._rounds.take(decided, snapshot, cloud, view=view, breaker_open=breaker_open)
         decided = [turns.states.get(host.name, (host, decision)) for host, decision in decided]
@@ -191,4 +179,6 @@ class HostsReconciler:
         kind = WARNING if decision.step == Step.BLOCKED else decision.reason.event
         # What is done logs itself.
         logged = decision.step not in PASSIVE
-        self._events.emit(obj, type_=kind, reason=decision.reason, message=decision.message, logged=logged)
+        self._ports.events.emit(
+            obj, type_=kind, reason=decision.reason, message=decision.message, logged=logged
+        )

@@ -33,11 +33,10 @@ from controller.domain.region.summary import (
 from controller.domain.releases.bundle_object import bundle_object
 from controller.domain.releases.digests import fingerprint
 from controller.errors import ChartInvalid, ObjectRefused, SecretMissing, SpecInvalid
-from controller.ports.charts import ChartSource
-from controller.ports.kubernetes import HELMBUNDLE, OSDPL, SECRET, Events, Kube, KubeObject, KubeObjects
-from controller.ports.system import Clock
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, SECRET, KubeObject, KubeObjects
 from controller.reconcile.region.bundle_writer import MANAGER, BundleWriter, name_of
 from controller.reconcile.region.observation import RegionObservation, lacking, used_up, without_charts
+from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from controller.reconcile.region.plan import (
     applied_object,
     desired_digests,
@@ -72,37 +71,27 @@ class DeploymentReconciler:
 
     def __init__(
         self,
+        ports: RegionPorts,
+        settings: RegionSettings,
         *,
-        kube: Kube,
-        clock: Clock,
-        events: Events,
         render: Callable[[Mapping[str, Any]], Region],
-        charts: ChartSource,
-        containers: tuple[str, ...],
-        version: str,
-        resync: float,
         silence: Callable[[], SilentContainers] = SilentContainers,
     ) -> None:
-        self._kube = kube
-        self._clock = clock
-        self._events = events
+        self._ports = ports
+        self._settings = settings
         self._render = render
-        self._charts = charts
-        self._containers = containers
-        self._version = version
-        self._resync = resync
         self._silence = silence
-        self._writer = BundleWriter(kube)
+        self._writer = BundleWriter(ports.kube)
 
     def reconcile(self, key: RegionKey) -> float | None:
         """One pass; seconds until the next that no event will announce."""
         namespace, name = key
-        osdpl = self._kube.get(OSDPL, name, namespace)
+        osdpl = self._ports.kube.get(OSDPL, name, namespace)
         if osdpl is None:
             return None
         if osdpl["metadata"].get("deletionTimestamp"):
             return self._delete(osdpl)
-        managed = managed_region(self._kube, namespace)
+        managed = managed_region(self._ports.kube, namespace)
         if managed and managed != name:
             self._refuse_second(osdpl, managed)
             return 30.0
@@ -130,7 +119,7 @@ class DeploymentReconciler:
         except ObjectRefused as error:
             found = replace(found, problem=f"a HelmBundle was refused: {error}")
         self._sum_up(osdpl, found)
-        return AT_ONCE if found.begins else min(self._resync, found.again)
+        return AT_ONCE if found.begins else min(self._settings.resync, found.again)
 
     def _remembered(self, osdpl: KubeObject) -> Approval | None:
         """The approval that was taken up and not taken back since."""
@@ -160,10 +149,10 @@ class DeploymentReconciler:
         if not spec.planned:
             for warning in renames(found.region, found.bundles):
                 renamed = Reason.DAEMON_SETS_RENAMED
-                self._events.emit(osdpl, type_=renamed.event, reason=renamed, message=warning)
+                self._ports.events.emit(osdpl, type_=renamed.event, reason=renamed, message=warning)
             applied = replace(found, bundles=self._apply(osdpl, desired, found.bundles, missing))
             return lacking(applied, missing) if missing else applied
-        digests = desired_digests(desired, found.region, self._charts)
+        digests = desired_digests(desired, found.region, self._ports.charts)
         digest = fingerprint(digests)
         approval = found.approval
         if approval is not None and not approval.done and approval.desired == digest:
@@ -209,7 +198,7 @@ class DeploymentReconciler:
 
     def _bundles(self, osdpl: KubeObject) -> KubeObjects:
         meta = osdpl["metadata"]
-        return self._kube.list(
+        return self._ports.kube.list(
             HELMBUNDLE,
             meta["namespace"],
             labels=f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US}",
@@ -256,7 +245,7 @@ class DeploymentReconciler:
             return None
         self._sum_up(osdpl, RegionObservation(bundles=bundles, deleting=True))
         # No event says when the last Secret is out.
-        return self._resync if bundles else RETRY_SECONDS
+        return self._settings.resync if bundles else RETRY_SECONDS
 
     def _credentials_have_to_go(self, osdpl: KubeObject) -> bool:
         """Whether credentials that are to go are still there, or what was exported of them: nobody would
@@ -264,19 +253,19 @@ class DeploymentReconciler:
 
         The secrets container does it; where it is not deployed nobody has made any.
         """
-        if "secrets" not in self._containers:
+        if "secrets" not in self._settings.containers:
             return False
         meta = osdpl["metadata"]
-        clouds = self._kube.get(SECRET, CLOUDS_SECRET, meta["namespace"])
+        clouds = self._ports.kube.get(SECRET, CLOUDS_SECRET, meta["namespace"])
         if clouds is not None and is_clouds_export(clouds["metadata"]):
             return True
         certificates = f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US},{CERTIFICATE_LABEL}"
-        if self._kube.list_metadata(SECRET, meta["namespace"], labels=certificates):
+        if self._ports.kube.list_metadata(SECRET, meta["namespace"], labels=certificates):
             return True
-        if credentials_policy(self._kube, osdpl) == "Retain":
+        if credentials_policy(self._ports.kube, osdpl) == "Retain":
             return False
         ours = f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US},{SERVICE_LABEL}"
-        secrets = self._kube.list_metadata(SECRET, meta["namespace"], labels=ours)
+        secrets = self._ports.kube.list_metadata(SECRET, meta["namespace"], labels=ours)
         return any(is_credentials(secret["metadata"]) for secret in secrets)
 
     def _hold(self, osdpl: KubeObject) -> None:
@@ -285,7 +274,7 @@ class DeploymentReconciler:
             self._set_finalizers(osdpl, [FINALIZER])
 
     def _set_finalizers(self, osdpl: KubeObject, desired: list[str]) -> None:
-        apply_to_seen(self._kube, OSDPL, osdpl, manager=MANAGER, finalizers=desired)
+        apply_to_seen(self._ports.kube, OSDPL, osdpl, manager=MANAGER, finalizers=desired)
 
     def _refuse_second(self, osdpl: KubeObject, managed: str) -> None:
         """Says why nothing happens. The object is not touched otherwise: no finalizer, no bundles."""
@@ -298,10 +287,10 @@ class DeploymentReconciler:
         facts = RegionFacts(
             name=str(osdpl["metadata"]["name"]),
             generation=int(osdpl["metadata"].get("generation") or 0),
-            version=self._version,
+            version=self._settings.version,
             openstack_version=spec.openstack_version if found.served else "",
             fingerprint=fingerprint(osdpl.get("spec") or {}) if found.served else "",
-            containers=self._containers,
+            containers=self._settings.containers,
             before=before,
             bundles=found.bundles,
             desired=found.desired,
@@ -323,9 +312,9 @@ class DeploymentReconciler:
 
     def _publish(self, osdpl: KubeObject, summary: RegionSummary) -> None:
         before = osdpl.get("status") or {}
-        conditions = entries(summary.conditions, before.get("conditions") or [], self._clock.now())
+        conditions = entries(summary.conditions, before.get("conditions") or [], self._ports.clock.now())
         written = apply_region_status(
-            self._kube,
+            self._ports.kube,
             osdpl,
             {**summary.fields, "conditions": conditions},
             manager=MANAGER,
@@ -343,7 +332,7 @@ class DeploymentReconciler:
         if (old.get("status"), old.get("reason")) == (new["status"], new["reason"]):
             return
         reason = Reason(new["reason"])
-        self._events.emit(osdpl, type_=reason.event, reason=reason, message=new["message"])
+        self._ports.events.emit(osdpl, type_=reason.event, reason=reason, message=new["message"])
 
 
 def _deleting(obj: KubeObject) -> bool:

@@ -14,6 +14,7 @@ from controller.domain.health.workload_health import Health as Unwell
 from controller.domain.health.workload_health import WorkloadHealth
 from controller.ports.helm import ReleaseRecords, RenderedRelease
 from controller.ports.kubernetes import DEPLOYMENT, POD, Resource
+from controller.reconcile.health.parts import HealthPorts, HealthSettings
 from controller.reconcile.health.probes import ServiceProbes
 from controller.reconcile.health.status import PARSERS, WORKLOADS, HealthReconciler
 from controller.reconcile.shared.object_store import ObjectStore
@@ -54,16 +55,11 @@ class Health:
         self.store = ObjectStore(self.cluster.kube, self.clock, "openstack", PARSERS)
         self.cluster.store = self.store
         self.reconciler = HealthReconciler(
-            kube=self.cluster.kube,
-            records=cast(ReleaseRecords, self.records),
-            clock=self.clock,
-            events=self.events,
+            HealthPorts(self.cluster.kube, self.clock, self.events, cast(ReleaseRecords, self.records)),
+            HealthSettings("openstack", RESYNC, **settings),
             store=self.store,
-            namespace="openstack",
-            resync=RESYNC,
             changed=self.reported,
             beside=self.beside,
-            **settings,
         )
 
     def reported(self) -> None:

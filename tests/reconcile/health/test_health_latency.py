@@ -16,6 +16,7 @@ from controller.adapters.kubernetes.watches import Key
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import OSDPL, SECRET, KubeObject
 from controller.ports.metrics import NoMetrics
+from controller.reconcile.health.parts import HealthPorts, HealthSettings
 from controller.reconcile.health.status import PARSERS, HealthReconciler
 from controller.reconcile.shared.object_store import ObjectStore
 from controller.reconcile.shared.status_metrics import component_series
@@ -39,13 +40,14 @@ class Region(WatchedCluster):
         super().__init__(self.clock)
         store = ObjectStore(self.kube, self.clock, "openstack", PARSERS)
         reconciler = HealthReconciler(
-            kube=self.kube,
-            records=cast(ReleaseRecords, Records()),
-            clock=self.clock,
-            events=SilentEvents(),
+            HealthPorts(
+                kube=self.kube,
+                clock=self.clock,
+                events=SilentEvents(),
+                records=cast(ReleaseRecords, Records()),
+            ),
+            HealthSettings(namespace="openstack", resync=300.0),
             store=store,
-            namespace="openstack",
-            resync=300.0,
             changed=lambda: None,
         )
         self.queue: WorkQueue[Key] = WorkQueue(self.clock, FakeRandomness())

@@ -26,6 +26,7 @@ from controller.errors import (
 )
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.region.deployment import DeploymentReconciler
+from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from controller.reconcile.releases.observe_release import resolve_release
 from controller.reconcile.shared.chart_errors import LONGEST, RETRY_SECONDS
 from controller.reconcile.shared.secret_values import SecretValues
@@ -96,16 +97,12 @@ def charts() -> Fickle:
 
 @pytest.fixture
 def core(kube: FakeKube, clock: FakeClock, events: SilentEvents, charts: Fickle) -> DeploymentReconciler:  # noqa: F811
-    return DeploymentReconciler(
-        kube=kube,
-        clock=clock,
-        events=events,
-        render=charts,
-        charts=charts,
-        containers=("core", "helmbundle"),
-        version="0.1.0",
-        resync=300,
-    )
+    return reconciler(RegionPorts(kube=kube, clock=clock, events=events, charts=charts), charts)
+
+
+def reconciler(ports: RegionPorts, charts: Fickle, version: str = "0.1.0") -> DeploymentReconciler:
+    settings = RegionSettings(containers=("core", "helmbundle"), version=version, resync=300)
+    return DeploymentReconciler(ports, settings, render=charts)
 
 
 @pytest.mark.parametrize("error", [error for error, _, _ in CASES], ids=IDS)
@@ -248,13 +245,14 @@ def test_a_repository_that_words_its_refusal_anew_is_no_cause_to_write(
 def test_another_version_of_the_controller_does_not_trust_what_this_one_accepted(
     core: DeploymentReconciler,
     kube: FakeKube,  # noqa: F811
+    clock: FakeClock,  # noqa: F811
+    events: SilentEvents,  # noqa: F811
     charts: Fickle,
 ) -> None:
     kube.create(osdpl())
     core.reconcile(KEY)
     charts.error = RepositoryUnavailable("503", 120.0)
-    core._version = "0.2.0"
-    core.reconcile(KEY)
+    reconciler(RegionPorts(kube, clock, events, charts), charts, version="0.2.0").reconcile(KEY)
     assert find(status(kube)["conditions"], "Ready")["reason"] == Reason.REPOSITORY_UNAVAILABLE
 
 

@@ -27,6 +27,7 @@ from controller.domain.releases.bundle_facts import bundle_mark, marks_digest
 from controller.errors import ObjectRefused
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, SECRET
 from controller.reconcile.region.deployment import FINALIZER, DeploymentReconciler
+from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from controller.render.region import Region, render_region
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock
@@ -84,14 +85,9 @@ def events() -> SilentEvents:
 @pytest.fixture
 def core(kube: FakeKube, clock: FakeClock, events: SilentEvents) -> DeploymentReconciler:
     return DeploymentReconciler(
-        charts=CHARTS,
-        kube=kube,
-        clock=clock,
-        events=events,
+        RegionPorts(kube=kube, clock=clock, events=events, charts=CHARTS),
+        RegionSettings(containers=("core", "helmbundle"), version="0.1.0", resync=300),
         render=render,
-        containers=("core", "helmbundle"),
-        version="0.1.0",
-        resync=300,
     )
 
 
@@ -252,14 +248,9 @@ def test_a_disabled_service_loses_its_bundle_by_comparison_with_what_is_there(
     edit(kube, features={"services": {"disabled": ["compute"]}})
     # A restarted container has seen no event and knows no former spec.
     restarted = DeploymentReconciler(
-        charts=CHARTS,
-        kube=kube,
-        clock=clock,
-        events=events,
+        RegionPorts(kube=kube, clock=clock, events=events, charts=CHARTS),
+        RegionSettings(containers=CONTAINERS, version="1", resync=300),
         render=render,
-        containers=CONTAINERS,
-        version="1",
-        resync=300,
     )
     restarted.reconcile(KEY)
     assert "compute" not in bundle_names(kube)
@@ -486,14 +477,9 @@ def credentials(kube: FakeKube) -> None:
 
 def with_secrets(kube: FakeKube, clock: FakeClock, events: SilentEvents) -> DeploymentReconciler:
     return DeploymentReconciler(
-        charts=CHARTS,
-        kube=kube,
-        clock=clock,
-        events=events,
+        RegionPorts(kube=kube, clock=clock, events=events, charts=CHARTS),
+        RegionSettings(containers=CONTAINERS, version="1", resync=300),
         render=render,
-        containers=CONTAINERS,
-        version="1",
-        resync=300,
     )
 
 

@@ -11,6 +11,7 @@ from controller.domain.api.conditions import Condition, entries
 from controller.domain.api.reasons import NORMAL, WARNING, Reason
 from controller.ports.kubernetes import HELMBUNDLE, NODE_MAINTENANCE, OSDPL, KubeObject
 from controller.reconcile.region.deployment import DeploymentReconciler
+from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from controller.reconcile.releases.children_status import ChildrenReporter
 from tests.domain.health_objects import deployment
 from tests.fakes.kube import FakeKube
@@ -41,14 +42,9 @@ class _Region:
         for definition in DEFINITIONS:
             self.kube.serve(definition)
         self.core = DeploymentReconciler(
-            charts=CHARTS,
-            kube=self.kube,
-            clock=self.clock,
-            events=self.events,
+            RegionPorts(kube=self.kube, clock=self.clock, events=self.events, charts=CHARTS),
+            RegionSettings(containers=("core", "helmbundle"), version="0.1.0", resync=300),
             render=render,
-            containers=("core", "helmbundle"),
-            version="0.1.0",
-            resync=300,
         )
         self.children = ChildrenReporter(self.kube, self.clock)
 

@@ -20,6 +20,7 @@ from controller.reconcile.region.other_containers import (
     OtherContainers,
     SilenceTimes,
 )
+from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from controller.reconcile.shared.lease import STUCK_AFTER, LeaseTimes, WriterLease
 from controller.render.region import Region
 from tests.fakes.kube import FakeKube
@@ -83,14 +84,9 @@ class Pod:
             self.kube, self.clock, containers=OTHERS, namespace=OWN, changed=self.changed
         )
         self.core = DeploymentReconciler(
-            charts=CHARTS,
-            kube=self.kube,
-            clock=self.clock,
-            events=self.events,
+            RegionPorts(kube=self.kube, clock=self.clock, events=self.events, charts=CHARTS),
+            RegionSettings(containers=("core", *OTHERS), version="0.1.0", resync=300),
             render=lambda osdpl: rendered(json.dumps(osdpl["spec"])),
-            containers=("core", *OTHERS),
-            version="0.1.0",
-            resync=300,
             silence=self.others.silence,
         )
 

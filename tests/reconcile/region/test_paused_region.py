@@ -10,6 +10,7 @@ from controller.domain.api.conditions import find
 from controller.errors import ChartPending, RepositoryUnavailable
 from controller.ports.kubernetes import OSDPL
 from controller.reconcile.region.deployment import DeploymentReconciler
+from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock
 from tests.reconcile.region.test_deployment import (
@@ -44,14 +45,9 @@ class Paused:
 
     def begin(self, version: str) -> DeploymentReconciler:
         return DeploymentReconciler(
-            charts=CHARTS,
-            kube=self.kube,
-            clock=self.clock,
-            events=self.events,
+            RegionPorts(kube=self.kube, clock=self.clock, events=self.events, charts=CHARTS),
+            RegionSettings(containers=("core", "helmbundle"), version=version, resync=300),
             render=self.render,
-            containers=("core", "helmbundle"),
-            version=version,
-            resync=300,
         )
 
     def render(self, osdpl: Any) -> Any:

@@ -24,6 +24,7 @@ from controller.domain.values.merge import Layer, merge_layers
 from controller.errors import ApiUnavailable, Problem, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.region.deployment import DeploymentReconciler
+from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from controller.render.region import Region, RegionBundle, RegionRelease
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock
@@ -99,14 +100,9 @@ def render(obj: Mapping[str, Any]) -> Region:
 
 def make_core(kube: FakeKube, clock: FakeClock, events: SilentEvents) -> DeploymentReconciler:
     return DeploymentReconciler(
-        charts=CHARTS,
-        kube=kube,
-        clock=clock,
-        events=events,
+        RegionPorts(kube=kube, clock=clock, events=events, charts=CHARTS),
+        RegionSettings(containers=("core", "helmbundle"), version="0.1.0", resync=300),
         render=render,
-        containers=("core", "helmbundle"),
-        version="0.1.0",
-        resync=300,
     )
 
 

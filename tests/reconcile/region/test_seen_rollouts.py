@@ -13,6 +13,7 @@ from controller.errors import SecretMissing
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.health.status import WORKLOADS
 from controller.reconcile.region.deployment import DeploymentReconciler
+from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from controller.render.region import Region
 from tests.domain.health_objects import deployment
 from tests.fakes.kube import Request
@@ -30,14 +31,9 @@ class Pair:
         self.trouble: Exception | None = None
         self.defaults: dict[str, Any] = {}
         self.core = DeploymentReconciler(
-            charts=CHARTS,
-            kube=self.kube,
-            clock=self.health.clock,
-            events=SilentEvents(),
+            RegionPorts(kube=self.kube, clock=self.health.clock, events=SilentEvents(), charts=CHARTS),
+            RegionSettings(containers=("core", "helmbundle", "health"), version="0.1.0", resync=300),
             render=self.render,
-            containers=("core", "helmbundle", "health"),
-            version="0.1.0",
-            resync=300,
         )
         self.kube.create(osdpl())
         self.apply()

@@ -15,6 +15,7 @@ from controller.errors import ControllerError
 from controller.ports.kubernetes import HELMBUNDLE, JOB, OSDPL, KubeObject
 from controller.reconcile.credentials.secrets import SecretsReconciler
 from controller.reconcile.region.deployment import DeploymentReconciler
+from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from controller.reconcile.releases.action_request import ActionOutcome, RunningAction
 from controller.reconcile.releases.action_slots import ActionSlots
 from controller.reconcile.releases.bundle import BundleReconciler
@@ -131,14 +132,9 @@ class Container:
         charts = Charts()
         region = RenderedRegion(render, charts=charts, clock=self.clock)
         core = DeploymentReconciler(
-            kube=self.kube,
-            clock=self.clock,
-            events=Silent(),
+            RegionPorts(kube=self.kube, clock=self.clock, events=Silent(), charts=charts),
+            RegionSettings(containers=KINDS, version="1", resync=RESYNC),
             render=region.of,
-            charts=charts,
-            containers=KINDS,
-            version="1",
-            resync=RESYNC,
         )
         return {"region": lambda name: core.reconcile(KEY)}
 

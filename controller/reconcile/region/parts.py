@@ -1,0 +1,29 @@
+"""What the reconciler of a region is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controller.ports.charts import ChartSource
+from controller.ports.kubernetes import Events, Kube
+from controller.ports.system import Clock
+
+
+@dataclass(frozen=True)
+class RegionPorts:
+    """The world as a region needs it."""
+
+    kube: Kube
+    clock: Clock
+    events: Events
+    charts: ChartSource
+
+
+@dataclass(frozen=True)
+class RegionSettings:
+    """`containers` are those that are deployed, `version` the controller's own. `resync`: seconds until a
+    region is looked at again though nothing was announced."""
+
+    containers: tuple[str, ...]
+    version: str
+    resync: float
