@@ -15,7 +15,8 @@ from controller.domain.api.names import CONTAINERS
 from controller.domain.health.workload_health import PROGRESS_DEADLINE
 from controller.domain.shared import backoff
 from controller.errors import ControllerError
-from controller.reconcile.releases.action_request import UNINSTALL_SECONDS
+from controller.reconcile.hosts.parts import HostSettings
+from controller.reconcile.releases.parts import BundleSettings, DriftRates
 from controller.reconcile.shared.lease import LeaseTimes
 
 # Where a wheel puts them (setup.py).
@@ -119,17 +120,17 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         helm_binary=_absolute(env, "HELM_BINARY"),
         concurrency=int(_number(env, "HELM_CONCURRENCY", 8, 1, 64)),
         hook_waiters=int(_number(env, "HELM_HOOK_WAITERS", 56, 0, 512)),
-        history=int(_number(env, "HELM_HISTORY", 5, 2, 100)),
-        retry_cap=_number(env, "RETRY_CAP_SECONDS", backoff.CAP, backoff.FIRST, 86400),
-        uninstall_within=int(_number(env, "UNINSTALL_SECONDS", UNINSTALL_SECONDS, 10, 86400)),
+        history=int(_number(env, "HELM_HISTORY", BundleSettings.history, 2, 100)),
+        retry_cap=_number(env, "RETRY_CAP_SECONDS", BundleSettings.retry_cap, backoff.FIRST, 86400),
+        uninstall_within=int(_number(env, "UNINSTALL_SECONDS", BundleSettings.uninstall_within, 10, 86400)),
         qps=_number(env, "HELM_QPS", 100, 1, 10000),
         resync=_number(env, "RESYNC_SECONDS", 300, 5, 86400),
-        drift_resync=_number(env, "DRIFT_RESYNC_SECONDS", 3600, 60, 7 * 86400),
-        drift_qps=_number(env, "DRIFT_QPS", 20, 1, 1000),
-        drift_settle=_number(env, "DRIFT_SETTLE_SECONDS", 10, 0, 3600),
+        drift_resync=_number(env, "DRIFT_RESYNC_SECONDS", DriftRates.resync, 60, 7 * 86400),
+        drift_qps=_number(env, "DRIFT_QPS", DriftRates.qps, 1, 1000),
+        drift_settle=_number(env, "DRIFT_SETTLE_SECONDS", DriftRates.settle, 0, 3600),
         lease_duration=int(_number(env, "LEASE_DURATION_SECONDS", LeaseTimes().duration, 15, 60)),
         chart_pull=_number(env, "CHART_PULL_SECONDS", 120, 10, 3600),
-        observe_every=_number(env, "OPENSTACK_OBSERVE_SECONDS", 10, 2, 600),
+        observe_every=_number(env, "OPENSTACK_OBSERVE_SECONDS", HostSettings.every, 2, 600),
         version=env.get("CONTROLLER_VERSION") or version("openstack-controller"),
     )
 

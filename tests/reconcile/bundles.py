@@ -13,9 +13,9 @@ from controller.ports.kubernetes import HELMBUNDLE, JOB, POD
 from controller.ports.metrics import Metrics, NoMetrics
 from controller.reconcile.releases.action_slots import ActionSlots
 from controller.reconcile.releases.bundle import BundleReconciler
-from controller.reconcile.releases.drift.watch import DriftRates, DriftWatch
+from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.hooks.progress import HookFollower
-from controller.reconcile.releases.parts import BundleListeners, BundleSettings, ReleasePorts
+from controller.reconcile.releases.parts import BundleListeners, BundleSettings, DriftRates, ReleasePorts
 from controller.reconcile.shared.object_store import ObjectStore
 from tests.fakes.helm import FakeHelm
 from tests.fakes.kube import FakeKube

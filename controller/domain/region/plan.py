@@ -254,22 +254,22 @@ def planned_condition(
     `approval` is one that is being carried out or was the last; `approved` is `spec.approvedPlan`.
     """
 
-    def says(status: bool, reason: Reason, message: str) -> Condition:
+    def planned(status: bool, reason: Reason, message: str) -> Condition:
         text = shorten(message, 4000)
         return Condition(CONDITION, "True" if status else "False", reason, text, generation)
 
     if plan is None:
-        return says(False, Reason.NOT_PLANNED, "")
+        return planned(False, Reason.NOT_PLANNED, "")
     if plan.waits_for:
-        return says(False, Reason.PLANNING, f"helmbundle plans {', '.join(plan.waits_for)}")
+        return planned(False, Reason.PLANNING, f"helmbundle plans {', '.join(plan.waits_for)}")
     if plan.problem:
-        return says(False, Reason.PLAN_FAILED, f"it would fail: {plan.problem}")
+        return planned(False, Reason.PLAN_FAILED, f"it would fail: {plan.problem}")
     if approval is not None and not approval.done:
-        return says(True, Reason.PLAN_APPROVED, f"{approval.digest} is being applied")
+        return planned(True, Reason.PLAN_APPROVED, f"{approval.digest} is being applied")
     if plan.empty:
-        return says(True, Reason.PLAN_EMPTY, "the region is as its spec says: nothing to do")
+        return planned(True, Reason.PLAN_EMPTY, "the region is as its spec says: nothing to do")
     what = f"plan {plan.digest} {plan.sentence}"
     if approved and not (approval is not None and approval.digest == approved):
         text = f"spec.approvedPlan is of another plan, so nothing is applied; now {what}"
-        return says(True, Reason.PLAN_DIFFERS, text)
-    return says(True, Reason.PLAN_PENDING, f"{what}; it waits for approval: osctl approve {name}")
+        return planned(True, Reason.PLAN_DIFFERS, text)
+    return planned(True, Reason.PLAN_PENDING, f"{what}; it waits for approval: osctl approve {name}")

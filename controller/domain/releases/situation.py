@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from controller.domain.releases.actions import NextAction
 from controller.domain.releases.attempt import Attempt
-from controller.domain.releases.bundle import DriftMode
+from controller.domain.releases.bundle import DEFAULT_TIMEOUT_SECONDS, DriftMode
 from controller.domain.releases.drift import NO_DRIFT, Drift
 from controller.domain.releases.requests import NOTHING_ASKED, Requests
 from controller.domain.shared import backoff
@@ -95,7 +95,7 @@ class ReleaseSituation:
     dependents: tuple[str, ...] = ()
     requests: Requests = NOTHING_ASKED
     planning: bool = False
-    foreign_grace: float = 1800.0
+    foreign_grace: float = DEFAULT_TIMEOUT_SECONDS
     retry_cap: float = backoff.CAP
     open_hook: OpenHook | None = None
     drift: Drift = NO_DRIFT

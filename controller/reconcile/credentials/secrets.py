@@ -219,7 +219,7 @@ class SecretsReconciler:
         desired: tuple[CredentialSecret, ...],
         stored: Mapping[str, StoredSecret],
     ) -> Mapping[str, Collection[str]]:
-        """The keys that each Secret has had: by the status, or by what is left of an earlier life."""
+        """The keys that each Secret has had: by the status, or by what remains of an earlier life."""
         recorded = recorded_keys(osdpl.get("status") or {})
         unknown = without_trace(desired, stored, recorded)
         if not unknown:
@@ -241,9 +241,9 @@ class SecretsReconciler:
         more: it may be again before its release has gone."""
         wanted_keys = {secret.name: frozenset(secret.credentials) for secret in desired}
         there = store.stored()
-        going = {secret.name for secret in plan.remove}
-        kept = {name for name, secret in there.items() if secret.ours} - going
-        used = {name for name in map(credentials_name, services) if recorded.get(name)} - going
+        deleting = {secret.name for secret in plan.remove}
+        kept = {name for name, secret in there.items() if secret.ours} - deleting
+        used = {name for name in map(credentials_name, services) if recorded.get(name)} - deleting
         views = {}
         for name in wanted_keys.keys() | kept | used:
             ours = name in there and not there[name].foreign

@@ -39,7 +39,7 @@ class ActionRequest:
     digest: str = ""
     spec_digest: str = ""
     spec: ReleaseSpec | None = None
-    values: Values | None = None
+    values: Values | None = field(default=None, repr=False)
     redactor: Redactor = field(default_factory=Redactor)
     failures: int = 0
     interrupted: bool = False

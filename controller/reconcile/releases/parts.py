@@ -44,6 +44,16 @@ class BundleSettings:
 
 
 @dataclass(frozen=True)
+class DriftRates:
+    """`qps`: objects compared per second, `resync`: seconds from one round over a release to the next,
+    `settle`: seconds that a release has been deployed before its objects are looked at."""
+
+    qps: float = 20.0
+    resync: float = 3600.0
+    settle: float = 10.0
+
+
+@dataclass(frozen=True)
 class BundleListeners:
     """Whom the reconciler of bundles notifies of what.
 

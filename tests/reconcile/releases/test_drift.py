@@ -14,7 +14,8 @@ from controller.errors import ApiUnavailable, Forbidden, ObjectMissing, ObjectRe
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import CONFIGMAP, DEPLOYMENT, JOB, SECRET, Resource
 from controller.reconcile.releases.drift.index import Followed
-from controller.reconcile.releases.drift.watch import REFUSED_SECONDS, Correction, DriftRates, DriftWatch
+from controller.reconcile.releases.drift.watch import REFUSED_SECONDS, Correction, DriftWatch
+from controller.reconcile.releases.parts import DriftRates
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.metrics import FakeMetrics
 from tests.fakes.release import NAMESPACE, FakeWatch, ReleasesOnFake

@@ -12,7 +12,8 @@ import pytest
 
 from controller.ports.helm import ReleaseRecords
 from controller.reconcile.releases.drift.index import Followed
-from controller.reconcile.releases.drift.watch import DriftRates, DriftWatch
+from controller.reconcile.releases.drift.watch import DriftWatch
+from controller.reconcile.releases.parts import DriftRates
 from tests.fakes.kube import FakeKube
 from tests.fakes.release import NAMESPACE, FakeWatch, ReleasesOnFake
 from tests.fakes.world import FakeClock

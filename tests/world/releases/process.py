@@ -21,9 +21,9 @@ from controller.reconcile.releases.action_slots import ActionSlots
 from controller.reconcile.releases.bundle import BundleReconciler
 from controller.reconcile.releases.bundle_event_filter import BundleEventFilter
 from controller.reconcile.releases.children_status import ChildrenReporter
-from controller.reconcile.releases.drift.watch import DriftRates, DriftWatch
+from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.hooks.progress import HookFollower
-from controller.reconcile.releases.parts import BundleListeners, BundleSettings, ReleasePorts
+from controller.reconcile.releases.parts import BundleListeners, BundleSettings, DriftRates, ReleasePorts
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.lease import WriterLease, lease_holder, lease_name
 from controller.reconcile.shared.object_store import ObjectStore

@@ -32,6 +32,7 @@ from controller.reconcile.releases.drift.compare import (
     not_comparable,
 )
 from controller.reconcile.releases.drift.index import DriftIndex, Followed, Tracked
+from controller.reconcile.releases.parts import DriftRates
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.api_errors import UnansweredObjects
 
@@ -44,16 +45,6 @@ REFUSED_SECONDS = 300.0
 # The first round over a release that was deployed or found a moment ago is spread over this many seconds,
 # over fewer where releases are given less time to settle.
 FIRST_ROUND = 60.0
-
-
-@dataclass(frozen=True)
-class DriftRates:
-    """`qps`: objects compared per second, `resync`: seconds from one round over a release to the next,
-    `settle`: seconds that a release has been deployed before its objects are looked at."""
-
-    qps: float = 20.0
-    resync: float = 3600.0
-    settle: float = 10.0
 
 
 @dataclass(frozen=True)
