@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -9,11 +10,11 @@ import pytest
 from controller.domain.api.names import KEPT_LABEL
 from controller.domain.releases.volume_claims import is_kept
 from controller.errors import HelmFailed
-from controller.ports.helm import HelmRequest, RenderedRelease
+from controller.ports.helm import HelmRequest, RemovalState, RenderedRelease
 from controller.ports.kubernetes import PVC, SECRET
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
 from tests.fakes.kube import Request
-from tests.reconcile.bundles import NAMESPACE, Bench
+from tests.reconcile.bundles import DEADLINE, NAMESPACE, Bench
 
 DATA = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "web-data"}, "spec": {}}
 
@@ -112,6 +113,26 @@ def test_what_was_kept_is_not_deleted_with_the_release(bench: Bench) -> None:
     set_release(bench, claim=False)
     bench.bundle("pages", volumes="Delete")
     bench.settle()
+    assert (bench.helm.status("web"), label(bench)) == ("", "web")
+
+
+def test_a_removal_that_has_deleted_no_claim_yet_deletes_none_when_they_are_to_stay(bench: Bench) -> None:
+    removal, begun, goes_on = bench.helm.removal, threading.Event(), threading.Event()
+
+    def slow(release: str, namespace: str) -> RemovalState:
+        begun.set()
+        assert goes_on.wait(DEADLINE)
+        return removal(release, namespace)
+
+    bench.helm.removal = slow  # type: ignore[method-assign]
+    bench.bundle("pages", volumes="Delete")
+    bench.reconcile()
+    assert begun.wait(DEADLINE)
+    bench.bundle("pages", volumes="Retain")
+    bench.reconcile()
+    goes_on.set()
+    bench.settle()
+    assert ("DeleteClaims", "web") not in bench.helm.calls
     assert (bench.helm.status("web"), label(bench)) == ("", "web")
 
 

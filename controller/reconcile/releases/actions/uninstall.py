@@ -46,6 +46,8 @@ def uninstall(ports: ReleasePorts, request: ActionRequest, cancellation: Cancell
     leave_to_others(ports, request, recorded.hooks if hooks else ())
     records.delete_hooks(release, namespace)
     if request.volumes == "Delete" and for_good:
+        if cancellation.cancelled:
+            raise HelmCancelled(f"{release}: cancelled before its claims went", "cancelled")
         _delete_kept_secrets(ports, request, recorded)
         records.delete_claims(release, namespace)
     else:
