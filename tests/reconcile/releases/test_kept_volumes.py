@@ -150,6 +150,29 @@ def test_keys_that_a_chart_keeps_stay_while_any_claim_is_kept(bench: Bench, kept
     assert (bench.kube.get(SECRET, "web-keys", NAMESPACE) is not None) == kept
 
 
+def test_keys_outlive_a_removal_that_could_not_delete_the_claims(bench: Bench) -> None:
+    """Somebody may have the claims stay before the next try."""
+    meta = {"name": "web-keys", "namespace": NAMESPACE, "annotations": {"helm.sh/resource-policy": "keep"}}
+    keys = {"apiVersion": "v1", "kind": "Secret", "metadata": meta}
+    bench.helm.objects_of["web"] = [DATA, keys]
+    bench.bundle("pages", {"name": "web", "values": {"keys": True}})
+    bench.settle()
+
+    def fails(release: str, namespace: str) -> tuple[str, ...]:
+        raise HelmFailed("StatefulSet web is still there")
+
+    delete_claims = bench.helm.delete_claims
+    bench.helm.delete_claims = fails  # type: ignore[method-assign]
+    bench.bundle("pages", volumes="Delete")
+    bench.settle()
+    bench.helm.delete_claims = delete_claims  # type: ignore[method-assign]
+    bench.bundle("pages", volumes="Retain")
+    bench.clock.advance(600)
+    bench.settle()
+    assert (bench.helm.status("web"), label(bench)) == ("", "web")
+    assert bench.kube.get(SECRET, "web-keys", NAMESPACE) is not None
+
+
 def test_a_claim_that_somebody_has_deleted_is_not_told_as_kept(bench: Bench) -> None:
     set_release(bench, claim=False)
     bench.kube.delete(PVC, "web-data", NAMESPACE)

@@ -48,8 +48,9 @@ def uninstall(ports: ReleasePorts, request: ActionRequest, cancellation: Cancell
     if request.volumes == "Delete" and for_good:
         if cancellation.cancelled:
             raise HelmCancelled(f"{release}: cancelled before its claims went", "cancelled")
-        _delete_kept_secrets(ports, request, recorded)
+        # The data before the keys that open them: of what is left after a failure, nothing is locked up.
         records.delete_claims(release, namespace)
+        _delete_kept_secrets(ports, request, recorded)
     else:
         kept = VolumeKeeper(ports.kube, records).keep(release, namespace, NOTHING)
     if hooks:
