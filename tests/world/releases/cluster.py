@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import copy
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.api.names import HOOK, RELEASE_NAME
-from controller.domain.releases.volume_claims import claim_patterns, kept_for, takes_claims_along
+from controller.domain.releases.volume_claims import kept_for
 from controller.errors import ApiUnavailable, Conflict
 from controller.ports.helm import HelmRequest
 from controller.ports.kubernetes import JOB, LEASE, OSDPL, PVC, KubeObject, Resource
@@ -18,10 +19,9 @@ from tests.fakes.objects import Identity, identity_of
 from tests.reconcile.watched import DEFINITIONS
 from tests.world.clocks import Time, WrongClock
 from tests.world.releases.region import NAME, NAMESPACE, OPENS, rendered
-from tests.world.releases.truth import CREDENTIALS, DATA, LATE, Foreign, Volume
+from tests.world.releases.truth import CREDENTIALS, DATA, IN_USE, LATE, Foreign, Volume
 from tests.world.truth import Violated
 
-IN_USE = "kubernetes.io/pvc-protection"
 API = {
     "OpenStackDeployment": OSDPL.api_version,
     "HelmBundle": OSDPL.api_version,
@@ -63,6 +63,8 @@ class Cluster:
         self.deleted_by_person: set[str] = set()
         self._asked: dict[str, float] = {}
         self._to_delete_asked = -FOREVER
+        # What the person said last of volumes, also where the osdpl is gone.
+        self._volumes_said = "Retain"
         self._present: dict[str, str] = {}
         self._ending: set[str] = set()
         self._jobs: dict[str, float] = {}
@@ -98,11 +100,16 @@ class Cluster:
         self.note_wishes()
 
     def note_wishes(self) -> None:
-        """Which claims nobody asks for any more, where `volumes` is `Delete`."""
+        """Which claims nobody asks for any more, where `volumes` is `Delete`: by the person's word, whatever
+        core has made of it, and not before core has told it."""
         osdpl = self.osdpl()
         now = self.time.seconds
-        if osdpl is not None and (osdpl.get("spec") or {}).get("volumes") == "Delete":
-            self._to_delete_asked = now
+        if osdpl is not None:
+            self._volumes_said = (osdpl.get("spec") or {}).get("volumes") or "Retain"
+            if self._volumes_said == "Delete":
+                self._to_delete_asked = now
+        if self._volumes_said != "Delete":
+            return
         for claim in self.all_of("PersistentVolumeClaim"):
             bundle = self._bundle_of(release_of(claim))
             if bundle is None or bundle["spec"].get("volumes") != "Delete":
@@ -175,7 +182,7 @@ class Cluster:
     def _in_use(self, name: str) -> bool:
         """By pods of a StatefulSet, or of the workload beside the ConfigMap of its release."""
         for one in self.all_of("StatefulSet"):
-            if any(pattern.fullmatch(name) for pattern in claim_patterns(one)):
+            if re.fullmatch(rf"data-{one['metadata']['name']}-[0-9]+", name):
                 return True
         user = {"glance-images": "glance-etc", "mariadb-dumps": "mariadb-etc"}.get(name, "")
         live = self.raw("ConfigMap", user)
@@ -219,7 +226,8 @@ class Cluster:
                 "name": name,
                 "uid": one["metadata"]["uid"],
             }
-            owners = [owner] if takes_claims_along(one) else None
+            retention = one["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
+            owners = [owner] if retention.get("whenDeleted") == "Delete" else None
             for number in range(one["spec"].get("replicas", 1)):
                 claim = f"data-{name}-{number}"
                 live = self.raw("PersistentVolumeClaim", claim)

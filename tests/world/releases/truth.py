@@ -18,7 +18,11 @@ TWO = "two controllers act"
 ENDLESS = "it never comes to rest"
 
 # So long after a person has taken it back a wish may still be served, in seconds: a pass that had read it.
-LATE = 60.0
+LATE = 15.0
+
+
+# What Kubernetes itself puts on every claim.
+IN_USE = "kubernetes.io/pvc-protection"
 
 
 @dataclass(eq=False)
@@ -66,5 +70,7 @@ def _content(obj: Mapping[str, Any]) -> Any:
     meta = obj["metadata"]
     kept = {key: meta.get(key) or {} for key in ("labels", "annotations")}
     kept["deleting"] = bool(meta.get("deletionTimestamp"))
+    kept["owners"] = meta.get("ownerReferences") or []
+    kept["finalizers"] = [one for one in meta.get("finalizers") or () if one != IN_USE]
     rest = {key: part for key, part in obj.items() if key not in ("metadata", "status")}
     return copied({**rest, "metadata": kept})

@@ -22,7 +22,7 @@ from tests.world.process import Killed
 from tests.world.releases.cluster import Backup, Cluster
 from tests.world.releases.process import KINDS, Container, Key
 from tests.world.releases.region import NAME, NAMESPACE
-from tests.world.releases.truth import DATA, TWO
+from tests.world.releases.truth import CREDENTIALS, DATA, TWO
 from tests.world.truth import Violated
 
 # What runs by itself looks so often, in seconds; so does the thread of a Lease.
@@ -316,6 +316,9 @@ class World:
         self.cluster.foreign.check(identity, live, f"{container.name} ({words})")
         if identity[1] in ("PersistentVolumeClaim", "StatefulSet"):
             self.cluster.check_claims(container.stood)
+        keys_go = identity[1] == "Secret" and identity[3] == "keystone-keys" and live is None
+        if keys_go and not self.cluster.may_delete_volumes(container.stood):
+            raise Violated(CREDENTIALS, f"{container.name} deletes keys of data that stay: {words}")
         if identity[1] == "HelmBundle" and container.kind == "core" and live is not None:
             told = live["spec"].get("volumes")
             if told == "Delete" and not self.cluster.may_delete_volumes(container.stood):
