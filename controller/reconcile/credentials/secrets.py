@@ -238,7 +238,7 @@ class SecretsReconciler:
         services: Collection[str],
     ) -> dict[str, SecretView]:
         """What was lost of a service whose bundle is there stays recorded, also where it is not asked for any
-        more: it may be again before its release has gone."""
+        more: it may be again before its release has gone. Keys that others put into a Secret do not."""
         wanted_keys = {secret.name: frozenset(secret.credentials) for secret in desired}
         there = store.stored()
         deleting = {secret.name for secret in plan.remove}
@@ -249,7 +249,8 @@ class SecretsReconciler:
             ours = name in there and not there[name].foreign
             filled = there[name].filled if ours else frozenset[str]()
             known = frozenset(recorded.get(name, ()))
-            keys = filled | (known if name in used else known & wanted_keys.get(name, frozenset()))
+            lost = known & wanted_keys.get(name, known if name in used else frozenset[str]())
+            keys = filled | lost
             digest = store.digest(name, self._digest_key()) if ours else ""
             views[name] = SecretView(name, keys, digest, _messages(name, problems))
         return views
