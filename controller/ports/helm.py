@@ -262,7 +262,8 @@ class ReleaseRecords(Protocol):
         """Asks for the deletion of the release's claims, and gives their names.
 
         To be called before the uninstall, whose end forgets which they are: claims end with the pods
-        that use them. StatefulSets, which would make them again, are deleted first. Idempotent.
+        that use them. StatefulSets, which would make them again, are deleted first. Idempotent. Raises
+        Conflict where something was made again under a name meanwhile, and leaves that.
         """
         ...
 

@@ -226,7 +226,13 @@ class BundleReconciler:
         so long."""
         key = observed.key(release.name)
         desired, suspended = release.desired, observed.suspended(release.name)
-        superseded = is_superseded(running, desired, observed.requests(release.name), suspended=suspended)
+        superseded = is_superseded(
+            running,
+            desired,
+            observed.requests(release.name),
+            volumes=observed.bundle.spec.volumes,
+            suspended=suspended,
+        )
         allowed = seconds_allowed(running, desired, suspended=suspended)
         left = running.started + allowed - self._ports.clock.now()
         if superseded:
