@@ -342,7 +342,7 @@ class MaintenancesReconciler:
         # Another process may serve it, too, and have asked for the same: only one of the two notes it.
         self._status.write(work, observed, unchanged=bool(commands.asked or found.due))
         # Only now, when it is noted: whoever goes on after us knows what may have been asked for.
-        refused = send(commands, work, cloud, now, partial(self._out.forbidden_now, work, cloud, view))
+        refused = send(commands, work, cloud, now, partial(self._out.forbidden_now, work, cloud))
         answered = {one.key: one for one in write_moves(found.due, outlook, cloud)}
         if refused or answered:
             self._status.write(
