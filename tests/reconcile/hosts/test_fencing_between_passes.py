@@ -80,3 +80,39 @@ def test_nothing_is_evacuated_once_the_compute_service_is_gone_in_the_middle_of_
     world.cloud.before = before
     world.reconcile(40)
     assert hidden and evacuations(world) == 0
+
+
+@pytest.mark.parametrize("seconds", [0.1, 1.0], ids=["lists that are quick", "lists that take long"])
+@pytest.mark.parametrize("by", ["spec.fenced", "osctl node fenced"])
+def test_what_was_listed_before_our_own_change_makes_no_confirmation_void(
+    world: NodeWorld, by: str, seconds: float
+) -> None:
+    """A pass at the hosts has listed the services when that at the maintenances forces one down."""
+    if by == "osctl node fenced":
+        world.fence("cmp1")
+        world.reconcile(2)
+    world.maintain("work", "cmp1", mode="Evacuate", **({"fenced": True} if by == "spec.fenced" else {}))
+    within: list[str] = []
+
+    def before(name: str, subject: str) -> None:
+        if name == "network_agents" and not within and not world.cloud.services["cmp1"].forced_down:
+            within.append(name)
+            for _ in range(6):
+                world.watch()
+                world.maintenances.reconcile()
+                world.clock.advance(seconds)
+            within.clear()
+
+    for _ in range(12):
+        world.clock.advance(3)
+        world.watch()
+        world.cloud.before = before
+        world.hosts.reconcile()
+        world.cloud.before = lambda name, subject: None
+        if world.cloud.services["cmp1"].forced_down:
+            break
+    world.clock.advance(0.1)
+    world.watch()
+    world.maintenances.reconcile()
+    world.reconcile(40)
+    assert told(world)[0] != "FencingAwaited" and evacuations(world) == 4
