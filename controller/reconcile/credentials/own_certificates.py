@@ -39,6 +39,7 @@ from controller.domain.credentials.x509 import (
     parse_authority,
     validity,
 )
+from controller.domain.region.required_certificates import node_addresses
 from controller.domain.values.catalogue import CertificateRequest
 from controller.errors import ObjectRefused
 from controller.ports.kubernetes import NODE, SECRET, Events, Kube, KubeObject, KubeObjects
@@ -54,6 +55,8 @@ HYPERVISORS = "openstack-compute-node=enabled"
 TAKEN = "a Secret of this name belongs to something else; rename that, or delete it"
 # Seconds between two looks at what consumers run with, while another authority is on its way.
 UPTAKE_SECONDS = 30.0
+# Of what is wrong with addresses of Nodes.
+_TOLD = 3
 
 
 class OwnCertificates:
@@ -124,7 +127,9 @@ class OwnCertificates:
             raise AuthorityUnusable("it cannot be read; restore it from a backup, or delete it")
         leaves = {r.name: stored_leaf(texts_of(stored.get(r.name))) for r in requests}
         trusted = stored_leaf(texts_of(stored.get(CA_BUNDLE_SECRET)))
-        addresses = self._addresses() if any(r.hypervisors for r in requests) else ()
+        asked = any(r.hypervisors for r in requests)
+        # By which the libvirts of the nodes that run servers know each other.
+        addresses, unnamed = node_addresses(self._kube.list(NODE, labels=HYPERVISORS) if asked else ())
         names = {
             r.name: LeafNames(r.name, r.names, r.addresses + (addresses if r.hypervisors else ()))
             for r in requests
@@ -146,11 +151,12 @@ class OwnCertificates:
             make=lambda: self._made(osdpl, now),
             settled=settled,
         )
-        return _Pass(step, given, requests, leaves, names, now)
+        doubts = {r.name: "; ".join(unnamed[:_TOLD]) for r in requests if r.hypervisors and unnamed}
+        return _Pass(step, given, requests, leaves, names, now, doubts)
 
     def _write(self, store: CertificateStore, osdpl: KubeObject, planned: _Pass) -> dict[str, str]:
         """The record first, then what follows from it; what could not be written, and why."""
-        problems, record, step = {}, planned.record, planned.step
+        problems, record, step = dict(planned.doubts), planned.record, planned.step
         texts = record_texts(record, planned.given)
         if store.write(AUTHORITY_SECRET, "authority", texts, AUTHORITY_TYPE) and step.reason:
             meta = osdpl["metadata"]
@@ -181,14 +187,6 @@ class OwnCertificates:
         if idle == stored and AUTHORITY_SECRET in idle:
             store.remove(AUTHORITY_SECRET)
 
-    def _addresses(self) -> tuple[str, ...]:
-        """Of the nodes that run servers, by which their libvirts know each other."""
-        nodes = self._kube.list(NODE, labels=HYPERVISORS)
-        every = (one for node in nodes for one in (node.get("status") or {}).get("addresses") or ())
-        return tuple(
-            sorted({str(one["address"]) for one in every if one.get("type") in ("InternalIP", "ExternalIP")})
-        )
-
     def _given(self, name: str, namespace: str, now: float) -> Authority:
         """The operator's authority. Raises AuthorityUnusable."""
         secret = self._kube.get(SECRET, name, namespace)
@@ -214,7 +212,7 @@ class OwnCertificates:
 
 @dataclass(frozen=True)
 class _Pass:
-    """What one pass has to leave behind."""
+    """What one pass has to leave behind. `doubts`: what is wrong with the names of leaves, by Secret."""
 
     step: AuthorityStep
     given: Authority | None
@@ -222,6 +220,7 @@ class _Pass:
     leaves: Mapping[str, StoredLeaf]
     names: Mapping[str, LeafNames]
     now: float
+    doubts: Mapping[str, str]
 
     @property
     def record(self) -> AuthorityRecord:
