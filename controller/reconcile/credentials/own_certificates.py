@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from controller.domain.api.conditions import timestamp
 from controller.domain.api.names import AUTHORITY_SECRET, AUTHORITY_TYPE, CA_BUNDLE_SECRET
 from controller.domain.credentials.authority import (
     AUTHORITY_LIFE,
@@ -16,6 +17,7 @@ from controller.domain.credentials.authority import (
     AuthorityRecord,
     AuthorityStep,
     StoredLeaf,
+    ends_first,
     is_current,
     leaf_begin,
     leaf_digest,
@@ -55,6 +57,7 @@ HYPERVISORS = "openstack-compute-node=enabled"
 TAKEN = "a Secret of this name belongs to something else; rename that, or delete it"
 # Seconds between two looks at what consumers run with, while another authority is on its way.
 UPTAKE_SECONDS = 30.0
+_SOON = "and with it every certificate that it signs; put a later one in its place"
 # Of what is wrong with addresses of Nodes.
 _TOLD = 3
 
@@ -102,6 +105,9 @@ class OwnCertificates:
             problems |= self._write(store, osdpl, pass_)
             self.has_bundle = CA_BUNDLE_SECRET not in problems
             self.unfinished = pass_.record.next is not None
+            end = ends_first(pass_.record) if authority_secret else None
+            if end is not None:
+                problems[source] = f'its "tls.crt" ends on {timestamp(end)[:10]}, {_SOON}'
         self._remove_idle(store, {request.name for request in requests}, bundles)
         return _problems(problems)
 

@@ -241,6 +241,18 @@ def test_an_authority_that_cannot_be_used_is_named_and_certificates_stay(
     assert bed.texts("nova-tls-api") == before
 
 
+def test_an_authority_that_ends_before_certificates_of_it_would_is_named(bed: Bed) -> None:
+    now = bed.clock.now()
+    bed.give(new_authority("short", now - DAY, now + 40 * DAY, FakeRandomness(7)))
+    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.signers(own(bed)) == {0}
+    assert 'Secret "corporate-ca": its "tls.crt" ends on 2023-12-24' in bed.condition()["message"]
+    bed.give(operators(1))
+    bed.reconcile()
+    bed.reconcile()
+    assert bed.reconcile() == RESYNC
+
+
 @pytest.mark.parametrize("name", [AUTHORITY_SECRET, CA_BUNDLE_SECRET, "nova-tls-api"])
 def test_a_secret_of_somebody_else_is_named_and_never_touched(bed: Bed, name: str) -> None:
     bed.put_secret(name, {"tls.crt": "mine"})
