@@ -152,7 +152,8 @@ class OwnCertificates:
         step = plan_authority(
             record,
             given=given,
-            in_use=(trusted, *leaves.values()),
+            # What the bundle says counts where nothing else does: the record knows it better.
+            in_use=(*leaves.values(), *(() if record else (trusted,))),
             now=now,
             make=lambda: self._made(osdpl, now),
             settled=settled,

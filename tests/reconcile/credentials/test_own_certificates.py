@@ -170,6 +170,32 @@ def test_a_renewal_changes_the_digest_of_each_certificate_once(bed: Bed) -> None
     assert bed.all_texts() == after
 
 
+def test_a_bundle_that_somebody_edited_is_written_anew(bed: Bed) -> None:
+    bed.reconcile()
+    before, said = bed.all_texts(), len(bed.events.seen)
+    secret = bed.secret(CA_BUNDLE_SECRET) or {}
+    foreign = base64.b64encode(operators(1).anchors.encode()).decode()
+    bed.kube.replace({**secret, "data": {**secret["data"], "ca.crt": foreign}})
+    assert bed.reconcile() == RESYNC
+    assert bed.all_texts() == before
+    assert len(bed.events.seen) == said
+
+
+def test_an_authority_with_the_anchors_of_another_is_refused_at_each_pass(bed: Bed) -> None:
+    bed.give(operators(1))
+    bed.reconcile()
+    before = bed.all_texts()
+    secret = bed.secret("corporate-ca") or {}
+    foreign = base64.b64encode(operators(2).anchors.encode()).decode()
+    bed.kube.replace({**secret, "data": {**secret["data"], "ca.crt": foreign}})
+    for _ in range(3):
+        assert bed.reconcile() == RESYNC_SECONDS
+    assert 'no certificate of its "ca.crt" has signed' in bed.condition()["message"]
+    assert "AuthorityLost" not in [reason for _, reason, _ in bed.events.seen]
+    after = bed.all_texts()
+    assert all(after[name] == before[name] for name in before if name != "corporate-ca")
+
+
 def test_a_lost_authority_is_said_and_what_is_in_use_stays_trusted(bed: Bed) -> None:
     bed.reconcile()
     bed.put_releases()
