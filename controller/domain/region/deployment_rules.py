@@ -16,6 +16,10 @@ _ROOT: DocumentPath = ("spec", "features")
 _DOMAINS = ("default", "service", "heat")
 # Bridges that neutron's agents and OVN's controllers make for themselves.
 _OWN_BRIDGES = ("br-int", "br-tun")
+# What a certificate of hypervisors stands for. With that many of IPv6 it has 75 kB: OpenSSL takes chains of
+# at most 100 kB (SSL_CTX_set_max_cert_list), GnuTLS messages of 128 kB.
+_MOST_OF_A_NETWORK = 1024
+_MOST_ADDRESSES = 4 * _MOST_OF_A_NETWORK
 
 
 def feature_problems(features: Features) -> list[Problem]:
@@ -99,12 +103,24 @@ def _inside(subnet: Features, path: DocumentPath) -> Iterator[Problem]:
 
 
 def _hypervisor_addresses(addresses: list[str]) -> Iterator[Problem]:
+    """One certificate names every address of them: TLS bounds its size, and so do we."""
+    whole: DocumentPath = ("compute", "libvirtTLS", "addresses")
+    total = 0
     for index, text in enumerate(addresses):
         try:
-            ipaddress.ip_network(text, strict=False)
+            network = ipaddress.ip_network(text, strict=False)
         except ValueError:
-            path: DocumentPath = ("compute", "libvirtTLS", "addresses", index)
-            yield _problem(path, "is no address and no network", "write it as 10.1.0.7 or 10.1.0.0/24")
+            remedy = "write it as 10.1.0.7 or 10.1.0.0/24"
+            yield _problem((*whole, index), "is no address and no network", remedy)
+            continue
+        if network.num_addresses > _MOST_OF_A_NETWORK:
+            message = f"is a network of more than {_MOST_OF_A_NETWORK} addresses"
+            yield _problem((*whole, index), message, "name smaller networks, or addresses")
+            continue
+        total += network.num_addresses
+    if total > _MOST_ADDRESSES:
+        message = f"has {total} addresses, and one certificate stands for {_MOST_ADDRESSES} at most"
+        yield _problem(whole, message, "name smaller networks, or addresses")
 
 
 def _load_balancer(features: Features) -> Iterator[Problem]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from controller.domain.api.conditions import timestamp
 from controller.domain.api.names import AUTHORITY_SECRET, AUTHORITY_TYPE, CA_BUNDLE_SECRET
 from controller.domain.credentials.authority import (
     AUTHORITY_LIFE,
@@ -16,6 +17,7 @@ from controller.domain.credentials.authority import (
     AuthorityRecord,
     AuthorityStep,
     StoredLeaf,
+    ends_first,
     is_current,
     leaf_begin,
     leaf_digest,
@@ -39,6 +41,7 @@ from controller.domain.credentials.x509 import (
     parse_authority,
     validity,
 )
+from controller.domain.region.required_certificates import node_addresses
 from controller.domain.values.catalogue import CertificateRequest
 from controller.errors import ObjectRefused
 from controller.ports.kubernetes import NODE, SECRET, Events, Kube, KubeObject, KubeObjects
@@ -54,6 +57,9 @@ HYPERVISORS = "openstack-compute-node=enabled"
 TAKEN = "a Secret of this name belongs to something else; rename that, or delete it"
 # Seconds between two looks at what consumers run with, while another authority is on its way.
 UPTAKE_SECONDS = 30.0
+_SOON = "and with it every certificate that it signs; put a later one in its place"
+# Of what is wrong with addresses of Nodes.
+_TOLD = 3
 
 
 class OwnCertificates:
@@ -99,6 +105,9 @@ class OwnCertificates:
             problems |= self._write(store, osdpl, pass_)
             self.has_bundle = CA_BUNDLE_SECRET not in problems
             self.unfinished = pass_.record.next is not None
+            end = ends_first(pass_.record) if authority_secret else None
+            if end is not None:
+                problems[source] = f'its "tls.crt" ends on {timestamp(end)[:10]}, {_SOON}'
         self._remove_idle(store, {request.name for request in requests}, bundles)
         return _problems(problems)
 
@@ -124,7 +133,9 @@ class OwnCertificates:
             raise AuthorityUnusable("it cannot be read; restore it from a backup, or delete it")
         leaves = {r.name: stored_leaf(texts_of(stored.get(r.name))) for r in requests}
         trusted = stored_leaf(texts_of(stored.get(CA_BUNDLE_SECRET)))
-        addresses = self._addresses() if any(r.hypervisors for r in requests) else ()
+        asked = any(r.hypervisors for r in requests)
+        # By which the libvirts of the nodes that run servers know each other.
+        addresses, unnamed = node_addresses(self._kube.list(NODE, labels=HYPERVISORS) if asked else ())
         names = {
             r.name: LeafNames(r.name, r.names, r.addresses + (addresses if r.hypervisors else ()))
             for r in requests
@@ -141,16 +152,18 @@ class OwnCertificates:
         step = plan_authority(
             record,
             given=given,
-            in_use=(trusted, *leaves.values()),
+            # What the bundle says counts where nothing else does: the record knows it better.
+            in_use=(*leaves.values(), *(() if record else (trusted,))),
             now=now,
             make=lambda: self._made(osdpl, now),
             settled=settled,
         )
-        return _Pass(step, given, requests, leaves, names, now)
+        doubts = {r.name: "; ".join(unnamed[:_TOLD]) for r in requests if r.hypervisors and unnamed}
+        return _Pass(step, given, requests, leaves, names, now, doubts)
 
     def _write(self, store: CertificateStore, osdpl: KubeObject, planned: _Pass) -> dict[str, str]:
         """The record first, then what follows from it; what could not be written, and why."""
-        problems, record, step = {}, planned.record, planned.step
+        problems, record, step = dict(planned.doubts), planned.record, planned.step
         texts = record_texts(record, planned.given)
         if store.write(AUTHORITY_SECRET, "authority", texts, AUTHORITY_TYPE) and step.reason:
             meta = osdpl["metadata"]
@@ -181,14 +194,6 @@ class OwnCertificates:
         if idle == stored and AUTHORITY_SECRET in idle:
             store.remove(AUTHORITY_SECRET)
 
-    def _addresses(self) -> tuple[str, ...]:
-        """Of the nodes that run servers, by which their libvirts know each other."""
-        nodes = self._kube.list(NODE, labels=HYPERVISORS)
-        every = (one for node in nodes for one in (node.get("status") or {}).get("addresses") or ())
-        return tuple(
-            sorted({str(one["address"]) for one in every if one.get("type") in ("InternalIP", "ExternalIP")})
-        )
-
     def _given(self, name: str, namespace: str, now: float) -> Authority:
         """The operator's authority. Raises AuthorityUnusable."""
         secret = self._kube.get(SECRET, name, namespace)
@@ -214,7 +219,7 @@ class OwnCertificates:
 
 @dataclass(frozen=True)
 class _Pass:
-    """What one pass has to leave behind."""
+    """What one pass has to leave behind. `doubts`: what is wrong with the names of leaves, by Secret."""
 
     step: AuthorityStep
     given: Authority | None
@@ -222,6 +227,7 @@ class _Pass:
     leaves: Mapping[str, StoredLeaf]
     names: Mapping[str, LeafNames]
     now: float
+    doubts: Mapping[str, str]
 
     @property
     def record(self) -> AuthorityRecord:

@@ -11,7 +11,7 @@ import pytest
 
 from controller.domain.api.names import AUTHORITY_SECRET, AUTHORITY_TYPE, CA_BUNDLE_SECRET
 from controller.domain.credentials.authority import AUTHORITY_LIFE, DAY
-from controller.domain.credentials.x509 import Authority, holds, is_signed_by, new_authority
+from controller.domain.credentials.x509 import Authority, holds, is_signed_by, new_authority, read_leaf
 from controller.domain.shared import metrics
 from controller.domain.values.catalogue import CertificateRequest
 from controller.domain.values.secret_refs import reserved
@@ -170,6 +170,32 @@ def test_a_renewal_changes_the_digest_of_each_certificate_once(bed: Bed) -> None
     assert bed.all_texts() == after
 
 
+def test_a_bundle_that_somebody_edited_is_written_anew(bed: Bed) -> None:
+    bed.reconcile()
+    before, said = bed.all_texts(), len(bed.events.seen)
+    secret = bed.secret(CA_BUNDLE_SECRET) or {}
+    foreign = base64.b64encode(operators(1).anchors.encode()).decode()
+    bed.kube.replace({**secret, "data": {**secret["data"], "ca.crt": foreign}})
+    assert bed.reconcile() == RESYNC
+    assert bed.all_texts() == before
+    assert len(bed.events.seen) == said
+
+
+def test_an_authority_with_the_anchors_of_another_is_refused_at_each_pass(bed: Bed) -> None:
+    bed.give(operators(1))
+    bed.reconcile()
+    before = bed.all_texts()
+    secret = bed.secret("corporate-ca") or {}
+    foreign = base64.b64encode(operators(2).anchors.encode()).decode()
+    bed.kube.replace({**secret, "data": {**secret["data"], "ca.crt": foreign}})
+    for _ in range(3):
+        assert bed.reconcile() == RESYNC_SECONDS
+    assert 'no certificate of its "ca.crt" has signed' in bed.condition()["message"]
+    assert "AuthorityLost" not in [reason for _, reason, _ in bed.events.seen]
+    after = bed.all_texts()
+    assert all(after[name] == before[name] for name in before if name != "corporate-ca")
+
+
 def test_a_lost_authority_is_said_and_what_is_in_use_stays_trusted(bed: Bed) -> None:
     bed.reconcile()
     bed.put_releases()
@@ -241,6 +267,18 @@ def test_an_authority_that_cannot_be_used_is_named_and_certificates_stay(
     assert bed.texts("nova-tls-api") == before
 
 
+def test_an_authority_that_ends_before_certificates_of_it_would_is_named(bed: Bed) -> None:
+    now = bed.clock.now()
+    bed.give(new_authority("short", now - DAY, now + 40 * DAY, FakeRandomness(7)))
+    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.signers(own(bed)) == {0}
+    assert 'Secret "corporate-ca": its "tls.crt" ends on 2023-12-24' in bed.condition()["message"]
+    bed.give(operators(1))
+    bed.reconcile()
+    bed.reconcile()
+    assert bed.reconcile() == RESYNC
+
+
 @pytest.mark.parametrize("name", [AUTHORITY_SECRET, CA_BUNDLE_SECRET, "nova-tls-api"])
 def test_a_secret_of_somebody_else_is_named_and_never_touched(bed: Bed, name: str) -> None:
     bed.put_secret(name, {"tls.crt": "mine"})
@@ -295,11 +333,49 @@ def test_hypervisors_are_known_by_their_addresses(bed: Bed) -> None:
     assert bed.texts("libvirt-tls") == with_two
 
 
-def put_node(bed: Bed, name: str, address: str) -> None:
+def test_an_address_is_the_same_however_its_node_writes_it(bed: Bed) -> None:
+    bed.wanted = (LIBVIRT,)
+    put_node(bed, "one", "2001:DB8:0::1")
+    bed.reconcile()
+    texts = bed.texts("libvirt-tls")
+    bed.reconcile()
+    assert bed.texts("libvirt-tls") == texts
+
+
+def test_what_is_no_address_of_a_node_is_said_and_the_others_get_their_certificate(bed: Bed) -> None:
+    bed.wanted = (LIBVIRT,)
+    put_node(bed, "one", "no-address")
+    put_node(bed, "two", "192.0.2.2")
+    assert bed.reconcile() == RESYNC_SECONDS
+    assert 'Node "one": its InternalIP is no address' in bed.condition()["message"]
+    assert addresses(bed) == {"192.0.2.2"}
+
+
+def test_addresses_of_one_link_are_in_no_certificate(bed: Bed) -> None:
+    bed.wanted = (LIBVIRT,)
+    put_node(bed, "one", "192.0.2.1", "fe80::1%eth0", "169.254.3.4", "127.0.0.1", "2001:db8::1%eth0")
+    assert bed.reconcile() == RESYNC
+    assert addresses(bed) == {"192.0.2.1", "2001:db8::1"}
+
+
+def test_more_addresses_than_a_certificate_can_name_are_said(bed: Bed) -> None:
+    bed.wanted = (LIBVIRT,)
+    put_node(bed, "one", *(f"10.0.{number // 250}.{number % 250}" for number in range(2049)))
+    assert bed.reconcile() == RESYNC_SECONDS
+    assert "2049 addresses" in bed.condition()["message"]
+    assert len(addresses(bed)) == 2048
+
+
+def addresses(bed: Bed) -> frozenset[str]:
+    found = read_leaf(bed.text("libvirt-tls", "tls.crt"), bed.text("libvirt-tls", "tls.key"))
+    assert found
+    return found.addresses
+
+
+def put_node(bed: Bed, name: str, *addresses: str) -> None:
     labels = {"openstack-compute-node": "enabled"}
-    status = {
-        "addresses": [{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": name}]
-    }
+    own = [{"type": "InternalIP", "address": address} for address in addresses]
+    status = {"addresses": [*own, {"type": "Hostname", "address": name}]}
     meta = {"name": name, "labels": labels}
     bed.kube.create({"apiVersion": "v1", "kind": "Node", "metadata": meta})
     bed.kube.merge_patch(NODE, name, None, {"status": status}, subresource="status")
