@@ -47,6 +47,8 @@ ROLE_SECRETS: Mapping[str, tuple[str, ...]] = {
 # One digest for each consumer: what its pods are made from. Templates refer to it.
 CONSUMERS_SECRET = "ceph-consumers"  # noqa: S105 - a name
 
+# Ceph's own user, who may do everything.
+ADMINISTRATOR = "admin"
 _HYPERVISOR_USER = "cinder"
 _READS = "profile rbd"
 # Of capabilities: either may stand between two clauses.

@@ -76,3 +76,29 @@ def test_a_registry_that_no_image_could_be_pulled_from_is_refused(registry: str)
 )
 def test_a_host_with_port_and_path_is_a_registry(registry: str) -> None:
     assert problems(images={"registry": registry}) == {}
+
+
+@pytest.mark.parametrize(
+    ("features", "path"),
+    [
+        (
+            {"blockStorage": {"backends": [{"name": "a", "type": "ceph", "ceph": {"user": "admin"}}]}},
+            "blockStorage.backends[0].ceph.user",
+        ),
+        (
+            {
+                "blockStorage": {
+                    "backup": {"enabled": True, "driver": "ceph", "conf": {"backup_ceph_user": "admin"}}
+                }
+            },
+            "blockStorage.backup.conf.backup_ceph_user",
+        ),
+        ({"metering": {"gnocchi": {"enabled": True, "user": "admin"}}}, "metering.gnocchi.user"),
+    ],
+)
+def test_no_service_is_cephs_administrator(features: dict[str, Any], path: str) -> None:
+    exchange = {"ceph": {"source": "Rook", "namespace": "rook-ceph"}}
+    found = problems(features={**features, **exchange})
+    assert list(found) == [f"spec.features.{path}"]
+    assert "is Ceph's administrator, whose key no" in found[f"spec.features.{path}"]
+    assert problems(features=features) == {}
