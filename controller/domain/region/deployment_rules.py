@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller.domain.shared.cron_schedule import schedule_problem
+from controller.domain.values.ceph_needs import ADMINISTRATOR, backup_user
 from controller.domain.values.chart_values import DocumentPath, format_path
 from controller.errors import Problem
 
@@ -152,19 +153,32 @@ def _ceph_exchange(features: Features) -> Iterator[Problem]:
         if shares:
             yield _problem(("ceph", "shares", "filesystem"), "belongs to an exchange", "set ceph.source")
         return
+    for place, user in _ceph_users(features):
+        if user == ADMINISTRATOR:
+            yield _problem(place, "is Ceph's administrator, whose key no pod may have", "name another")
     users: dict[str, str] = {}
     for index, store in enumerate(features["blockStorage"]["backends"]):
         if store["type"] != "ceph" or not store["ceph"]:
             continue
         path: DocumentPath = ("blockStorage", "backends", index, "ceph", "user")
         user = store["ceph"]["user"]
-        if user == "admin":
-            yield _problem(path, "is Ceph's administrator, whose key no hypervisor may have", "name another")
         users.setdefault(user, store["name"])
         if len(users) > 1:
             text = f"stores of one region have one user, and {next(iter(users))} is another"
             yield _problem(path, text, "a client may use several pools: give all stores the same user")
             return
+
+
+def _ceph_users(features: Features) -> Iterator[tuple[DocumentPath, str]]:
+    """The users of Ceph that the spec names, and where."""
+    storage, gnocchi = features["blockStorage"], features["metering"]["gnocchi"]
+    for index, store in enumerate(storage["backends"]):
+        if store["type"] == "ceph" and store["ceph"]:
+            yield ("blockStorage", "backends", index, "ceph", "user"), store["ceph"]["user"]
+    if storage["backup"]["driver"] == "ceph":
+        yield ("blockStorage", "backup", "conf", "backup_ceph_user"), backup_user(features)
+    if gnocchi["enabled"]:
+        yield ("metering", "gnocchi", "user"), gnocchi["user"]
 
 
 def _network_types(networking: Features) -> Iterator[Problem]:

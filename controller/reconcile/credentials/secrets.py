@@ -48,7 +48,7 @@ from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvali
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.ceph_exchange import CHECK_SECONDS, CephExchange, CephState
-from controller.reconcile.credentials.ceph_request import CephRequest
+from controller.reconcile.credentials.ceph_request import Asked, CephRequest
 from controller.reconcile.credentials.certificates import Certificates
 from controller.reconcile.credentials.clouds_export import CloudsExport
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
@@ -204,7 +204,9 @@ class SecretsReconciler:
         for name in named_secrets(_features(osdpl)):
             problems += [CredentialProblem(name, text) for text in certificates[name].problems]
         views = _with_certificates(views, certificates)
-        condition = secrets_condition(problems, len(needed), credentials, _generation(osdpl), later=later)
+        condition = secrets_condition(
+            problems, len(needed), credentials, _generation(osdpl), later=later, notes=exchanged.notes
+        )
         known = before.get("secrets") or {}
         # Published before anything is deleted: what is recorded and not there counts as lost.
         self._publish(osdpl, secret_entries(views.values(), known, self._clock.now()), condition)
@@ -316,10 +318,10 @@ class SecretsReconciler:
         if needs is None:
             return CephState()
         # Asked before it is looked at what there is: that may be the answer.
-        refused = () if read_only else CephRequest(self._kube, osdpl).ensure(needs, bundles)
+        asked = Asked() if read_only else CephRequest(self._kube, osdpl).ensure(needs, bundles)
         exchange = CephExchange(self._kube, osdpl, self._digest_key())
         state = exchange.ensure(needs, bundles, read_only=read_only)
-        return replace(state, problems=(*refused, *state.problems))
+        return replace(state, problems=(*asked.problems, *state.problems), notes=asked.unneeded)
 
     def _bundles(self, osdpl: KubeObject) -> KubeObjects:
         labels = f"{DEPLOYMENT_LABEL}={osdpl['metadata']['name']},{SERVICE_LABEL}"

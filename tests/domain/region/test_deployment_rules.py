@@ -96,3 +96,29 @@ def test_networks_that_are_too_many_together_are_refused() -> None:
     [(path, message)] = addresses(*many).items()
     assert path == "spec.features.compute.libvirtTLS.addresses"
     assert "5120 addresses" in message
+
+
+@pytest.mark.parametrize(
+    ("features", "path"),
+    [
+        (
+            {"blockStorage": {"backends": [{"name": "a", "type": "ceph", "ceph": {"user": "admin"}}]}},
+            "blockStorage.backends[0].ceph.user",
+        ),
+        (
+            {
+                "blockStorage": {
+                    "backup": {"enabled": True, "driver": "ceph", "conf": {"backup_ceph_user": "admin"}}
+                }
+            },
+            "blockStorage.backup.conf.backup_ceph_user",
+        ),
+        ({"metering": {"gnocchi": {"enabled": True, "user": "admin"}}}, "metering.gnocchi.user"),
+    ],
+)
+def test_no_service_is_cephs_administrator(features: dict[str, Any], path: str) -> None:
+    exchange = {"ceph": {"source": "Rook", "namespace": "rook-ceph"}}
+    found = problems(features={**features, **exchange})
+    assert list(found) == [f"spec.features.{path}"]
+    assert "is Ceph's administrator, whose key no" in found[f"spec.features.{path}"]
+    assert problems(features=features) == {}
