@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from controller.domain.shared.cloud_facts import ComputeService
+from controller.ports.kubernetes import NODE_MAINTENANCE
 from controller.reconcile.maintenance.compute_silence import QUIET
 from tests.fakes.cloud import FakeCloud
 from tests.reconcile.node_world import COMPUTE, NodeWorld
@@ -116,3 +117,24 @@ def test_what_was_listed_before_our_own_change_makes_no_confirmation_void(
     world.maintenances.reconcile()
     world.reconcile(40)
     assert told(world)[0] != "FencingAwaited" and evacuations(world) == 4
+
+
+@pytest.mark.parametrize("lost_first", [True, False])
+def test_a_dead_machine_whose_node_has_no_role_any_more_is_evacuated_once_that_is_confirmed(
+    lost_first: bool,
+) -> None:
+    world = NodeWorld("cmp1", "cmp2", "cmp3", "cmp4", quiet=QUIET)
+    if lost_first:
+        lost(world, **{COMPUTE: None})
+    else:
+        world.reconcile(2)
+        world.edit_node("cmp1", {"metadata": {"labels": {COMPUTE: None}}})
+        lost(world)
+    world.maintain("work", "cmp1", mode="Evacuate")
+    world.reconcile(3)
+    noted = world.maintenance("work")["lastReport"]
+    assert noted and evacuations(world) == 0
+    confirmed = {**world.confirmed("cmp1"), "lastReport": noted}
+    world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"fenced": confirmed}})
+    world.reconcile(40)
+    assert evacuations(world) == 4
