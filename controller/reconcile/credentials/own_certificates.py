@@ -54,7 +54,7 @@ from controller.errors import ObjectRefused
 from controller.ports.kubernetes import NODE, SECRET, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.certificate_store import CertificateStore, texts_of
-from controller.reconcile.credentials.certificate_uptake import is_taken_up, texts_in_use
+from controller.reconcile.credentials.certificate_uptake import are_deployed, is_taken_up, texts_in_use
 from controller.reconcile.shared.action_log import log_action
 
 # A region's clock may have been wrong when its authority was made.
@@ -216,6 +216,8 @@ class OwnCertificates:
     def _remove_idle(self, store: CertificateStore, wanted: Set[str], bundles: KubeObjects) -> None:
         """Takes away what no release asks for any more, the authority last."""
         stored = store.names
+        if not are_deployed(bundles):
+            return
         kept = wanted | texts_in_use(bundles)
         if wanted:
             kept |= {AUTHORITY_SECRET, CA_BUNDLE_SECRET}

@@ -66,6 +66,15 @@ class Bed(test_secrets.Bed):
             head = {"apiVersion": HELMBUNDLE.api_version, "kind": HELMBUNDLE.kind}
             self.kube.create({**head, "metadata": meta, "spec": spec})
 
+    def taken_up(self, bundle: str, *, ready: str = "True") -> None:
+        """Its HelmBundle tells of its present spec."""
+        there = self.kube.get(HELMBUNDLE, bundle, NS) or {}
+        status = {
+            "observedGeneration": there["metadata"]["generation"],
+            "conditions": [{"type": "Ready", "status": ready}],
+        }
+        self.kube.merge_patch(HELMBUNDLE, bundle, NS, {"status": status}, subresource="status")
+
     def deploy(self, release: str, *, ready: int = 3) -> None:
         """Its pods run with what the Secret has now, `ready` of three."""
         secret = next(one.name for one in self.wanted if one.name.startswith(release))
@@ -370,6 +379,23 @@ def test_what_no_release_asks_for_goes_and_the_authority_last(bed: Bed) -> None:
         bed.kube.delete(HELMBUNDLE, release, NS)
     bed.reconcile()
     assert bed.all_texts().keys() == {"database-credentials", "identity-credentials"}
+
+
+def test_what_pods_mount_stays_until_helm_has_taken_it_from_them(bed: Bed) -> None:
+    bed.reconcile()
+    bed.put_releases()
+    bed.wanted = (KEYSTONE,)
+    no_longer = {"releases": [{"name": "nova", "values": {}}]}
+    bed.kube.merge_patch(HELMBUNDLE, "nova", NS, {"spec": no_longer})
+    bed.taken_up("keystone")
+    bed.reconcile()
+    assert "nova-tls-api" in bed.all_texts()
+    bed.taken_up("nova", ready="False")
+    bed.reconcile()
+    assert "nova-tls-api" in bed.all_texts()
+    bed.taken_up("nova")
+    bed.reconcile()
+    assert "nova-tls-api" not in bed.all_texts()
 
 
 def test_hypervisors_are_known_by_their_addresses(bed: Bed) -> None:
