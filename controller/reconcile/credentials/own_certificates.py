@@ -10,7 +10,13 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from controller.domain.api.conditions import timestamp
-from controller.domain.api.names import AUTHORITY_SECRET, AUTHORITY_TYPE, CA_BUNDLE_SECRET
+from controller.domain.api.names import (
+    AUTHORITY_SECRET,
+    AUTHORITY_TYPE,
+    CA_BUNDLE_SECRET,
+    CERTIFICATE_LABEL,
+    SERVICE_LABEL,
+)
 from controller.domain.credentials.authority import (
     AUTHORITY_LIFE,
     DAY,
@@ -39,15 +45,16 @@ from controller.domain.credentials.x509 import (
     new_authority,
     new_leaf,
     parse_authority,
+    read_leaf,
     validity,
 )
 from controller.domain.region.required_certificates import node_addresses
-from controller.domain.values.catalogue import CertificateRequest
+from controller.domain.values.catalogue import HYPERVISOR_FILES, CertificateRequest
 from controller.errors import ObjectRefused
 from controller.ports.kubernetes import NODE, SECRET, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.certificate_store import CertificateStore, texts_of
-from controller.reconcile.credentials.certificate_uptake import is_taken_up, texts_in_use
+from controller.reconcile.credentials.certificate_uptake import are_deployed, is_taken_up, texts_in_use
 from controller.reconcile.shared.action_log import log_action
 
 # A region's clock may have been wrong when its authority was made.
@@ -55,6 +62,11 @@ _BACKDATED_AUTHORITY = DAY
 # The label by which charts choose the nodes that run servers.
 HYPERVISORS = "openstack-compute-node=enabled"
 TAKEN = "a Secret of this name belongs to something else; rename that, or delete it"
+PAUSED = "the region is paused, and certificates end on {end}: they are renewed once it is not"
+UNAPPROVED = (
+    "certificates end on {end}, and the authority that the spec asks for is not theirs, or cannot sign: "
+    "approve the plan, or go back to the authority of before"
+)
 # Seconds between two looks at what consumers run with, while another authority is on its way.
 UPTAKE_SECONDS = 30.0
 _SOON = "and with it every certificate that it signs; put a later one in its place"
@@ -81,20 +93,24 @@ class OwnCertificates:
         *,
         authority_secret: str,
         bundles: KubeObjects,
-        read_only: bool = False,
+        planned: bool = False,
+        paused: bool = False,
     ) -> list[CredentialProblem]:
         """Brings every certificate to what is desired; what stands in the way.
 
-        `authority_secret` names the operator's authority, empty for one of our own. Raises Conflict,
-        KubeError.
+        `authority_secret` names the operator's authority, empty for one of our own. With `planned` those that
+        are there are renewed, by the authority that they have; with `paused` nothing is done. Raises
+        Conflict, KubeError.
         """
         store = CertificateStore(self._kube, osdpl)
         stored = store.observe(
             (AUTHORITY_SECRET, CA_BUNDLE_SECRET, *(r.name for r in requests)) if requests else ()
         )
         self.has_bundle, self.unfinished = CA_BUNDLE_SECRET in stored, False
-        if read_only:
-            return []
+        if paused or (planned and not self._signs_today(authority_secret, stored, osdpl)):
+            return _overdue(stored, self._clock.now(), PAUSED if paused else UNAPPROVED)
+        if planned:
+            requests = _requests_of(stored)
         problems = dict.fromkeys(store.foreign, TAKEN)
         if requests and AUTHORITY_SECRET not in problems:
             source = authority_secret or AUTHORITY_SECRET
@@ -108,7 +124,8 @@ class OwnCertificates:
             end = ends_first(pass_.record) if authority_secret else None
             if end is not None:
                 problems[source] = f'its "tls.crt" ends on {timestamp(end)[:10]}, {_SOON}'
-        self._remove_idle(store, {request.name for request in requests}, bundles)
+        if not planned:
+            self._remove_idle(store, {request.name for request in requests}, bundles)
         return _problems(problems)
 
     def remove(self, osdpl: KubeObject) -> None:
@@ -116,6 +133,20 @@ class OwnCertificates:
         store = CertificateStore(self._kube, osdpl)
         store.observe(())
         self._remove_idle(store, frozenset(), [])
+
+    def _signs_today(self, name: str, stored: Mapping[str, KubeObject], osdpl: KubeObject) -> bool:
+        """Whether the authority that the spec asks for is the one of the record: it may not change yet."""
+        try:
+            record = parse_record(texts_of(stored.get(AUTHORITY_SECRET)))
+            if record is None:
+                return False
+            known = record.next or record.active
+            if not name:
+                return known is not None and known.usable
+            given = self._given(name, str(osdpl["metadata"]["namespace"]), self._clock.now())
+        except AuthorityUnusable:
+            return False
+        return known is not None and known.chain == given.chain
 
     def _planned(
         self,
@@ -185,6 +216,8 @@ class OwnCertificates:
     def _remove_idle(self, store: CertificateStore, wanted: Set[str], bundles: KubeObjects) -> None:
         """Takes away what no release asks for any more, the authority last."""
         stored = store.names
+        if not are_deployed(bundles):
+            return
         kept = wanted | texts_in_use(bundles)
         if wanted:
             kept |= {AUTHORITY_SECRET, CA_BUNDLE_SECRET}
@@ -242,6 +275,33 @@ class _Pass:
             raise AuthorityUnusable("nothing can sign it: the authority's key is not there")
         pair = new_leaf(names, leaf_begin(record), leaf_end(record), record.signer, randomness)
         return StoredLeaf(pair.chain, pair.key, record.bundle)
+
+
+def _requests_of(stored: Mapping[str, KubeObject]) -> list[CertificateRequest]:
+    """What the certificates that are there stand for, whatever the spec asks for by now."""
+    found = []
+    for name, secret in sorted(stored.items()):
+        labels, texts = secret["metadata"].get("labels") or {}, texts_of(secret)
+        leaf = stored_leaf(texts)
+        facts = read_leaf(leaf.chain, leaf.key)
+        if labels.get(CERTIFICATE_LABEL) != "leaf" or facts is None:
+            continue
+        names, addresses = tuple(sorted(facts.names)), tuple(sorted(facts.addresses))
+        hypervisors = not texts.keys().isdisjoint(HYPERVISOR_FILES)
+        service = str(labels.get(SERVICE_LABEL) or "")
+        found.append(CertificateRequest(name, service, names, addresses, hypervisors=hypervisors))
+    return found
+
+
+def _overdue(stored: Mapping[str, KubeObject], now: float, why: str) -> list[CredentialProblem]:
+    """Told once certificates should have been renewed, and were not."""
+    try:
+        record = parse_record(texts_of(stored.get(AUTHORITY_SECRET)))
+    except AuthorityUnusable:
+        return []
+    if record is None or now < record.due:
+        return []
+    return [CredentialProblem(AUTHORITY_SECRET, why.format(end=timestamp(leaf_end(record))[:10]))]
 
 
 def _problems(texts: Mapping[str, str]) -> list[CredentialProblem]:

@@ -188,7 +188,8 @@ class SecretsReconciler:
             self._certificates_wanted(osdpl),
             authority_secret=_features(osdpl).internal_tls.authority_secret,
             bundles=bundles,
-            read_only=read_only,
+            planned=read_only,
+            paused=parse_region_spec(osdpl.get("spec")).paused,
         )
         views |= self._exported(store, osdpl, bundles, problems, read_only=read_only)
         credentials = sum(len(secret.credentials) for secret in desired) + len(own)

@@ -27,6 +27,7 @@ from tests.reconcile.credentials.test_secrets import NS, REGION, RESYNC, Killed
 
 KEYSTONE = CertificateRequest("keystone-tls-api", "identity", ("keystone-api", "keystone-api.openstack.svc"))
 NOVA = CertificateRequest("nova-tls-api", "compute", ("nova-api",))
+GLANCE = CertificateRequest("glance-tls-api", "image", ("glance-api",))
 LIBVIRT = CertificateRequest("libvirt-tls", "compute", hypervisors=True)
 
 
@@ -64,6 +65,15 @@ class Bed(test_secrets.Bed):
             spec = {"releases": [{"name": release, "values": {"release_uuid": value}}]}
             head = {"apiVersion": HELMBUNDLE.api_version, "kind": HELMBUNDLE.kind}
             self.kube.create({**head, "metadata": meta, "spec": spec})
+
+    def taken_up(self, bundle: str, *, ready: str = "True") -> None:
+        """Its HelmBundle tells of its present spec."""
+        there = self.kube.get(HELMBUNDLE, bundle, NS) or {}
+        status = {
+            "observedGeneration": there["metadata"]["generation"],
+            "conditions": [{"type": "Ready", "status": ready}],
+        }
+        self.kube.merge_patch(HELMBUNDLE, bundle, NS, {"status": status}, subresource="status")
 
     def deploy(self, release: str, *, ready: int = 3) -> None:
         """Its pods run with what the Secret has now, `ready` of three."""
@@ -303,6 +313,62 @@ def test_what_is_only_planned_so_far_makes_nothing(bed: Bed) -> None:
     assert AUTHORITY_SECRET not in bed.all_texts()
 
 
+def test_a_region_that_stays_in_mode_plan_has_its_certificates_renewed(bed: Bed) -> None:
+    bed.wanted = (KEYSTONE, NOVA, LIBVIRT)
+    put_node(bed, "one", "192.0.2.1")
+    bed.reconcile()
+    before = bed.all_texts()
+    bed.edit(mode="Plan")
+    bed.wanted = (CertificateRequest(KEYSTONE.name, "identity", ("other",)), LIBVIRT, GLANCE)
+    bed.days(31)
+    after = bed.all_texts()
+    assert after.keys() == before.keys()  # what the plan asks for waits
+    for name in ("keystone-tls-api", "nova-tls-api", "libvirt-tls"):
+        facts = [read_leaf(texts[name]["tls.crt"], texts[name]["tls.key"]) for texts in (before, after)]
+        assert facts[0] and facts[1]
+        assert facts[1].end > facts[0].end
+        assert (facts[0].names, facts[0].addresses) == (facts[1].names, facts[1].addresses)
+        assert after[name].keys() == before[name].keys()
+    assert bed.condition()["status"] == "True"
+    bed.days(1)
+    assert bed.all_texts() == after
+
+
+def test_another_authority_waits_for_its_approval_and_says_so_once_a_renewal_is_due(bed: Bed) -> None:
+    bed.reconcile()
+    before = bed.all_texts()
+    bed.give(operators(1))
+    bed.edit(mode="Plan")
+    bed.reconcile()
+    assert bed.condition()["status"] == "True"
+    bed.days(31)
+    after = bed.all_texts()
+    assert {name: after[name] for name in before} == before
+    assert "approve the plan" in bed.condition()["message"]
+
+
+def test_an_operators_authority_renews_in_mode_plan(bed: Bed) -> None:
+    bed.give(operators(1))
+    bed.reconcile()
+    bed.edit(mode="Plan")
+    before = bed.text("nova-tls-api", "tls.crt")
+    bed.days(31)
+    assert bed.text("nova-tls-api", "tls.crt") != before
+    assert bed.signers(operators(1)) == {0}
+
+
+def test_a_paused_region_says_that_certificates_are_due(bed: Bed) -> None:
+    bed.reconcile()
+    before = bed.all_texts()
+    bed.edit(mode="Paused")
+    bed.days(29)
+    assert bed.condition()["status"] == "True"
+    bed.days(2)
+    assert bed.all_texts() == before
+    assert bed.condition()["status"] == "False"
+    assert "paused, and certificates end on 2023-12-29" in bed.condition()["message"]
+
+
 def test_what_no_release_asks_for_goes_and_the_authority_last(bed: Bed) -> None:
     bed.reconcile()
     bed.put_releases()
@@ -313,6 +379,23 @@ def test_what_no_release_asks_for_goes_and_the_authority_last(bed: Bed) -> None:
         bed.kube.delete(HELMBUNDLE, release, NS)
     bed.reconcile()
     assert bed.all_texts().keys() == {"database-credentials", "identity-credentials"}
+
+
+def test_what_pods_mount_stays_until_helm_has_taken_it_from_them(bed: Bed) -> None:
+    bed.reconcile()
+    bed.put_releases()
+    bed.wanted = (KEYSTONE,)
+    no_longer = {"releases": [{"name": "nova", "values": {}}]}
+    bed.kube.merge_patch(HELMBUNDLE, "nova", NS, {"spec": no_longer})
+    bed.taken_up("keystone")
+    bed.reconcile()
+    assert "nova-tls-api" in bed.all_texts()
+    bed.taken_up("nova", ready="False")
+    bed.reconcile()
+    assert "nova-tls-api" in bed.all_texts()
+    bed.taken_up("nova")
+    bed.reconcile()
+    assert "nova-tls-api" not in bed.all_texts()
 
 
 def test_hypervisors_are_known_by_their_addresses(bed: Bed) -> None:
