@@ -224,16 +224,24 @@ class SecretRecords:
         raise Conflict(f"the record of release {release} changes faster than it can be read")
 
     def claims(self, release: str, namespace: str) -> tuple[str, ...]:
+        return tuple(self._claims(release, namespace))
+
+    def _claims(self, release: str, namespace: str) -> dict[str, str]:
+        """Their uids by their names, sorted."""
         version = self._newest(release, namespace)
         if version is None:
-            return ()
+            return {}
         recorded = self.manifest(release, namespace, version)
         names = volume_names((*recorded.manifest, *recorded.hooks), namespace)
         if not names.named and not names.patterns:
-            return ()
+            return {}
         present = [one["metadata"] for one in self._kube.list_metadata(PVC, namespace)]
-        ours = [str(meta["name"]) for meta in present if not is_of_another(meta, release, namespace)]
-        return tuple(sorted(name for name in ours if (CLAIM, namespace, name) in names))
+        ours = {
+            str(meta["name"]): str(meta["uid"])
+            for meta in present
+            if not is_of_another(meta, release, namespace)
+        }
+        return {name: uid for name, uid in sorted(ours.items()) if (CLAIM, namespace, name) in names}
 
     def removal(self, release: str, namespace: str) -> RemovalState:
         version = self._newest(release, namespace)
@@ -288,19 +296,19 @@ class SecretRecords:
             name = str(obj["metadata"]["name"])
             live = self._kube.get(STATEFULSET, name, namespace)
             if live is not None and not _is_of_others(live, obj, release, namespace):
-                self._delete_statefulset(name, namespace, release)
-        deleted = self.claims(release, namespace)
-        for name in deleted:
-            if self._kube.delete(PVC, name, namespace):
+                self._delete_statefulset(name, namespace, release, uid=str(live["metadata"]["uid"]))
+        deleted = self._claims(release, namespace)
+        for name, uid in deleted.items():
+            if self._kube.delete(PVC, name, namespace, uid=uid):
                 text = f"{PVC.kind} {name}: deletion asked for, volumes are not kept"
                 log_action("delete", f"{namespace}/{name}", text, release=release)
-        return deleted
+        return tuple(deleted)
 
-    def _delete_statefulset(self, name: str, namespace: str, release: str) -> None:
+    def _delete_statefulset(self, name: str, namespace: str, release: str, *, uid: str) -> None:
         until = time.monotonic() + DELETION_SECONDS
         text = f"{STATEFULSET.kind} {name}: deletion asked for, its claims go too"
         log_action("delete", f"{namespace}/{name}", text, release=release)
-        while self._kube.delete(STATEFULSET, name, namespace):
+        while self._kube.delete(STATEFULSET, name, namespace, uid=uid):
             if time.monotonic() > until:
                 raise HelmFailed(
                     f"StatefulSet {name} is still there {DELETION_SECONDS:g} s after its deletion"

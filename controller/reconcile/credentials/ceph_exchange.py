@@ -37,10 +37,14 @@ _KINDS = {SECRET.kind: SECRET, CONFIGMAP.kind: CONFIGMAP}
 
 @dataclass(frozen=True)
 class CephState:
-    """The Secrets of the region that come of the exchange, as they are published, and what is wrong."""
+    """The Secrets of the region that come of the exchange, as they are published, and what is wrong.
+
+    `notes`: what is in order, and to be known all the same.
+    """
 
     views: Mapping[str, SecretView] = field(default_factory=dict)
     problems: tuple[CredentialProblem, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class CephExchange:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from controller.domain.api.names import (
@@ -75,8 +75,11 @@ class ExchangedObjects:
         log_action("exchange", place, f"{resource.kind} {place}: brought up to date")
         return ""
 
-    def ensure_spec(self, resource: Resource, name: str, spec: Mapping[str, Any]) -> KubeObject | None:
-        """Makes an object whose spec has these fields; where others made it, it is left and given back.
+    def ensure_spec(
+        self, resource: Resource, name: str, spec_for: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    ) -> KubeObject | None:
+        """Makes an object whose spec has the fields that `spec_for` gives for the spec that is there, an
+        empty one where there is none; where others made it, it is left and given back.
 
         Raises Conflict, Forbidden, ObjectMissing, ObjectRefused and other KubeErrors.
         """
@@ -85,11 +88,11 @@ class ExchangedObjects:
         if there is None:
             meta = {"name": name, "namespace": self._namespace, "labels": self._labels()}
             body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta}
-            self._kube.create({**body, "spec": dict(spec)})
+            self._kube.create({**body, "spec": dict(spec_for({}))})
             log_action("exchange", place, f"{resource.kind} {place}: created")
         elif not self._is_ours(there):
             return there
-        elif not _has(there.get("spec") or {}, spec):
+        elif not _has(there.get("spec") or {}, spec := spec_for(there.get("spec") or {})):
             version = there["metadata"]["resourceVersion"]
             patch = {"metadata": {"resourceVersion": version}, "spec": dict(spec)}
             self._kube.merge_patch(resource, name, self._namespace, patch)

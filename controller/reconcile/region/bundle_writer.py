@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from controller.domain.api.names import REGION_RECONCILE_ANNOTATION, field_manager
+from controller.domain.api.region_spec import VolumePolicy
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Kube, KubeObject, KubeObjects
 from controller.reconcile.shared.action_log import log_action
 
@@ -64,10 +65,24 @@ class BundleWriter:
         log_action("patch", _place(bundle), f"HelmBundle {meta['name']}: {text}", bundle=meta["name"])
         return patched or bundle
 
-    def remove(self, bundle: KubeObject, volumes: str) -> None:
-        """Asks for deletion once; helmbundle uninstalls in reverse order and lets the object go."""
+    def spare(self, existing: KubeObjects, volumes: VolumePolicy) -> KubeObjects:
+        """Takes back that volumes are to be deleted, where the region asks to keep them: also of what is
+        paused, planned or on its way out, as that may have data to delete yet."""
+        if volumes != "Retain":
+            return existing
+        return [
+            self._patch_spec(bundle, {"volumes": volumes})
+            if (bundle.get("spec") or {}).get("volumes") == "Delete"
+            else bundle
+            for bundle in existing
+        ]
+
+    def remove(self, bundle: KubeObject, volumes: VolumePolicy) -> None:
+        """Asks for deletion once; helmbundle uninstalls in reverse order and lets the object go. What is on
+        its way out still learns what is to become of its volumes."""
         meta = bundle["metadata"]
         if meta.get("deletionTimestamp"):
+            self._patch_spec(bundle, {"volumes": volumes})
             return
         self._patch_spec(bundle, {"volumes": volumes, "mode": "Apply"})
         self._kube.delete(HELMBUNDLE, meta["name"], meta["namespace"], uid=meta.get("uid", ""))

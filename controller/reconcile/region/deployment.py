@@ -97,7 +97,7 @@ class DeploymentReconciler:
             return 30.0
         # Before the spec is judged: whoever pauses a region does so while they mend it.
         paused = _spec(osdpl).paused
-        bundles = self._bundles(osdpl)
+        bundles = self._writer.spare(self._bundles(osdpl), _spec(osdpl).volumes)
         if paused:
             bundles = self._writer.pause(bundles)
         found = RegionObservation(bundles=bundles, paused=paused, approval=self._remembered(osdpl))

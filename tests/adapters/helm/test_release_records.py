@@ -19,8 +19,8 @@ from controller.domain.api.names import (
     REMOVAL_LABEL,
     REVISION_LABEL,
 )
-from controller.errors import ChartInvalid, HelmFailed, ReleaseMissing
-from controller.ports.kubernetes import CONFIGMAP, PVC, SECRET, STATEFULSET, KubeObject
+from controller.errors import ChartInvalid, Conflict, HelmFailed, ReleaseMissing
+from controller.ports.kubernetes import CONFIGMAP, PVC, SECRET, STATEFULSET, KubeObject, Resource
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock
 from tests.reconcile.actions import action_lines
@@ -359,6 +359,38 @@ def test_deleting_claims_takes_the_sets_that_would_make_them_anew(caplog: pytest
     ]
     assert [one["metadata"]["name"] for one in kube.list(PVC, SPACE)] == ["other"]
     assert SecretRecords(kube).delete_claims("web", SPACE) == ()
+
+
+WORKLOAD = {
+    "apiVersion": "apps/v1",
+    "kind": "StatefulSet",
+    "metadata": {"name": "db", "namespace": SPACE},
+    "spec": {"volumeClaimTemplates": [{"metadata": {"name": "data"}}]},
+}
+
+
+@pytest.mark.parametrize(("resource", "made"), [(PVC, claim("web-data")), (STATEFULSET, WORKLOAD)])
+def test_what_was_made_again_under_a_name_is_not_deleted_for_what_was_seen(
+    resource: Resource, made: KubeObject
+) -> None:
+    """Whoever asks may have stood still in between."""
+    kube, name = FakeKube(), made["metadata"]["name"]
+    kube.create(made)
+    kube.create(record(manifest=f"---\n{CLAIM}---\n{json.dumps(WORKLOAD)}\n"))
+    again: list[KubeObject] = []
+
+    def makes_again(request: Request) -> None:
+        if not again and (request.verb, request.name) == ("delete", name):
+            again.append(made)
+            kube.delete(resource, name, SPACE)
+            again.append(kube.create(made))
+
+    kube.before_write = makes_again
+    with pytest.raises(Conflict):
+        SecretRecords(kube).delete_claims("web", SPACE)
+    live = kube.get(resource, name, SPACE)
+    assert live is not None
+    assert live["metadata"]["uid"] == again[-1]["metadata"]["uid"]
 
 
 def ran(hook: dict[str, Any]) -> dict[str, Any]:

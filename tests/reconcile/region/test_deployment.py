@@ -424,6 +424,63 @@ def test_deletion_waits_for_the_bundles_and_then_lets_go(core: DeploymentReconci
     assert kube.get(OSDPL, KEY[1], KEY[0]) is None
 
 
+@pytest.mark.parametrize("region_too", [True, False])
+def test_a_bundle_on_its_way_out_learns_that_its_volumes_are_to_stay(
+    core: DeploymentReconciler, kube: FakeKube, region_too: bool
+) -> None:
+    """It may wait for others for long before it deletes anything."""
+    kube.create(osdpl(volumes="Delete"))
+    core.reconcile(KEY)
+    hold_bundles(kube)
+    if region_too:
+        kube.delete(OSDPL, KEY[1], KEY[0])
+    else:
+        edit(kube, features={"services": {"disabled": ["compute"]}})
+    core.reconcile(KEY)
+    edit(kube, volumes="Retain")
+    core.reconcile(KEY)
+    leaving = [b for b in kube.objects("HelmBundle") if b["metadata"].get("deletionTimestamp")]
+    assert leaving
+    assert {b["spec"]["volumes"] for b in leaving} == {"Retain"}
+    kube.forget_requests()
+    core.reconcile(KEY)
+    assert kube.writes == []
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{"mode": "Paused"}, {"mode": "Plan"}, {"preset": "cor"}],
+    ids=["paused", "planned", "refused"],
+)
+def test_that_volumes_are_to_stay_waits_for_no_approval(
+    core: DeploymentReconciler, kube: FakeKube, spec: dict[str, Any]
+) -> None:
+    """Something that deletes them may be under way."""
+    kube.create(osdpl(volumes="Delete"))
+    core.reconcile(KEY)
+    hold_bundles(kube)
+    edit(kube, features={"services": {"disabled": ["compute"]}})
+    core.reconcile(KEY)
+    kube._schemas.clear()  # as if an older definition let a refused spec through
+    edit(kube, volumes="Retain", **spec)
+    core.reconcile(KEY)
+    assert {b["spec"]["volumes"] for b in kube.objects("HelmBundle")} == {"Retain"}
+
+
+@pytest.mark.parametrize("mode", ["Paused", "Plan"])
+def test_that_volumes_are_to_go_waits_for_an_approval(
+    core: DeploymentReconciler, kube: FakeKube, mode: str
+) -> None:
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    hold_bundles(kube)
+    edit(kube, features={"services": {"disabled": ["compute"]}})
+    core.reconcile(KEY)
+    edit(kube, volumes="Delete", mode=mode)
+    core.reconcile(KEY)
+    assert {b["spec"]["volumes"] for b in kube.objects("HelmBundle")} == {"Retain"}
+
+
 def hold_bundles(kube: FakeKube, *, held: bool = True) -> None:
     """Plays helmbundle's finalizer."""
     for bundle in kube.objects("HelmBundle"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -9,11 +10,11 @@ import pytest
 from controller.domain.api.names import KEPT_LABEL
 from controller.domain.releases.volume_claims import is_kept
 from controller.errors import HelmFailed
-from controller.ports.helm import HelmRequest, RenderedRelease
+from controller.ports.helm import HelmRequest, RemovalState, RenderedRelease
 from controller.ports.kubernetes import PVC, SECRET
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
 from tests.fakes.kube import Request
-from tests.reconcile.bundles import NAMESPACE, Bench
+from tests.reconcile.bundles import DEADLINE, NAMESPACE, Bench
 
 DATA = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "web-data"}, "spec": {}}
 
@@ -115,6 +116,26 @@ def test_what_was_kept_is_not_deleted_with_the_release(bench: Bench) -> None:
     assert (bench.helm.status("web"), label(bench)) == ("", "web")
 
 
+def test_a_removal_that_has_deleted_no_claim_yet_deletes_none_when_they_are_to_stay(bench: Bench) -> None:
+    removal, begun, goes_on = bench.helm.removal, threading.Event(), threading.Event()
+
+    def slow(release: str, namespace: str) -> RemovalState:
+        begun.set()
+        assert goes_on.wait(DEADLINE)
+        return removal(release, namespace)
+
+    bench.helm.removal = slow  # type: ignore[method-assign]
+    bench.bundle("pages", volumes="Delete")
+    bench.reconcile()
+    assert begun.wait(DEADLINE)
+    bench.bundle("pages", volumes="Retain")
+    bench.reconcile()
+    goes_on.set()
+    bench.settle()
+    assert ("DeleteClaims", "web") not in bench.helm.calls
+    assert (bench.helm.status("web"), label(bench)) == ("", "web")
+
+
 @pytest.mark.parametrize("kept", [True, False])
 def test_keys_that_a_chart_keeps_stay_while_any_claim_is_kept(bench: Bench, kept: bool) -> None:
     """What the claim holds may be encrypted with them."""
@@ -127,6 +148,29 @@ def test_keys_that_a_chart_keeps_stay_while_any_claim_is_kept(bench: Bench, kept
     bench.bundle("pages", volumes="Delete")
     bench.settle()
     assert (bench.kube.get(SECRET, "web-keys", NAMESPACE) is not None) == kept
+
+
+def test_keys_outlive_a_removal_that_could_not_delete_the_claims(bench: Bench) -> None:
+    """Somebody may have the claims stay before the next try."""
+    meta = {"name": "web-keys", "namespace": NAMESPACE, "annotations": {"helm.sh/resource-policy": "keep"}}
+    keys = {"apiVersion": "v1", "kind": "Secret", "metadata": meta}
+    bench.helm.objects_of["web"] = [DATA, keys]
+    bench.bundle("pages", {"name": "web", "values": {"keys": True}})
+    bench.settle()
+
+    def fails(release: str, namespace: str) -> tuple[str, ...]:
+        raise HelmFailed("StatefulSet web is still there")
+
+    delete_claims = bench.helm.delete_claims
+    bench.helm.delete_claims = fails  # type: ignore[method-assign]
+    bench.bundle("pages", volumes="Delete")
+    bench.settle()
+    bench.helm.delete_claims = delete_claims  # type: ignore[method-assign]
+    bench.bundle("pages", volumes="Retain")
+    bench.clock.advance(600)
+    bench.settle()
+    assert (bench.helm.status("web"), label(bench)) == ("", "web")
+    assert bench.kube.get(SECRET, "web-keys", NAMESPACE) is not None
 
 
 def test_a_claim_that_somebody_has_deleted_is_not_told_as_kept(bench: Bench) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from controller.domain.api.region_spec import VolumePolicy
 from controller.domain.releases.actions import MAKING, Action
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.requests import Requests
@@ -10,15 +11,25 @@ from controller.reconcile.releases.observe_release import ResolvedRelease
 
 
 def is_superseded(
-    running: RunningAction, desired: ResolvedRelease | None, requests: Requests, *, suspended: str
+    running: RunningAction,
+    desired: ResolvedRelease | None,
+    requests: Requests,
+    *,
+    volumes: VolumePolicy,
+    suspended: str,
 ) -> bool:
     """Whether the action is to be ended. `desired` is None where the release is to go.
 
-    What is suspended is left to end by itself, and so is what an earlier pass has ended already.
+    What is suspended is left to end by itself, and so is what an earlier pass has ended already. But none
+    goes on deleting volumes that are to stay: it has marked none of them before it called Helm.
     """
-    if suspended or running.cancellation.cancelled:
+    if running.cancellation.cancelled:
         return False
     served = running.request
+    if volumes == "Retain" and _deletes_volumes(served):
+        return True
+    if suspended:
+        return False
     match served.action:
         case Action.UNINSTALL:
             # One that makes room for a new install goes on as long as there is one to come.
@@ -44,6 +55,12 @@ def seconds_allowed(running: RunningAction, desired: ResolvedRelease | None, *, 
     if suspended or desired is None or running.request.action not in MAKING:
         return running.timeout
     return min(running.timeout, float(desired.spec.timeout))
+
+
+def _deletes_volumes(served: ActionRequest) -> bool:
+    """Whether volumes go that it drops. An uninstall that makes room for a new install leaves all."""
+    drops = served.action in MAKING or (served.action == Action.UNINSTALL and served.spec is None)
+    return drops and served.volumes == "Delete"
 
 
 def _serves_another(served: ActionRequest, desired: ResolvedRelease | None) -> bool:

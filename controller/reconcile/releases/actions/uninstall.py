@@ -46,8 +46,11 @@ def uninstall(ports: ReleasePorts, request: ActionRequest, cancellation: Cancell
     leave_to_others(ports, request, recorded.hooks if hooks else ())
     records.delete_hooks(release, namespace)
     if request.volumes == "Delete" and for_good:
-        _delete_kept_secrets(ports, request, recorded)
+        if cancellation.cancelled:
+            raise HelmCancelled(f"{release}: cancelled before its claims went", "cancelled")
+        # The data before the keys that open them: of what is left after a failure, nothing is locked up.
         records.delete_claims(release, namespace)
+        _delete_kept_secrets(ports, request, recorded)
     else:
         kept = VolumeKeeper(ports.kube, records).keep(release, namespace, NOTHING)
     if hooks:
