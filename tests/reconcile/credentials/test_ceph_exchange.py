@@ -342,6 +342,39 @@ def test_what_nobody_needs_any_more_goes_once_no_release_refers_to_it(bed: CephB
     assert bed.secret("images-rbd-keyring")
 
 
+SETTLED = {
+    "observedGeneration": 1,
+    "releases": [{"name": "gnocchi", "state": "Deployed", "revision": 2}],
+    "conditions": [{"type": "Ready", "status": "True"}],
+}
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {},
+        {**SETTLED, "observedGeneration": 0},
+        {**SETTLED, "conditions": [{"type": "Ready", "status": "False"}]},
+    ],
+)
+def test_what_pods_of_an_unfinished_upgrade_mount_stays_until_it_is_taken_up(
+    bed: CephBed, status: dict[str, object]
+) -> None:
+    labels = {"osctl.dev/deployment": REGION, "osctl.dev/service": "metering"}
+    meta = {"name": "metering", "namespace": NS, "labels": labels}
+    body = {"apiVersion": HELMBUNDLE.api_version, "kind": HELMBUNDLE.kind, "metadata": meta}
+    made = bed.kube.create({**body, "spec": {"releases": [{"name": "gnocchi", "values": {}}]}})
+    now = {**SETTLED, "observedGeneration": made["metadata"]["generation"]}
+    bed.kube.merge_patch(HELMBUNDLE, "metering", NS, {"status": status}, subresource="status")
+    assert bed.ceph
+    bed.ceph = without_metering(bed.ceph)
+    bed.reconcile()
+    assert bed.secret("gnocchi-rbd-keyring") and "gnocchi" in bed.digests()
+    bed.kube.merge_patch(HELMBUNDLE, "metering", NS, {"status": now}, subresource="status")
+    bed.reconcile()
+    assert bed.secret("gnocchi-rbd-keyring") is None and "gnocchi" not in bed.digests()
+
+
 def test_without_the_exchange_nothing_is_read_and_what_there_is_stays(bed: CephBed) -> None:
     before = bed.data()
     bed.ceph = None
