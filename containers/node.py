@@ -18,11 +18,10 @@ from controller.domain.health.workloads import parse_workload
 from controller.domain.hosts.node_pods import parse_node_pod
 from controller.operator import Container
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, STATEFULSET, Resource
-from controller.reconcile.hosts.compute_hosts import HostsReconciler
+from controller.reconcile.hosts.compute_hosts import HostPorts, HostSettings, HostsReconciler
 from controller.reconcile.hosts.drain_locks.pods import DrainLocks
 from controller.reconcile.hosts.last_host_findings import LastHostFindings
 from controller.reconcile.hosts.nodes_status import NodesReconciler, node_parsers
-from controller.reconcile.hosts.parts import HostPorts, HostSettings
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
 from controller.reconcile.maintenance.node_maintenance import MaintenancesReconciler
 from controller.reconcile.shared.cloud_access import CloudAccess

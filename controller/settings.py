@@ -15,7 +15,6 @@ from controller.domain.api.names import CONTAINERS
 from controller.domain.health.workload_health import PROGRESS_DEADLINE
 from controller.domain.shared import backoff
 from controller.errors import ControllerError
-from controller.reconcile.hosts.parts import HostSettings
 from controller.reconcile.releases.parts import BundleSettings, DriftRates
 from controller.reconcile.shared.lease import LeaseTimes
 
@@ -130,7 +129,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         drift_settle=_number(env, "DRIFT_SETTLE_SECONDS", DriftRates.settle, 0, 3600),
         lease_duration=int(_number(env, "LEASE_DURATION_SECONDS", LeaseTimes().duration, 15, 60)),
         chart_pull=_number(env, "CHART_PULL_SECONDS", 120, 10, 3600),
-        observe_every=_number(env, "OPENSTACK_OBSERVE_SECONDS", HostSettings.every, 2, 600),
+        observe_every=_number(env, "OPENSTACK_OBSERVE_SECONDS", 10, 2, 600),
         version=env.get("CONTROLLER_VERSION") or version("openstack-controller"),
     )
 

@@ -11,43 +11,30 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from controller.domain.releases.drift import ObjectId
+from controller.domain.releases.situation import RevisionRecord
 from controller.domain.releases.volume_claims import VolumeId
 from controller.domain.values.chart_values import Values
 from controller.ports.kubernetes import KubeObject
 
 
 @dataclass(frozen=True)
-class Revision:
+class Revision(RevisionRecord):
     """One revision in a release's history.
 
-    `status` is Helm's word (`deployed`, `failed`, `pending-install`, `superseded`, `uninstalling` …).
-    `digest`, `spec_digest`, `chart_version` and `bundle` come from labels of the record, empty if it has
-    none.
-    `modified` is in seconds since the epoch, and so is `created`, which is 0.0 where only the record itself
-    would tell. `ours`: the revision label fits the version, so this very revision was made by the controller
-    and not by someone's `helm upgrade` or `helm rollback`.
+    `spec_digest`, `chart_version` and `bundle` come from labels of the record, empty if it has none.
+    `created` is in seconds since the epoch, 0.0 where only the record itself would tell.
+    `origin` is the number in the revision label, 0 without one. `forced` and `asked` are labels of
+    `controller.domain.releases.requests`.
 
     `handed_over`: an operator has given the release, of which this is a record, to the bundles here.
-
-    `origin` is the number in that label, 0 without one. `forced` and `asked` are labels of
-    `controller.domain.releases.requests`, `rolled_back_to`, `desired_at_rollback` and `removing` as in
-    `controller.domain.releases.situation.Recorded`.
     """
 
-    version: int
-    status: str
-    digest: str = ""
     spec_digest: str = ""
     chart_version: str = ""
     bundle: str = ""
-    modified: float = 0.0
-    ours: bool = False
     origin: int = 0
     forced: str = ""
     asked: str = ""
-    rolled_back_to: int = 0
-    desired_at_rollback: str = ""
-    removing: bool = False
     created: float = 0.0
     handed_over: bool = False
 

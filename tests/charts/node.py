@@ -15,6 +15,7 @@ import platform
 import shlex
 import shutil
 import signal
+import stat
 import subprocess
 import tempfile
 import time
@@ -166,6 +167,10 @@ class Node:
         self._outer.wait(timeout=60)
 
 
+# What QEMU looks for at its start: major and minor numbers of character devices.
+DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9)}
+
+
 @contextlib.contextmanager
 def a_node(loopback: bool = False) -> Iterator[Node]:
     packages = commands_or_skip()
@@ -231,6 +236,16 @@ class Running:
             assert self.running(), self.said()
             assert time.monotonic() < end, f"{command}: {done.stderr}{done.stdout}\n{self.said()}"
             time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def a_hypervisor() -> Iterator[Node]:
+    """With the devices that QEMU looks for at its start."""
+    with a_node() as made:
+        (made.host / "dev").mkdir()
+        for name, numbers in DEVICES.items():
+            os.mknod(made.host / "dev" / name, 0o666 | stat.S_IFCHR, os.makedev(*numbers))
+        yield made
 
 
 class Pod:

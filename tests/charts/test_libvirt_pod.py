@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Iterator
 
 import pytest
 
-from tests.charts.node import Node, Pod, Running, a_node
+from tests.charts.node import Node, Pod, Running, a_hypervisor
 
 pytestmark = pytest.mark.slow
-
-DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9)}
 
 
 @pytest.fixture
 def node() -> Iterator[Node]:
-    with a_node() as made:
-        (made.host / "dev").mkdir()
-        for name, numbers in DEVICES.items():
-            os.mknod(made.host / "dev" / name, 0o666 | stat.S_IFCHR, os.makedev(*numbers))
+    with a_hypervisor() as made:
         yield made
 
 

@@ -13,7 +13,7 @@ from controller.domain.credentials.authority import DAY, StoredLeaf
 from controller.domain.credentials.certificate_secrets import leaf_texts
 from controller.domain.credentials.x509 import Authority, LeafNames, bundle, new_authority, new_leaf
 from controller.domain.values.chart_values import Values
-from tests.charts.node import Node, Pod, Running
+from tests.charts.node import Node, Pod, Running, a_hypervisor
 from tests.fakes.world import FakeRandomness
 from tests.render.region import core_spec, render
 
@@ -80,6 +80,12 @@ def started(node: Node, files: dict[str, str]) -> Running:
 def connect(running: Running, host: str, more: str = "") -> tuple[int, str]:
     done = running.exec(["virsh", "--connect", f"qemu+tls://{host}/system{more}", "--quiet", "uri"])
     return done.returncode, done.stderr
+
+
+@pytest.fixture
+def node() -> Iterator[Node]:
+    with a_hypervisor() as made:
+        yield made
 
 
 @pytest.fixture

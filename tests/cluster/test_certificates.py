@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from controller.ports import kubernetes as kinds
 from sandbox import audit
 from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
@@ -69,7 +70,8 @@ def put_bundle(region: Region, charts: dict[str, str]) -> None:
 
 
 def texts(region: Region, name: str) -> dict[str, str]:
-    data = region.get("secret", name).get("data") or {}
+    """Empty while it is not there."""
+    data = (region.kube.get(kinds.SECRET, name, region.namespace) or {}).get("data") or {}
     return {key: base64.b64decode(text).decode() for key, text in data.items()}
 
 

@@ -60,7 +60,7 @@ def left(region: Region) -> list[str]:
 
 def assert_uninstalled_against_the_order_of_need(region: Region) -> None:
     lines = region.controllers.log("helmbundle").splitlines()
-    gone = [name for line in lines for name in RELEASES if f"Uninstall of release {name} succ" in line]
+    gone = [name for line in lines for name in RELEASES if f"release {name}: Uninstall succ" in line]
     assert set(gone) == RELEASES
     assert gone.index("nova") < gone.index("keystone") < gone.index("mariadb")
     assert gone.index("glance") < gone.index("keystone") < gone.index("rabbitmq")

@@ -14,11 +14,10 @@ from controller.domain.api.region_name import RegionName, node_notes
 from controller.domain.hosts.fencing_confirmation import Confirmation, given_as, machine_of
 from controller.errors import CloudUnavailable
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, SECRET, KubeObject
-from controller.reconcile.hosts.compute_hosts import HostsReconciler
+from controller.reconcile.hosts.compute_hosts import HostPorts, HostSettings, HostsReconciler
 from controller.reconcile.hosts.drain_locks.pods import DrainLocks
 from controller.reconcile.hosts.last_host_findings import LastHostFindings
 from controller.reconcile.hosts.nodes_status import NodesReconciler, node_parsers
-from controller.reconcile.hosts.parts import HostPorts, HostSettings
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
 from controller.reconcile.maintenance.node_maintenance import MaintenancesReconciler
 from controller.reconcile.shared.cloud_access import CloudAccess

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from containers.node import REGION_PARSERS
 from controller.errors import ControllerError
 from controller.ports.kubernetes import NODE, POD, Resource
-from controller.reconcile.hosts.compute_hosts import HostsReconciler
+from controller.reconcile.hosts.compute_hosts import HostPorts, HostSettings, HostsReconciler
 from controller.reconcile.hosts.drain_locks.pods import DrainLocks
 from controller.reconcile.hosts.last_host_findings import LastHostFindings
 from controller.reconcile.hosts.nodes_status import NodesReconciler, node_parsers
-from controller.reconcile.hosts.parts import HostPorts, HostSettings
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
 from controller.reconcile.maintenance.node_maintenance import MaintenancesReconciler
 from controller.reconcile.shared.cloud_access import CloudAccess

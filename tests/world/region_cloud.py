@@ -77,7 +77,7 @@ class RegionCloud(FakeCloud):
             self.registered[host] = machine.key
         elif self.registered[host] != machine.key:
             return False
-        self._break_off(machine)
+        self.break_off(machine)
         self._begin_compute(machine)
         return True
 
@@ -92,7 +92,7 @@ class RegionCloud(FakeCloud):
             raise CloudRefused(f"Agent {id_} could not be found", 404)
         super().set_agent(id_, enabled=enabled, description=description)
 
-    def _break_off(self, machine: Machine) -> None:
+    def break_off(self, machine: Machine) -> None:
         """What was under way from or to it when it ended does not go on."""
         for move in list(self._under_way):
             record = self.moves[move.migration]

@@ -59,7 +59,9 @@ def _give_back(world: World) -> None:
             # what was evacuated from a machine that was on.
             machine.compute = False
         if cloud.registered.get(machine.host, machine.key) != machine.key:
-            # Servers of a machine that is no more are given up, unless they are being evacuated.
+            # Servers of a machine that is no more are given up, unless they are being evacuated. What Nova
+            # takes for under way from there never ends by itself (`nova reset-state`).
+            cloud.break_off(machine)
             idle = [one for one in cloud.hosted.values() if not one.task]
             for server in [one for one in idle if one.host == machine.host]:
                 del cloud.hosted[server.id]

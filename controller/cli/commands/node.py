@@ -220,9 +220,10 @@ def _confirmation_for(
         raise ObjectMissing("--fenced goes with --mode evacuate: servers of a machine that runs are migrated")
     live = cluster.kube.get(NODE, node)
     machine = _seen_off(node, live)
-    if live is not None:
+    if live is not None and parse_node(live, namespace) is not None:
         report = _last_report(namespace, node, live)
     else:
+        # What stands on a Node that has lost its role is not kept up any more.
         report = str(((known or {}).get("status") or {}).get("lastReport") or "")
     return {"fenced": given_as(machine, timestamp(SystemClock().now()), report)}
 

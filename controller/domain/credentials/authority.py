@@ -32,6 +32,9 @@ LEAF_LIFE = 45 * DAY
 AUTHORITY_LIFE = 3 * 365 * DAY
 # Of a life: from then on there is a new one.
 RENEWED_AT = 2 / 3
+# What ends within this is replaced, whether or not its replacement is trusted everywhere: pods have to be
+# replaced with it before it ends.
+LAST_DAYS = 3 * DAY
 # Certificates begin before they are made: clocks of hosts differ.
 BACKDATED = 300.0
 # A generation that begins later than this after now was made by a clock that was ahead.
@@ -131,6 +134,8 @@ def is_current(stored: StoredLeaf, names: LeafNames, record: AuthorityRecord, no
     found = read_leaf(stored.chain, stored.key)
     if found is None or found.end <= now or not found.covers(names):
         return False
+    if found.end <= now + LAST_DAYS and found.end < _latest_end(record):
+        return False
     if record.active is None:
         return True
     return int(found.begin) == int(leaf_begin(record)) and is_signed_by(stored.chain, record.active)
@@ -146,9 +151,23 @@ def leaf_end(record: AuthorityRecord) -> float:
     return record.generation + LEAF_LIFE
 
 
+def ends_first(record: AuthorityRecord) -> float | None:
+    """When the authority ends, in seconds since the epoch, if its leaves end with it and not after their own
+    life."""
+    last = record.next or record.active
+    end = validity(last.chain)[1] if last else leaf_end(record)
+    return end if end < int(leaf_end(record)) else None
+
+
 def leaf_digest(stored: StoredLeaf) -> str:
     """What changes with every change that a consumer has to take up."""
     return public_digest(stored.chain, stored.trusted)
+
+
+def _latest_end(record: AuthorityRecord) -> float:
+    """When a leaf that is made now ends; 0 where none can be."""
+    signer = record.signer
+    return min(int(leaf_end(record)), validity(signer.chain)[1]) if signer else 0.0
 
 
 def _first_step(authority: Authority, in_use: Sequence[StoredLeaf], now: float) -> AuthorityStep:
@@ -220,7 +239,9 @@ def _renewed(record: AuthorityRecord, now: float, *, retire: bool = False) -> Au
 def _able_to_sign(record: AuthorityRecord, given: Authority | None, now: float) -> AuthorityRecord:
     """The record with the keys that are at hand: those of the operator's authority are not in it."""
     active, following = (_keyed(one, given) for one in (record.active, record.next))
-    if active is not None and (not active.usable or _ended(active, now)):
+    # One that is about to end has its leaves made by the next, if there is one.
+    last = now + LAST_DAYS if following is not None and following.usable else now
+    if active is not None and (not active.usable or _ended(active, last)):
         return replace(record, active=None, next=following, trusted=bundle((record.trusted, active.anchors)))
     return replace(record, active=active, next=following)
 

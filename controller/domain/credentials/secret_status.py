@@ -76,20 +76,27 @@ def recorded_keys(status: Mapping[str, Any]) -> dict[str, Collection[str]]:
 
 
 def secrets_condition(
-    problems: Iterable[CredentialProblem], secrets: int, credentials: int, generation: int, *, later: int = 0
+    problems: Iterable[CredentialProblem],
+    secrets: int,
+    credentials: int,
+    generation: int,
+    *,
+    later: int = 0,
+    notes: Iterable[str] = (),
 ) -> Condition:
     """Whether everything is in place: `secrets` and `credentials` count what the region needs.
 
     `later` of the Secrets are to be made or completed once a plan is approved, or a pause ends.
+    `notes` are told as well.
     """
     texts = [f'{problem.kind} "{problem.secret}": {problem.message}' for problem in problems]
     if texts:
-        return Condition(CONDITION, "False", Reason.SECRET_MISSING, "; ".join(texts), generation)
+        return Condition(CONDITION, "False", Reason.SECRET_MISSING, "; ".join([*texts, *notes]), generation)
     message = f"{credentials} credentials in {secrets} Secrets are in place"
     if later:
         there = f"{secrets - later} of {secrets} Secrets are in place"
         message = f"{there}; the others come once the spec is acted upon"
-    return Condition(CONDITION, "True", Reason.SECRETS_READY, message, generation)
+    return Condition(CONDITION, "True", Reason.SECRETS_READY, "; ".join([message, *notes]), generation)
 
 
 def waiting_condition(problem: str, generation: int) -> Condition:

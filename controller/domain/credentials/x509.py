@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from controller.domain.credentials.generate import RandomSource
@@ -149,6 +150,10 @@ def parse_authority(chain: str, key: str, anchors: str = "") -> Authority:
     if not anchors and not _signs_itself(certificates[-1]):
         raise AuthorityUnusable('its "tls.crt" does not end in a root; add that under "ca.crt"')
     trusted = _read(anchors) or certificates[-1:]
+    if not all(_signed_by(one, above) for one, above in pairwise(certificates)):
+        raise AuthorityUnusable('the certificates of its "tls.crt" are not each signed by the next')
+    if not any(_signed_by(certificates[-1], anchor) for anchor in trusted):
+        raise AuthorityUnusable('no certificate of its "ca.crt" has signed the last one of its "tls.crt"')
     found = Authority(_joined(certificates), _joined(trusted), key)
     if _octets(_signing_key(found).public_key()) != _octets(first.public_key()):
         raise AuthorityUnusable('its "tls.key" does not belong to its "tls.crt"')
@@ -327,11 +332,11 @@ def _joined(certificates: Iterable[x509.Certificate]) -> str:
 
 
 def _signed_by(certificate: x509.Certificate, signer: x509.Certificate) -> bool:
-    from cryptography.exceptions import InvalidSignature
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
     try:
         certificate.verify_directly_issued_by(signer)
-    except (ValueError, TypeError, InvalidSignature):
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
         return False
     return True
 

@@ -66,15 +66,21 @@ def before_taking_out(mode: Mode, snapshot: HostSnapshot) -> Obstacle | None:
 def before_moving(mode: Mode, snapshot: HostSnapshot) -> Obstacle | None:
     """Why servers cannot leave a host that is out of service."""
     if snapshot.service is None:
-        # A node for networks only has none, and is out of service with its agents.
+        # A node for networks only has none, and is out of service with its agents. Nothing is evacuated
+        # without one: it is forced down and watched first.
         for_networks = snapshot.there and (snapshot.node is None or not snapshot.node.is_compute)
-        if mode == Mode.CORDON or for_networks:
+        if mode == Mode.CORDON or (for_networks and mode != Mode.EVACUATE):
             return None
-        return Reason.COMPUTE_MISSING, f'OpenStack has no compute service on "{snapshot.host}"'
+        return compute_missing(snapshot.host)
     if mode == Mode.MIGRATE and not snapshot.service.up:
         text = "its compute service does not report: servers can only be evacuated, after fencing"
         return Reason.COMPUTE_DOWN, text
     return None
+
+
+def compute_missing(host: str) -> Obstacle:
+    """That OpenStack shows no compute service of a host."""
+    return Reason.COMPUTE_MISSING, f'OpenStack has no compute service on "{host}"'
 
 
 def planned_moves(outlook: AgentAvailability) -> list[NetworkMove]:

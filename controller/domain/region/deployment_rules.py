@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller.domain.shared.cron_schedule import schedule_problem
+from controller.domain.values.ceph_needs import ADMINISTRATOR, backup_user
 from controller.domain.values.chart_values import DocumentPath, format_path
 from controller.errors import Problem
 
@@ -16,6 +17,10 @@ _ROOT: DocumentPath = ("spec", "features")
 _DOMAINS = ("default", "service", "heat")
 # Bridges that neutron's agents and OVN's controllers make for themselves.
 _OWN_BRIDGES = ("br-int", "br-tun")
+# What a certificate of hypervisors stands for. With that many of IPv6 it has 75 kB: OpenSSL takes chains of
+# at most 100 kB (SSL_CTX_set_max_cert_list), GnuTLS messages of 128 kB.
+_MOST_OF_A_NETWORK = 1024
+_MOST_ADDRESSES = 4 * _MOST_OF_A_NETWORK
 
 
 def feature_problems(features: Features) -> list[Problem]:
@@ -99,12 +104,24 @@ def _inside(subnet: Features, path: DocumentPath) -> Iterator[Problem]:
 
 
 def _hypervisor_addresses(addresses: list[str]) -> Iterator[Problem]:
+    """One certificate names every address of them: TLS bounds its size, and so do we."""
+    whole: DocumentPath = ("compute", "libvirtTLS", "addresses")
+    total = 0
     for index, text in enumerate(addresses):
         try:
-            ipaddress.ip_network(text, strict=False)
+            network = ipaddress.ip_network(text, strict=False)
         except ValueError:
-            path: DocumentPath = ("compute", "libvirtTLS", "addresses", index)
-            yield _problem(path, "is no address and no network", "write it as 10.1.0.7 or 10.1.0.0/24")
+            remedy = "write it as 10.1.0.7 or 10.1.0.0/24"
+            yield _problem((*whole, index), "is no address and no network", remedy)
+            continue
+        if network.num_addresses > _MOST_OF_A_NETWORK:
+            message = f"is a network of more than {_MOST_OF_A_NETWORK} addresses"
+            yield _problem((*whole, index), message, "name smaller networks, or addresses")
+            continue
+        total += network.num_addresses
+    if total > _MOST_ADDRESSES:
+        message = f"has {total} addresses, and one certificate stands for {_MOST_ADDRESSES} at most"
+        yield _problem(whole, message, "name smaller networks, or addresses")
 
 
 def _load_balancer(features: Features) -> Iterator[Problem]:
@@ -136,19 +153,32 @@ def _ceph_exchange(features: Features) -> Iterator[Problem]:
         if shares:
             yield _problem(("ceph", "shares", "filesystem"), "belongs to an exchange", "set ceph.source")
         return
+    for place, user in _ceph_users(features):
+        if user == ADMINISTRATOR:
+            yield _problem(place, "is Ceph's administrator, whose key no pod may have", "name another")
     users: dict[str, str] = {}
     for index, store in enumerate(features["blockStorage"]["backends"]):
         if store["type"] != "ceph" or not store["ceph"]:
             continue
         path: DocumentPath = ("blockStorage", "backends", index, "ceph", "user")
         user = store["ceph"]["user"]
-        if user == "admin":
-            yield _problem(path, "is Ceph's administrator, whose key no hypervisor may have", "name another")
         users.setdefault(user, store["name"])
         if len(users) > 1:
             text = f"stores of one region have one user, and {next(iter(users))} is another"
             yield _problem(path, text, "a client may use several pools: give all stores the same user")
             return
+
+
+def _ceph_users(features: Features) -> Iterator[tuple[DocumentPath, str]]:
+    """The users of Ceph that the spec names, and where."""
+    storage, gnocchi = features["blockStorage"], features["metering"]["gnocchi"]
+    for index, store in enumerate(storage["backends"]):
+        if store["type"] == "ceph" and store["ceph"]:
+            yield ("blockStorage", "backends", index, "ceph", "user"), store["ceph"]["user"]
+    if storage["backup"]["driver"] == "ceph":
+        yield ("blockStorage", "backup", "conf", "backup_ceph_user"), backup_user(features)
+    if gnocchi["enabled"]:
+        yield ("metering", "gnocchi", "user"), gnocchi["user"]
 
 
 def _network_types(networking: Features) -> Iterator[Problem]:

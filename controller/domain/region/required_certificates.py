@@ -17,6 +17,8 @@ COMPUTE = "compute"
 # (nova: secrets.tls.compute_novnc_proxy.vencrypt.internal).
 HYPERVISORS_SECRET = "libvirt-tls"  # noqa: S105 - a name
 CONSOLE_SECRET = "nova-novncproxy-vencrypt"  # noqa: S105 - a name
+# Beside those of libvirtTLS.addresses: what TLS takes of a certificate is bounded.
+MOST_OF_NODES = 2048
 
 
 def region_certificates(
@@ -57,6 +59,30 @@ def migration_addresses(given: Iterable[str]) -> Iterator[str]:
     for text in given:
         network = ipaddress.ip_network(text, strict=False)
         yield from map(str, network.hosts() if network.num_addresses > 1 else network)
+
+
+def node_addresses(nodes: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The addresses by which these Nodes are reached from others, each as certificates write it; and what is
+    wrong with them. Those that hold on one link or host only are none."""
+    found: set[str] = set()
+    problems: list[str] = []
+    for node in nodes:
+        for one in (node.get("status") or {}).get("addresses") or ():
+            kind = one.get("type")
+            if kind not in ("InternalIP", "ExternalIP"):
+                continue
+            try:
+                address = ipaddress.ip_address(str(one.get("address")).partition("%")[0])
+            except ValueError:
+                problems.append(f'Node "{node["metadata"]["name"]}": its {kind} is no address')
+                continue
+            if not (address.is_link_local or address.is_loopback or address.is_unspecified):
+                found.add(str(address))
+    kept = tuple(sorted(found)[:MOST_OF_NODES])
+    if len(found) > len(kept):
+        text = f"the Nodes have {len(found)} addresses, and it stands for the first {len(kept)} only"
+        problems.append(text)
+    return kept, tuple(sorted(problems))
 
 
 def secrets_made(requests: tuple[CertificateRequest, ...]) -> dict[str, frozenset[str]]:

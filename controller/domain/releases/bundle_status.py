@@ -9,8 +9,8 @@ from typing import Any
 
 from controller.domain.api.conditions import Condition, shorten
 from controller.domain.api.reasons import Reason
-from controller.domain.releases.attempt import Attempt
 from controller.domain.releases.release_size import nearly_too_large
+from controller.domain.releases.situation import Attempt
 
 
 class ReportedState(StrEnum):

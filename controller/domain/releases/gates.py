@@ -10,9 +10,8 @@ from functools import partial
 from controller.domain.api.conditions import timestamp
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.actions import MAKING, SERVING, Action, NextAction
-from controller.domain.releases.attempt import Attempt
 from controller.domain.releases.drift import FIGHT_AFTER
-from controller.domain.releases.situation import ReleaseSituation
+from controller.domain.releases.situation import Attempt, ReleaseSituation
 from controller.domain.shared import backoff
 
 # The first pause, in seconds, before an object is corrected that others change again and again.

@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
+from controller.domain.api.conditions import timestamp
 from controller.domain.releases.actions import NextAction
-from controller.domain.releases.attempt import Attempt
 from controller.domain.releases.bundle import DEFAULT_TIMEOUT_SECONDS, DriftMode
 from controller.domain.releases.drift import NO_DRIFT, Drift
 from controller.domain.releases.requests import NOTHING_ASKED, Requests
 from controller.domain.shared import backoff
 
+# Requests that an attempt may have served, as `lastAttempt` names them.
+_REQUESTS = ("reconcile", "force", "rollback")
+
 
 @dataclass(frozen=True)
-class Recorded:
-    """The newest revision in Helm's history.
+class RevisionRecord:
+    """What Helm's record says of one revision of a release, as far as the next action depends on it.
 
-    `status` is Helm's word. `ours`: this very revision was made by us (its record says so).
-    `modified` is in seconds since the epoch. `usable` are the revisions that can be gone back to;
-    `copied_from` those that this one may be a rollback to, as its labels are theirs.
+    `status` is Helm's word (`deployed`, `failed`, `pending-install`, `superseded`, `uninstalling` …).
+    `digest` comes from a label of the record, empty if it has none. `ours`: the revision label fits the
+    version, so this very revision was made by the controller and not by someone's `helm upgrade` or
+    `helm rollback`. `modified` is in seconds since the epoch.
 
-    `forced` and `asked` are the marks of the requests for an upgrade and for a rollback that were there
-    when any of the revisions kept was made. `rolled_back_to` is the revision that this one went back to
-    at our hands, 0 for none, and `desired_at_rollback` the digest that was desired then, empty if
-    that was not known. `removing`: it is we who have begun to take the release apart.
+    `rolled_back_to` is the revision that this one went back to at our hands, 0 for none, and
+    `desired_at_rollback` the digest that was desired then, empty if that was not known. `removing`: it is we
+    who have begun to take the release apart.
     """
 
     version: int
     status: str
-    digest: str
-    ours: bool
-    modified: float
-    usable: frozenset[int] = frozenset()
-    copied_from: frozenset[int] = frozenset()
-    forced: frozenset[str] = frozenset()
-    asked: frozenset[str] = frozenset()
+    digest: str = ""
+    ours: bool = False
+    modified: float = 0.0
     rolled_back_to: int = 0
     desired_at_rollback: str = ""
     removing: bool = False
@@ -49,6 +50,97 @@ class Recorded:
     def half_uninstalled(self) -> bool:
         """Whether its uninstall has begun, so that nobody knows which of its objects are left."""
         return self.status in ("uninstalling", "uninstalled")
+
+
+@dataclass(frozen=True)
+class Recorded(RevisionRecord):
+    """The newest revision in Helm's history, and what the others tell of it.
+
+    `usable` are the revisions that can be gone back to; `copied_from` those that this one may be a rollback
+    to, as its labels are theirs. `forced` and `asked` are the marks of the requests for an upgrade and for a
+    rollback that were there when any of the revisions kept was made.
+    """
+
+    usable: frozenset[int] = frozenset()
+    copied_from: frozenset[int] = frozenset()
+    forced: frozenset[str] = frozenset()
+    asked: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Our last action on the release. `failures` counts those in a row that ended badly for `digest`, again
+    from the first of its own after interrupted ones: an Unlock reports one that was cut off.
+
+    `started` and `finished` are in seconds since the epoch, `duration` in seconds; `error` is redacted, and
+    empty after a success. `requests` are those that were there when it began. `unlocks`
+    is how often an action on the release was found cut off, this one included, since it was first installed.
+    `interrupted`: the last of the failures was none of the release's own. `lacks_right`: it was for want of a
+    right of ours, which only somebody else can grant. `taken`: it was refused, as objects of its names belong
+    to others.
+    """
+
+    action: str
+    digest: str
+    finished: float
+    failures: int
+    requests: Requests = NOTHING_ASKED
+    unlocks: int = 0
+    interrupted: bool = False
+    lacks_right: bool = False
+    taken: bool = False
+    started: float = 0.0
+    duration: float = 0.0
+    error: str = ""
+
+    def entry(self) -> dict[str, Any]:
+        """`lastAttempt`; what is not known is left out. `unlocks` has its place beside it."""
+        entry: dict[str, Any] = {
+            "action": self.action,
+            "time": timestamp(self.started or self.finished),
+            "finished": timestamp(self.finished),
+            "duration": f"{self.duration:.1f}s",
+            "failures": self.failures,
+        }
+        more = {
+            "digest": self.digest,
+            "error": self.error,
+            "interrupted": self.interrupted,
+            "lacksRight": self.lacks_right,
+            "taken": self.taken,
+            **{name: getattr(self.requests, name) for name in _REQUESTS},
+        }
+        return entry | {name: value for name, value in more.items() if value}
+
+
+def parse_attempt(release_entry: Mapping[str, Any]) -> Attempt | None:
+    """The attempt that a release's status entry is about; None when there is none or it cannot be read.
+
+    A restarted container goes on with the same counts.
+    """
+    entry = release_entry.get("lastAttempt") or {}
+    try:
+        finished = _seconds(entry["finished"])
+        return Attempt(
+            action=str(entry["action"]),
+            digest=str(entry.get("digest") or ""),
+            finished=finished,
+            failures=int(entry.get("failures") or 0),
+            requests=Requests(**{name: str(entry.get(name) or "") for name in _REQUESTS}),
+            unlocks=int(release_entry.get("unlocks") or 0),
+            interrupted=bool(entry.get("interrupted")),
+            lacks_right=bool(entry.get("lacksRight")),
+            taken=bool(entry.get("taken")),
+            started=_seconds(entry["time"]) if "time" in entry else finished,
+            duration=float(str(entry.get("duration") or "0s").removesuffix("s")),
+            error=str(entry.get("error") or ""),
+        )
+    except (KeyError, ValueError, TypeError):
+        return None
+
+
+def _seconds(moment: object) -> float:
+    return datetime.fromisoformat(str(moment)).timestamp()
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ cephfs_driver), those of Gnocchi of gnocchi.osci.io, intro/install.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -46,8 +47,12 @@ ROLE_SECRETS: Mapping[str, tuple[str, ...]] = {
 # One digest for each consumer: what its pods are made from. Templates refer to it.
 CONSUMERS_SECRET = "ceph-consumers"  # noqa: S105 - a name
 
+# Ceph's own user, who may do everything.
+ADMINISTRATOR = "admin"
 _HYPERVISOR_USER = "cinder"
 _READS = "profile rbd"
+# Of capabilities: either may stand between two clauses.
+_CLAUSE_ENDS = re.compile(r"[,;]")
 
 
 @dataclass(frozen=True)
@@ -167,18 +172,35 @@ def _clients(pools: tuple[PoolNeed, ...], key_secrets: Mapping[str, str]) -> Ite
     needed: dict[str, dict[str, str]] = {}
     for secret, user in key_secrets.items():
         if secret == _IMAGES_KEY:
-            needed[user] = _block_devices(images)
+            role = _block_devices(images)
         elif secret in (_VOLUMES_KEY, _HYPERVISOR_KEY):
-            needed[user] = _block_devices([*volumes, *vms], read=images)
+            role = _block_devices([*volumes, *vms], read=images)
         elif secret == _BACKUP_KEY:
-            needed[user] = _block_devices(_of(pools, BACKUP))
+            role = _block_devices(_of(pools, BACKUP))
         elif secret == _METRICS_KEY:
             osd = ", ".join(f"allow rwx pool={pool}" for pool in _of(pools, METRICS))
-            needed[user] = {"mon": "allow r", "osd": osd}
+            role = {"mon": "allow r", "osd": osd}
         else:
-            needed[user] = {"mon": "allow r", "mgr": "allow rw"}
+            role = {"mon": "allow r", "mgr": "allow rw"}
+        # One user may have several roles: none of them may lose what another needs.
+        needed[user] = joined_capabilities(needed.get(user, {}), role)
     for user in sorted(needed):
         yield ClientNeed(user, needed[user])
+
+
+def joined_capabilities(there: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
+    """What both allow, by the kind of daemon: the texts that are there, and the clauses that they lack."""
+    joined = dict(there)
+    for kind, text in more.items():
+        known = set(capability_clauses(joined.get(kind, "")))
+        added = [clause for clause in capability_clauses(text) if clause not in known]
+        joined[kind] = ", ".join([*filter(None, [joined.get(kind, "").strip(" ,;")]), *added])
+    return joined
+
+
+def capability_clauses(text: str) -> list[str]:
+    """The clauses of one daemon's capabilities, with single spaces."""
+    return [" ".join(clause.split()) for clause in _CLAUSE_ENDS.split(text) if clause.strip()]
 
 
 def _block_devices(pools: Collection[str], read: Collection[str] = ()) -> dict[str, str]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from controller.domain.credentials.ceph.capabilities import is_administrator, lacking
 from controller.domain.credentials.ceph.request import (
@@ -18,15 +20,17 @@ from controller.domain.credentials.ceph.request import (
     RookObject,
     gateway_texts,
     request_document,
+    requested_clients,
     rook_objects,
+    unneeded,
 )
 from controller.domain.credentials.clouds_yaml import KeyOfSecret, gateway_user
 from controller.domain.credentials.credential_plan import CredentialProblem
-from controller.domain.values.ceph_needs import ROOK, CephNeeds
+from controller.domain.values.ceph_needs import ROOK, CephNeeds, joined_capabilities
 from controller.domain.values.secret_refs import reserved
 from controller.errors import Forbidden, ObjectMissing, ObjectRefused
 from controller.ports.kubernetes import SECRET, Kube, KubeObject, KubeObjects, Resource
-from controller.reconcile.credentials.exchanged_objects import ExchangedObjects
+from controller.reconcile.credentials.exchanged_objects import ExchangedObjects, texts_of
 
 _ROOK_API = "ceph.rook.io/v1"
 ROOK_KINDS = {
@@ -41,6 +45,14 @@ _NO_RIGHT = (
 _NOT_THERE = "the namespace, or the definition of this kind, does not exist; is Rook installed?"
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What could not be asked for, and what was asked for earlier and is not needed any more, in words."""
+
+    problems: tuple[CredentialProblem, ...] = ()
+    unneeded: tuple[str, ...] = ()
+
+
 class CephRequest:
     """Of one region, for one pass."""
 
@@ -49,25 +61,42 @@ class CephRequest:
         self._osdpl = osdpl
         self._namespace = str(osdpl["metadata"]["namespace"])
 
-    def ensure(self, needs: CephNeeds, bundles: KubeObjects) -> tuple[CredentialProblem, ...]:
-        """Writes what differs; what could not be asked for. Raises Conflict, KubeError."""
+    def ensure(self, needs: CephNeeds, bundles: KubeObjects) -> Asked:
+        """Writes what differs. Raises Conflict, KubeError."""
         objects = ExchangedObjects(self._kube, self._osdpl, needs.namespace)
         gateway = self._gateway_user(needs, bundles) if needs.gateway else None
-        secrets: dict[str, dict[str, str]] = {}
-        problems = []
+        problems: list[CredentialProblem] = []
+        notes: list[str] = []
         if needs.request == ROOK:
             for one in rook_objects(needs):
-                text = _asked(partial(_left, objects, one))
+                text = _asked(partial(_left, objects, one, needs.namespace, notes))
                 problems += _problems(needs, one.place.name, text, one.place.kind)
             if gateway is not None:
-                secrets[GATEWAY_SECRET] = gateway_texts(gateway)
+                text = _asked(partial(objects.ensure, SECRET, GATEWAY_SECRET, gateway_texts(gateway)))
+                problems += _problems(needs, GATEWAY_SECRET, text, SECRET.kind)
         else:
-            region = f"{self._namespace}/{self._osdpl['metadata']['name']}"
-            secrets[REQUEST_SECRET] = {REQUEST: request_document(needs, region, gateway)}
-        for name, texts in secrets.items():
-            text = _asked(partial(objects.ensure, SECRET, name, texts))
-            problems += _problems(needs, name, text, SECRET.kind)
-        return tuple(problems)
+            text = _asked(partial(self._document, objects, needs, gateway, notes))
+            problems += _problems(needs, REQUEST_SECRET, text, SECRET.kind)
+        return Asked(tuple(problems), tuple(notes))
+
+    def _document(
+        self, objects: ExchangedObjects, needs: CephNeeds, gateway: GatewayUser | None, notes: list[str]
+    ) -> str:
+        """Tells the needs in one document; why it could not be told."""
+        there = self._kube.get(SECRET, REQUEST_SECRET, needs.namespace)
+        before = requested_clients(texts_of(there or {}).get(REQUEST, ""))
+        region = f"{self._namespace}/{self._osdpl['metadata']['name']}"
+        text = request_document(needs, region, gateway, before)
+        needed = {one.name: one.capabilities for one in needs.clients}
+        more = [user for user, caps in sorted(before.items()) if unneeded(caps, needed.get(user, {}))]
+        refused = objects.ensure(SECRET, REQUEST_SECRET, {REQUEST: text})
+        if more and not refused:
+            notes.append(
+                f"Secret {needs.namespace}/{REQUEST_SECRET} asks for more than is needed, for "
+                f"{', '.join(more)}; once no server uses it, have it written anew with "
+                f"kubectl -n {needs.namespace} delete secret {REQUEST_SECRET}"
+            )
+        return refused
 
     def _gateway_user(self, needs: CephNeeds, bundles: KubeObjects) -> GatewayUser | None:
         """As the release of the gateway's account is asked to make it; None before there is one."""
@@ -98,19 +127,44 @@ class CephRequest:
             return None
 
 
-def _left(objects: ExchangedObjects, wanted: RookObject) -> str:
-    """Asks for one object; what is wrong with one that others have made."""
-    theirs = objects.ensure_spec(ROOK_KINDS[wanted.place.kind], wanted.place.name, wanted.spec)
-    caps = (theirs or {}).get("spec", {}).get("caps")
-    if theirs is None or wanted.place.kind != CLIENT_KIND:
+def _left(objects: ExchangedObjects, wanted: RookObject, namespace: str, notes: list[str]) -> str:
+    """Asks for one object; what is wrong with what others have made or changed."""
+    kind, name = wanted.place.kind, wanted.place.name
+    ours: dict[str, str] = {}
+
+    def spec_for(there: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Capabilities are added only: servers that run may still use those of an earlier spec."""
+        if kind != CLIENT_KIND:
+            return wanted.spec
+        ours.update(_capabilities(there))
+        return {"caps": joined_capabilities(ours, wanted.spec["caps"])}
+
+    theirs = objects.ensure_spec(ROOK_KINDS[kind], name, spec_for)
+    if kind != CLIENT_KIND:
         return ""
-    given = {str(kind): str(text) for kind, text in (caps or {}).items()}
+    if theirs is None:
+        if is_administrator(ours):
+            return f"it gives an administrator's capabilities; narrow them to {_shown(wanted.spec['caps'])}"
+        if more := unneeded(ours, wanted.spec["caps"]):
+            notes.append(
+                f"CephClient {namespace}/{name} may do more than is needed: {_shown(more)}; once no server "
+                f"uses it, narrow it with kubectl -n {namespace} edit cephclient {name}"
+            )
+        return ""
+    given = _capabilities(theirs.get("spec") or {})
     if is_administrator(given):
         return "it is not the controller's, and gives an administrator's capabilities; narrow them"
     if lacking(wanted.spec["caps"], given):
-        needed = ", ".join(f"{kind} '{text}'" for kind, text in wanted.spec["caps"].items())
-        return f"it is not the controller's, and lacks capabilities; give it {needed}"
+        return f"it is not the controller's, and lacks capabilities; give it {_shown(wanted.spec['caps'])}"
     return ""
+
+
+def _capabilities(spec: Mapping[str, Any]) -> dict[str, str]:
+    return {str(kind): str(text) for kind, text in (spec.get("caps") or {}).items()}
+
+
+def _shown(capabilities: Mapping[str, str]) -> str:
+    return ", ".join(f"{kind} '{text}'" for kind, text in capabilities.items())
 
 
 def _asked(ask: Callable[[], str]) -> str:

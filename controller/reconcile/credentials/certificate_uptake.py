@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from controller.domain.api.conditions import is_true
 from controller.domain.health.workloads import parse_workload
 from controller.domain.values.chart_values import SECRET_REF, is_secret_ref
 from controller.ports.kubernetes import DAEMONSET, DEPLOYMENT, STATEFULSET, Kube, KubeObjects
@@ -43,6 +44,17 @@ def is_taken_up(kube: Kube, namespace: str, bundles: KubeObjects, digests: Mappi
 def texts_in_use(bundles: KubeObjects) -> frozenset[str]:
     """Every text in the values of all releases: names of Secrets are among them."""
     return frozenset(text for release in _releases(bundles) for text in _texts(release.get("values")))
+
+
+def are_deployed(bundles: KubeObjects) -> bool:
+    """Whether every HelmBundle has taken up its present spec; until then pods may mount what it no longer
+    names."""
+    for bundle in bundles:
+        status = bundle.get("status") or {}
+        current = status.get("observedGeneration") == bundle["metadata"].get("generation")
+        if not (current and is_true(status.get("conditions") or [], "Ready")):
+            return False
+    return True
 
 
 def _references(bundles: KubeObjects) -> Iterator[tuple[str, str]]:

@@ -9,13 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from controller.domain.api.names import AUTHORITY_SECRET, AUTHORITY_TYPE, CA_BUNDLE_SECRET
+from controller.domain.api.conditions import timestamp
+from controller.domain.api.names import (
+    AUTHORITY_SECRET,
+    AUTHORITY_TYPE,
+    CA_BUNDLE_SECRET,
+    CERTIFICATE_LABEL,
+    SERVICE_LABEL,
+)
 from controller.domain.credentials.authority import (
     AUTHORITY_LIFE,
     DAY,
     AuthorityRecord,
     AuthorityStep,
     StoredLeaf,
+    ends_first,
     is_current,
     leaf_begin,
     leaf_digest,
@@ -37,14 +45,16 @@ from controller.domain.credentials.x509 import (
     new_authority,
     new_leaf,
     parse_authority,
+    read_leaf,
     validity,
 )
-from controller.domain.values.catalogue import CertificateRequest
+from controller.domain.region.required_certificates import node_addresses
+from controller.domain.values.catalogue import HYPERVISOR_FILES, CertificateRequest
 from controller.errors import ObjectRefused
 from controller.ports.kubernetes import NODE, SECRET, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.certificate_store import CertificateStore, texts_of
-from controller.reconcile.credentials.certificate_uptake import is_taken_up, texts_in_use
+from controller.reconcile.credentials.certificate_uptake import are_deployed, is_taken_up, texts_in_use
 from controller.reconcile.shared.action_log import log_action
 
 # A region's clock may have been wrong when its authority was made.
@@ -52,8 +62,16 @@ _BACKDATED_AUTHORITY = DAY
 # The label by which charts choose the nodes that run servers.
 HYPERVISORS = "openstack-compute-node=enabled"
 TAKEN = "a Secret of this name belongs to something else; rename that, or delete it"
+PAUSED = "the region is paused, and certificates end on {end}: they are renewed once it is not"
+UNAPPROVED = (
+    "certificates end on {end}, and the authority that the spec asks for is not theirs, or cannot sign: "
+    "approve the plan, or go back to the authority of before"
+)
 # Seconds between two looks at what consumers run with, while another authority is on its way.
 UPTAKE_SECONDS = 30.0
+_SOON = "and with it every certificate that it signs; put a later one in its place"
+# Of what is wrong with addresses of Nodes.
+_TOLD = 3
 
 
 class OwnCertificates:
@@ -75,20 +93,24 @@ class OwnCertificates:
         *,
         authority_secret: str,
         bundles: KubeObjects,
-        read_only: bool = False,
+        planned: bool = False,
+        paused: bool = False,
     ) -> list[CredentialProblem]:
         """Brings every certificate to what is desired; what stands in the way.
 
-        `authority_secret` names the operator's authority, empty for one of our own. Raises Conflict,
-        KubeError.
+        `authority_secret` names the operator's authority, empty for one of our own. With `planned` those that
+        are there are renewed, by the authority that they have; with `paused` nothing is done. Raises
+        Conflict, KubeError.
         """
         store = CertificateStore(self._kube, osdpl)
         stored = store.observe(
             (AUTHORITY_SECRET, CA_BUNDLE_SECRET, *(r.name for r in requests)) if requests else ()
         )
         self.has_bundle, self.unfinished = CA_BUNDLE_SECRET in stored, False
-        if read_only:
-            return []
+        if paused or (planned and not self._signs_today(authority_secret, stored, osdpl)):
+            return _overdue(stored, self._clock.now(), PAUSED if paused else UNAPPROVED)
+        if planned:
+            requests = _requests_of(stored)
         problems = dict.fromkeys(store.foreign, TAKEN)
         if requests and AUTHORITY_SECRET not in problems:
             source = authority_secret or AUTHORITY_SECRET
@@ -99,7 +121,11 @@ class OwnCertificates:
             problems |= self._write(store, osdpl, pass_)
             self.has_bundle = CA_BUNDLE_SECRET not in problems
             self.unfinished = pass_.record.next is not None
-        self._remove_idle(store, {request.name for request in requests}, bundles)
+            end = ends_first(pass_.record) if authority_secret else None
+            if end is not None:
+                problems[source] = f'its "tls.crt" ends on {timestamp(end)[:10]}, {_SOON}'
+        if not planned:
+            self._remove_idle(store, {request.name for request in requests}, bundles)
         return _problems(problems)
 
     def remove(self, osdpl: KubeObject) -> None:
@@ -107,6 +133,20 @@ class OwnCertificates:
         store = CertificateStore(self._kube, osdpl)
         store.observe(())
         self._remove_idle(store, frozenset(), [])
+
+    def _signs_today(self, name: str, stored: Mapping[str, KubeObject], osdpl: KubeObject) -> bool:
+        """Whether the authority that the spec asks for is the one of the record: it may not change yet."""
+        try:
+            record = parse_record(texts_of(stored.get(AUTHORITY_SECRET)))
+            if record is None:
+                return False
+            known = record.next or record.active
+            if not name:
+                return known is not None and known.usable
+            given = self._given(name, str(osdpl["metadata"]["namespace"]), self._clock.now())
+        except AuthorityUnusable:
+            return False
+        return known is not None and known.chain == given.chain
 
     def _planned(
         self,
@@ -124,7 +164,9 @@ class OwnCertificates:
             raise AuthorityUnusable("it cannot be read; restore it from a backup, or delete it")
         leaves = {r.name: stored_leaf(texts_of(stored.get(r.name))) for r in requests}
         trusted = stored_leaf(texts_of(stored.get(CA_BUNDLE_SECRET)))
-        addresses = self._addresses() if any(r.hypervisors for r in requests) else ()
+        asked = any(r.hypervisors for r in requests)
+        # By which the libvirts of the nodes that run servers know each other.
+        addresses, unnamed = node_addresses(self._kube.list(NODE, labels=HYPERVISORS) if asked else ())
         names = {
             r.name: LeafNames(r.name, r.names, r.addresses + (addresses if r.hypervisors else ()))
             for r in requests
@@ -141,16 +183,18 @@ class OwnCertificates:
         step = plan_authority(
             record,
             given=given,
-            in_use=(trusted, *leaves.values()),
+            # What the bundle says counts where nothing else does: the record knows it better.
+            in_use=(*leaves.values(), *(() if record else (trusted,))),
             now=now,
             make=lambda: self._made(osdpl, now),
             settled=settled,
         )
-        return _Pass(step, given, requests, leaves, names, now)
+        doubts = {r.name: "; ".join(unnamed[:_TOLD]) for r in requests if r.hypervisors and unnamed}
+        return _Pass(step, given, requests, leaves, names, now, doubts)
 
     def _write(self, store: CertificateStore, osdpl: KubeObject, planned: _Pass) -> dict[str, str]:
         """The record first, then what follows from it; what could not be written, and why."""
-        problems, record, step = {}, planned.record, planned.step
+        problems, record, step = dict(planned.doubts), planned.record, planned.step
         texts = record_texts(record, planned.given)
         if store.write(AUTHORITY_SECRET, "authority", texts, AUTHORITY_TYPE) and step.reason:
             meta = osdpl["metadata"]
@@ -172,6 +216,8 @@ class OwnCertificates:
     def _remove_idle(self, store: CertificateStore, wanted: Set[str], bundles: KubeObjects) -> None:
         """Takes away what no release asks for any more, the authority last."""
         stored = store.names
+        if not are_deployed(bundles):
+            return
         kept = wanted | texts_in_use(bundles)
         if wanted:
             kept |= {AUTHORITY_SECRET, CA_BUNDLE_SECRET}
@@ -180,14 +226,6 @@ class OwnCertificates:
             store.remove(name)
         if idle == stored and AUTHORITY_SECRET in idle:
             store.remove(AUTHORITY_SECRET)
-
-    def _addresses(self) -> tuple[str, ...]:
-        """Of the nodes that run servers, by which their libvirts know each other."""
-        nodes = self._kube.list(NODE, labels=HYPERVISORS)
-        every = (one for node in nodes for one in (node.get("status") or {}).get("addresses") or ())
-        return tuple(
-            sorted({str(one["address"]) for one in every if one.get("type") in ("InternalIP", "ExternalIP")})
-        )
 
     def _given(self, name: str, namespace: str, now: float) -> Authority:
         """The operator's authority. Raises AuthorityUnusable."""
@@ -214,7 +252,7 @@ class OwnCertificates:
 
 @dataclass(frozen=True)
 class _Pass:
-    """What one pass has to leave behind."""
+    """What one pass has to leave behind. `doubts`: what is wrong with the names of leaves, by Secret."""
 
     step: AuthorityStep
     given: Authority | None
@@ -222,6 +260,7 @@ class _Pass:
     leaves: Mapping[str, StoredLeaf]
     names: Mapping[str, LeafNames]
     now: float
+    doubts: Mapping[str, str]
 
     @property
     def record(self) -> AuthorityRecord:
@@ -236,6 +275,33 @@ class _Pass:
             raise AuthorityUnusable("nothing can sign it: the authority's key is not there")
         pair = new_leaf(names, leaf_begin(record), leaf_end(record), record.signer, randomness)
         return StoredLeaf(pair.chain, pair.key, record.bundle)
+
+
+def _requests_of(stored: Mapping[str, KubeObject]) -> list[CertificateRequest]:
+    """What the certificates that are there stand for, whatever the spec asks for by now."""
+    found = []
+    for name, secret in sorted(stored.items()):
+        labels, texts = secret["metadata"].get("labels") or {}, texts_of(secret)
+        leaf = stored_leaf(texts)
+        facts = read_leaf(leaf.chain, leaf.key)
+        if labels.get(CERTIFICATE_LABEL) != "leaf" or facts is None:
+            continue
+        names, addresses = tuple(sorted(facts.names)), tuple(sorted(facts.addresses))
+        hypervisors = not texts.keys().isdisjoint(HYPERVISOR_FILES)
+        service = str(labels.get(SERVICE_LABEL) or "")
+        found.append(CertificateRequest(name, service, names, addresses, hypervisors=hypervisors))
+    return found
+
+
+def _overdue(stored: Mapping[str, KubeObject], now: float, why: str) -> list[CredentialProblem]:
+    """Told once certificates should have been renewed, and were not."""
+    try:
+        record = parse_record(texts_of(stored.get(AUTHORITY_SECRET)))
+    except AuthorityUnusable:
+        return []
+    if record is None or now < record.due:
+        return []
+    return [CredentialProblem(AUTHORITY_SECRET, why.format(end=timestamp(leaf_end(record))[:10]))]
 
 
 def _problems(texts: Mapping[str, str]) -> list[CredentialProblem]:

@@ -48,9 +48,10 @@ from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvali
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.ceph_exchange import CHECK_SECONDS, CephExchange, CephState
-from controller.reconcile.credentials.ceph_request import CephRequest
+from controller.reconcile.credentials.ceph_request import Asked, CephRequest
 from controller.reconcile.credentials.certificates import Certificates
 from controller.reconcile.credentials.clouds_export import CloudsExport
+from controller.reconcile.credentials.exchanged_objects import ExchangedObjects
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.managed_region import managed_region
@@ -133,6 +134,7 @@ class SecretsReconciler:
         if osdpl["metadata"].get("deletionTimestamp"):
             self._apply_retention(store, osdpl)
             return self._resync
+        ExchangedObjects(self._kube, osdpl).disown()
         try:
             desired, ceph = self._credentials_of(osdpl), self._ceph_of(osdpl)
         except SpecInvalid as error:
@@ -188,7 +190,8 @@ class SecretsReconciler:
             self._certificates_wanted(osdpl),
             authority_secret=_features(osdpl).internal_tls.authority_secret,
             bundles=bundles,
-            read_only=read_only,
+            planned=read_only,
+            paused=parse_region_spec(osdpl.get("spec")).paused,
         )
         views |= self._exported(store, osdpl, bundles, problems, read_only=read_only)
         credentials = sum(len(secret.credentials) for secret in desired) + len(own)
@@ -204,7 +207,9 @@ class SecretsReconciler:
         for name in named_secrets(_features(osdpl)):
             problems += [CredentialProblem(name, text) for text in certificates[name].problems]
         views = _with_certificates(views, certificates)
-        condition = secrets_condition(problems, len(needed), credentials, _generation(osdpl), later=later)
+        condition = secrets_condition(
+            problems, len(needed), credentials, _generation(osdpl), later=later, notes=exchanged.notes
+        )
         known = before.get("secrets") or {}
         # Published before anything is deleted: what is recorded and not there counts as lost.
         self._publish(osdpl, secret_entries(views.values(), known, self._clock.now()), condition)
@@ -238,7 +243,7 @@ class SecretsReconciler:
         services: Collection[str],
     ) -> dict[str, SecretView]:
         """What was lost of a service whose bundle is there stays recorded, also where it is not asked for any
-        more: it may be again before its release has gone."""
+        more: it may be again before its release has gone. Keys that others put into a Secret do not."""
         wanted_keys = {secret.name: frozenset(secret.credentials) for secret in desired}
         there = store.stored()
         deleting = {secret.name for secret in plan.remove}
@@ -249,7 +254,8 @@ class SecretsReconciler:
             ours = name in there and not there[name].foreign
             filled = there[name].filled if ours else frozenset[str]()
             known = frozenset(recorded.get(name, ()))
-            keys = filled | (known if name in used else known & wanted_keys.get(name, frozenset()))
+            lost = known & wanted_keys.get(name, known if name in used else frozenset[str]())
+            keys = filled | lost
             digest = store.digest(name, self._digest_key()) if ours else ""
             views[name] = SecretView(name, keys, digest, _messages(name, problems))
         return views
@@ -284,6 +290,7 @@ class SecretsReconciler:
         if not bundles:
             self._clouds.remove(osdpl)
             self._own_certificates.remove(osdpl)
+            ExchangedObjects(self._kube, osdpl).remove()
         plan = plan_retention(store.observe(()).values(), policy, services)
         for change in plan.changes:
             store.apply(change)
@@ -315,10 +322,10 @@ class SecretsReconciler:
         if needs is None:
             return CephState()
         # Asked before it is looked at what there is: that may be the answer.
-        refused = () if read_only else CephRequest(self._kube, osdpl).ensure(needs, bundles)
+        asked = Asked() if read_only else CephRequest(self._kube, osdpl).ensure(needs, bundles)
         exchange = CephExchange(self._kube, osdpl, self._digest_key())
         state = exchange.ensure(needs, bundles, read_only=read_only)
-        return replace(state, problems=(*refused, *state.problems))
+        return replace(state, problems=(*asked.problems, *state.problems), notes=asked.unneeded)
 
     def _bundles(self, osdpl: KubeObject) -> KubeObjects:
         labels = f"{DEPLOYMENT_LABEL}={osdpl['metadata']['name']},{SERVICE_LABEL}"

@@ -8,7 +8,7 @@ read that very moment before it is taken.
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from controller.domain.api.reasons import WARNING, Reason
 from controller.domain.hosts.circuit_breaker import circuit_breaker_trips
@@ -16,8 +16,10 @@ from controller.domain.hosts.host_facts import PASSIVE, HostFacts, NextStep, Ste
 from controller.domain.hosts.next_step import decide_host
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import CloudUnavailable
-from controller.ports.kubernetes import STATEFULSET
+from controller.ports.fencing import Fencing
+from controller.ports.kubernetes import STATEFULSET, Events, Kube
 from controller.ports.openstack import Cloud
+from controller.ports.system import Clock
 from controller.reconcile.hosts.aggregates import HostAggregates
 from controller.reconcile.hosts.disk_records import DiskRecords
 from controller.reconcile.hosts.drain_locks.pods import DrainLocks, LockedNodes
@@ -29,19 +31,42 @@ from controller.reconcile.hosts.last_host_findings import HostFindings, LastHost
 from controller.reconcile.hosts.lost_node_cleanup import LostNodeCleanup
 from controller.reconcile.hosts.node_annotations import NodeAnnotations
 from controller.reconcile.hosts.observe import NodesObserver, NodesSnapshot
-from controller.reconcile.hosts.parts import HostPorts, HostSettings
 from controller.reconcile.hosts.reenable_services import ReenabledServices
 from controller.reconcile.hosts.reenable_volume_services import ReenabledVolumeServices
 from controller.reconcile.hosts.retry_pauses import AGAIN_AFTER
 from controller.reconcile.hosts.step_rounds import STEPS_PER_PASS, HostStepRounds
+from controller.reconcile.shared.cloud_access import CloudAccess
 from controller.reconcile.shared.object_store import CATCHING_UP, ObjectStore
 
 log = logging.getLogger(__name__)
 
+# Between two passes; OpenStack has no watches. A pass is about six requests, whatever the number of hosts.
+EVERY = 10.0
 # Events come in bursts: between two passes there are so many seconds at least.
 AT_LEAST = 2.0
 NO_REGION = 30.0
 PAUSED = "spec.mode is Paused: nothing is done automatically"
+
+
+@dataclass(frozen=True)
+class HostPorts:
+    """The world as compute hosts need it."""
+
+    kube: Kube
+    clock: Clock
+    events: Events
+    access: CloudAccess
+    fencing: Fencing
+
+
+@dataclass(frozen=True)
+class HostSettings:
+    """`namespace` is the region's. `resync`: seconds after which what watches report is compared with the API
+    server again; `every`: seconds between two looks at OpenStack."""
+
+    namespace: str
+    resync: float
+    every: float = EVERY
 
 
 def _paused(snapshot: NodesSnapshot) -> str:

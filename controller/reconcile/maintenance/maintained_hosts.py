@@ -60,8 +60,9 @@ class MaintainedHosts:
             return replace(work, node=node, host=host, doubt=matches.doubts[name])
         host = matches.host(name)
         same = [one for one in names if one != name and matches.host(one) == host]
-        # A Node has it noted on itself.
-        noted = work.spec.mode == Mode.EVACUATE and node is None
+        # A Node has it noted on itself, as long as it has a role.
+        on_node = node is not None and parse_node(node, self._namespace) is not None
+        noted = work.spec.mode == Mode.EVACUATE and not on_node
         report = report_of(view.service(host)) if noted else ""
         return replace(work, node=node, host=host, beside=tuple(self._fresh(same)), report=report)
 

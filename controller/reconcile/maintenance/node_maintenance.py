@@ -8,6 +8,7 @@ done.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -118,9 +119,16 @@ class MaintenancesReconciler:
             kube=kube, clock=clock, events=events, out=self._out, status=self._status
         )
         self._errors = MaintenanceErrors(out=self._out, end=self._end, status=self._status)
+        self._ended = -math.inf
 
     def reconcile(self) -> float | None:
         """One pass at all of them; seconds until the next, None when there is none. Raises KubeError."""
+        try:
+            return self._reconcile()
+        finally:
+            self._ended = self._clock.monotonic()
+
+    def _reconcile(self) -> float | None:
         listed = [one for one in self._kube.list(NODE_MAINTENANCE) if is_served_in(self._namespace, one)]
         if not listed:
             return None
@@ -135,7 +143,9 @@ class MaintenancesReconciler:
             return CATCHING_UP
         try:
             cloud = self._access.for_one_pass()
-            view = self._access.last_view(younger_than=VIEW_GOOD_FOR) or self._access.observe_hosts(cloud)
+            # None from before our last pass had ended: what that changed would look like others' work.
+            last = self._access.last_view(younger_than=VIEW_GOOD_FOR, after=self._ended)
+            view = last or self._access.observe_hosts(cloud)
         except CloudUnavailable as error:
             return max([AGAIN_AFTER, *(self._errors.without_cloud(work, error) for work in works)])
         records = self._disks.read()
@@ -342,7 +352,7 @@ class MaintenancesReconciler:
         # Another process may serve it, too, and have asked for the same: only one of the two notes it.
         self._status.write(work, observed, unchanged=bool(commands.asked or found.due))
         # Only now, when it is noted: whoever goes on after us knows what may have been asked for.
-        refused = send(commands, work, cloud, now, partial(self._out.forbidden_now, work, cloud, view))
+        refused = send(commands, work, cloud, now, partial(self._out.forbidden_now, work, cloud))
         answered = {one.key: one for one in write_moves(found.due, outlook, cloud)}
         if refused or answered:
             self._status.write(

@@ -28,6 +28,7 @@ from controller.domain.maintenance.obstacles import (
     Obstacle,
     before_moving,
     before_taking_out,
+    compute_missing,
     obstacle,
     why_void,
 )
@@ -123,21 +124,24 @@ class HostDisabler:
         waits = f"it is watched for {left:.0f} s more whether its compute service is silent" if left else ""
         return before_moving(mode, replace(snapshot, service=service)), waits
 
-    def forbidden_now(self, work: MaintenanceWork, cloud: Cloud, view: CloudView) -> str:
+    def forbidden_now(self, work: MaintenanceWork, cloud: Cloud) -> str:
         """Why no server may be evacuated any more, as Nodes, compute service and maintenance are now.
 
         A pass may take a minute, in which a machine comes back, or a person takes back what was confirmed.
         Empty where nothing is in the way. Raises KubeError.
         """
         try:
-            service = cloud.compute_service(work.host) or view.service(work.host)
+            service = cloud.compute_service(work.host)
         except (CloudUnavailable, CloudRefused) as error:
             return f"it is not known whether its compute service reports: {error}"
         forbidden = self._forbidden(work, service)
         return forbidden[1] if forbidden is not None else self._edited(work)
 
     def _forbidden(self, work: MaintenanceWork, service: ComputeService | None) -> Obstacle | None:
-        """Why nothing may be evacuated, by the Nodes as they are now."""
+        """Why nothing may be evacuated, by the Nodes as they are now. None: OpenStack shows no service."""
+        if service is None:
+            # Nothing that it reports could be seen.
+            return compute_missing(work.host)
         fresh = (self._kube.get(NODE, one.name) for one in work.beside)
         beside = (parse_node(live, self._namespace) for live in fresh if live is not None)
         now = replace(
@@ -187,8 +191,7 @@ class HostDisabler:
 
     def _forbidden_after(self, work: MaintenanceWork, cloud: Cloud) -> Obstacle | None:
         """Once it is not known who wrote the compute service while we did: a confirmation is void then."""
-        service = cloud.compute_service(work.host)
-        return self._forbidden(work, service) if service is not None else None
+        return self._forbidden(work, cloud.compute_service(work.host))
 
     def _hold_down(self, work: MaintenanceWork, service: ComputeService, cloud: Cloud) -> ComputeService:
         """Asks Nova to disable it, and to force it down where it is not; what it is to become."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from controller.domain.api.keys import ReleaseKey
 from controller.domain.api.region_spec import VolumePolicy
 from controller.domain.releases.actions import Action
-from controller.domain.releases.attempt import Attempt
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.hooks import HookView
 from controller.domain.releases.requests import NOTHING_ASKED, Requests
+from controller.domain.releases.situation import Attempt
 from controller.domain.shared.redaction import Redactor
 from controller.domain.values.chart_values import Values
 from controller.ports.helm import Cancellation

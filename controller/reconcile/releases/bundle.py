@@ -13,11 +13,11 @@ from controller.domain.api.object_owner import made_by_bundle
 from controller.domain.api.reasons import NORMAL, Reason
 from controller.domain.api.region_spec import VolumePolicy
 from controller.domain.releases.actions import MAKING, Action, NextAction
-from controller.domain.releases.attempt import Attempt
 from controller.domain.releases.bundle import BundleSpec
 from controller.domain.releases.bundle_object import Bundle, parse_bundle
 from controller.domain.releases.bundle_status import ReportedState
 from controller.domain.releases.gates import no_slot, owned_by
+from controller.domain.releases.situation import Attempt
 from controller.domain.shared import metrics
 from controller.domain.shared.redaction import Redactor
 from controller.errors import SpecInvalid

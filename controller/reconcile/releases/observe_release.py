@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.actions import Action, NextAction
-from controller.domain.releases.attempt import Attempt, parse_attempt
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.digests import spec_digest, values_digest
 from controller.domain.releases.requests import marks_in
-from controller.domain.releases.situation import Recorded
+from controller.domain.releases.situation import Attempt, Recorded, RevisionRecord, parse_attempt
 from controller.domain.shared import backoff
 from controller.domain.values.secret_refs import ResolvedValues, resolve
 from controller.errors import ChartInvalid, SecretMissing, SpecInvalid
@@ -128,18 +127,11 @@ def recorded(revisions: tuple[Revision, ...]) -> Recorded | None:
         return None
     last, *earlier = reversed(revisions)
     return Recorded(
-        version=last.version,
-        status=last.status,
-        digest=last.digest,
-        ours=last.ours,
-        modified=last.modified,
+        **{one.name: getattr(last, one.name) for one in fields(RevisionRecord)},
         usable=frozenset(one.version for one in revisions if one.status in ("deployed", "superseded")),
         copied_from=_copied_from(last, earlier),
         forced=marks_in(one.forced for one in revisions),
         asked=marks_in(one.asked for one in revisions),
-        rolled_back_to=last.rolled_back_to,
-        desired_at_rollback=last.desired_at_rollback,
-        removing=last.removing,
     )
 
 

@@ -77,6 +77,8 @@ class CloudAccess:
 
     def observe_hosts(self, cloud: Cloud) -> CloudView:
         """All hosts, again. Raises CloudUnavailable where any part of it is not known."""
+        # It is as old as its first list: all take up to a minute, in which others change what was read.
+        began = self._clock.monotonic()
         try:
             view = CloudView(
                 services=cloud.compute_services(),
@@ -84,19 +86,20 @@ class CloudAccess:
                 agents=cloud.network_agents(),
                 volumes=cloud.volume_services(),
                 aggregates=cloud.aggregates(),
-                taken=self._clock.monotonic(),
+                taken=began,
             )
         except CloudRefused as error:
             # An administrator may read all of these: a refusal is a cloud that is being set up or broken.
             raise CloudUnavailable(str(error)) from None
         with self._lock:
-            self._view = view
+            if self._view is None or self._view.taken <= view.taken:
+                self._view = view
         return view
 
-    def last_view(self, *, younger_than: float) -> CloudView | None:
-        """The last complete pass, if it was taken within so many seconds."""
+    def last_view(self, *, younger_than: float, after: float) -> CloudView | None:
+        """The last complete pass, if it began within so many seconds, and after that time of the clock."""
         with self._lock:
             view = self._view
-        if view is None or self._clock.monotonic() - view.taken > younger_than:
+        if view is None or view.taken <= after or self._clock.monotonic() - view.taken > younger_than:
             return None
         return view

@@ -16,7 +16,7 @@ from controller.domain.hosts.fencing_confirmation import Confirmation, given_as,
 from controller.domain.shared.cloud_facts import Agent
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE
 from tests.cli.objects import osctl
-from tests.reconcile.node_world import NodeWorld, fail
+from tests.reconcile.node_world import COMPUTE, NodeWorld, fail
 
 ENTRY = {
     "state": "Cordoned",
@@ -202,6 +202,24 @@ def test_a_machine_whose_node_is_gone_is_confirmed_with_what_its_maintenance_not
         world.reconcile(3)
     live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
     assert live is not None and live["spec"]["fenced"]["lastReport"] == live["status"]["lastReport"]
+
+
+def test_a_machine_whose_node_has_no_role_any_more_is_confirmed_with_what_its_maintenance_noted(
+    world: NodeWorld,
+) -> None:
+    world.cloud.boot(1, "cmp1")
+    world.reconcile()
+    world.set_ready("cmp1", False)
+    world.reconcile(2)
+    # What was noted on the Node is not kept up any more.
+    world.edit_node("cmp1", {"metadata": {"labels": {COMPUTE: None}}})
+    world.cloud.die("cmp1")
+    assert osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced").exit_code == 0
+    world.reconcile(3)
+    noted = world.maintenance("node-cmp1")["lastReport"]
+    assert osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced").exit_code == 0
+    live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    assert live is not None and live["spec"]["fenced"]["lastReport"] == noted
 
 
 def test_a_machine_that_is_ready_is_not_said_to_be_off_by_a_maintenance(world: NodeWorld) -> None:

@@ -310,6 +310,44 @@ def test_an_authority_that_ended_while_nobody_looked_is_replaced(world: World) -
     assert all(validity(leaf.chain)[1] > world.now for leaf in world.secrets.values())
 
 
+def days_left(world: World) -> float:
+    return min(validity(leaf.chain)[1] - world.now for leaf in world.secrets.values()) / DAY
+
+
+def test_what_nobody_takes_up_is_replaced_days_before_it_ends(world: World) -> None:
+    world.now += 29 * DAY
+    world.record = {}
+    world.reconcile()
+    world.now += 12 * DAY
+    world.reconcile()
+    assert days_left(world) == pytest.approx(4)
+    world.now += 2 * DAY
+    world.reconcile()
+    assert days_left(world) > 25
+
+
+def test_the_next_authority_signs_days_before_the_one_of_today_ends() -> None:
+    EARLIER.clear()
+    world = World(given=own(1, end=START + 20 * DAY))
+    world.turn()
+    world.given = own(2)
+    world.reconcile()
+    world.now += 18 * DAY
+    world.reconcile()
+    assert world.signers() == {own(2).chain}
+    assert days_left(world) > 25
+
+
+def test_certificates_that_a_new_one_would_not_outlast_stay() -> None:
+    EARLIER.clear()
+    world = World(given=own(1, end=START + 20 * DAY))
+    world.turn()
+    world.now += 18 * DAY
+    before = dict(world.record), dict(world.secrets)
+    world.reconcile()
+    assert (world.record, world.secrets) == before
+
+
 def test_before_an_authority_begins_nothing_is_decided(world: World) -> None:
     world.now -= 2 * DAY
     with pytest.raises(AuthorityUnusable, match="clocks"):

@@ -196,3 +196,22 @@ def test_python_trusts_a_leaf_under_its_strictest_flags(tmp_path: Path) -> None:
             except ssl.SSLWantReadError:
                 continue
     assert ends[0].getpeercert()
+
+
+def test_an_authority_that_its_anchors_did_not_sign_is_refused() -> None:
+    root, other = without_path_length(), without_path_length(4)
+    chain, key = intermediate(root, key=ec.generate_private_key(ec.SECP256R1()))
+    assert parse_authority(chain, key, root.chain)
+    assert parse_authority(chain, key, other.chain + root.chain)
+    assert parse_authority(chain + root.chain, key, root.chain)
+    with pytest.raises(AuthorityUnusable, match=r'no certificate of its "ca.crt" has signed'):
+        parse_authority(chain, key, other.chain)
+    with pytest.raises(AuthorityUnusable, match=r'no certificate of its "ca.crt" has signed'):
+        parse_authority(root.chain, root.key, other.chain)
+
+
+def test_a_chain_with_a_link_that_does_not_fit_is_refused() -> None:
+    root, other = without_path_length(), without_path_length(4)
+    chain, key = intermediate(root, key=ec.generate_private_key(ec.SECP256R1()))
+    with pytest.raises(AuthorityUnusable, match="each signed by the next"):
+        parse_authority(chain + other.chain, key, other.chain)

@@ -76,3 +76,49 @@ def test_a_registry_that_no_image_could_be_pulled_from_is_refused(registry: str)
 )
 def test_a_host_with_port_and_path_is_a_registry(registry: str) -> None:
     assert problems(images={"registry": registry}) == {}
+
+
+def addresses(*given: str) -> dict[str, str]:
+    features = {"compute": {"libvirtTLS": {"enabled": True, "addresses": list(given)}}}
+    return problems(charts={"repository": "https://charts.example.org/osh"}, features=features)
+
+
+def test_a_network_of_more_hypervisors_than_a_certificate_can_name_is_refused() -> None:
+    path = "spec.features.compute.libvirtTLS.addresses"
+    assert list(addresses("10.1.0.7", "2001:db8::/32")) == [f"{path}[1]"]
+    assert list(addresses("10.1.0.7", "2001:db8::/22")) == [f"{path}[1]"]
+    assert addresses("10.1.0.0/22", "2001:db8::7") == {}
+
+
+def test_networks_that_are_too_many_together_are_refused() -> None:
+    many = [f"10.1.{4 * index}.0/22" for index in range(5)]
+    assert addresses(*many[:4]) == {}
+    [(path, message)] = addresses(*many).items()
+    assert path == "spec.features.compute.libvirtTLS.addresses"
+    assert "5120 addresses" in message
+
+
+@pytest.mark.parametrize(
+    ("features", "path"),
+    [
+        (
+            {"blockStorage": {"backends": [{"name": "a", "type": "ceph", "ceph": {"user": "admin"}}]}},
+            "blockStorage.backends[0].ceph.user",
+        ),
+        (
+            {
+                "blockStorage": {
+                    "backup": {"enabled": True, "driver": "ceph", "conf": {"backup_ceph_user": "admin"}}
+                }
+            },
+            "blockStorage.backup.conf.backup_ceph_user",
+        ),
+        ({"metering": {"gnocchi": {"enabled": True, "user": "admin"}}}, "metering.gnocchi.user"),
+    ],
+)
+def test_no_service_is_cephs_administrator(features: dict[str, Any], path: str) -> None:
+    exchange = {"ceph": {"source": "Rook", "namespace": "rook-ceph"}}
+    found = problems(features={**features, **exchange})
+    assert list(found) == [f"spec.features.{path}"]
+    assert "is Ceph's administrator, whose key no" in found[f"spec.features.{path}"]
+    assert problems(features=features) == {}

@@ -136,6 +136,87 @@ def test_what_rook_adds_to_a_spec_stays_and_what_is_ours_comes_back() -> None:
     }
 
 
+def renamed_pool(bed: CephBed) -> None:
+    """The spec names another pool for disks; servers still have theirs in the one before."""
+    assert bed.ceph
+    clients = tuple(
+        replace(
+            one,
+            capabilities={kind: text.replace("=vms", "=disks") for kind, text in one.capabilities.items()},
+        )
+        for one in bed.ceph.clients
+    )
+    bed.ceph = replace(bed.ceph, clients=clients)
+
+
+def test_a_client_keeps_what_servers_may_still_use_and_that_is_told() -> None:
+    bed = asking_rook()
+    bed.reconcile()
+    renamed_pool(bed)
+    bed.reconcile()
+    caps = in_ceph(bed, CLIENT, "cinder")["spec"]["caps"]
+    assert caps["osd"] == (
+        "profile rbd pool=volumes, profile rbd pool=vms, profile rbd-read-only pool=images, "
+        "profile rbd pool=disks"
+    )
+    assert caps["mgr"] == "profile rbd pool=volumes, profile rbd pool=vms, profile rbd pool=disks"
+    condition = bed.condition()
+    assert condition["status"] == "True"
+    assert "CephClient rook-ceph/cinder may do more than is needed" in condition["message"]
+    assert "osd 'profile rbd pool=vms'" in condition["message"]
+    assert "kubectl -n rook-ceph edit cephclient cinder" in condition["message"]
+    bed.kube.forget_requests()
+    bed.reconcile()
+    assert bed.kube.writes == []
+
+
+def test_a_client_that_is_narrowed_by_hand_stays_so() -> None:
+    bed = asking_rook()
+    bed.reconcile()
+    renamed_pool(bed)
+    bed.reconcile()
+    client = in_ceph(bed, CLIENT, "cinder")
+    assert bed.ceph
+    [needed] = [dict(one.capabilities) for one in bed.ceph.clients if one.name == "cinder"]
+    bed.kube.replace({**client, "spec": {"caps": needed}})
+    bed.reconcile()
+    assert in_ceph(bed, CLIENT, "cinder")["spec"]["caps"] == needed
+    assert "more than is needed" not in bed.condition()["message"]
+
+
+def test_a_client_of_ours_that_somebody_made_an_administrator_is_told() -> None:
+    bed = asking_rook()
+    bed.reconcile()
+    client = in_ceph(bed, CLIENT, "cinder")
+    bed.kube.replace({**client, "spec": {"caps": {"mon": "allow *", "osd": "allow *"}}})
+    bed.reconcile()
+    assert "gives an administrator's capabilities" in bed.condition()["message"]
+
+
+def test_what_any_cluster_was_told_of_clients_stays_in_the_request_and_that_is_told() -> None:
+    bed = CephBed()
+    bed.put_rook()
+    bed.reconcile()
+    renamed_pool(bed)
+    assert bed.ceph
+    kept = tuple(one for one in bed.ceph.clients if one.name != "gnocchi")
+    bed.ceph = replace(bed.ceph, clients=kept)
+    bed.reconcile()
+    clients = request_of(bed)["clients"]
+    assert "profile rbd pool=vms" in clients["cinder"]["caps"]["osd"]
+    assert "profile rbd pool=disks" in clients["cinder"]["caps"]["osd"]
+    assert clients["gnocchi"]["caps"]["osd"] == "allow rwx pool=gnocchi.metrics"
+    message = bed.condition()["message"]
+    assert "asks for more than is needed" in message and "cinder, gnocchi" in message
+    assert "kubectl -n rook-ceph delete secret openstack-ceph-request" in message
+    bed.kube.forget_requests()
+    bed.reconcile()
+    assert bed.kube.writes == []
+    bed.kube.delete(SECRET, "openstack-ceph-request", ROOK)
+    bed.reconcile()
+    assert "gnocchi" not in request_of(bed)["clients"]
+
+
 def test_pools_and_clients_of_others_are_used_and_not_touched() -> None:
     bed = asking_rook()
     bed.kube.create(theirs(POOL, "images", erasureCoded={"dataChunks": 2}))

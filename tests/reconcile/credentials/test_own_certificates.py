@@ -11,7 +11,7 @@ import pytest
 
 from controller.domain.api.names import AUTHORITY_SECRET, AUTHORITY_TYPE, CA_BUNDLE_SECRET
 from controller.domain.credentials.authority import AUTHORITY_LIFE, DAY
-from controller.domain.credentials.x509 import Authority, holds, is_signed_by, new_authority
+from controller.domain.credentials.x509 import Authority, holds, is_signed_by, new_authority, read_leaf
 from controller.domain.shared import metrics
 from controller.domain.values.catalogue import CertificateRequest
 from controller.domain.values.secret_refs import reserved
@@ -27,6 +27,7 @@ from tests.reconcile.credentials.test_secrets import NS, REGION, RESYNC, Killed
 
 KEYSTONE = CertificateRequest("keystone-tls-api", "identity", ("keystone-api", "keystone-api.openstack.svc"))
 NOVA = CertificateRequest("nova-tls-api", "compute", ("nova-api",))
+GLANCE = CertificateRequest("glance-tls-api", "image", ("glance-api",))
 LIBVIRT = CertificateRequest("libvirt-tls", "compute", hypervisors=True)
 
 
@@ -64,6 +65,15 @@ class Bed(test_secrets.Bed):
             spec = {"releases": [{"name": release, "values": {"release_uuid": value}}]}
             head = {"apiVersion": HELMBUNDLE.api_version, "kind": HELMBUNDLE.kind}
             self.kube.create({**head, "metadata": meta, "spec": spec})
+
+    def taken_up(self, bundle: str, *, ready: str = "True") -> None:
+        """Its HelmBundle tells of its present spec."""
+        there = self.kube.get(HELMBUNDLE, bundle, NS) or {}
+        status = {
+            "observedGeneration": there["metadata"]["generation"],
+            "conditions": [{"type": "Ready", "status": ready}],
+        }
+        self.kube.merge_patch(HELMBUNDLE, bundle, NS, {"status": status}, subresource="status")
 
     def deploy(self, release: str, *, ready: int = 3) -> None:
         """Its pods run with what the Secret has now, `ready` of three."""
@@ -170,6 +180,32 @@ def test_a_renewal_changes_the_digest_of_each_certificate_once(bed: Bed) -> None
     assert bed.all_texts() == after
 
 
+def test_a_bundle_that_somebody_edited_is_written_anew(bed: Bed) -> None:
+    bed.reconcile()
+    before, said = bed.all_texts(), len(bed.events.seen)
+    secret = bed.secret(CA_BUNDLE_SECRET) or {}
+    foreign = base64.b64encode(operators(1).anchors.encode()).decode()
+    bed.kube.replace({**secret, "data": {**secret["data"], "ca.crt": foreign}})
+    assert bed.reconcile() == RESYNC
+    assert bed.all_texts() == before
+    assert len(bed.events.seen) == said
+
+
+def test_an_authority_with_the_anchors_of_another_is_refused_at_each_pass(bed: Bed) -> None:
+    bed.give(operators(1))
+    bed.reconcile()
+    before = bed.all_texts()
+    secret = bed.secret("corporate-ca") or {}
+    foreign = base64.b64encode(operators(2).anchors.encode()).decode()
+    bed.kube.replace({**secret, "data": {**secret["data"], "ca.crt": foreign}})
+    for _ in range(3):
+        assert bed.reconcile() == RESYNC_SECONDS
+    assert 'no certificate of its "ca.crt" has signed' in bed.condition()["message"]
+    assert "AuthorityLost" not in [reason for _, reason, _ in bed.events.seen]
+    after = bed.all_texts()
+    assert all(after[name] == before[name] for name in before if name != "corporate-ca")
+
+
 def test_a_lost_authority_is_said_and_what_is_in_use_stays_trusted(bed: Bed) -> None:
     bed.reconcile()
     bed.put_releases()
@@ -241,6 +277,18 @@ def test_an_authority_that_cannot_be_used_is_named_and_certificates_stay(
     assert bed.texts("nova-tls-api") == before
 
 
+def test_an_authority_that_ends_before_certificates_of_it_would_is_named(bed: Bed) -> None:
+    now = bed.clock.now()
+    bed.give(new_authority("short", now - DAY, now + 40 * DAY, FakeRandomness(7)))
+    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.signers(own(bed)) == {0}
+    assert 'Secret "corporate-ca": its "tls.crt" ends on 2023-12-24' in bed.condition()["message"]
+    bed.give(operators(1))
+    bed.reconcile()
+    bed.reconcile()
+    assert bed.reconcile() == RESYNC
+
+
 @pytest.mark.parametrize("name", [AUTHORITY_SECRET, CA_BUNDLE_SECRET, "nova-tls-api"])
 def test_a_secret_of_somebody_else_is_named_and_never_touched(bed: Bed, name: str) -> None:
     bed.put_secret(name, {"tls.crt": "mine"})
@@ -265,6 +313,62 @@ def test_what_is_only_planned_so_far_makes_nothing(bed: Bed) -> None:
     assert AUTHORITY_SECRET not in bed.all_texts()
 
 
+def test_a_region_that_stays_in_mode_plan_has_its_certificates_renewed(bed: Bed) -> None:
+    bed.wanted = (KEYSTONE, NOVA, LIBVIRT)
+    put_node(bed, "one", "192.0.2.1")
+    bed.reconcile()
+    before = bed.all_texts()
+    bed.edit(mode="Plan")
+    bed.wanted = (CertificateRequest(KEYSTONE.name, "identity", ("other",)), LIBVIRT, GLANCE)
+    bed.days(31)
+    after = bed.all_texts()
+    assert after.keys() == before.keys()  # what the plan asks for waits
+    for name in ("keystone-tls-api", "nova-tls-api", "libvirt-tls"):
+        facts = [read_leaf(texts[name]["tls.crt"], texts[name]["tls.key"]) for texts in (before, after)]
+        assert facts[0] and facts[1]
+        assert facts[1].end > facts[0].end
+        assert (facts[0].names, facts[0].addresses) == (facts[1].names, facts[1].addresses)
+        assert after[name].keys() == before[name].keys()
+    assert bed.condition()["status"] == "True"
+    bed.days(1)
+    assert bed.all_texts() == after
+
+
+def test_another_authority_waits_for_its_approval_and_says_so_once_a_renewal_is_due(bed: Bed) -> None:
+    bed.reconcile()
+    before = bed.all_texts()
+    bed.give(operators(1))
+    bed.edit(mode="Plan")
+    bed.reconcile()
+    assert bed.condition()["status"] == "True"
+    bed.days(31)
+    after = bed.all_texts()
+    assert {name: after[name] for name in before} == before
+    assert "approve the plan" in bed.condition()["message"]
+
+
+def test_an_operators_authority_renews_in_mode_plan(bed: Bed) -> None:
+    bed.give(operators(1))
+    bed.reconcile()
+    bed.edit(mode="Plan")
+    before = bed.text("nova-tls-api", "tls.crt")
+    bed.days(31)
+    assert bed.text("nova-tls-api", "tls.crt") != before
+    assert bed.signers(operators(1)) == {0}
+
+
+def test_a_paused_region_says_that_certificates_are_due(bed: Bed) -> None:
+    bed.reconcile()
+    before = bed.all_texts()
+    bed.edit(mode="Paused")
+    bed.days(29)
+    assert bed.condition()["status"] == "True"
+    bed.days(2)
+    assert bed.all_texts() == before
+    assert bed.condition()["status"] == "False"
+    assert "paused, and certificates end on 2023-12-29" in bed.condition()["message"]
+
+
 def test_what_no_release_asks_for_goes_and_the_authority_last(bed: Bed) -> None:
     bed.reconcile()
     bed.put_releases()
@@ -275,6 +379,23 @@ def test_what_no_release_asks_for_goes_and_the_authority_last(bed: Bed) -> None:
         bed.kube.delete(HELMBUNDLE, release, NS)
     bed.reconcile()
     assert bed.all_texts().keys() == {"database-credentials", "identity-credentials"}
+
+
+def test_what_pods_mount_stays_until_helm_has_taken_it_from_them(bed: Bed) -> None:
+    bed.reconcile()
+    bed.put_releases()
+    bed.wanted = (KEYSTONE,)
+    no_longer = {"releases": [{"name": "nova", "values": {}}]}
+    bed.kube.merge_patch(HELMBUNDLE, "nova", NS, {"spec": no_longer})
+    bed.taken_up("keystone")
+    bed.reconcile()
+    assert "nova-tls-api" in bed.all_texts()
+    bed.taken_up("nova", ready="False")
+    bed.reconcile()
+    assert "nova-tls-api" in bed.all_texts()
+    bed.taken_up("nova")
+    bed.reconcile()
+    assert "nova-tls-api" not in bed.all_texts()
 
 
 def test_hypervisors_are_known_by_their_addresses(bed: Bed) -> None:
@@ -295,11 +416,49 @@ def test_hypervisors_are_known_by_their_addresses(bed: Bed) -> None:
     assert bed.texts("libvirt-tls") == with_two
 
 
-def put_node(bed: Bed, name: str, address: str) -> None:
+def test_an_address_is_the_same_however_its_node_writes_it(bed: Bed) -> None:
+    bed.wanted = (LIBVIRT,)
+    put_node(bed, "one", "2001:DB8:0::1")
+    bed.reconcile()
+    texts = bed.texts("libvirt-tls")
+    bed.reconcile()
+    assert bed.texts("libvirt-tls") == texts
+
+
+def test_what_is_no_address_of_a_node_is_said_and_the_others_get_their_certificate(bed: Bed) -> None:
+    bed.wanted = (LIBVIRT,)
+    put_node(bed, "one", "no-address")
+    put_node(bed, "two", "192.0.2.2")
+    assert bed.reconcile() == RESYNC_SECONDS
+    assert 'Node "one": its InternalIP is no address' in bed.condition()["message"]
+    assert addresses(bed) == {"192.0.2.2"}
+
+
+def test_addresses_of_one_link_are_in_no_certificate(bed: Bed) -> None:
+    bed.wanted = (LIBVIRT,)
+    put_node(bed, "one", "192.0.2.1", "fe80::1%eth0", "169.254.3.4", "127.0.0.1", "2001:db8::1%eth0")
+    assert bed.reconcile() == RESYNC
+    assert addresses(bed) == {"192.0.2.1", "2001:db8::1"}
+
+
+def test_more_addresses_than_a_certificate_can_name_are_said(bed: Bed) -> None:
+    bed.wanted = (LIBVIRT,)
+    put_node(bed, "one", *(f"10.0.{number // 250}.{number % 250}" for number in range(2049)))
+    assert bed.reconcile() == RESYNC_SECONDS
+    assert "2049 addresses" in bed.condition()["message"]
+    assert len(addresses(bed)) == 2048
+
+
+def addresses(bed: Bed) -> frozenset[str]:
+    found = read_leaf(bed.text("libvirt-tls", "tls.crt"), bed.text("libvirt-tls", "tls.key"))
+    assert found
+    return found.addresses
+
+
+def put_node(bed: Bed, name: str, *addresses: str) -> None:
     labels = {"openstack-compute-node": "enabled"}
-    status = {
-        "addresses": [{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": name}]
-    }
+    own = [{"type": "InternalIP", "address": address} for address in addresses]
+    status = {"addresses": [*own, {"type": "Hostname", "address": name}]}
     meta = {"name": name, "labels": labels}
     bed.kube.create({"apiVersion": "v1", "kind": "Node", "metadata": meta})
     bed.kube.merge_patch(NODE, name, None, {"status": status}, subresource="status")

@@ -139,9 +139,12 @@ def machine_sleeps(world: World, draw: Draw) -> str | None:
 
 @happens
 def machine_wakes(world: World, draw: Draw) -> str | None:
-    """Nothing is booted: its processes go on, and so does its nova-compute. Its kubelet may stay unheard."""
+    """Nothing is booted: its processes go on, and so does its nova-compute. Its kubelet may stay unheard.
+
+    But not both: a machine that wakes where nobody can hear it is what the person who confirms vouches for.
+    """
     machine = draw_machine(world, draw, powered=False)
-    if machine is None or machine.contacted is None:
+    if machine is None or machine.contacted is None or machine.broken:
         return None
     machine.cluster_link, machine.cloud_link = draw.number(3) == 0, True
     here = [one.id for one in world.cloud.hosted.values() if one.host == machine.host and not one.task]

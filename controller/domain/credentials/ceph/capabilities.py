@@ -6,16 +6,35 @@ between them, each a profile or an `allow`, with words that narrow it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
-_CLAUSE = re.compile(r"[,;]")
+from controller.domain.values.ceph_needs import capability_clauses
+
 _LETTERS = frozenset("rwx")
+_RULING_PROFILES = frozenset(("admin", "mon", "osd", "mds", "mgr", "role-definer"))
 
 
 def is_administrator(capabilities: Mapping[str, str]) -> bool:
-    """Whether they allow everything on any kind of daemon, as those of client.admin do."""
-    return any("*" in clause.split() for text in capabilities.values() for clause in _clauses(text))
+    """Whether they allow everything on any kind of daemon, as those of client.admin do, or to write at the
+    monitors, which tell who may do what.
+
+    A profile writes there only what it is for, except those of Ceph's own daemons and of who gives rights.
+    """
+    return any(
+        _allows_all(clause.split(), kind)
+        for kind, text in capabilities.items()
+        for clause in capability_clauses(text)
+    )
+
+
+def _allows_all(words: list[str], kind: str) -> bool:
+    if "*" in words or words[:2] == ["allow", "all"]:
+        return True
+    if kind != "mon":
+        return False
+    if "profile" in words:
+        return not _RULING_PROFILES.isdisjoint(words)
+    return any(set(word) <= _LETTERS and word != "r" for word in words)
 
 
 def lacking(needed: Mapping[str, str], offered: Mapping[str, str]) -> bool:
@@ -24,15 +43,11 @@ def lacking(needed: Mapping[str, str], offered: Mapping[str, str]) -> bool:
     A manager is asked by clients of block devices for figures only: without it they work.
     """
     return any(
-        not any(_contains(there, clause) for there in _clauses(offered.get(kind, "")))
+        not any(_contains(there, clause) for there in capability_clauses(offered.get(kind, "")))
         for kind, text in needed.items()
-        for clause in _clauses(text)
+        for clause in capability_clauses(text)
         if kind != "mgr" or "osd" not in needed
     )
-
-
-def _clauses(text: str) -> list[str]:
-    return [" ".join(clause.split()) for clause in _CLAUSE.split(text) if clause.strip()]
 
 
 def _contains(there: str, needed: str) -> bool:

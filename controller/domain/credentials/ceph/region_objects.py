@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from controller.domain.credentials.ceph.capabilities import is_administrator, lacking
 from controller.domain.credentials.ceph.offer import CephOffer, Place
 from controller.domain.values.ceph_needs import (
+    ADMINISTRATOR,
     CEPH_CONF,
     CONSUMERS_SECRET,
     ROLE_SECRETS,
@@ -99,6 +100,8 @@ def _gaps(needs: CephNeeds, offer: CephOffer, source: Place) -> Iterator[CephGap
 
 def _lacks(client: ClientNeed, offer: CephOffer) -> str:
     """What is wrong with what is offered of a client; empty where nothing is."""
+    if client.name == ADMINISTRATOR:
+        return f"client {client.name} is Ceph's administrator; name another in the spec"
     offered = offer.clients.get(client.name)
     if offered is None:
         return f"it has no client {client.name}"

@@ -1,6 +1,7 @@
 """What a region asks of a Ceph cluster: as objects of Rook, or told in a document. Pure.
 
-Nothing is ever asked to be deleted: pools hold data, and a client may be in use by somebody else.
+Nothing is ever asked to be deleted: pools hold data, and a client may be in use by somebody else. Nor is a
+client ever asked to be narrowed: what a server was started with it uses for as long as it runs.
 """
 
 from __future__ import annotations
@@ -11,8 +12,17 @@ from typing import Any
 
 import yaml
 
+from controller.domain.credentials.ceph.capabilities import is_administrator
 from controller.domain.credentials.ceph.offer import Place
-from controller.domain.values.ceph_needs import METRICS, CephNeeds, ClientNeed, PoolNeed
+from controller.domain.values.ceph_needs import (
+    METRICS,
+    CephNeeds,
+    PoolNeed,
+    capability_clauses,
+    joined_capabilities,
+)
+from controller.domain.values.yaml_reader import read_documents
+from controller.errors import SpecInvalid
 
 REQUEST_SECRET = "openstack-ceph-request"  # noqa: S105 - a name
 REQUEST = "request.yaml"
@@ -54,11 +64,22 @@ def rook_objects(needs: CephNeeds) -> tuple[RookObject, ...]:
     )
 
 
-def request_document(needs: CephNeeds, region: str, gateway: GatewayUser | None) -> str:
-    """The needs as YAML. It holds the password of the gateway's user, where there is one."""
+def request_document(
+    needs: CephNeeds,
+    region: str,
+    gateway: GatewayUser | None,
+    before: Mapping[str, Mapping[str, str]] | None = None,
+) -> str:
+    """The needs as YAML. It holds the password of the gateway's user, where there is one.
+
+    `before`: what was asked for clients already, which stays in it.
+    """
+    clients = {user: dict(caps) for user, caps in (before or {}).items()}
+    for one in needs.clients:
+        clients[one.name] = joined_capabilities(clients.get(one.name, {}), one.capabilities)
     document: dict[str, Any] = {
         "pools": {pool.name: _pool_entry(pool, needs) for pool in needs.pools},
-        "clients": {client.name: _client_entry(client) for client in needs.clients},
+        "clients": {user: {"caps": clients[user]} for user in sorted(clients)},
     }
     if needs.filesystem:
         document["filesystems"] = {needs.filesystem: {"role": "shares"}}
@@ -70,6 +91,34 @@ def request_document(needs: CephNeeds, region: str, gateway: GatewayUser | None)
             "keystone": {**user, "acceptedRoles": [*_ACCEPTED_ROLES]},
         }
     return _HEAD.format(region) + yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+
+
+def requested_clients(text: str) -> dict[str, dict[str, str]]:
+    """The capabilities by user that a document asks for; nothing of what cannot be used."""
+    try:
+        documents = read_documents(text, REQUEST)
+    except SpecInvalid:
+        return {}
+    values = [one.value for one in documents if isinstance(one.value, Mapping)]
+    found = values[0].get("clients") if values else None
+    clients = {}
+    for user, entry in found.items() if isinstance(found, Mapping) else ():
+        caps = entry.get("caps") if isinstance(entry, Mapping) else None
+        usable = isinstance(caps, Mapping) and all(
+            isinstance(one, str) for pair in caps.items() for one in pair
+        )
+        if isinstance(user, str) and caps and usable and not is_administrator(caps):
+            clients[user] = dict(caps)
+    return clients
+
+
+def unneeded(there: Mapping[str, str], needed: Mapping[str, str]) -> dict[str, str]:
+    """The clauses that are there and not needed, by the kind of daemon."""
+    left = {
+        kind: [one for one in capability_clauses(text) if one not in capability_clauses(needed.get(kind, ""))]
+        for kind, text in there.items()
+    }
+    return {kind: ", ".join(clauses) for kind, clauses in left.items() if clauses}
 
 
 def gateway_texts(gateway: GatewayUser) -> dict[str, str]:
@@ -105,7 +154,3 @@ def _pool_entry(pool: PoolNeed, needs: CephNeeds) -> dict[str, Any]:
     entry |= {"application": "gnocchi" if pool.role == METRICS else "rbd"}
     entry |= {name: settings[name] for name in ("replicas", "failureDomain", "deviceClass")}
     return {name: value for name, value in entry.items() if value}
-
-
-def _client_entry(client: ClientNeed) -> dict[str, Any]:
-    return {"caps": dict(client.capabilities)}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from controller.domain.values.ceph_needs import PoolNeed
+from controller.domain.credentials.ceph.capabilities import lacking
+from controller.domain.values.ceph_needs import CephNeeds, PoolNeed
 from controller.errors import SpecInvalid
-from tests.domain.credentials.ceph.samples import everything, needs_of
+from tests.domain.credentials.ceph.samples import EVERYWHERE, everything, needs_of
 from tests.render.region import core_spec, deployment
 
 ROOK = {"source": "Rook", "namespace": "rook-ceph"}
@@ -95,9 +96,39 @@ def test_stores_of_two_users_are_refused_where_libvirt_knows_one_key() -> None:
 
 
 def test_the_administrator_is_refused_as_the_user_of_a_store() -> None:
-    assert "is Ceph's administrator, whose key no hypervisor may have" in problems_of(fast="admin")
+    assert "is Ceph's administrator, whose key no pod may have" in problems_of(fast="admin")
 
 
 def test_shares_in_cephfs_without_an_exchange_are_refused() -> None:
     with pytest.raises(SpecInvalid, match="belongs to an exchange"):
         deployment(core_spec(features={"ceph": {"shares": {"filesystem": "shared"}}}))
+
+
+OWN_ROLES = ("glance", "cinder", "cinderbackup", "gnocchi", "manila")
+
+
+def users_of(backup: str = "cinderbackup", metrics: str = "gnocchi", volumes: str = "cinder") -> CephNeeds:
+    storage = {
+        "backends": [{"name": "fast", "type": "ceph", "ceph": {"pool": "volumes", "user": volumes}}],
+        "backup": {"enabled": True, "driver": "ceph", "conf": {"backup_ceph_user": backup}},
+    }
+    features = {**EVERYWHERE, "blockStorage": storage, "metering": {"gnocchi": {"user": metrics}}}
+    needs = needs_of({**ROOK, "shares": {"filesystem": "shared"}}, **features)
+    assert needs
+    return needs
+
+
+@pytest.mark.parametrize(
+    ("role", "other"),
+    [(role, user) for role in ("backup", "metrics", "volumes") for user in OWN_ROLES],
+)
+def test_a_user_in_two_roles_may_do_what_both_need(role: str, other: str) -> None:
+    alone = {client.name: client.capabilities for client in users_of().clients}
+    own = {"backup": "cinderbackup", "metrics": "gnocchi", "volumes": "cinder"}[role]
+    found = {client.name: client.capabilities for client in users_of(**{role: other}).clients}
+    assert not lacking(alone[own], found[other]) and not lacking(alone[other], found[other])
+    assert {**alone, **found}.keys() == alone.keys()
+    for kind, text in found[other].items():
+        assert set(text.split(", ")) == {
+            clause for one in (own, other) for clause in alone[one].get(kind, "").split(", ") if clause
+        }

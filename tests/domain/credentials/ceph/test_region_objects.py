@@ -13,6 +13,7 @@ from controller.domain.credentials.ceph.capabilities import is_administrator, la
 from controller.domain.credentials.ceph.offer import CephOffer, OfferedClient, OfferedPool, Place
 from controller.domain.credentials.ceph.region_objects import CephObjects, plan_objects
 from controller.domain.credentials.ceph.rook_offer import CLUSTER, parse_rook_offer
+from controller.domain.values.ceph_needs import ClientNeed
 from tests.domain.credentials.ceph.samples import (
     FSID,
     KEYS,
@@ -173,3 +174,17 @@ def test_letters_are_compared_one_by_one() -> None:
 def test_who_may_do_everything_to_any_daemon_is_an_administrator() -> None:
     assert is_administrator({"mon": "allow r", "osd": "allow *"})
     assert not is_administrator({"mon": "profile rbd", "osd": "profile rbd pool=*"})
+
+
+@pytest.mark.parametrize("secret", sorted(NEEDS.key_secrets))
+def test_an_administrators_key_is_taken_for_no_role(secret: str) -> None:
+    needs = replace(
+        NEEDS,
+        key_secrets={**NEEDS.key_secrets, secret: "admin"},
+        clients=(*NEEDS.clients, ClientNeed("admin", {"mon": "allow r"})),
+    )
+    given = offer(admin=rook_client("admin"))
+    found = plan_objects(needs, given, CLUSTER, digest)
+    assert secret not in found.keys and found.keys
+    messages = [gap.message for gap in found.gaps if secret in gap.secrets]
+    assert messages == ["client admin is Ceph's administrator; name another in the spec"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import yaml
 
 from controller.domain.credentials.ceph.offer import Place
@@ -9,6 +10,7 @@ from controller.domain.credentials.ceph.request import (
     GatewayUser,
     gateway_texts,
     request_document,
+    requested_clients,
     rook_objects,
 )
 from tests.domain.credentials.ceph.samples import everything
@@ -85,3 +87,25 @@ def test_rooks_gateway_reads_the_user_in_names_of_its_own() -> None:
 
 def test_the_users_password_is_not_shown() -> None:
     assert "ss'word" not in repr(USER)
+
+
+def test_what_was_asked_before_is_read_back_from_the_document() -> None:
+    needs = everything()
+    asked = requested_clients(request_document(needs, "a/b", None))
+    assert asked == {one.name: dict(one.capabilities) for one in needs.clients}
+    assert request_document(needs, "a/b", None, asked) == request_document(needs, "a/b", None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "- a",
+        "clients: [a]",
+        "clients: {a: {caps: [x]}, b: {caps: {osd: 7}}, c: null}",
+        "clients: {a: {caps: {mon: allow *}}}",
+    ],
+)
+def test_of_a_document_that_others_edited_only_what_can_be_used_is_read(text: str) -> None:
+    assert requested_clients(text) == {}

@@ -1,0 +1,43 @@
+"""Who may do everything is an administrator, in whatever words Ceph is told so."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.domain.credentials.ceph.capabilities import is_administrator
+from tests.domain.credentials.ceph.samples import everything
+
+
+@pytest.mark.parametrize(
+    "capabilities",
+    [
+        {"mon": "allow *"},
+        {"osd": "allow all"},
+        {"osd": "profile rbd pool=images, allow *"},
+        {"mon": "allow rwx"},
+        {"mon": "allow r; allow w"},
+        {"mon": "allow rw network 192.0.2.0/24"},
+        {"mon": "allow service auth rwx"},
+        {"mon": "profile role-definer"},
+        {"mon": "allow profile admin"},
+        {"mon": "profile mon"},
+    ],
+)
+def test_who_may_change_what_clients_may_is_an_administrator(capabilities: dict[str, str]) -> None:
+    assert is_administrator(capabilities)
+
+
+@pytest.mark.parametrize(
+    "capabilities",
+    [
+        *(dict(client.capabilities) for client in everything().clients),
+        {"mon": "allow profile rbd", "osd": "allow rwx pool=all, allow rwx pool all"},
+        {
+            "mon": 'allow r, allow command "osd blocklist"',
+            "osd": "allow class-read",
+        },
+        {},
+    ],
+)
+def test_what_services_need_makes_no_administrator(capabilities: dict[str, str]) -> None:
+    assert not is_administrator(capabilities)
