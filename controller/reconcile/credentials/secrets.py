@@ -49,6 +49,7 @@ from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Events, Kube, KubeObj
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.ceph_exchange import CHECK_SECONDS, CephExchange, CephState
 from controller.reconcile.credentials.ceph_request import Asked, CephRequest
+from controller.reconcile.credentials.certificate_uptake import texts_in_use
 from controller.reconcile.credentials.certificates import Certificates
 from controller.reconcile.credentials.clouds_export import CloudsExport
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
@@ -362,7 +363,10 @@ def _used_by_installed(bundles: KubeObjects) -> frozenset[str]:
         made = {entry.get("name") for entry in entries if entry.get("revision")}
         for release in (bundle.get("spec") or {}).get("releases") or ():
             if release.get("name") in made:
-                found |= {one.name for one in find_references(release.get("values") or {})}
+                try:
+                    found |= {one.name for one in find_references(release.get("values") or {})}
+                except SpecInvalid:  # any text of it may be such a name
+                    found |= texts_in_use([{"spec": {"releases": [release]}}])
     return frozenset(found)
 
 
