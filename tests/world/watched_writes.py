@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from controller.ports.kubernetes import NODE_MAINTENANCE, POD
-from tests.world.cluster import NAMESPACE
+from tests.world.cluster import COMPUTE, NAMESPACE
 from tests.world.truth import Machine, Violated
 
 if TYPE_CHECKING:
@@ -50,6 +50,11 @@ class WatchedWrites:
                 "an object of others is changed", f"{name} is uncordoned, which a person had cordoned"
             )
 
+    def _is_compute(self, node: str) -> bool:
+        """Whether it is to be one: a person may have taken the role away."""
+        live = self._world.cluster.node(node)
+        return live is not None and COMPUTE in (live["metadata"].get("labels") or {})
+
     def _only_planned(self, node: str) -> bool:
         """Whether all that persons have asked for a Node are plans."""
         world = self._world
@@ -72,6 +77,7 @@ class WatchedWrites:
             and world.time.seconds - one.lost > PASS
             and one.name not in meant
             and world.truth.with_node(one.name) is not None
+            and self._is_compute(one.name)
         ]
         many = sorted({world.truth.machines[world.cluster.nodes[name].machine].host for name in lost})
         if len(many) > max(world.unhealthy, world.unhealthy_before) and not world.leader.blind:

@@ -111,6 +111,10 @@ def _return(facts: HostFacts, node: ComputeNode, service: ComputeService, now: f
 
 
 def calm_remaining(node: ComputeNode, now: float) -> float:
-    """Seconds for which a node that flapped must still stay ready, 0.0 or less when it need not."""
-    recent = [at for at in node.losses if now - at <= WINDOW]
-    return node.since + CALM - now if len(recent) >= LOSSES else 0.0
+    """Seconds for which a node that flapped must still stay ready, 0.0 or less when it need not.
+
+    What lies far ahead was noted before a clock was set back, and says nothing of the time since.
+    """
+    recent = [at for at in node.losses if -CALM <= now - at <= WINDOW]
+    left = node.since + CALM - now
+    return left if len(recent) >= LOSSES and left <= 2 * CALM else 0.0

@@ -22,6 +22,7 @@ from controller.domain.credentials.ceph.region_objects import (
 from controller.domain.credentials.ceph.rook_offer import CLUSTER, MONITORS, client_place, parse_rook_offer
 from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.domain.credentials.secret_status import SecretView
+from controller.domain.releases.bundle_facts import parse_bundle
 from controller.domain.releases.digests import secret_digest
 from controller.domain.values.ceph_needs import CEPH_CONF, CONSUMERS, CONSUMERS_SECRET, ROOK, CephNeeds
 from controller.domain.values.secret_refs import find_references
@@ -63,7 +64,8 @@ class CephExchange:
         offer, source = self._offer(needs)
         planned = plan_objects(needs, offer, source, self._digest)
         self._objects.observe()
-        refused = {} if read_only else self._write(needs, planned, _in_use(bundles))
+        in_use = _in_use(bundles) if _taken_up(bundles) else frozenset(CONSUMERS)
+        refused = {} if read_only else self._write(needs, planned, in_use)
         problems = [_told(gap, needs.namespace) for gap in planned.gaps]
         problems += [CredentialProblem(name, text, kind) for (kind, name), text in refused.items()]
         return CephState(self._views(needs, planned.gaps, refused), tuple(dict.fromkeys(problems)))
@@ -153,6 +155,13 @@ def _denied(problem: OfferProblem) -> OfferProblem:
 
 def _told(gap: CephGap, namespace: str) -> CredentialProblem:
     return CredentialProblem(f"{namespace}/{gap.place.name}", gap.message, gap.place.kind)
+
+
+def _taken_up(bundles: KubeObjects) -> bool:
+    """Whether what is deployed is what the specs of all bundles say: until then pods may mount what only the
+    spec before referred to."""
+    facts = [parse_bundle(bundle) for bundle in bundles]
+    return all(one is not None and one.settled for one in facts)
 
 
 def _in_use(bundles: KubeObjects) -> frozenset[str]:

@@ -1,6 +1,7 @@
 """Objects of the region's namespace whose content comes from elsewhere: written where they differ.
 
-They are known by their labels, and go with the region. One of the same name that others made is never
+They are known by their labels, and go with the region, once nothing of it runs: no osdpl owns them, since
+one that is lost, and comes back, must not take them along. One of the same name that others made is never
 written.
 """
 
@@ -8,11 +9,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from controller.domain.api.names import (
-    API_VERSION,
     DEPLOYMENT_LABEL,
     EXCHANGE_LABEL,
     MANAGED_BY,
@@ -63,10 +63,10 @@ class ExchangedObjects:
             return self._way_to_hand_over(resource, name)
         elif "deletionTimestamp" in there["metadata"]:
             return "it is being deleted, and something holds it by a finalizer"
-        elif not _differs(there, body):
+        elif (there.get("data") or {}) == body["data"]:
             return ""
         else:
-            written = self._written(lambda: self._kube.replace(_merged(there, body)))
+            written = self._written(lambda: self._kube.replace({**there, "data": body["data"]}))
         if written is None:
             return "the API server refuses to have it written; where it is immutable, delete it"
         if resource is SECRET:
@@ -108,6 +108,35 @@ class ExchangedObjects:
                 place = f"{self._namespace}/{name}"
                 log_action("delete", place, f"Secret {place}: deleted, nothing uses it any more")
 
+    def disown(self) -> None:
+        """Takes the region off as their owner, as earlier versions had it. Raises Conflict, KubeError."""
+        for resource, meta in self._there():
+            owners = meta.get("ownerReferences") or []
+            others = [one for one in owners if one.get("kind") != OSDPL.kind]
+            if others == owners:
+                continue
+            patch = {"resourceVersion": meta["resourceVersion"], "ownerReferences": others or None}
+            self._kube.merge_patch(resource, meta["name"], self._namespace, {"metadata": patch})
+            place = f"{self._namespace}/{meta['name']}"
+            text = f"{resource.kind} {place}: no OpenStackDeployment owns it any more"
+            log_action("disown", place, text)
+
+    def remove(self) -> None:
+        """Deletes all of them, with the region. Raises Conflict, KubeError."""
+        for resource, meta in self._there():
+            if "deletionTimestamp" not in meta:
+                self._kube.delete(resource, meta["name"], self._namespace, uid=str(meta["uid"]))
+                place = f"{self._namespace}/{meta['name']}"
+                log_action("delete", place, f"{resource.kind} {place}: deleted, its region has gone")
+
+    def _there(self) -> Iterator[tuple[Resource, Mapping[str, Any]]]:
+        """Metadata of all that there is; what is told to the partner is not among it."""
+        labels = ",".join(f"{name}={value}" for name, value in self._labels().items())
+        for resource in (CONFIGMAP, SECRET):
+            for found in self._kube.list_metadata(resource, self._namespace, labels=labels):
+                if REGION_LABEL not in found["metadata"]["labels"]:
+                    yield resource, found["metadata"]
+
     def _written(self, write: Any) -> KubeObject | None:
         try:
             found: KubeObject = write()
@@ -136,15 +165,6 @@ class ExchangedObjects:
         )
 
     def _body(self, resource: Resource, name: str, texts: Mapping[str, str], type_: str) -> KubeObject:
-        meta = self._osdpl["metadata"]
-        owner = {
-            "apiVersion": API_VERSION,
-            "kind": OSDPL.kind,
-            "name": meta["name"],
-            "uid": meta["uid"],
-            "controller": False,
-            "blockOwnerDeletion": False,
-        }
         body: KubeObject = {
             "apiVersion": resource.api_version,
             "kind": resource.kind,
@@ -152,7 +172,6 @@ class ExchangedObjects:
                 "name": name,
                 "namespace": self._namespace,
                 "labels": self._labels(),
-                **({} if self._shared else {"ownerReferences": [owner]}),
             },
             "data": dict(texts),
         }
@@ -176,22 +195,8 @@ def texts_of(obj: Mapping[str, Any]) -> dict[str, str]:
     return texts
 
 
-def _differs(there: KubeObject, body: KubeObject) -> bool:
-    return bool((there.get("data") or {}) != body["data"] or _owners(there) != _owners(body))
-
-
-def _owners(obj: KubeObject) -> Any:
-    return obj["metadata"].get("ownerReferences") or []
-
-
 def _has(there: Any, wanted: Any) -> bool:
     """Whether all that is wanted is there; what the definition's defaults add is no difference."""
     if isinstance(wanted, Mapping) and isinstance(there, Mapping):
         return all(key in there and _has(there[key], value) for key, value in wanted.items())
     return bool(there == wanted)
-
-
-def _merged(there: KubeObject, body: KubeObject) -> KubeObject:
-    """The object as it is, with our content and owner: its type cannot change, other labels are not ours."""
-    meta = {**there["metadata"], "ownerReferences": _owners(body)}
-    return {**there, "metadata": meta, "data": body["data"]}

@@ -52,6 +52,7 @@ from controller.reconcile.credentials.ceph_request import Asked, CephRequest
 from controller.reconcile.credentials.certificate_uptake import texts_in_use
 from controller.reconcile.credentials.certificates import Certificates
 from controller.reconcile.credentials.clouds_export import CloudsExport
+from controller.reconcile.credentials.exchanged_objects import ExchangedObjects
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.managed_region import managed_region
@@ -134,6 +135,7 @@ class SecretsReconciler:
         if osdpl["metadata"].get("deletionTimestamp"):
             self._apply_retention(store, osdpl)
             return self._resync
+        ExchangedObjects(self._kube, osdpl).disown()
         try:
             desired, ceph = self._credentials_of(osdpl), self._ceph_of(osdpl)
         except SpecInvalid as error:
@@ -289,6 +291,7 @@ class SecretsReconciler:
         if not bundles:
             self._clouds.remove(osdpl)
             self._own_certificates.remove(osdpl)
+            ExchangedObjects(self._kube, osdpl).remove()
         plan = plan_retention(store.observe(()).values(), policy, services)
         for change in plan.changes:
             store.apply(change)

@@ -12,9 +12,11 @@ from controller.domain.api.names import (
     CERTIFICATE_LABEL,
     CLOUDS_SECRET,
     DEPLOYMENT_LABEL,
+    EXCHANGE_LABEL,
     MANAGED_BY,
     MANAGED_BY_US,
     RECONCILE_ANNOTATION,
+    REGION_LABEL,
     REGION_RECONCILE_ANNOTATION,
     SERVICE_LABEL,
     finalizer,
@@ -33,7 +35,7 @@ from controller.domain.region.summary import (
 from controller.domain.releases.bundle_object import bundle_object
 from controller.domain.releases.digests import fingerprint
 from controller.errors import ChartInvalid, ObjectRefused, SecretMissing, SpecInvalid
-from controller.ports.kubernetes import HELMBUNDLE, OSDPL, SECRET, KubeObject, KubeObjects
+from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, OSDPL, SECRET, KubeObject, KubeObjects
 from controller.reconcile.region.bundle_writer import MANAGER, BundleWriter, name_of
 from controller.reconcile.region.observation import RegionObservation, lacking, used_up, without_charts
 from controller.reconcile.region.parts import RegionPorts, RegionSettings
@@ -262,10 +264,15 @@ class DeploymentReconciler:
         certificates = f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US},{CERTIFICATE_LABEL}"
         if self._ports.kube.list_metadata(SECRET, meta["namespace"], labels=certificates):
             return True
+        ours = f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US}"
+        # What a partner is told stays with the partner.
+        exchanged = f"{ours},{EXCHANGE_LABEL},!{REGION_LABEL}"
+        for resource in (SECRET, CONFIGMAP):
+            if self._ports.kube.list_metadata(resource, meta["namespace"], labels=exchanged):
+                return True
         if credentials_policy(self._ports.kube, osdpl) == "Retain":
             return False
-        ours = f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US},{SERVICE_LABEL}"
-        secrets = self._ports.kube.list_metadata(SECRET, meta["namespace"], labels=ours)
+        secrets = self._ports.kube.list_metadata(SECRET, meta["namespace"], labels=f"{ours},{SERVICE_LABEL}")
         return any(is_credentials(secret["metadata"]) for secret in secrets)
 
     def _hold(self, osdpl: KubeObject) -> None:

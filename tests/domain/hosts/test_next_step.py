@@ -158,6 +158,15 @@ CASES: dict[str, tuple[HostFacts, Step, Reason]] = {
         Step.ENABLE,
         Reason.NODE_IN_SERVICE,
     ),
+    "back, flapped by a clock that was set back by hours": (
+        replace(
+            HOST,
+            service=OURS,
+            node=replace(NODE, since=NOW + 7000, losses=(NOW + 6500, NOW + 6700, NOW + 6900)),
+        ),
+        Step.ENABLE,
+        Reason.NODE_IN_SERVICE,
+    ),
     "in maintenance": (
         replace(HOST, service=OURS, maintenance="work"),
         Step.NOTHING,

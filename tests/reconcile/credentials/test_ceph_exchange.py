@@ -12,7 +12,7 @@ import pytest
 
 from controller.domain.values.ceph_needs import CephNeeds
 from controller.errors import Forbidden
-from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, SECRET, KubeObject, Resource
+from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, OSDPL, SECRET, KubeObject, Resource
 from controller.reconcile.credentials.ceph_exchange import CHECK_SECONDS
 from controller.reconcile.credentials.secrets import RESYNC_SECONDS
 from tests.domain.credentials.ceph.samples import DOCUMENT, KEYS, ROOK_MONITORS, key_of, rook_client
@@ -74,10 +74,58 @@ def test_an_offer_in_the_regions_own_namespace_serves_as_well() -> None:
     assert bed.kube.writes == []
 
 
-def test_what_is_made_goes_with_the_region(bed: CephBed) -> None:
+def owned(bed: CephBed) -> set[str]:
+    """Those that an osdpl owns, as Kubernetes' garbage collector sees it."""
+    found = {name: bed.secret(name) or bed.kube.get(CONFIGMAP, name, NS) for name in bed.data()}
+    return {name for name, one in found.items() if one and one["metadata"].get("ownerReferences")}
+
+
+def own(bed: CephBed) -> None:
+    """As an earlier version left them."""
+    owner = {"apiVersion": "osctl.dev/v1alpha1", "kind": "OpenStackDeployment", "name": REGION, "uid": "u"}
     for name in bed.data():
-        found = bed.secret(name) or bed.kube.get(CONFIGMAP, name, NS)
-        assert found and found["metadata"]["ownerReferences"][0]["name"] == REGION
+        resource = SECRET if bed.secret(name) else CONFIGMAP
+        bed.kube.merge_patch(resource, name, NS, {"metadata": {"ownerReferences": [owner]}})
+
+
+def test_no_osdpl_owns_what_is_made_since_one_that_is_lost_would_take_it_along(bed: CephBed) -> None:
+    assert bed.data() and owned(bed) == set()
+
+
+@pytest.mark.parametrize("spec", [{}, {"mode": "Plan"}, {"preset": "no-such"}])
+def test_an_owner_of_before_is_taken_off_whatever_the_state_of_the_region(
+    bed: CephBed, spec: dict[str, str]
+) -> None:
+    own(bed)
+    before = bed.data()
+    assert owned(bed) == set(before)
+    osdpl = bed.region()
+    bed.kube.replace({**osdpl, "spec": {**osdpl["spec"], **spec}})
+    bed.reconcile()
+    assert owned(bed) == set() and bed.data() == before
+
+
+def test_without_the_exchange_an_owner_of_before_is_taken_off_too(bed: CephBed) -> None:
+    own(bed)
+    bed.ceph = None
+    bed.reconcile()
+    assert owned(bed) == set()
+
+
+def test_what_is_made_goes_with_the_region_once_its_bundles_are_gone(bed: CephBed) -> None:
+    labels = {"osctl.dev/deployment": REGION, "osctl.dev/service": "image"}
+    meta = {"name": "image", "namespace": NS, "labels": labels}
+    bed.kube.create({"apiVersion": HELMBUNDLE.api_version, "kind": HELMBUNDLE.kind, "metadata": meta})
+    osdpl = bed.region()
+    meta = {**osdpl["metadata"], "finalizers": ["core.osctl.dev/finalizer"]}
+    bed.kube.replace({**osdpl, "metadata": meta})
+    bed.kube.delete(OSDPL, REGION, NS)
+    before = bed.data()
+    bed.reconcile()
+    assert bed.data() == before
+    bed.kube.delete(HELMBUNDLE, "image", NS)
+    bed.reconcile()
+    assert bed.data() == {}
 
 
 def test_a_second_look_writes_nothing_and_comes_again_soon(bed: CephBed) -> None:
@@ -292,6 +340,39 @@ def test_what_nobody_needs_any_more_goes_once_no_release_refers_to_it(bed: CephB
     bed.reconcile()
     assert bed.secret("gnocchi-rbd-keyring") is None and "gnocchi" not in bed.digests()
     assert bed.secret("images-rbd-keyring")
+
+
+SETTLED = {
+    "observedGeneration": 1,
+    "releases": [{"name": "gnocchi", "state": "Deployed", "revision": 2}],
+    "conditions": [{"type": "Ready", "status": "True"}],
+}
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {},
+        {**SETTLED, "observedGeneration": 0},
+        {**SETTLED, "conditions": [{"type": "Ready", "status": "False"}]},
+    ],
+)
+def test_what_pods_of_an_unfinished_upgrade_mount_stays_until_it_is_taken_up(
+    bed: CephBed, status: dict[str, object]
+) -> None:
+    labels = {"osctl.dev/deployment": REGION, "osctl.dev/service": "metering"}
+    meta = {"name": "metering", "namespace": NS, "labels": labels}
+    body = {"apiVersion": HELMBUNDLE.api_version, "kind": HELMBUNDLE.kind, "metadata": meta}
+    made = bed.kube.create({**body, "spec": {"releases": [{"name": "gnocchi", "values": {}}]}})
+    now = {**SETTLED, "observedGeneration": made["metadata"]["generation"]}
+    bed.kube.merge_patch(HELMBUNDLE, "metering", NS, {"status": status}, subresource="status")
+    assert bed.ceph
+    bed.ceph = without_metering(bed.ceph)
+    bed.reconcile()
+    assert bed.secret("gnocchi-rbd-keyring") and "gnocchi" in bed.digests()
+    bed.kube.merge_patch(HELMBUNDLE, "metering", NS, {"status": now}, subresource="status")
+    bed.reconcile()
+    assert bed.secret("gnocchi-rbd-keyring") is None and "gnocchi" not in bed.digests()
 
 
 def test_without_the_exchange_nothing_is_read_and_what_there_is_stays(bed: CephBed) -> None:

@@ -18,14 +18,16 @@ from controller.domain.api.names import (
     CLOUDS_SECRET,
     CONTAINERS,
     DEPLOYMENT_LABEL,
+    EXCHANGE_LABEL,
     RECONCILE_ANNOTATION,
+    REGION_LABEL,
     REGION_RECONCILE_ANNOTATION,
     SERVICE_LABEL,
 )
 from controller.domain.region.deployment import parse_deployment
 from controller.domain.releases.bundle_facts import bundle_mark, marks_digest
 from controller.errors import ObjectRefused
-from controller.ports.kubernetes import HELMBUNDLE, OSDPL, SECRET
+from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, OSDPL, SECRET, Resource
 from controller.reconcile.region.deployment import FINALIZER, DeploymentReconciler
 from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from controller.render.region import Region, render_region
@@ -562,6 +564,35 @@ def test_a_region_that_is_deleted_stays_until_secrets_has_removed_its_certificat
             )
     assert kube.get(OSDPL, KEY[1], KEY[0]) is not None
     kube.delete(SECRET, "osctl-authority", KEY[0])
+    core.reconcile(KEY)
+    assert kube.get(OSDPL, KEY[1], KEY[0]) is None
+
+
+@pytest.mark.parametrize("resource", [SECRET, CONFIGMAP])
+def test_a_region_that_is_deleted_stays_until_secrets_has_removed_what_it_exchanged(
+    kube: FakeKube, clock: FakeClock, events: SilentEvents, resource: Resource
+) -> None:
+    kube.create(osdpl())
+    core = with_secrets(kube, clock, events)
+    core.reconcile(KEY)
+    labels = {
+        DEPLOYMENT_LABEL: KEY[1],
+        "app.kubernetes.io/managed-by": "openstack-controller",
+        EXCHANGE_LABEL: "ceph",
+    }
+    told = {**labels, REGION_LABEL: KEY[0]}
+    for name, marks in (("ceph-etc", labels), ("openstack-ceph-request", told)):
+        meta = {"name": name, "namespace": KEY[0], "labels": marks}
+        kube.create({"apiVersion": "v1", "kind": resource.kind, "metadata": meta})
+    kube.delete(OSDPL, KEY[1], KEY[0])
+    for _ in range(3):
+        core.reconcile(KEY)
+        for bundle in kube.objects("HelmBundle"):
+            kube.merge_patch(
+                HELMBUNDLE, bundle["metadata"]["name"], KEY[0], {"metadata": {"finalizers": None}}
+            )
+    assert kube.get(OSDPL, KEY[1], KEY[0]) is not None
+    kube.delete(resource, "ceph-etc", KEY[0])
     core.reconcile(KEY)
     assert kube.get(OSDPL, KEY[1], KEY[0]) is None
 
