@@ -13,6 +13,8 @@ from typing import Any
 from controller.domain.api.conditions import is_true
 from controller.domain.health.workloads import parse_workload
 from controller.domain.values.chart_values import SECRET_REF, is_secret_ref
+from controller.domain.values.secret_refs import find_references
+from controller.errors import SpecInvalid
 from controller.ports.kubernetes import DAEMONSET, DEPLOYMENT, STATEFULSET, Kube, KubeObjects
 
 VALUE = "release_uuid"
@@ -44,6 +46,21 @@ def is_taken_up(kube: Kube, namespace: str, bundles: KubeObjects, digests: Mappi
 def texts_in_use(bundles: KubeObjects) -> frozenset[str]:
     """Every text in the values of all releases: names of Secrets are among them."""
     return frozenset(text for release in _releases(bundles) for text in _texts(release.get("values")))
+
+
+def used_by_installed(bundles: KubeObjects) -> frozenset[str]:
+    """The Secrets that releases refer to of which a revision was made."""
+    found: set[str] = set()
+    for bundle in bundles:
+        entries = (bundle.get("status") or {}).get("releases") or ()
+        made = {entry.get("name") for entry in entries if entry.get("revision")}
+        for release in (bundle.get("spec") or {}).get("releases") or ():
+            if release.get("name") in made:
+                try:
+                    found |= {one.name for one in find_references(release.get("values") or {})}
+                except SpecInvalid:  # any text of it may be such a name
+                    found |= texts_in_use([{"spec": {"releases": [release]}}])
+    return frozenset(found)
 
 
 def are_deployed(bundles: KubeObjects) -> bool:

@@ -43,12 +43,12 @@ from controller.domain.credentials.secret_status import (
 from controller.domain.region.plan import awaits_approval
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
 from controller.domain.values.ceph_needs import CephNeeds
-from controller.domain.values.secret_refs import find_references
 from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.ceph_exchange import CHECK_SECONDS, CephExchange, CephState
 from controller.reconcile.credentials.ceph_request import Asked, CephRequest
+from controller.reconcile.credentials.certificate_uptake import used_by_installed
 from controller.reconcile.credentials.certificates import Certificates
 from controller.reconcile.credentials.clouds_export import CloudsExport
 from controller.reconcile.credentials.exchanged_objects import ExchangedObjects
@@ -230,7 +230,7 @@ class SecretsReconciler:
         if not unknown:
             return recorded
         kept = releases_with_kept_claims(self._kube, osdpl["metadata"]["namespace"])
-        return with_earlier_life(recorded, unknown, EarlierLife(_used_by_installed(bundles), kept))
+        return with_earlier_life(recorded, unknown, EarlierLife(used_by_installed(bundles), kept))
 
     def _views_of_ours(
         self,
@@ -355,18 +355,6 @@ def _changed(store: CredentialStore, changes: Iterable[SecretChange]) -> list[Cr
 
 def _services_of(bundles: KubeObjects) -> frozenset[str]:
     return frozenset(str(bundle["metadata"]["labels"][SERVICE_LABEL]) for bundle in bundles)
-
-
-def _used_by_installed(bundles: KubeObjects) -> frozenset[str]:
-    """The Secrets that releases refer to of which a revision was made."""
-    found: set[str] = set()
-    for bundle in bundles:
-        entries = (bundle.get("status") or {}).get("releases") or ()
-        made = {entry.get("name") for entry in entries if entry.get("revision")}
-        for release in (bundle.get("spec") or {}).get("releases") or ():
-            if release.get("name") in made:
-                found |= {one.name for one in find_references(release.get("values") or {})}
-    return frozenset(found)
 
 
 def _features(osdpl: Mapping[str, Any]) -> Features:

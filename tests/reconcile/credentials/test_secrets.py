@@ -698,3 +698,14 @@ def test_with_mode_plan_credentials_of_a_service_that_goes_stay_until_it_has_gon
     bed.edit(mode="Plan", **{"with": ["database"]})
     bed.reconcile()
     assert bed.all_texts().keys() == {"database-credentials", "identity-credentials"}
+
+
+def test_a_reference_that_cannot_be_read_does_not_hold_up_the_credentials_of_a_region() -> None:
+    bed = Bed()
+    bed.put_bundle("identity")
+    releases = [{"name": "keystone", "values": {"broken": {"$secretRef": {"name": 3}}}}]
+    bed.kube.merge_patch(HELMBUNDLE, "identity", NS, {"spec": {"releases": releases}})
+    status = {"releases": [{"name": "keystone", "revision": 1}]}
+    bed.kube.merge_patch(HELMBUNDLE, "identity", NS, {"status": status}, subresource="status")
+    assert bed.reconcile() == RESYNC
+    assert bed.texts("identity-credentials").keys() == {"admin-password", "database-password"}
