@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -362,8 +363,10 @@ def _used_by_installed(bundles: KubeObjects) -> frozenset[str]:
         entries = (bundle.get("status") or {}).get("releases") or ()
         made = {entry.get("name") for entry in entries if entry.get("revision")}
         for release in (bundle.get("spec") or {}).get("releases") or ():
-            if release.get("name") in made:
-                found |= {one.name for one in find_references(release.get("values") or {})}
+            # A malformed reference is one of a bundle that waits: what it names nobody knows.
+            with suppress(SpecInvalid):
+                if release.get("name") in made:
+                    found |= {one.name for one in find_references(release.get("values") or {})}
     return frozenset(found)
 
 

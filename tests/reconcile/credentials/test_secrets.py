@@ -15,7 +15,7 @@ from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.ceph_needs import CephNeeds
 from controller.errors import ApiUnavailable, Conflict, ObjectRefused, Problem, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, PVC, SECRET, KubeObject
-from controller.reconcile.credentials.secrets import RESYNC_SECONDS, SecretsReconciler
+from controller.reconcile.credentials.secrets import RESYNC_SECONDS, SecretsReconciler, _used_by_installed
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock, FakeRandomness
 
@@ -698,3 +698,11 @@ def test_with_mode_plan_credentials_of_a_service_that_goes_stay_until_it_has_gon
     bed.edit(mode="Plan", **{"with": ["database"]})
     bed.reconcile()
     assert bed.all_texts().keys() == {"database-credentials", "identity-credentials"}
+
+
+def test_a_malformed_reference_of_an_installed_release_hides_no_other() -> None:
+    wrong = {"name": "a", "values": {"password": {"$secretRef": {"name": "x"}}}}
+    right = {"name": "b", "values": {"password": {"$secretRef": {"name": "y", "key": "z"}}}}
+    made = {"releases": [{"name": "a", "revision": 1}, {"name": "b", "revision": 1}]}
+    bundle = {"metadata": {"name": "one"}, "spec": {"releases": [wrong, right]}, "status": made}
+    assert _used_by_installed([bundle]) == {"y"}
