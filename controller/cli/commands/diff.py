@@ -74,8 +74,8 @@ def diff(
         raise typer.BadParameter("give OLD and NEW, or -f FILE to compare with the cluster")
     helm = offline_helm() if manifests else None
     found = diff_regions(
-        before.region,
-        after.region,
+        before.written,
+        after.written,
         (lambda spec: render_release(spec, renderer.charts, helm)) if helm is not None else None,
         lambda spec, rendered: size_problem(spec, renderer.charts, rendered),
         taken,

@@ -41,16 +41,23 @@ class OfflineRegion:
     deployment: OpenStackDeployment
     region: Region
 
+    @property
+    def written(self) -> Region:
+        """With the mode of the region in its bundles, which core brings to them."""
+        mode = self.deployment.spec.mode
+        bundles = (replace(one, spec=replace(one.spec, mode=mode)) for one in self.region.bundles)
+        return replace(self.region, bundles=tuple(bundles))
+
     def objects(self) -> list[KubeObject]:
         """The HelmBundles that core would write, without what only a cluster knows."""
         return [
             bundle_object(
                 name=bundle.name,
                 namespace=self.deployment.namespace,
-                spec=replace(bundle.spec, mode=self.deployment.spec.mode),
+                spec=bundle.spec,
                 labels={DEPLOYMENT_LABEL: self.deployment.name, SERVICE_LABEL: bundle.service},
             )
-            for bundle in self.region.bundles
+            for bundle in self.written.bundles
         ]
 
 
