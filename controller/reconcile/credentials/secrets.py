@@ -185,14 +185,7 @@ class SecretsReconciler:
         problems += [_own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
         views = self._views_of_ours(store, desired, plan, problems, recorded=recorded, services=services)
         views = {**self._views_of_own(store, own, problems), **views}
-        problems += self._own_certificates.ensure(
-            osdpl,
-            self._certificates_wanted(osdpl),
-            authority_secret=_features(osdpl).internal_tls.authority_secret,
-            bundles=bundles,
-            planned=read_only,
-            paused=parse_region_spec(osdpl.get("spec")).paused,
-        )
+        problems += self._ensured_certificates(osdpl, bundles, planned=read_only)
         views |= self._exported(store, osdpl, bundles, problems, read_only=read_only)
         credentials = sum(len(secret.credentials) for secret in desired) + len(own)
         needed = {secret.name for secret in desired} | {secret.name for secret in own}
@@ -216,6 +209,18 @@ class SecretsReconciler:
         for secret in () if read_only else plan.remove:
             store.remove(secret)
         return problems
+
+    def _ensured_certificates(
+        self, osdpl: KubeObject, bundles: KubeObjects, *, planned: bool
+    ) -> list[CredentialProblem]:
+        return self._own_certificates.ensure(
+            osdpl,
+            self._certificates_wanted(osdpl),
+            authority_secret=_features(osdpl).internal_tls.authority_secret,
+            bundles=bundles,
+            planned=planned,
+            paused=parse_region_spec(osdpl.get("spec")).paused,
+        )
 
     def _recorded(
         self,
