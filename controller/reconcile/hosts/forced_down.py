@@ -18,14 +18,13 @@ from controller.errors import Conflict, KubeError
 from controller.ports.kubernetes import CONFIGMAP, Kube, KubeObject
 from controller.ports.system import Clock
 from controller.reconcile.shared.action_log import log_action
+from controller.reconcile.shared.preconditioned_writes import read_again
 
 log = logging.getLogger(__name__)
 
 NAME = "osctl-forced-down-hosts"
 # It is remembered before the service is forced down: so many seconds later that has happened, or never does.
 UNDER_WAY = 300.0
-# Other hosts are noted in the same record meanwhile.
-ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +97,8 @@ class ForcedDownHosts:
         Who finds it noted notes it again, in other words: so whoever noted it before sees that it is
         somebody else's by now, too, and does not take it out.
         """
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                self._remember(host, service)
-                return
-            except Conflict:
-                if attempt == ATTEMPTS:
-                    raise
+        # Other hosts are noted in the same record meanwhile.
+        read_again(lambda: self._remember(host, service))
 
     def _remember(self, host: str, service: ComputeService) -> None:
         live = self._kube.get(CONFIGMAP, NAME, self._namespace)
