@@ -6,7 +6,7 @@ lost: it comes from the records of Helm, where these leave no doubt, or from a p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from controller.domain.api.reasons import Reason
@@ -19,6 +19,7 @@ from controller.ports.helm import ReleaseRecords, Revision
 from controller.ports.kubernetes import Events, KubeObject, KubeObjects
 from controller.reconcile.credentials.store import CredentialStore
 
+_NOT_USED = "no release uses it at present"
 _NOT_RECORDED = "no release that uses it has a record of it for its present values"
 _DOUBTFUL = "the records of releases do not agree on it"
 _ON_HOLD = "nothing is written while the region is paused, or its plan awaits approval"
@@ -26,12 +27,13 @@ _ON_HOLD = "nothing is written while the region is paused, or its plan awaits ap
 
 @dataclass(frozen=True)
 class _Use:
-    """A release that refers to something lost."""
+    """A release that refers to something lost, by `keys`."""
 
     namespace: str
     release: str
     values: Values
     generation: int
+    keys: frozenset[SecretKey]
 
 
 class LostCredentials:
@@ -48,8 +50,12 @@ class LostCredentials:
     ) -> list[CredentialProblem]:
         """Writes what the records hold; what is told of the rest. Raises Conflict, KubeError."""
         problems = []
-        recorded = self._recorded(bundles, {(change.name, key) for change in lost for key in change.add})
+        gone = {(change.name, key) for change in lost for key in change.add}
+        uses = tuple(_uses(bundles, gone))
+        recorded = self._recorded(uses, gone)
         agreed = agreed_texts(recorded)
+        doubtful = {key for record in recorded for key in record}
+        used = {key for use in uses for key in use.keys}
         for change in lost:
             texts = {key: agreed[change.name, key] for key in change.add if (change.name, key) in agreed}
             if texts:
@@ -63,20 +69,23 @@ class LostCredentials:
                 message = f"Secret {change.name}: {keys} was gone, and is brought back from Helm's records"
                 reason = Reason.CREDENTIALS_RESTORED
                 self._events.emit(osdpl, type_=reason.event, reason=reason, message=message)
-            rest = {key: kind for key, kind in change.add.items() if key not in texts}
-            if rest:
-                doubtful = any((change.name, key) in record for record in recorded for key in rest)
-                left = replace(change, add=rest, stored=store.stored().get(change.name))
-                namespace = str(osdpl["metadata"]["namespace"])
-                problems.append(lost_problem(left, namespace, _DOUBTFUL if doubtful else _NOT_RECORDED))
+            rest: dict[str, dict[str, str]] = {}
+            for key, kind in change.add.items():
+                place = (change.name, key)
+                if place not in agreed:
+                    why = _DOUBTFUL if place in doubtful else _NOT_RECORDED if place in used else _NOT_USED
+                    rest.setdefault(why, {})[key] = kind
+            for why, kinds in rest.items():
+                left = replace(change, add=kinds, stored=store.stored().get(change.name))
+                problems.append(lost_problem(left, str(osdpl["metadata"]["namespace"]), why))
         return problems
 
     def _recorded(
-        self, bundles: KubeObjects, lost: Set[SecretKey]
+        self, uses: Iterable[_Use], lost: Set[SecretKey]
     ) -> list[Mapping[SecretKey, frozenset[str]]]:
         """What each release that refers to something lost has recorded of it."""
         found: list[Mapping[SecretKey, frozenset[str]]] = []
-        for use in _uses(bundles, lost):
+        for use in uses:
             place = (use.namespace, use.release)
             history = self._records.observe(use.namespace, releases=(use.release,)).get(use.release, ())
             seen = (use.generation, lost, tuple(one.version for one in history))
@@ -120,7 +129,9 @@ def _uses(bundles: KubeObjects, lost: Set[SecretKey]) -> Iterator[_Use]:
                 references = find_references(values)
             except SpecInvalid:
                 continue
-            if any((one.name, one.key) in lost for one in references):
+            keys = lost & {(one.name, one.key) for one in references}
+            if keys:
                 meta = bundle["metadata"]
                 namespace = str(release.get("namespace") or meta["namespace"])
-                yield _Use(namespace, str(release["name"]), values, int(meta.get("generation") or 0))
+                generation = int(meta.get("generation") or 0)
+                yield _Use(namespace, str(release["name"]), values, generation, frozenset(keys))

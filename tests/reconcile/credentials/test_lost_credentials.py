@@ -102,7 +102,10 @@ def test_what_no_release_uses_stays_lost_and_the_rest_comes_back(bed: Bed) -> No
     assert bed.reconcile() == RESYNC_SECONDS
     assert bed.texts("identity-credentials") == {"admin-password": before["admin-password"]}
     assert bed.condition()["reason"] == "CredentialsLost"
-    assert "database-password was there and is gone, and no release" in bed.condition()["message"]
+    assert (
+        "database-password was there and is gone, and no release uses it at present"
+        in bed.condition()["message"]
+    )
 
 
 def test_it_comes_back_although_the_region_has_been_lost_with_it(bed: Bed) -> None:
