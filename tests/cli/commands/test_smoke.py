@@ -254,6 +254,8 @@ class Running:
             stderr=subprocess.PIPE,
             text=True,
             env=environment,
+            # A shell's background jobs ignore it, and what they start as well: a terminal's do not.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
         )
         deadline = time.monotonic() + 60
         while not cloud.there["servers"]:
