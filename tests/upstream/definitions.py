@@ -44,16 +44,9 @@ def _definition(group: str, version: str, kind: str) -> dict[str, Any]:
 
 
 def prepare(sandbox: Sandbox) -> None:
-    """Kinds of other products, nodes enough for three replicas of everything, and the storage class that a
-    feature names beside those of the sandbox."""
+    """Kinds of other products, and nodes enough for three replicas of everything."""
     nodes = [node_object(shape, "small") for shape in parse_profile("small")]
-    slow = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": "slow"},
-        "provisioner": "kwok.x-k8s.io/volume",
-    }
-    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*definitions(), *nodes, slow]})
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*definitions(), *nodes]})
     sandbox.kubectl("apply", "-f", "-", input=text)
     names = [f"crd/{one['metadata']['name']}" for one in definitions()]
     sandbox.kubectl("wait", "--for=condition=Established", "--timeout=120s", *names)
