@@ -123,6 +123,10 @@ class ReleaseMissing(HelmFailed):
     """The release or the revision asked for does not exist."""
 
 
+class BackupUnusable(ControllerError):
+    """A file is no backup that can be read, or not with this passphrase. The text quotes nothing of it."""
+
+
 class DriftRefused(ControllerError):
     """Objects of a release differ from it and cannot be corrected. The message names objects and paths."""
 
