@@ -52,6 +52,12 @@ def _no_note(stack: ExitStack) -> None:
     _set(stack, "controller.adapters.helm.release_records.SecretRecords.keep_volumes", lambda *_: None)
 
 
+@guard("a revision that somebody's own Helm makes meanwhile ends the action", DATA, CLAIMS)
+def _minds_no_other_helm(stack: ExitStack) -> None:
+    for module in ("preparation", "uninstall"):
+        _set(stack, f"controller.reconcile.releases.actions.{module}.insist_on_revision", lambda *_: None)
+
+
 @guard("what is lost is reported", CREDENTIALS, REGION)
 def _forgets(stack: ExitStack) -> None:
     _set(stack, "controller.reconcile.credentials.secrets.recorded_keys", lambda status: {})

@@ -27,11 +27,13 @@ IN_USE = "kubernetes.io/pvc-protection"
 
 @dataclass(eq=False)
 class Volume:
-    """What a claim holds. `opens`: what the database in it was made with, by what it is the secret of."""
+    """What a claim holds. `opens`: what the database in it was made with, by what it is the secret of;
+    `never` has what a Secret held then already that does not open it: it is of another database."""
 
     claim: str
     uid: str
     opens: dict[str, str] = field(default_factory=dict)
+    never: set[str] = field(default_factory=set)
     gone: bool = False
 
 

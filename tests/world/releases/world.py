@@ -79,6 +79,8 @@ class World:
         # By Secret and key: what was there last, as a person has it in a backup.
         self.known: dict[tuple[str, str], str] = {}
         self.osdpl_comes_back: dict[str, Any] | None = None
+        # Releases whose last record a person has deleted.
+        self.forgotten: set[str] = set()
         self.containers: list[Container] = []
         self._pods = 1
 
