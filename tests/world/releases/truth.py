@@ -19,6 +19,8 @@ ENDLESS = "it never comes to rest"
 
 # So long after a person has taken it back a wish may still be served, in seconds: a pass that had read it.
 LATE = 15.0
+# Where its watches tell it nothing, a container of ours looks by itself so often, in seconds.
+LOOKS_EVERY = 300.0
 
 
 # What Kubernetes itself puts on every claim.

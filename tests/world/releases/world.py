@@ -82,6 +82,7 @@ class World:
         # Releases whose last record a person has deleted.
         self.forgotten: set[str] = set()
         self.containers: list[Container] = []
+        self.cluster.is_deaf = lambda: any(one.blind for one in self.containers)
         self._pods = 1
 
     def begin(self) -> None:
