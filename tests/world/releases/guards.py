@@ -9,8 +9,6 @@ from unittest.mock import patch
 
 from controller.adapters.helm.release_records import SecretRecords
 from controller.domain.api.object_owner import Owner, Ownership
-from controller.errors import KubeError
-from controller.reconcile.region.bundle_writer import BundleWriter
 from controller.reconcile.releases.actions.object_owners import ObjectOwners, OwnerGuard
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
 from controller.reconcile.releases.release_owner import ReleaseOwners
@@ -101,47 +99,6 @@ def _never_gives_up(stack: ExitStack) -> None:
     stack.enter_context(patch.object(WriterLease, "lost", lambda self: False))
 
 
-@guard("both are marked before Helm is called, or Helm is not called", DATA, CLAIMS)
-def _calls_helm_all_the_same(stack: ExitStack) -> None:
-    keep = VolumeKeeper.keep
-
-    def kept(*given: Any, **more: Any) -> tuple[str, ...]:
-        try:
-            return keep(*given, **more)
-        except KubeError:
-            return ()
-
-    stack.enter_context(patch.object(VolumeKeeper, "keep", kept))
-
-
-@guard("`volumes: Retain` reaches", DATA, SERVICE)
-def _reaches_none_on_its_way_out(stack: ExitStack) -> None:
-    remove = BundleWriter.remove
-
-    def removed(self: BundleWriter, bundle: Any, volumes: Any) -> None:
-        if not bundle["metadata"].get("deletionTimestamp"):
-            remove(self, bundle, volumes)
-
-    stack.enter_context(patch.object(BundleWriter, "remove", removed))
-    stack.enter_context(patch.object(BundleWriter, "spare", lambda self, existing, volumes: existing))
-
-
-@guard("and ends an action that would still delete volumes", DATA, CLAIMS)
-def _lets_it_delete(stack: ExitStack) -> None:
-    _set(stack, "controller.reconcile.releases.actions.superseded._deletes_volumes", lambda served: False)
-
-
 @guard("what somebody has put in the place of a hook's Job is theirs", OTHERS, NAMES)
 def _any_job_is_the_hooks(stack: ExitStack) -> None:
     stack.enter_context(patch.object(SecretRecords, "_is_made_by_hook", lambda *_: True))
-
-
-@guard("with `volumes: Delete`, of the Secrets that a chart keeps the release's own go", OTHERS, NAMES)
-def _any_key_goes(stack: ExitStack) -> None:
-    _set(stack, "controller.reconcile.releases.actions.uninstall._has_made", lambda *_: True)
-
-
-@guard("or its service goes, leaves a claim, and comes back", CREDENTIALS, SERVICE)
-def _asks_for_no_claims(stack: ExitStack) -> None:
-    where = "controller.reconcile.credentials.secrets.releases_with_kept_claims"
-    _set(stack, where, lambda *_: frozenset[str]())
