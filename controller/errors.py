@@ -48,6 +48,10 @@ class SpecInvalid(ControllerError):
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
+class VersionStepRefused(SpecInvalid):
+    """What runs cannot become what the spec asks for: it would be right for a new region."""
+
+
 class KubeError(ControllerError):
     """The Kubernetes API refused or failed a request."""
 

@@ -195,7 +195,7 @@ def test_a_hook_that_deletes_its_claim_is_not_run(bench: Bench, policy: str, ref
     before = uid(bench, "web-scratch")
     with pytest.raises(FieldsFixed, match="web-scratch is a hook"):
         keeper(bench).refuse(bench.helm.render(request), bench.namespace, "upgrade")
-    # What was refused. Helm may even apply to the one that is on its way out: then there is none, and it waits.
+    # What was refused. Helm may even apply to the one that is on its way out, and wait for it in vain.
     with suppress(HelmCancelled):
         bench.helm.upgrade(replace(request, timeout=5))
     after = bench.object("claim", "web-scratch")

@@ -33,6 +33,7 @@ class Reason(StrEnum):
     # the spec
     SPEC_ACCEPTED = "SpecAccepted", NORMAL
     SPEC_INVALID = "SpecInvalid", WARNING
+    VERSION_STEP_REFUSED = "VersionStepRefused", WARNING
     ANOTHER_DEPLOYMENT_MANAGED = "AnotherDeploymentManaged", WARNING
 
     # the region as a whole
