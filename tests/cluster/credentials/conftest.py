@@ -27,8 +27,8 @@ STORE, SHARED, OFFERED = "from-a-store", "from-the-directory", "for-the-director
 
 @dataclass
 class Planted:
-    """`texts`: what was planted, by `<Secret>/<key>#<number>`; `directory`: another namespace, which the region
-    exchanges Secrets with."""
+    """`texts`: what was planted, by `<Secret>/<key>#<number>`; `directory`: another namespace, which
+    the region exchanges Secrets with."""
 
     region: Region
     directory: str
