@@ -173,22 +173,13 @@ class SecretsReconciler:
         `read_only`: the spec is only planned so far, or the region is paused, and everything stays as it is;
         but no osdpl owns it any more.
         """
-        before = osdpl.get("status") or {}
+        # First of all: what it brings may be what is missed below.
+        shared = NamespaceExchange(self._kube, osdpl).ensure(read_only=read_only)
         bundles = self._bundles(osdpl)
         services = _services_of(bundles)
         stored = store.observe(secret.name for secret in desired)
         recorded = self._recorded(osdpl, bundles, desired, stored)
-        volumes = credentials_policy(self._kube, osdpl)
-
-        def planned() -> CredentialPlan:
-            there = store.stored()
-            return plan_credentials(desired, there, volumes=volumes, recorded=recorded, bundles=services)
-
-        plan = planned()
-        lost = self._bring_back(store, osdpl, bundles, plan, read_only=read_only)
-        plan = planned() if plan.lost else plan
-        changes = plan_disowning(store.stored().values()) if read_only else plan.changes
-        problems = [*lost, *plan.problems, *_changed(store, changes)]
+        plan, problems = self._completed(store, osdpl, bundles, desired, recorded, read_only=read_only)
         own = _features(osdpl).credentials
         problems += [_own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
         published = CredentialViews(store, self._digest_key(), problems)
@@ -205,7 +196,6 @@ class SecretsReconciler:
         exchanged = self._exchanged(osdpl, bundles, ceph, read_only=read_only)
         problems += exchanged.problems
         views |= exchanged.views
-        shared = NamespaceExchange(self._kube, osdpl).ensure(read_only=read_only)
         problems += shared.problems
         certificates = self._certificates_of(osdpl)
         for name in named_secrets(_features(osdpl)):
@@ -215,26 +205,39 @@ class SecretsReconciler:
         condition = secrets_condition(
             problems, len(needed), credentials, _generation(osdpl), later=later, notes=notes
         )
-        known = before.get("secrets") or {}
+        known = (osdpl.get("status") or {}).get("secrets") or {}
         # Published before anything is deleted: what is recorded and not there counts as lost.
         self._publish(osdpl, secret_entries(views.values(), known, self._clock.now()), condition)
         for secret in () if read_only else plan.remove:
             store.remove(secret)
         return problems, shared.busy or ceph is not None
 
-    def _bring_back(
+    def _completed(
         self,
         store: CredentialStore,
         osdpl: KubeObject,
         bundles: KubeObjects,
-        plan: CredentialPlan,
+        desired: tuple[CredentialSecret, ...],
+        recorded: Mapping[str, Collection[str]],
         *,
         read_only: bool,
-    ) -> list[CredentialProblem]:
-        """Restores what was lost where that is possible; what is told of the rest."""
+    ) -> tuple[CredentialPlan, list[CredentialProblem]]:
+        """Makes what is new and brings back what was lost, where that is possible; what was planned, and what
+        is wrong."""
+        volumes, services = credentials_policy(self._kube, osdpl), _services_of(bundles)
+
+        def planned() -> CredentialPlan:
+            there = store.stored()
+            return plan_credentials(desired, there, volumes=volumes, recorded=recorded, bundles=services)
+
+        plan = planned()
         if read_only:
-            return held_back(plan.lost, str(osdpl["metadata"]["namespace"]))
-        return self._lost.bring_back(osdpl, store, bundles, plan.lost)
+            lost = held_back(plan.lost, str(osdpl["metadata"]["namespace"]))
+        else:
+            lost = self._lost.bring_back(osdpl, store, bundles, plan.lost)
+            plan = planned() if plan.lost else plan
+        changes = plan_disowning(store.stored().values()) if read_only else plan.changes
+        return plan, [*lost, *plan.problems, *_changed(store, changes)]
 
     def _ensured_certificates(
         self, osdpl: KubeObject, bundles: KubeObjects, *, planned: bool
