@@ -69,6 +69,9 @@ class Reason(StrEnum):
     SECRETS_READY = "SecretsReady", NORMAL
     SECRET_MISSING = "SecretMissing", WARNING
     CERTIFICATES_RENEWED = "CertificatesRenewed", NORMAL
+    CREDENTIALS_ROTATING = "CredentialsRotating", NORMAL
+    CREDENTIALS_ROTATED = "CredentialsRotated", NORMAL
+    ROTATION_REFUSED = "RotationRefused", WARNING
     AUTHORITY_CHANGES = "AuthorityChanges", NORMAL
     AUTHORITY_LOST = "AuthorityLost", WARNING
 

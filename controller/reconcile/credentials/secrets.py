@@ -24,6 +24,7 @@ from controller.domain.credentials.credential_plan import (
     EarlierLife,
     SecretChange,
     StoredSecret,
+    own_missing,
     plan_credentials,
     plan_disowning,
     plan_retention,
@@ -31,10 +32,13 @@ from controller.domain.credentials.credential_plan import (
     without_trace,
 )
 from controller.domain.credentials.generate import CredentialUnusable
+from controller.domain.credentials.rotation.record import RotationView
 from controller.domain.credentials.secret_status import (
     CONDITION,
     SecretView,
+    joined_views,
     recorded_keys,
+    rotation_notes,
     secret_entries,
     secrets_condition,
     waiting_condition,
@@ -53,6 +57,7 @@ from controller.reconcile.credentials.certificates import Certificates
 from controller.reconcile.credentials.clouds_export import CloudsExport
 from controller.reconcile.credentials.exchanged_objects import ExchangedObjects
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
+from controller.reconcile.credentials.rotation import ROTATION_SECONDS, CredentialRotation
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.region_status import apply_region_status
@@ -76,8 +81,9 @@ class SecretsReconciler:
     """Level-triggered and killable anywhere: a Secret is made in one write, with all its keys.
 
     `credentials_of` says which credentials an osdpl needs, `certificates_of` which certificates of its own
-    authority, `ceph_of` what of a Ceph cluster that it exchanges with; each raises SpecInvalid. `digest_key`
-    gives the installation's key for published digests; `resync` is in seconds.
+    authority, `ceph_of` what of a Ceph cluster that it exchanges with; each raises SpecInvalid. `rotation`
+    replaces what is asked to be rotated, None for nothing. `digest_key` gives the installation's key for
+    published digests; `resync` is in seconds.
     """
 
     def __init__(
@@ -90,6 +96,7 @@ class SecretsReconciler:
         credentials_of: Callable[[Mapping[str, Any]], tuple[CredentialSecret, ...]],
         certificates_of: Callable[[Mapping[str, Any]], tuple[CertificateRequest, ...]] = lambda _: (),
         ceph_of: Callable[[Mapping[str, Any]], CephNeeds | None] = lambda _: None,
+        rotation: CredentialRotation | None = None,
         digest_key: Callable[[], bytes],
         resync: float,
     ) -> None:
@@ -100,6 +107,7 @@ class SecretsReconciler:
         self._credentials_of = credentials_of
         self._certificates_wanted = certificates_of
         self._ceph_of = ceph_of
+        self._rotation, self._rotating = rotation, False
         self._digest_key = digest_key
         self._resync = resync
         self._clouds = CloudsExport(kube)
@@ -151,6 +159,8 @@ class SecretsReconciler:
             return RESYNC_SECONDS
         if self._own_certificates.unfinished:
             return UPTAKE_SECONDS
+        if self._rotating:
+            return ROTATION_SECONDS
         return min(CHECK_SECONDS, self._resync) if ceph else self._resync
 
     def _ensure(
@@ -181,8 +191,9 @@ class SecretsReconciler:
         )
         changes = plan_disowning(store.stored().values()) if read_only else plan.changes
         problems = [*plan.problems, *_changed(store, changes)]
+        rotations = self._rotated(osdpl, store, bundles, desired, read_only=read_only)
         own = _features(osdpl).credentials
-        problems += [_own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
+        problems += [own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
         views = self._views_of_ours(store, desired, plan, problems, recorded=recorded, services=services)
         views = {**self._views_of_own(store, own, problems), **views}
         problems += self._ensured_certificates(osdpl, bundles, planned=read_only)
@@ -199,9 +210,10 @@ class SecretsReconciler:
         certificates = self._certificates_of(osdpl)
         for name in named_secrets(_features(osdpl)):
             problems += [CredentialProblem(name, text) for text in certificates[name].problems]
-        views = _with_certificates(views, certificates)
+        views = joined_views(views, certificates, rotations)
+        notes = (*exchanged.notes, *rotation_notes(rotations))
         condition = secrets_condition(
-            problems, len(needed), credentials, _generation(osdpl), later=later, notes=exchanged.notes
+            problems, len(needed), credentials, _generation(osdpl), later=later, notes=notes
         )
         known = before.get("secrets") or {}
         # Published before anything is deleted: what is recorded and not there counts as lost.
@@ -209,6 +221,22 @@ class SecretsReconciler:
         for secret in () if read_only else plan.remove:
             store.remove(secret)
         return problems
+
+    def _rotated(
+        self,
+        osdpl: KubeObject,
+        store: CredentialStore,
+        bundles: KubeObjects,
+        desired: tuple[CredentialSecret, ...],
+        *,
+        read_only: bool,
+    ) -> dict[str, RotationView]:
+        held = "the region is paused, or its plan is not approved" if read_only else ""
+        if self._rotation is None:
+            return {}
+        rotations = self._rotation.ensure(osdpl, store, bundles, desired, held=held)
+        self._rotating = bool(rotations) and not read_only
+        return rotations
 
     def _ensured_certificates(
         self, osdpl: KubeObject, bundles: KubeObjects, *, planned: bool
@@ -368,23 +396,6 @@ def _features(osdpl: Mapping[str, Any]) -> Features:
 
 def _generation(osdpl: Mapping[str, Any]) -> int:
     return int(osdpl["metadata"].get("generation") or 0)
-
-
-def _with_certificates(
-    views: Mapping[str, SecretView], found: Mapping[str, SecretView]
-) -> dict[str, SecretView]:
-    """The views, with those of certificates; one of both kinds tells when it ends."""
-    both = {
-        name: replace(view, expires=found[name].expires, problems=view.problems + found[name].problems)
-        for name, view in views.items()
-        if name in found
-    }
-    return {**found, **views, **both}
-
-
-def _own_missing(secret: OwnSecret) -> CredentialProblem:
-    path = f"spec.features.credentials.{secret.service}.{secret.credential}"
-    return CredentialProblem(secret.name, f'it has no key "{secret.key}", which {path} names; create it')
 
 
 def _messages(name: str, problems: Iterable[CredentialProblem]) -> tuple[str, ...]:
