@@ -205,6 +205,10 @@ class RotationBed:
         change(bundle["spec"]["releases"][0]["values"])
         self.kube.replace(bundle)
 
+    def set_replicas(self, service: str, replicas: int) -> None:
+        patch = {"spec": {"replicas": replicas}}
+        self.kube.merge_patch(DEPLOYMENT, f"{CHARTS[service]}-api", NS, patch)
+
     def set_mode(self, mode: str) -> None:
         osdpl = self.kube.get(OSDPL, REGION, NS)
         assert osdpl is not None
