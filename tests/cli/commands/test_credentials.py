@@ -14,6 +14,12 @@ from tests.cli.objects import osctl
 from tests.reconcile.credentials.rotation_bed import NS, REGION, ROTATE, RotationBed
 
 
+def run(*arguments: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr."""
+    result = osctl(*arguments)
+    return result.exit_code, result.stdout, result.stderr
+
+
 @pytest.fixture
 def bed(monkeypatch: pytest.MonkeyPatch) -> RotationBed:
     made = RotationBed()
@@ -26,13 +32,13 @@ def bed(monkeypatch: pytest.MonkeyPatch) -> RotationBed:
 
 
 def listed(bed: RotationBed) -> dict[str, dict[str, Any]]:
-    code, out, err = osctl("credentials", "list", "-o", "json")
+    code, out, err = run("credentials", "list", "-o", "json")
     assert code == 0, err
     return {one["service"]: one for one in json.loads(out)}
 
 
 def test_what_is_asked_for_is_rotated(bed: RotationBed) -> None:
-    code, out, _ = osctl("credentials", "rotate", "--service", "compute")
+    code, out, _ = run("credentials", "rotate", "--service", "compute")
     assert (code, out) == (0, "compute: a rotation is asked for\n")
     osdpl = bed.kube.get(OSDPL, REGION, NS)
     assert osdpl is not None
@@ -42,7 +48,7 @@ def test_what_is_asked_for_is_rotated(bed: RotationBed) -> None:
 
 
 def test_all_are_those_that_have_accounts(bed: RotationBed) -> None:
-    _, out, _ = osctl("credentials", "rotate", "--all")
+    _, out, _ = run("credentials", "rotate", "--all")
     assert out == "compute: a rotation is asked for\nimage: a rotation is asked for\n"
     assert ROTATE in bed.notes("image")
     assert ROTATE not in bed.notes("database")
@@ -50,7 +56,7 @@ def test_all_are_those_that_have_accounts(bed: RotationBed) -> None:
 
 def test_a_dry_run_says_what_would_be_done_and_writes_nothing(bed: RotationBed) -> None:
     bed.kube.forget_requests()
-    code, out, _ = osctl("credentials", "rotate", "--service", "compute", "--dry-run")
+    code, out, _ = run("credentials", "rotate", "--service", "compute", "--dry-run")
     assert code == 0
     assert bed.kube.writes == []
     assert "other accounts  Database nova, Broker nova, Keystone nova" in out
@@ -60,12 +66,12 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(bed: RotationBed) 
 
 def test_a_dry_run_names_what_has_one_pod(bed: RotationBed) -> None:
     bed.set_replicas("compute", 1)
-    _, out, _ = osctl("credentials", "rotate", "--service", "compute", "--dry-run")
+    _, out, _ = run("credentials", "rotate", "--service", "compute", "--dry-run")
     assert "interrupted     Deployment nova-api: one pod each, away while it is replaced" in out
 
 
 def test_what_cannot_be_rotated_is_refused_by_name(bed: RotationBed) -> None:
-    code, _, err = osctl("credentials", "rotate", "--service", "database")
+    code, _, err = run("credentials", "rotate", "--service", "database")
     assert code == 6
     assert "database is not rotated by this command: root-password: the account is the administrator's" in (
         " ".join(err.split())
@@ -74,27 +80,27 @@ def test_what_cannot_be_rotated_is_refused_by_name(bed: RotationBed) -> None:
 
 
 def test_a_mistyped_service_is_told(bed: RotationBed) -> None:
-    code, _, err = osctl("credentials", "rotate", "--service", "compte")
+    code, _, err = run("credentials", "rotate", "--service", "compte")
     assert code == 6
     assert 'did you mean "compute"?' in err
 
 
 @pytest.mark.parametrize("options", [(), ("--all", "--service", "compute")])
 def test_either_services_or_all(bed: RotationBed, options: tuple[str, ...]) -> None:
-    assert osctl("credentials", "rotate", *options)[0] == 2
+    assert run("credentials", "rotate", *options)[0] == 2
 
 
 def test_the_list_tells_how_far_a_rotation_is(bed: RotationBed) -> None:
-    osctl("credentials", "rotate", "--service", "compute")
+    run("credentials", "rotate", "--service", "compute")
     bed.reconcile()
     bed.reconcile()
     assert listed(bed)["compute"]["rotation"]["phase"] == "Rolling"
-    _, out, _ = osctl("credentials", "list")
+    _, out, _ = run("credentials", "list")
     assert "Rolling: release nova has not taken it up" in out
 
 
 def test_the_list_has_no_values(bed: RotationBed) -> None:
-    shown = json.dumps(listed(bed)) + osctl("credentials", "list")[1]
+    shown = json.dumps(listed(bed)) + run("credentials", "list")[1]
     secrets = [one for one in bed.kube.objects(SECRET.kind) if one["type"] == "Opaque"]
     for secret in secrets:
         for text in bed.texts(secret["metadata"]["name"]).values():

@@ -15,7 +15,7 @@ from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.chart_values import secret_ref
 from controller.domain.values.secret_refs import resolve
 from controller.errors import ServerUnavailable
-from controller.ports.accounts import ServerLogin
+from controller.ports.accounts import AccountServers, ServerLogin
 from controller.ports.kubernetes import DEPLOYMENT, HELMBUNDLE, OSDPL, SECRET, KubeObject
 from controller.reconcile.credentials.rotation import CredentialRotation
 from controller.reconcile.credentials.secrets import SecretsReconciler
@@ -116,6 +116,8 @@ class Servers:
 class RotationBed:
     """Everything is installed, and everything runs."""
 
+    services: tuple[str, ...] = tuple(CHARTS)
+
     def __init__(self) -> None:
         self.clock = FakeClock()
         self.kube = FakeKube(self.clock)
@@ -125,14 +127,18 @@ class RotationBed:
         self._revisions: dict[str, int] = {}
         self._seeds = 0
         self.restart()
+        self.prepare()
         meta = {"name": REGION, "namespace": NS}
         osdpl = {"apiVersion": OSDPL.api_version, "kind": OSDPL.kind, "metadata": meta, "spec": {}}
         self.kube.create(osdpl)
         self.reconcile()
-        for service in CHARTS:
+        for service in self.services:
             self._install(service)
         self.reconcile()
         self.kube.forget_requests()
+
+    def prepare(self) -> None:
+        """What is there before the region is."""
 
     # -- what the controller does
 
@@ -147,10 +153,13 @@ class RotationBed:
             credentials_of=lambda osdpl: tuple(
                 CredentialSecret(f"{name}-credentials", name, kinds) for name, kinds in CATALOGUE.items()
             ),
-            rotation=CredentialRotation(**ports, records=records, servers=self.servers),
+            rotation=CredentialRotation(**ports, records=records, servers=self.account_servers()),
             digest_key=lambda: b"k" * 32,
             resync=300.0,
         )
+
+    def account_servers(self) -> AccountServers:
+        return self.servers
 
     def reconcile(self) -> float | None:
         return self.reconciler.reconcile((NS, REGION))
@@ -165,26 +174,30 @@ class RotationBed:
         """helmbundle upgrades the release: its Jobs make the accounts that are not there yet."""
         values = self.resolved(service)
         chart = CHARTS[service]
-        for server, name, password in logins_of(values, chart):
-            self.servers.accounts.setdefault((server, name), password)
+        self.run_jobs(chart, values)
         self._record(chart, values)
         self._deployment(chart, replaced=False)
+
+    def run_jobs(self, chart: str, values: Mapping[str, Any]) -> None:
+        """They make accounts, and change none that is there."""
+        for server, name, password in logins_of(values, chart):
+            self.servers.accounts.setdefault((server, name), password)
 
     def replace_pods(self, service: str) -> None:
         """The pods of the release are those of its last revision."""
         chart = CHARTS[service]
-        name = f"sh.helm.release.v1.{chart}.v{self._revisions[chart]}"
-        given = SecretRecords(self.kube).given_values(chart, NS, self._revisions[chart])
-        assert self.kube.get(SECRET, name, NS)
-        self.servers.pods[chart] = frozenset(logins_of(given, chart))
+        self.run_pods(chart, self.deployed(service))
         self._deployment(chart, replaced=True)
+
+    def run_pods(self, chart: str, values: Mapping[str, Any]) -> None:
+        self.servers.pods[chart] = frozenset(logins_of(values, chart))
 
     def settle(self, passes: int = 12) -> None:
         """Everybody does what is theirs, some times."""
         for _ in range(passes):
             self.reconcile()
-            for service in CHARTS:
-                if self.resolved(service) != self._deployed(service):
+            for service in self.services:
+                if self.resolved(service) != self.deployed(service):
                     self.upgrade(service)
                 self.replace_pods(service)
             self.clock.advance(10)
@@ -194,8 +207,8 @@ class RotationBed:
     def _is_quiet(self) -> bool:
         rotating = {"osctl.dev/rotation", ROTATE}
         return all(
-            rotating.isdisjoint(self.notes(one)) and self.resolved(one) == self._deployed(one)
-            for one in CHARTS
+            rotating.isdisjoint(self.notes(one)) and self.resolved(one) == self.deployed(one)
+            for one in self.services
         )
 
     def edit(self, service: str, change: Any) -> None:
@@ -253,10 +266,13 @@ class RotationBed:
 
     # -- how it is set up
 
+    def values(self, service: str) -> dict[str, Any]:
+        return values_of(service)
+
     def _install(self, service: str) -> None:
         labels = {"osctl.dev/deployment": REGION, "osctl.dev/service": service}
         chart = CHARTS[service]
-        release = {"name": chart, "chart": {"name": chart, "path": chart}, "values": values_of(service)}
+        release = {"name": chart, "chart": {"name": chart, "path": chart}, "values": self.values(service)}
         self.kube.create(
             {
                 "apiVersion": HELMBUNDLE.api_version,
@@ -272,7 +288,7 @@ class RotationBed:
         self.upgrade(service)
         self.replace_pods(service)
 
-    def _deployed(self, service: str) -> dict[str, Any]:
+    def deployed(self, service: str) -> dict[str, Any]:
         chart = CHARTS[service]
         return dict(SecretRecords(self.kube).given_values(chart, NS, self._revisions[chart]))
 
