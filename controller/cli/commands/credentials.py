@@ -97,7 +97,7 @@ def _chosen(
     by_name = {one.service: one for one in known}
     for name in services:
         if name not in by_name:
-            meant = nearest(name, by_name)
+            meant = nearest(name, list(by_name))
             hint = f'did you mean "{meant}"?' if meant else f"there is: {', '.join(by_name) or 'none'}"
             raise ObjectMissing(f'no credentials of a service "{name}"; {hint}')
         if not by_name[name].rotates:

@@ -52,6 +52,7 @@ from controller.reconcile.shared.secret_values import SecretValues
 
 # Seconds from one look at a rotation to the next.
 ROTATION_SECONDS = 10.0
+HELD = "the region is paused, or its plan is not approved"
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,12 @@ class CredentialRotation:
         self._events = events
         self._servers = servers
         self._uptake = CredentialUptake(kube, records)
+        self._unfinished = False
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the last pass has left a rotation to the next."""
+        return self._unfinished
 
     def ensure(
         self,
@@ -96,13 +103,13 @@ class CredentialRotation:
         bundles: KubeObjects,
         desired: Iterable[CredentialSecret],
         *,
-        held: str,
+        read_only: bool,
     ) -> dict[str, RotationView]:
         """Does what is next, and tells how far each rotation is, by the name of its Secret.
 
-        `store` has observed; `held` says why nothing may be changed, empty where it may. Raises Conflict,
-        KubeError.
+        `store` has observed; `read_only`: nothing may be changed now. Raises Conflict, KubeError.
         """
+        held = HELD if read_only else ""
         namespace = str(osdpl["metadata"]["namespace"])
         logins = AccountLogins(self._kube, namespace)
         region = _Region(osdpl, store, bundles, releases_of(bundles), logins)
@@ -122,6 +129,7 @@ class CredentialRotation:
             if view is not None:
                 views[secret.name] = view
                 busy = busy or (secret.name if view.since is not None else "")
+        self._unfinished = bool(views) and not read_only
         return views
 
     def _begin(self, region: _Region, secret: CredentialSecret) -> RotationView | None:

@@ -107,7 +107,7 @@ class SecretsReconciler:
         self._credentials_of = credentials_of
         self._certificates_wanted = certificates_of
         self._ceph_of = ceph_of
-        self._rotation, self._rotating = rotation, False
+        self._rotation = rotation
         self._digest_key = digest_key
         self._resync = resync
         self._clouds = CloudsExport(kube)
@@ -159,7 +159,7 @@ class SecretsReconciler:
             return RESYNC_SECONDS
         if self._own_certificates.unfinished:
             return UPTAKE_SECONDS
-        if self._rotating:
+        if self._rotation is not None and self._rotation.unfinished:
             return ROTATION_SECONDS
         return min(CHECK_SECONDS, self._resync) if ceph else self._resync
 
@@ -191,7 +191,9 @@ class SecretsReconciler:
         )
         changes = plan_disowning(store.stored().values()) if read_only else plan.changes
         problems = [*plan.problems, *_changed(store, changes)]
-        rotations = self._rotated(osdpl, store, bundles, desired, read_only=read_only)
+        rotations: dict[str, RotationView] = {}
+        if self._rotation is not None:
+            rotations = self._rotation.ensure(osdpl, store, bundles, desired, read_only=read_only)
         own = _features(osdpl).credentials
         problems += [own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
         views = self._views_of_ours(store, desired, plan, problems, recorded=recorded, services=services)
@@ -221,22 +223,6 @@ class SecretsReconciler:
         for secret in () if read_only else plan.remove:
             store.remove(secret)
         return problems
-
-    def _rotated(
-        self,
-        osdpl: KubeObject,
-        store: CredentialStore,
-        bundles: KubeObjects,
-        desired: tuple[CredentialSecret, ...],
-        *,
-        read_only: bool,
-    ) -> dict[str, RotationView]:
-        held = "the region is paused, or its plan is not approved" if read_only else ""
-        if self._rotation is None:
-            return {}
-        rotations = self._rotation.ensure(osdpl, store, bundles, desired, held=held)
-        self._rotating = bool(rotations) and not read_only
-        return rotations
 
     def _ensured_certificates(
         self, osdpl: KubeObject, bundles: KubeObjects, *, planned: bool

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from controller.domain.credentials.rotation.accounts import Server
+from controller.domain.shared import metrics
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, POD
+from controller.reconcile.shared.status_metrics import measured_region, secret_series
 from tests.fakes.kube import Request
+from tests.fakes.metrics import FakeMetrics
 from tests.reconcile.credentials.rotation_bed import CHARTS, NS, REGION, ROTATE, RotationBed
 from tests.reconcile.credentials.test_secrets import Killed
 
@@ -45,6 +48,21 @@ def test_it_ends_with_one_account_for_each_server(bed: RotationBed) -> None:
     assert "osctl.dev/rotation" not in bed.notes("compute")
     assert bed.notes("compute")["osctl.dev/rotated-at"]
     assert bed.events.seen[-1][1] == "CredentialsRotated"
+
+
+def test_when_a_rotation_under_way_began_is_measured(bed: RotationBed) -> None:
+    measured = FakeMetrics()
+    measure = measured_region(measured, secret_series)
+
+    def began() -> float | None:
+        measure(None, bed.kube.get(OSDPL, REGION, NS) or {})
+        return measured.value(metrics.SECRET_ROTATION_START, region=REGION, secret="compute-credentials")
+
+    bed.ask("compute")
+    bed.reconcile()
+    assert began() == bed.clock.now()
+    bed.settle()
+    assert began() is None
 
 
 def test_the_next_rotation_takes_a_name_that_never_was(bed: RotationBed) -> None:

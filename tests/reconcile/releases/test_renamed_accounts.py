@@ -1,4 +1,4 @@
-"""Where accounts get other names, a release's Jobs run before its pods: those of the last action are deleted."""
+"""Where accounts get other names, a release's Jobs run before its pods: its last ones are deleted."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from controller.adapters.helm.cancellation import CancellationToken
-from controller.domain.releases.account_names import renames_accounts
 from controller.domain.releases.actions import Action
+from controller.domain.values.account_names import renames_accounts
 from controller.errors import ReleaseMissing
 from controller.ports.helm import RenderedRelease
 from controller.ports.kubernetes import JOB

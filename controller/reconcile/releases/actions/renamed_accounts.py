@@ -7,7 +7,7 @@ and take the place of pods that work.
 
 from __future__ import annotations
 
-from controller.domain.releases.account_names import renames_accounts
+from controller.domain.values.account_names import renames_accounts
 from controller.errors import HelmFailed
 from controller.ports.helm import Cancellation, RenderedRelease
 from controller.ports.kubernetes import JOB
