@@ -53,6 +53,7 @@ def compose(parts: Parts) -> Container:
         clock=parts.clock,
         randomness=parts.randomness,
         events=parts.events,
+        records=SecretRecords(parts.kube),
         credentials_of=credentials_of,
         certificates_of=certificates_of,
         ceph_of=ceph_of,

@@ -1,4 +1,4 @@
-"""osctl credentials: what is generated for a region, how old it is, and having it rotated."""
+"""osctl credentials: what is generated for a region, how old it is, having it rotated, and its backup."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 
 from controller.adapters.system.clock import SystemClock
 from controller.cli.cluster import Cluster, open_cluster
+from controller.cli.commands.credentials_backup import backup, restore
 from controller.cli.commands.reconcile import Region
 from controller.cli.options import Context, Kubeconfig, Namespace, Output
 from controller.cli.output import Format, print_data, print_table, soft_wrapped, stdout
@@ -26,7 +27,9 @@ from controller.domain.validation.crd_schema import nearest
 from controller.errors import ObjectMissing, ObjectRefused
 from controller.ports.kubernetes import DEPLOYMENT, OSDPL, SECRET, KubeObject
 
-app = typer.Typer(no_args_is_help=True, help="Generated credentials of a region, and having them rotated.")
+app = typer.Typer(no_args_is_help=True, help="The credentials of a region: age, rotation, backup.")
+for _command in (backup, restore):
+    app.command()(_command)
 Services = Annotated[
     list[str] | None,
     typer.Option("--service", metavar="NAME", help="Only this service; may be repeated.", show_default=False),

@@ -67,6 +67,8 @@ SKIP_HOOKS_ANNOTATION = f"{GROUP}/skip-uninstall-hooks"
 SKIP_HOOKS_RELEASE_PREFIX = f"skip-uninstall-hooks.{GROUP}"
 # The mode of a region that `osctl suspend` paused, for `osctl resume` to go back to.
 MODE_BEFORE_ANNOTATION = f"{GROUP}/mode-before-suspend"
+# On an osdpl, `NAME=VERSION,…`: changes of version that an operator has answered for.
+ACCEPT_VERSION_ANNOTATION = f"{GROUP}/accept-version"
 # On a container's Lease, in seconds: how long one piece of its work has been under way.
 WORK_AGE_ANNOTATION = f"{GROUP}/work-under-way-seconds"
 # The request on the osdpl, as core hands it on to the region's bundles.

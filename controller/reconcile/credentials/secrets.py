@@ -16,7 +16,7 @@ from controller.domain.api.names import (
     SERVICE_LABEL,
     field_manager,
 )
-from controller.domain.api.region_spec import Features, OwnSecret, parse_region_spec
+from controller.domain.api.region_spec import Features, parse_region_spec
 from controller.domain.credentials.certificates import AUTHORITY, named_secrets
 from controller.domain.credentials.credential_plan import (
     CredentialPlan,
@@ -48,6 +48,7 @@ from controller.domain.region.plan import awaits_approval
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
 from controller.domain.values.ceph_needs import CephNeeds
 from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvalid
+from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.ceph_exchange import CHECK_SECONDS, CephExchange, CephState
@@ -55,14 +56,15 @@ from controller.reconcile.credentials.ceph_request import Asked, CephRequest
 from controller.reconcile.credentials.certificate_uptake import used_by_installed
 from controller.reconcile.credentials.certificates import Certificates
 from controller.reconcile.credentials.clouds_export import CloudsExport
+from controller.reconcile.credentials.credential_views import CredentialViews, messages_of
 from controller.reconcile.credentials.exchanged_objects import ExchangedObjects
+from controller.reconcile.credentials.lost_credentials import LostCredentials, held_back
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
 from controller.reconcile.credentials.rotation import ROTATION_SECONDS, CredentialRotation
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.region_status import apply_region_status
 from controller.reconcile.shared.remaining_claims import (
-    credentials_name,
     credentials_policy,
     releases_with_kept_claims,
 )
@@ -81,9 +83,9 @@ class SecretsReconciler:
     """Level-triggered and killable anywhere: a Secret is made in one write, with all its keys.
 
     `credentials_of` says which credentials an osdpl needs, `certificates_of` which certificates of its own
-    authority, `ceph_of` what of a Ceph cluster that it exchanges with; each raises SpecInvalid. `rotation`
-    replaces what is asked to be rotated, None for nothing. `digest_key` gives the installation's key for
-    published digests; `resync` is in seconds.
+    authority, `ceph_of` what of a Ceph cluster that it exchanges with; each raises SpecInvalid. `records` are
+    Helm's, `rotation` replaces what is asked to be rotated, None for nothing. `digest_key` gives the
+    installation's key for published digests; `resync` is in seconds.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class SecretsReconciler:
         clock: Clock,
         randomness: Randomness,
         events: Events,
+        records: ReleaseRecords,
         credentials_of: Callable[[Mapping[str, Any]], tuple[CredentialSecret, ...]],
         certificates_of: Callable[[Mapping[str, Any]], tuple[CertificateRequest, ...]] = lambda _: (),
         ceph_of: Callable[[Mapping[str, Any]], CephNeeds | None] = lambda _: None,
@@ -110,6 +113,7 @@ class SecretsReconciler:
         self._rotation = rotation
         self._digest_key = digest_key
         self._resync = resync
+        self._lost = LostCredentials(records, events)
         self._clouds = CloudsExport(kube)
         self._certificates = Certificates(kube, clock)
         self._own_certificates = OwnCertificates(kube, clock, randomness, events)
@@ -182,22 +186,25 @@ class SecretsReconciler:
         services = _services_of(bundles)
         stored = store.observe(secret.name for secret in desired)
         recorded = self._recorded(osdpl, bundles, desired, stored)
-        plan = plan_credentials(
-            desired,
-            stored,
-            volumes=credentials_policy(self._kube, osdpl),
-            recorded=recorded,
-            bundles=services,
-        )
+        volumes = credentials_policy(self._kube, osdpl)
+
+        def planned() -> CredentialPlan:
+            there = store.stored()
+            return plan_credentials(desired, there, volumes=volumes, recorded=recorded, bundles=services)
+
+        plan = planned()
+        lost = self._bring_back(store, osdpl, bundles, plan, read_only=read_only)
+        plan = planned() if plan.lost else plan
         changes = plan_disowning(store.stored().values()) if read_only else plan.changes
-        problems = [*plan.problems, *_changed(store, changes)]
+        problems = [*lost, *plan.problems, *_changed(store, changes)]
         rotations: dict[str, RotationView] = {}
         if self._rotation is not None:
             rotations = self._rotation.ensure(osdpl, store, bundles, desired, read_only=read_only)
         own = _features(osdpl).credentials
         problems += [own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
-        views = self._views_of_ours(store, desired, plan, problems, recorded=recorded, services=services)
-        views = {**self._views_of_own(store, own, problems), **views}
+        published = CredentialViews(store, self._digest_key(), problems)
+        views = published.of_ours(desired, plan, recorded=recorded, services=services)
+        views = {**published.of_own(own), **views}
         problems += self._ensured_certificates(osdpl, bundles, planned=read_only)
         views |= self._exported(store, osdpl, bundles, problems, read_only=read_only)
         credentials = sum(len(secret.credentials) for secret in desired) + len(own)
@@ -223,6 +230,20 @@ class SecretsReconciler:
         for secret in () if read_only else plan.remove:
             store.remove(secret)
         return problems
+
+    def _bring_back(
+        self,
+        store: CredentialStore,
+        osdpl: KubeObject,
+        bundles: KubeObjects,
+        plan: CredentialPlan,
+        *,
+        read_only: bool,
+    ) -> list[CredentialProblem]:
+        """Restores what was lost where that is possible; what is told of the rest."""
+        if read_only:
+            return held_back(plan.lost, str(osdpl["metadata"]["namespace"]))
+        return self._lost.bring_back(osdpl, store, bundles, plan.lost)
 
     def _ensured_certificates(
         self, osdpl: KubeObject, bundles: KubeObjects, *, planned: bool
@@ -250,50 +271,6 @@ class SecretsReconciler:
             return recorded
         kept = releases_with_kept_claims(self._kube, osdpl["metadata"]["namespace"])
         return with_earlier_life(recorded, unknown, EarlierLife(used_by_installed(bundles), kept))
-
-    def _views_of_ours(
-        self,
-        store: CredentialStore,
-        desired: Iterable[CredentialSecret],
-        plan: CredentialPlan,
-        problems: Iterable[CredentialProblem],
-        *,
-        recorded: Mapping[str, Collection[str]],
-        services: Collection[str],
-    ) -> dict[str, SecretView]:
-        """What was lost of a service whose bundle is there stays recorded, also where it is not asked for any
-        more: it may be again before its release has gone. Keys that others put into a Secret do not."""
-        wanted_keys = {secret.name: frozenset(secret.credentials) for secret in desired}
-        there = store.stored()
-        deleting = {secret.name for secret in plan.remove}
-        kept = {name for name, secret in there.items() if secret.ours} - deleting
-        used = {name for name in map(credentials_name, services) if recorded.get(name)} - deleting
-        views = {}
-        for name in wanted_keys.keys() | kept | used:
-            ours = name in there and not there[name].foreign
-            filled = there[name].filled if ours else frozenset[str]()
-            known = frozenset(recorded.get(name, ()))
-            lost = known & wanted_keys.get(name, known if name in used else frozenset[str]())
-            keys = filled | lost
-            digest = store.digest(name, self._digest_key()) if ours else ""
-            views[name] = SecretView(name, keys, digest, _messages(name, problems))
-        return views
-
-    def _views_of_own(
-        self, store: CredentialStore, own: Iterable[OwnSecret], problems: Iterable[CredentialProblem]
-    ) -> dict[str, SecretView]:
-        keys: dict[str, set[str]] = {}
-        for secret in own:
-            keys.setdefault(secret.name, set()).add(secret.key)
-        return {
-            name: SecretView(
-                name,
-                frozenset(used),
-                store.digest(name, self._digest_key(), used),
-                _messages(name, problems),
-            )
-            for name, used in keys.items()
-        }
 
     def _certificates_of(self, osdpl: KubeObject) -> dict[str, SecretView]:
         named = named_secrets(_features(osdpl))
@@ -332,7 +309,7 @@ class SecretsReconciler:
         if not exported.keys and not exported.missing:
             return {}
         digest = store.digest(CLOUDS_SECRET, self._digest_key(), exported.keys)
-        messages = _messages(CLOUDS_SECRET, problems)
+        messages = messages_of(CLOUDS_SECRET, problems)
         return {CLOUDS_SECRET: SecretView(CLOUDS_SECRET, exported.keys, digest, messages)}
 
     def _exchanged(
@@ -382,7 +359,3 @@ def _features(osdpl: Mapping[str, Any]) -> Features:
 
 def _generation(osdpl: Mapping[str, Any]) -> int:
     return int(osdpl["metadata"].get("generation") or 0)
-
-
-def _messages(name: str, problems: Iterable[CredentialProblem]) -> tuple[str, ...]:
-    return tuple(problem.message for problem in problems if problem.secret == name)

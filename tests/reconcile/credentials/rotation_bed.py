@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller.adapters.helm.release_records import RECORD_TYPE, SecretRecords, encode_record
+from controller.domain.api.names import REVISION_LABEL
 from controller.domain.credentials.rotation.accounts import Account, Server
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.chart_values import secret_ref
@@ -153,6 +154,7 @@ class RotationBed:
             credentials_of=lambda osdpl: tuple(
                 CredentialSecret(f"{name}-credentials", name, kinds) for name, kinds in CATALOGUE.items()
             ),
+            records=records,
             rotation=CredentialRotation(**ports, records=records, servers=self.account_servers()),
             digest_key=lambda: b"k" * 32,
             resync=300.0,
@@ -305,6 +307,7 @@ class RotationBed:
             "manifest": "",
         }
         labels = {"owner": "helm", "name": chart, "version": str(version), "status": "deployed"}
+        labels[REVISION_LABEL] = str(version)
         self.kube.create(
             {
                 "apiVersion": "v1",

@@ -10,7 +10,7 @@ import pytest
 
 from controller.domain.credentials.rotation.accounts import Server
 from controller.domain.shared import metrics
-from controller.ports.kubernetes import HELMBUNDLE, OSDPL, POD
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, POD, SECRET
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
 from tests.fakes.kube import Request
 from tests.fakes.metrics import FakeMetrics
@@ -175,6 +175,20 @@ def test_roles_are_passed_on_as_soon_as_the_next_account_is_there(bed: RotationB
     bed.reconcile()
     assert ("nova", "nova-2") in bed.servers.passed_on
     assert (Server.KEYSTONE, "nova") in bed.names("nova")
+
+
+def test_a_secret_that_was_deleted_comes_back_with_the_names_that_its_passwords_are_for(
+    bed: RotationBed,
+) -> None:
+    bed.ask("compute")
+    bed.settle()
+    used = {"nova-password", "database-password", "messaging-password", "account-suffix"}
+    before = {key: text for key, text in bed.texts("compute-credentials").items() if key in used}
+    bed.kube.delete(SECRET, "compute-credentials", NS)
+    bed.reconcile()
+    assert {key: bed.texts("compute-credentials").get(key) for key in before} == before
+    bed.settle()
+    assert bed.names("nova") == {(server, "nova-2") for server in EVERYWHERE}
 
 
 def test_one_secret_after_the_other(bed: RotationBed) -> None:

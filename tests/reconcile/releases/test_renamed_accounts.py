@@ -51,7 +51,7 @@ def left(
         return before
 
     ports: Any = SimpleNamespace(kube=kube, records=SimpleNamespace(given_values=given_values))
-    request = ActionRequest(Action.UPGRADE, "compute", "nova", SPACE, 5, values=after)
+    request = ActionRequest(Action.UPGRADE, "compute", "nova", SPACE, 5, resolved_values=after)
     revisions = {3: RENDERED, 4: RENDERED}
     delete_jobs_of_renamed_accounts(ports, request, RENDERED, revisions, CancellationToken())
     return [one["metadata"]["name"] for one in kube.objects(JOB.kind)]

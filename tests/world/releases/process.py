@@ -141,6 +141,7 @@ class Container:
     def _secrets(self) -> dict[str, Reconcile]:
         secrets = SecretsReconciler(
             kube=self.kube,
+            records=SecretRecords(self.kube),
             clock=self.clock,
             randomness=self.world.randomness,
             events=Silent(),

@@ -22,7 +22,7 @@ from controller.reconcile.releases.action_request import ActionRequest
 
 def helm_request(charts: ChartSource, request: ActionRequest, *, history: int) -> HelmRequest:
     """Raises HelmFailed for a request without a spec, ChartInvalid when the chart cannot be had."""
-    if request.spec is None or request.values is None:
+    if request.spec is None or request.resolved_values is None:
         raise HelmFailed(f"{request.action} of {request.release} without a spec")
     chart = request.spec.chart
     labels = {
@@ -38,7 +38,7 @@ def helm_request(charts: ChartSource, request: ActionRequest, *, history: int) -
         release=request.release,
         namespace=request.namespace,
         chart_path=charts.locate(chart),
-        values=request.values,
+        values=request.resolved_values,
         labels=labels,
         timeout=request.timeout,
         max_history=history,

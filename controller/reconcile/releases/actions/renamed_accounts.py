@@ -27,13 +27,13 @@ def delete_jobs_of_renamed_accounts(
 ) -> None:
     """Deletes the release's Jobs, which the upgrade makes again, if an account has another name than in the
     newest revision. Raises KubeError and HelmFailed, also as HelmCancelled."""
-    if not before or request.values is None:
+    if not before or request.resolved_values is None:
         return
     try:
         values = ports.records.given_values(request.release, request.namespace, max(before))
     except HelmFailed:
         return
-    if not renames_accounts(values, request.values):
+    if not renames_accounts(values, request.resolved_values):
         return
     for job in (*rendered.manifest, *rendered.hooks):
         live = last_run(ports.kube, JOB, job, *_names(request)) if job.get("kind") == JOB.kind else None
