@@ -12,7 +12,11 @@ _BY_HAND = "the account is the administrator's, which everything else is made wi
 _AT_ONCE = "both sides must change at the same moment"
 
 _REASONS: Mapping[str, Mapping[str, str]] = {
-    "database": {"root-password": _BY_HAND, "sst-password": _AT_ONCE},
+    "database": {
+        "root-password": _BY_HAND,
+        "sst-password": _AT_ONCE,
+        "mariadb-password": "the database would start again for it",
+    },
     "messaging": {"admin-password": _BY_HAND, "erlang-cookie": _AT_ONCE},
     "cache": {"memcache-secret-key": "all services share it, and have only one"},
     "identity": {"admin-password": _BY_HAND},
