@@ -8,6 +8,7 @@ from typing import Any
 from containers.composition import Parts, run
 from containers.keys import owner_key, region_key
 from containers.region_events import RegionEvents
+from controller.adapters.helm.release_records import SecretRecords
 from controller.adapters.kubernetes.watches import Watch
 from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.values_files import load_library
@@ -50,6 +51,7 @@ def compose(parts: Parts) -> Container:
         clock=parts.clock,
         randomness=parts.randomness,
         events=parts.events,
+        records=SecretRecords(parts.kube),
         credentials_of=credentials_of,
         certificates_of=certificates_of,
         ceph_of=ceph_of,

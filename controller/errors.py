@@ -48,6 +48,10 @@ class SpecInvalid(ControllerError):
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
+class VersionStepRefused(SpecInvalid):
+    """What runs cannot become what the spec asks for: it would be right for a new region."""
+
+
 class KubeError(ControllerError):
     """The Kubernetes API refused or failed a request."""
 
@@ -117,6 +121,10 @@ class HelmCancelled(HelmFailed):
 
 class ReleaseMissing(HelmFailed):
     """The release or the revision asked for does not exist."""
+
+
+class BackupUnusable(ControllerError):
+    """A file is no backup that can be read, or not with this passphrase. The text quotes nothing of it."""
 
 
 class DriftRefused(ControllerError):

@@ -6,6 +6,7 @@ from enum import IntEnum
 
 from controller.errors import (
     ApiUnavailable,
+    BackupUnusable,
     ChartInvalid,
     CloudRefused,
     CloudUnavailable,
@@ -54,7 +55,7 @@ class NoCluster(KubeError):
 def exit_code(error: ControllerError) -> ExitCode:
     """The code that a command ends with when this error ends it."""
     match error:
-        case SpecInvalid():
+        case SpecInvalid() | BackupUnusable():
             return ExitCode.INVALID
         case ApiUnavailable() | NoCluster():
             return ExitCode.UNREACHABLE

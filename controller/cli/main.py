@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from controller.cli.commands.apply import apply
 from controller.cli.commands.charts import charts
+from controller.cli.commands.credentials import app as credential_commands
 from controller.cli.commands.diff import diff
 from controller.cli.commands.explain import explain
 from controller.cli.commands.history import history
@@ -78,6 +79,7 @@ _RELEASES = (history, rollback, reconcile, suspend, resume)
 for _command in (*_FILES, *_RELEASES):
     app.command()(_command)
 app.add_typer(node_commands, name="node")
+app.add_typer(credential_commands, name="credentials")
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from controller.domain.api.conditions import WHILE_TRUE
 from controller.domain.api.names import CONTAINERS, field_manager
 from controller.domain.region.facts import ANSWERED_BY
 from controller.domain.region.summary import OWN_CONDITIONS, OWN_FIELDS
-from tests.cluster.test_region_restarts import components, steps_back
+from tests.cluster.regions.test_region_restarts import components, steps_back
 
 State = Mapping[str, Any]
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from controller.adapters.charts.source import ChartStore
+from controller.adapters.helm.release_records import SecretRecords
 from controller.adapters.kubernetes.client import PykubeClient
 from controller.adapters.kubernetes.connection import connect
 from controller.adapters.system.clock import SystemClock
@@ -65,6 +66,7 @@ def passes(kube: Kube, namespace: str) -> Callable[[], None]:
         )
         secrets = SecretsReconciler(
             kube=kube,
+            records=SecretRecords(kube),
             clock=clock,
             randomness=SystemRandomness(),
             events=events,

@@ -33,6 +33,8 @@ _COLLECTIONS = {
     "/volume/v3/volumes": ("volumes", "volume"),
     "/image/v2/images": ("images", ""),
 }
+# What a service calls the project of what it lists, where that is not `project_id`.
+_PROJECT = {"servers": "tenant_id", "volumes": "os-vol-tenant-attr:tenant_id", "images": "owner"}
 _KINDS = {
     Kind.SERVER: "servers",
     Kind.VOLUME: "volumes",
@@ -47,7 +49,8 @@ class SmokeServer(CloudServer):
     """`server_ends`: what becomes of a server, and of those that go whether they go at all (`stuck`).
 
     `fail`: called with method and path before anything is done; what it gives is the answer. `lose`: where
-    the answer is lost on the way. `without`: services that are not in the catalogue.
+    the answer is lost on the way. `without`: services that are not in the catalogue. `deaf`: what is listed
+    whole, whichever project was asked for.
     """
 
     def __init__(self, port: int) -> None:
@@ -58,6 +61,7 @@ class SmokeServer(CloudServer):
         self.server_ends = {"status": "ACTIVE", "fault": ""}
         self.stuck = False
         self.without: set[str] = set()
+        self.deaf: set[str] = set()
         self.fail: Callable[[str, str], Answer | None] = lambda method, path: None
         self.lose = ("", "")
         self._scope = "admin"
@@ -124,6 +128,10 @@ class SmokeServer(CloudServer):
             # As Neutron does (neutron/db/securitygroups_db.py, get_security_groups).
             self._make(plural, single, {"name": "default"}, asked["project_id"])
         wanted = {key: asked[key] for key in ("project_id", "owner", "tags") if key in asked}
+        if "project_id" in wanted:
+            wanted[_PROJECT.get(plural, "project_id")] = wanted.pop("project_id")
+        if plural in self.deaf:
+            wanted = {}
         return 200, {
             plural: [
                 one
@@ -136,7 +144,8 @@ class SmokeServer(CloudServer):
 
     def _make(self, plural: str, single: str, given: dict[str, Any], project: str = "") -> Answer:
         id_ = f"{single or 'image'}-{next(self._ids)}"
-        made = {**given, "id": id_, "project_id": project or self._scope, "owner": project or self._scope}
+        key = _PROJECT.get(plural, "project_id")
+        made = {**given, "id": id_, key: project or self._scope}
         if plural == "ports":
             made["fixed_ips"] = [{"ip_address": "192.0.2.9"}]
         if plural == "servers":

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from controller.domain.values.ceph_needs import CONSUMERS_SECRET
+from controller.domain.values.secret_refs import find_references
 from controller.errors import SpecInvalid
 from tests.render.region import core_spec, render
 
@@ -68,3 +70,34 @@ def test_a_share_is_cut_at_its_host(share: str, host: str, path: str) -> None:
     backend = {"name": "filer", "type": "nfs", "nfs": {"shares": [share]}}
     found = values("cinder", blockStorage={"backends": [backend]})["conf"]["backends"]["filer"]
     assert (found["nas_host"], found["nas_share_path"]) == (host, path)
+
+
+CEPH_VOLUMES = {"backends": [{"name": "fast", "type": "ceph"}]}
+
+
+@pytest.mark.parametrize("disabled", [[], ["block-storage"]], ids=["with-volumes", "without-volumes"])
+@pytest.mark.parametrize("images", [{}, {"images": {"backend": "ceph"}}], ids=["local", "images-in-ceph"])
+def test_what_refers_to_an_exchange_with_ceph_is_what_is_exchanged(
+    disabled: list[str], images: dict[str, Any]
+) -> None:
+    region = render(
+        core_spec(
+            preset="compute",
+            features={
+                "services": {"disabled": disabled},
+                "ceph": {"source": "Rook", "namespace": "rook-ceph"},
+                "image": {"backends": [{"name": "disk", "type": "pvc"}]},
+                "blockStorage": CEPH_VOLUMES,
+                "compute": images,
+            },
+        )
+    )
+    assert region.ceph is not None
+    asked = {
+        one.key
+        for bundle in region.bundles
+        for release in bundle.releases
+        for one in find_references(release.spec.values)
+        if one.name == CONSUMERS_SECRET
+    }
+    assert asked == set(region.ceph.consumers)

@@ -102,9 +102,17 @@ def releases(found: Region) -> Iterator[RegionRelease]:
 _OBJECTS: dict[str, tuple[Mapping[str, Any], ...]] = {}
 
 
-def objects(release: RegionRelease, *, namespace: str = NAMESPACE) -> tuple[Mapping[str, Any], ...]:
-    """Everything that Helm makes of a release, hooks included, with made-up secrets."""
-    values = dict(resolve(release.spec.values, lambda name, key: f"{MADE_UP}-{name}-{key}").values)
+def objects(
+    release: RegionRelease, *, namespace: str = NAMESPACE, given: Mapping[str, str] | None = None
+) -> tuple[Mapping[str, Any], ...]:
+    """Everything that Helm makes of a release, hooks included, with made-up secrets, or those that are
+    `given` by their keys."""
+    known = given or {}
+
+    def lookup(name: str, key: str) -> str:
+        return known.get(key, f"{MADE_UP}-{name}-{key}")
+
+    values = dict(resolve(release.spec.values, lookup).values)
     path = store().locate(release.spec.chart)
     identity = json.dumps([path, release.spec.name, namespace, values], sort_keys=True, default=str)
     if identity not in _OBJECTS:

@@ -1,8 +1,9 @@
 """The report of `make test-upstream`, in Markdown: what was rendered, is valid and was installed.
 
-Tests tell by `record_property`: `region` (name, series, objects by service), `previous` (name, series) and
-`feature` (its name), `ready` (name, releases, seconds). Of references and installed regions, the
-parameter of the test is the name.
+Tests tell by `record_property`: `region` (name, series, objects by service), `previous` (name, series),
+`feature` (its name), `ready` (name, releases, seconds) and `options` (chart, series, and how many were
+compared with the definitions of the packages). Of references and installed regions, the parameter of the
+test is the name.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Results:
     references: dict[str, bool] = field(default_factory=dict)
     installed: dict[str, bool] = field(default_factory=dict)
     ready: dict[str, Mapping[str, int]] = field(default_factory=dict)
+    options: dict[tuple[str, str], tuple[bool, int]] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
 
     def add(self, nodeid: str, outcome: str, properties: Iterable[tuple[str, object]]) -> None:
@@ -60,12 +62,14 @@ class Results:
             self.features[str(value)] = good
         elif name == "ready":
             self.ready[value["name"]] = value
+        elif name == "options":
+            self.options[value["chart"], value["series"]] = good, int(value["count"])
 
 
 def text_of(results: Results, charts: Path) -> str:
     """The report."""
-    parts = [_head(charts), _regions(results), _services(results), _features(results), _installed(results)]
-    parts = [part for part in parts if part]
+    parts = [_head(charts), _regions(results), _services(results), _options(results), _features(results)]
+    parts = [part for part in (*parts, _installed(results)) if part]
     if results.failed:
         parts.append("## Failed\n\n" + "\n".join(f"- `{one}`" for one in sorted(set(results.failed))))
     return "\n\n".join(parts) + "\n"
@@ -110,6 +114,22 @@ def _services(results: Results) -> str:
     order = [name for name in library().catalogue.services if name in found]
     rows = ([name, *(str(found[name].get(one, "")) for one in series)] for name in order)
     return "## Services: the most objects in one region\n\n" + _table(["service", *series], rows)
+
+
+def _options(results: Results) -> str:
+    if not results.options:
+        return ""
+    series = sorted({one for _, one in results.options})
+    sums = [
+        str(sum(count for (_, one), (_, count) in results.options.items() if one == each)) for each in series
+    ]
+    rows: list[Iterable[str]] = []
+    for chart in dict.fromkeys(chart for chart, _ in results.options):
+        found = [results.options.get((chart, one)) for one in series]
+        rows.append([chart, *("" if one is None else f"{_WORDS[one[0]]}, {one[1]}" for one in found)])
+    return "## Options that OpenStack's packages know\n\n" + _table(
+        ["chart", *series], [*rows, ["all", *sums]]
+    )
 
 
 def _features(results: Results) -> str:

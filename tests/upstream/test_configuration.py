@@ -57,6 +57,8 @@ def test_no_option_of_ours_is_unknown_or_of_a_wrong_type(
     }
     assert ours
     answer = ask(series, chart, files={**bare, **ours}, validator=True)
+    count = sum(answer["files"][name]["count"] for name in ours)
+    record_property("options", {"chart": chart, "series": series, "count": count})
     upstreams = {
         identity(one) for name in bare for one in answer["files"][name]["found"] if one["kind"] in WRONG
     }
@@ -73,8 +75,6 @@ def test_no_option_of_ours_is_unknown_or_of_a_wrong_type(
     theirs = {line for name in bare for line in answer["validator"][name]}
     new = {line for name in ours for line in answer["validator"][name]} - theirs
     assert {line for line in new if not excused(chart, line)} == set()
-    count = sum(answer["files"][name]["count"] for name in ours)
-    record_property("options", count)
 
 
 def bare_findings(series: str, chart: str) -> set[str]:

@@ -30,7 +30,7 @@ def _missing(charts: Path, name: str) -> set[str]:
         there.add(SECRET, secret.name, secret.credentials)
     for certificate, keys in secrets_made(made.certificates).items():
         there.add(SECRET, certificate, keys)
-    left = (one for found in by_release.values() for one in KNOWN.left(dangling(found, there)))
+    left = (one for found in by_release.values() for one in KNOWN.remaining(dangling(found, there)))
     return {f"{one.kind}/{one.name}" for one in left} - {f"Secret/{name}" for name in NAMED}
 
 

@@ -16,12 +16,14 @@ import pytest
 import yaml
 
 from controller.cli.offline.manifests import offline_helm, render_release, size_problem
+from controller.domain.region.version_steps import KEEPERS
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.releases.immutable_fields import fixed_changes
 from controller.domain.values.chart_builds import Match
 from controller.domain.values.secret_refs import resolve
 from controller.ports.helm import RenderedRelease
 from controller.ports.kubernetes import KubeObject
+from controller.reconcile.region.version_gate import keepers_asked_for
 from controller.render.region import RegionRelease
 from sandbox.build import ensure_binaries
 from tests.render.region import library
@@ -160,6 +162,22 @@ def test_keys_images_and_objects_of_the_pinned_charts_are_recorded(charts: Path,
     assert keys_of(store().defaults(ref)) == recorded, "run `make pins CHARTS=…`"
     assert images.images_of(store().defaults(ref)) == images.recorded()["charts"][chart]
     assert shapes.shape_of(store(), ref) == shapes.recorded()[chart]
+
+
+def test_what_runs_of_brokers_and_databases_is_found_by_their_names(charts: Path, previous: Path) -> None:
+    """Else a step between versions that their data does not survive would not be seen."""
+    for place in (charts, previous):
+        made = region(place, {"preset": "core", "features": {"messaging": {"dedicatedBrokers": ["compute"]}}})
+        running = {
+            release.spec.name: container["image"]
+            for release in releases(made)
+            for obj in objects(release)
+            if obj["kind"] == "StatefulSet"
+            for container in obj["spec"]["template"]["spec"]["containers"]
+            if container["name"] in KEEPERS
+        }
+        assert running == keepers_asked_for(made)
+        assert running.keys() == {"mariadb", "rabbitmq", "rabbitmq-compute"}
 
 
 @pytest.mark.parametrize("which", ["pinned", "previous"])

@@ -81,6 +81,8 @@ class Cluster:
         for definition in DEFINITIONS:
             self.kube.serve(definition)
         self.nodes: dict[str, NodeState] = {}
+        # By Node, there or not: the machine that joined as it last.
+        self.joined: dict[str, str] = {}
         self.configured = "rbd:vms"
         self._heartbeats = 0
 
@@ -129,6 +131,7 @@ class Cluster:
             return
         if machine.contacted is None:
             machine.contacted = now
+        self.joined[machine.node] = machine.key
         known = self.nodes.get(machine.node)
         if known is None:
             known = self._join(machine)

@@ -188,6 +188,14 @@ class World:
             return None
         return result
 
+    def rebuild_is_asked(self, node: str) -> None:
+        """A person says of a Node that servers of its machine may be made again without their disks: of the
+        one that is to join as it, and of the one that joined as it last, whatever that is called since."""
+        last = self.truth.machines.get(self.cluster.joined.get(node, ""))
+        for machine in (self.truth.with_node(node), last):
+            if machine is not None:
+                self.truth.may_rebuild.add(machine.host)
+
     # -- the story
 
     def tell(self, text: str) -> None:

@@ -194,10 +194,10 @@ class RepositoryClient:
         return b"".join(pieces)
 
     def _left(self) -> float:
-        left = self._until - time.monotonic()
-        if left <= 0:
+        remaining = self._until - time.monotonic()
+        if remaining <= 0:
             raise RepositoryUnavailable(f"{self._repository} is too slow: the pull took too long")
-        return left
+        return remaining
 
     def _pool(self, url: str) -> urllib3.PoolManager:
         if self._context is None:

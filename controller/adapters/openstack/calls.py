@@ -31,6 +31,7 @@ from controller.adapters.openstack.answers import (
     retry_after,
 )
 from controller.adapters.openstack.failures import STUMBLED, NoEndpoint, told_as_unavailable
+from controller.adapters.openstack.logins import refuse_login_in_login
 from controller.domain.api.conditions import timestamp
 from controller.domain.shared import backoff
 from controller.errors import CloudRefused, CloudUnavailable
@@ -182,10 +183,6 @@ class CloudCalls:
 
     def login(self) -> Login:
         """Who these credentials are, by a login. Raises CloudUnavailable."""
-        if self.status(str(self._cloud["auth"]["auth_url"])) == 401:
-            # Keystone asks nobody who he is for that. keystoneauth would log in for it, and wait for
-            # itself for ever, for it holds its lock.
-            raise CloudUnavailable("the login: 401 at auth_url, and the answer is not one of Keystone")
         session = self._connection().session
         with told_as_unavailable("the login"):
             access = session.auth.get_access(session)
@@ -357,7 +354,7 @@ class CloudCalls:
         from openstack.exceptions import SDKException
 
         try:
-            return openstack.connect(
+            connection = openstack.connect(
                 load_yaml_config=False,
                 load_envvars=False,
                 # `_cloud` holds neither (clouds_yaml).
@@ -365,6 +362,8 @@ class CloudCalls:
                 api_timeout=self._request_timeout,
                 **self._cloud,
             )
+            refuse_login_in_login(connection.session.auth)
+            return connection
         except (ClientException, SDKException, ImportError, *STUMBLED) as error:
             # Their texts quote values.
             raise CloudUnavailable(f"the clouds.yaml cannot be used: {type(error).__name__}") from None

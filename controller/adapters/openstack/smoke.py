@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from controller.adapters.openstack.answers import items_of
@@ -151,10 +151,12 @@ class OpenStackSmoke:
 
     def _leftovers(self, project: SmokeProject) -> Iterator[Leftover]:
         mine = {"all_tenants": "1", "project_id": project.id}
-        for one in self._calls.pages("compute", "/servers/detail", "servers", mine, NOVA):
+        servers = self._calls.pages("compute", "/servers/detail", "servers", mine, NOVA)
+        for one in _only_of(project.id, servers, "tenant_id", "/servers"):
             yield Leftover(Kind.SERVER, str(one["id"]))
         if "block-storage" in self.services():
-            for one in self._calls.pages("block_storage", "/volumes/detail", "volumes", mine, ""):
+            volumes = self._calls.pages("block_storage", "/volumes/detail", "volumes", mine, "")
+            for one in _only_of(project.id, volumes, "os-vol-tenant-attr:tenant_id", "/volumes"):
                 yield Leftover(Kind.VOLUME, str(one["id"]))
         for one in self._of_project("network", "/ports", "ports", {"project_id": project.id}):
             if not str(one.get("device_owner") or "").startswith(_NEUTRONS_OWN):
@@ -172,11 +174,8 @@ class OpenStackSmoke:
         self, service: str, path: str, name: str, query: Mapping[str, str]
     ) -> list[dict[str, Any]]:
         listed = items_of(self._calls.get(service, path, query), name, path)
-        # A service that passed over what it was asked for would have us remove what is others'.
-        [(_, project)] = query.items()
-        if any(str(one.get("project_id") or one.get("owner")) != project for one in listed):
-            raise CloudUnavailable(f"{path}: the answer is not about one project alone")
-        return listed
+        [(key, project)] = query.items()
+        return list(_only_of(project, listed, key, path))
 
     def remove(self, thing: Leftover) -> None:
         service, path = _PATHS[thing.kind]
@@ -201,6 +200,18 @@ def open_smoke_cloud(
     """The cloud of a clouds.yaml. Raises CloudRefused when the text is none with one usable cloud."""
     settings = parse_clouds(clouds, trusted=bool(authority))
     return OpenStackSmoke(settings, clock, randomness, authority)
+
+
+def _only_of(project: str, listed: Iterable[dict[str, Any]], key: str, path: str) -> Iterator[dict[str, Any]]:
+    """What is listed, each of which has to say under `key` that it is the project's.
+
+    A service that passed over what it was asked for would have us remove what is others'. Raises
+    CloudUnavailable.
+    """
+    for one in listed:
+        if str(one.get(key)) != project:
+            raise CloudUnavailable(f"{path}: the answer is not about one project alone")
+        yield one
 
 
 def _there(answer: Any, what: str) -> dict[str, Any]:

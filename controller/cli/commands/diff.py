@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
@@ -20,6 +20,7 @@ from controller.cli.offline.region import OfflineRegion, offline_renderer
 from controller.cli.options import Context, Filenames, Kubeconfig, Namespace, Output
 from controller.cli.output import Format, count, print_data, soft_wrapped, stdout
 from controller.cli.views.diff import Fate, RegionDiff, ReleaseDiff, Taken, diff_regions
+from controller.domain.region.version_steps import accepted_versions, image_problems, series_problems
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.release_settings import VOLUMES, SettingChange
 from controller.domain.values.chart_values import format_path
@@ -27,6 +28,7 @@ from controller.domain.values.values_diff import ValueChange, value_text
 from controller.errors import HelmFailed, KubeError
 from controller.ports.helm import RenderedRelease
 from controller.ports.kubernetes import Kube
+from controller.reconcile.region.version_gate import image_steps, keepers_asked_for, observe_keepers
 from controller.reconcile.releases.actions.object_owners import OwnerGuard
 
 MOST_VALUES = 40
@@ -61,12 +63,14 @@ def diff(
     """
     renderer = offline_renderer()
     taken: Taken | None = None
+    running: Mapping[str, str] | None = None
     if filenames and not (old or new):
         after = renderer.render_one(read_objects(filenames))
         own = after.item.obj["metadata"].get("namespace") or ""
         cluster = open_cluster(kubeconfig, context, namespace or own)
         before = renderer.render(InputObject(cluster.find_region(after.deployment.name), "cluster"))
         taken = partial(_taken, cluster.kube, before.deployment.namespace)
+        running = observe_keepers(cluster.kube, before.deployment.namespace)
     elif old and new and not filenames:
         before = renderer.render_one(read_objects([old]))
         after = renderer.render_one(read_objects([new]))
@@ -82,6 +86,8 @@ def diff(
     )
     if not filenames:  # what is found in the cluster was looked for by its name
         found = replace(found, another=_another(before, after))
+    if not found.another:
+        found = replace(found, refused=_refused(before, after, running))
     if output == Format.TABLE:
         print_diff(stdout(), found)
     else:
@@ -94,6 +100,24 @@ def _another(before: OfflineRegion, after: OfflineRegion) -> str:
     """That the files have regions of different names or namespaces, which live side by side."""
     old, new = (f"{one.deployment.namespace}/{one.deployment.name}" for one in (before, after))
     return "" if old == new else f"another region: {new} does not replace {old}"
+
+
+def _refused(
+    before: OfflineRegion, after: OfflineRegion, running: Mapping[str, str] | None
+) -> tuple[str, ...]:
+    """Why core would begin nothing of the change. `running`: the images of brokers and databases of the
+    cluster; where there is none, those of the file as it was."""
+    old, new = before.item.obj, after.item.obj
+    accepted = {
+        **accepted_versions(old["metadata"].get("annotations")),
+        **accepted_versions(new["metadata"].get("annotations")),
+    }
+    name, version = after.deployment.name, before.deployment.spec.openstack_version
+    status = {"openstackVersion": version, **(old.get("status") or {})}
+    problems = series_problems(status, after.deployment.spec.openstack_version, accepted, name)
+    there = keepers_asked_for(before.region) if running is None else running
+    problems += image_problems(image_steps(after.region, there), accepted, name)
+    return tuple(map(str, problems))
 
 
 def _taken(
@@ -112,6 +136,8 @@ def print_diff(console: Console, found: RegionDiff) -> None:
     """What changes for the whole region, a block for each release that is touched, and the sum."""
     if found.another:
         console.print(Text(found.another, "bold red"), soft_wrap=True)
+    for text in found.refused:
+        console.print(Text(f"refused  {text}", "bold red"), soft_wrap=True)
     for setting in found.settings:
         console.print(_setting_line(setting, "~ spec."), soft_wrap=True)
         if setting.path == VOLUMES and setting.after == "Delete":
@@ -211,6 +237,7 @@ def as_data(found: RegionDiff) -> dict[str, Any]:
     """The difference as plain data; secrets are references."""
     return {
         **({"another": found.another} if found.another else {}),
+        **({"refused": list(found.refused)} if found.refused else {}),
         "unchanged": found.unchanged,
         **({"settings": _settings(found.settings)} if found.settings else {}),
         **({"dataLost": list(found.losses)} if found.losses else {}),

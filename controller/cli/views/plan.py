@@ -19,7 +19,7 @@ MARKS = {
 }
 # Reasons of Planned with which nothing goes on before a person decides.
 WAITING = frozenset(map(str, (Reason.PLAN_PENDING, Reason.PLAN_DIFFERS)))
-STUCK = WAITING | {str(Reason.PLAN_FAILED), str(Reason.SPEC_INVALID)}
+STUCK = WAITING | {str(Reason.PLAN_FAILED), str(Reason.SPEC_INVALID), str(Reason.VERSION_STEP_REFUSED)}
 
 
 @dataclass(frozen=True)

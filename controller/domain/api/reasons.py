@@ -33,6 +33,7 @@ class Reason(StrEnum):
     # the spec
     SPEC_ACCEPTED = "SpecAccepted", NORMAL
     SPEC_INVALID = "SpecInvalid", WARNING
+    VERSION_STEP_REFUSED = "VersionStepRefused", WARNING
     ANOTHER_DEPLOYMENT_MANAGED = "AnotherDeploymentManaged", WARNING
 
     # the region as a whole
@@ -68,6 +69,8 @@ class Reason(StrEnum):
     HOSTS_FAILING = "HostsFailing", WARNING
     SECRETS_READY = "SecretsReady", NORMAL
     SECRET_MISSING = "SecretMissing", WARNING
+    CREDENTIALS_LOST = "CredentialsLost", WARNING
+    CREDENTIALS_RESTORED = "CredentialsRestored", WARNING
     CERTIFICATES_RENEWED = "CertificatesRenewed", NORMAL
     AUTHORITY_CHANGES = "AuthorityChanges", NORMAL
     AUTHORITY_LOST = "AuthorityLost", WARNING

@@ -66,21 +66,24 @@ class EarlierLife:
 class CredentialProblem:
     """An error that an operator has to correct. `secret` is the name of the object, `message` what to do.
 
-    `kind`: of the object, where it is no Secret.
+    `kind`: of the object, where it is no Secret. `lost`: it was there, and only a person can bring it back.
     """
 
     secret: str
     message: str
     kind: str = "Secret"
+    lost: bool = False
 
 
 @dataclass(frozen=True)
 class CredentialPlan:
-    """All steps towards the desired credentials. `remove` are Secrets that are no longer needed."""
+    """All steps towards the desired credentials. `remove` are Secrets that are no longer needed; `lost` is
+    what was there and is gone: a change for each Secret, with the keys to be brought back."""
 
     changes: tuple[SecretChange, ...] = ()
     remove: tuple[StoredSecret, ...] = ()
     problems: tuple[CredentialProblem, ...] = ()
+    lost: tuple[SecretChange, ...] = ()
 
 
 def without_trace(
@@ -130,6 +133,7 @@ def plan_credentials(
     services whose HelmBundle is still there: their data may still be in use.
     """
     changes: list[SecretChange] = []
+    lost: list[SecretChange] = []
     problems: list[CredentialProblem] = []
     desired = tuple(desired)
     for secret in desired:
@@ -138,8 +142,10 @@ def plan_credentials(
         if problem:
             problems.append(CredentialProblem(secret.name, problem))
             continue
-        add, missing = _keys_to_add(secret, there, recorded.get(secret.name, ()))
+        add, gone, missing = _keys_to_add(secret, there, recorded.get(secret.name, ()))
         problems += missing
+        if gone:
+            lost.append(SecretChange(secret.name, secret.service, there, gone))
         if there is not None and there.immutable and add:
             names = ", ".join(sorted(add))
             text = f"it is immutable and lacks {names}; replace it by one that has them"
@@ -152,7 +158,25 @@ def plan_credentials(
     rest = [there for name, there in sorted(stored.items()) if name not in kept and there.ours]
     remove = tuple(there for there in rest if _removable(there, volumes, bundles))
     changes += [_disowned(there) for there in rest if there not in remove and _is_to_be_disowned(there)]
-    return CredentialPlan(tuple(changes), remove, tuple(problems))
+    return CredentialPlan(tuple(changes), remove, tuple(problems), tuple(lost))
+
+
+def lost_problem(lost: SecretChange, namespace: str, why: str) -> CredentialProblem:
+    """What is told of credentials that nobody but a person can bring back, with the commands. `why`: they
+    could not be taken from what Helm has recorded."""
+    keys = sorted(lost.add)
+    if lost.stored is None:
+        emptied = " ".join(f"--from-literal={key}=" for key in keys)
+        anew = f"kubectl -n {namespace} create secret generic {lost.name} {emptied}"
+    else:
+        emptied = ",".join(f'"{key}":""' for key in keys)
+        anew = f"kubectl -n {namespace} patch secret {lost.name} -p '{{\"stringData\":{{{emptied}}}}}'"
+    text = (
+        f"{', '.join(keys)} was there and is gone, and {why}; restore it from a backup: "
+        f"osctl credentials restore FILE -n {namespace} --secret {lost.name}; or, only if no data and no "
+        f"server knows it any more, have a new one made: {anew}"
+    )
+    return CredentialProblem(lost.name, text, lost=True)
 
 
 def plan_retention(
@@ -183,11 +207,12 @@ def _in_the_way(there: StoredSecret | None) -> str:
 
 def _keys_to_add(
     secret: CredentialSecret, there: StoredSecret | None, recorded: Collection[str]
-) -> tuple[dict[str, str], list[CredentialProblem]]:
+) -> tuple[dict[str, str], dict[str, str], list[CredentialProblem]]:
+    """The keys to make and those that are lost, each with its kind, and what cannot be made."""
     filled = there.filled if there else frozenset[str]()
     empty = there.empty if there else frozenset[str]()
     add: dict[str, str] = {}
-    lost: list[str] = []
+    lost: dict[str, str] = {}
     problems: list[CredentialProblem] = []
     for key, kind in secret.credentials.items():
         if key in filled:
@@ -199,18 +224,12 @@ def _keys_to_add(
                 text = f"{key} cannot be derived without its private key; name both keys or none"
                 problems.append(CredentialProblem(secret.name, text))
         elif key in recorded and key not in empty:
-            lost.append(key)
+            lost[key] = kind
         else:
             add[key] = kind
     for key in [key for key, kind in add.items() if kind == SSH_PUBLIC_KEY and private_name(key) in lost]:
         del add[key]
-    if lost:
-        text = (
-            f"{', '.join(sorted(lost))} was there and is gone; restore it from a backup, "
-            "or add the key with an empty value to have a new one made"
-        )
-        problems.append(CredentialProblem(secret.name, text))
-    return add, problems
+    return add, lost, problems
 
 
 def _is_to_be_disowned(there: StoredSecret) -> bool:

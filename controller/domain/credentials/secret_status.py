@@ -89,9 +89,11 @@ def secrets_condition(
     `later` of the Secrets are to be made or completed once a plan is approved, or a pause ends.
     `notes` are told as well.
     """
+    problems = sorted(problems, key=lambda problem: not problem.lost)
     texts = [f'{problem.kind} "{problem.secret}": {problem.message}' for problem in problems]
     if texts:
-        return Condition(CONDITION, "False", Reason.SECRET_MISSING, "; ".join([*texts, *notes]), generation)
+        reason = Reason.CREDENTIALS_LOST if problems[0].lost else Reason.SECRET_MISSING
+        return Condition(CONDITION, "False", reason, "; ".join([*texts, *notes]), generation)
     message = f"{credentials} credentials in {secrets} Secrets are in place"
     if later:
         there = f"{secrets - later} of {secrets} Secrets are in place"

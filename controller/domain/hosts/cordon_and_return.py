@@ -76,10 +76,10 @@ def _serving(facts: HostFacts, node: ComputeNode, service: ComputeService, now: 
 
 
 def _unmapped(facts: HostFacts, node: ComputeNode, now: float) -> NextStep:
-    left = max(node.created, facts.unmapped_since) + MAP_AFTER - now
-    if left > 0:
+    remaining = max(node.created, facts.unmapped_since) + MAP_AFTER - now
+    if remaining > 0:
         text = "its compute has registered, and is not mapped to a cell yet"
-        return NextStep(Step.WAIT, Reason.CELL_MAPPING_AWAITED, text, after=left)
+        return NextStep(Step.WAIT, Reason.CELL_MAPPING_AWAITED, text, after=remaining)
     late = 0.0 < facts.unmapped_since < now - MAP_WITHIN
     reason = Reason.CELL_NOT_MAPPED if late else Reason.CELL_MAPPING_AWAITED
     return NextStep(Step.MAP_CELL, reason, "its compute is not mapped to a cell")
@@ -87,10 +87,10 @@ def _unmapped(facts: HostFacts, node: ComputeNode, now: float) -> NextStep:
 
 def _return(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
     """The way back into service, of a host that we disabled."""
-    left = calm_remaining(node, now)
-    if left > 0:
+    remaining = calm_remaining(node, now)
+    if remaining > 0:
         text = f"the node flapped ({LOSSES} times and more in {WINDOW / 60:.0f} minutes): it must stay ready"
-        return NextStep(Step.WAIT, Reason.NODE_FLAPPING, text, after=left)
+        return NextStep(Step.WAIT, Reason.NODE_FLAPPING, text, after=remaining)
     if facts.unready_pods:
         names = ", ".join(facts.unready_pods[:3])
         return NextStep(Step.WAIT, Reason.PODS_NOT_READY, f"waits for its pods: {names}")
@@ -116,5 +116,5 @@ def calm_remaining(node: ComputeNode, now: float) -> float:
     What lies far ahead was noted before a clock was set back, and says nothing of the time since.
     """
     recent = [at for at in node.losses if -CALM <= now - at <= WINDOW]
-    left = node.since + CALM - now
-    return left if len(recent) >= LOSSES and left <= 2 * CALM else 0.0
+    remaining = node.since + CALM - now
+    return remaining if len(recent) >= LOSSES and remaining <= 2 * CALM else 0.0

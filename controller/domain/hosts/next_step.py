@@ -102,14 +102,14 @@ def _servers_remaining(facts: HostFacts, why: str) -> NextStep:
 
 
 def _unregistered(facts: HostFacts, node: ComputeNode, now: float) -> NextStep:
-    left = max(node.created, facts.missing_since) + REGISTER_WITHIN - now
-    if left > 0:
-        if facts.unmapped_stranger and node.ready and left < REGISTER_WITHIN - MAP_AFTER:
+    remaining = max(node.created, facts.missing_since) + REGISTER_WITHIN - now
+    if remaining > 0:
+        if facts.unmapped_stranger and node.ready and remaining < REGISTER_WITHIN - MAP_AFTER:
             # A host that is known by no name of its Node is known by its address once it is mapped.
             text = "a compute of no node has registered, and is not mapped to a cell"
             return NextStep(Step.MAP_CELL, Reason.CELL_MAPPING_AWAITED, text)
         text = "its compute service has not registered yet"
-        return NextStep(Step.WAIT, Reason.COMPUTE_AWAITED, text, after=left)
+        return NextStep(Step.WAIT, Reason.COMPUTE_AWAITED, text, after=remaining)
     text = f"no compute service registered within {REGISTER_WITHIN:.0f} s; see nova-compute on the node"
     text = f"{text}; {facts.strangers}" if facts.strangers else text
     return NextStep(Step.BLOCKED, Reason.COMPUTE_MISSING, text)
@@ -119,10 +119,10 @@ def _replaced(facts: HostFacts, *, policy: NodePolicy, breaker_open: str) -> Nex
     """A new machine under an old name: Nova refuses its compute while the old one's service is there."""
     if facts.maintenance and not facts.automatic:
         return NextStep(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
-    left = policy.hold_down - facts.node_known_for
-    if left > 0:
+    remaining = policy.hold_down - facts.node_known_for
+    if remaining > 0:
         text = "the node was replaced; its compute may come back by itself"
-        return NextStep(Step.WAIT, Reason.NODE_REPLACED, text, after=left)
+        return NextStep(Step.WAIT, Reason.NODE_REPLACED, text, after=remaining)
     if breaker_open:
         return NextStep(Step.BLOCKED, Reason.TOO_MANY_UNHEALTHY, breaker_open)
     if facts.servers is None:
@@ -143,10 +143,10 @@ def _not_ready(
         return NextStep(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
     if not node.since:
         return NextStep(Step.WAIT, Reason.NODE_NOT_READY, "it is not known since when it is not ready")
-    left = node.since + policy.hold_down - now
-    if left > 0:
+    remaining = node.since + policy.hold_down - now
+    if remaining > 0:
         text = f"not ready; its compute service is disabled if that lasts {policy.hold_down:.0f} s"
-        return NextStep(Step.WAIT, Reason.NODE_NOT_READY, text, after=left)
+        return NextStep(Step.WAIT, Reason.NODE_NOT_READY, text, after=remaining)
     if breaker_open:
         return NextStep(Step.BLOCKED, Reason.TOO_MANY_UNHEALTHY, breaker_open)
     if service.enabled:

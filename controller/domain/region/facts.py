@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.domain.api.conditions import find
 from controller.domain.api.reasons import Reason
 from controller.domain.region.plan import Approval, RegionPlan
 from controller.domain.region.progress import RegionProgress
@@ -77,6 +78,16 @@ class RegionFacts:
         """Whether bundles are at work on something, whatever keeps the rest from being served."""
         heard = "helmbundle" not in self.silence.silent
         return heard and bool(self.problem and not self.paused and progress.in_progress)
+
+    @property
+    def credentials_lost(self) -> str:
+        """What container secrets tells, of this spec, of credentials that only a person can bring back; empty
+        where all are there."""
+        entry = find(self.before.get("conditions") or [], ANSWERED_BY["secrets"])
+        heard = "secrets" in self.containers and "secrets" not in self.silence.silent
+        heard = heard and entry.get("observedGeneration") == self.generation
+        lost = heard and entry.get("reason") == Reason.CREDENTIALS_LOST
+        return str(entry.get("message") or "") if lost else ""
 
     @property
     def waits(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,8 @@ class RegionProgress:
     `done` are deployed as their bundles ask for now, `begun` tells that any is there or under way. `failing`
     failed with what is asked for now, `moving` are being worked on, `suspended` are not as they are to be
     and wait for somebody. `in_progress` come closer to what is asked for now without anybody's help: not
-    those that failed, nor what waits for them or for a release that there is not.
+    those that failed, nor what waits for them or for a release that there is not. `without_secrets` are those
+    of them that do not wait for a Secret either.
     """
 
     done: int
@@ -33,6 +34,7 @@ class RegionProgress:
     moving: tuple[str, ...] = ()
     suspended: tuple[str, ...] = ()
     in_progress: tuple[str, ...] = ()
+    without_secrets: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -78,11 +80,13 @@ def region_progress(bundles: Iterable[Mapping[str, Any]], desired: frozenset[str
         moving=moving,
         suspended=tuple(sorted(names_in[ReportedState.SUSPENDED])),
         in_progress=tuple(sorted(_in_progress(there))),
+        without_secrets=tuple(sorted(_in_progress(there, held=(Reason.SECRET_MISSING,)))),
     )
 
 
-def _in_progress(bundles: Iterable[Mapping[str, Any]]) -> set[str]:
-    """Releases that helmbundle brings nearer to what is asked for, or has not compared with that yet."""
+def _in_progress(bundles: Iterable[Mapping[str, Any]], held: Collection[Reason] = ()) -> set[str]:
+    """Releases that helmbundle brings nearer to what is asked for, or has not compared with that yet; none
+    that waits for a reason of `held`."""
     needs: dict[str, set[str]] = {}
     there: set[str] = set()
     waiting: set[str] = set()
@@ -102,7 +106,7 @@ def _in_progress(bundles: Iterable[Mapping[str, Any]]) -> set[str]:
                 there.add(name)
             elif state in AT_WORK and fresh:
                 result.add(name)
-            elif state == ReportedState.WAITING and name in desired:
+            elif state == ReportedState.WAITING and name in desired and release.get("reason") not in held:
                 waiting.add(name)
     # What waits goes on if all that it waits for does.
     while more := {name for name in waiting - result if needs[name] <= there | result}:

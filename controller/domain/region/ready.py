@@ -66,6 +66,8 @@ def _failing(facts: RegionFacts, progress: RegionProgress) -> Condition | None:
 
 def _objection(facts: RegionFacts, progress: RegionProgress) -> Condition | None:
     """Why the word of another container that lives makes it not Ready; None if all of them agree."""
+    if facts.credentials_lost:
+        return _not_ready(facts, Reason.CREDENTIALS_LOST, facts.credentials_lost)
     known = facts.before.get("conditions") or []
     waits = facts.waits or bool(paused_text(facts, progress))
     for container, type_ in ANSWERED_BY.items():

@@ -1,25 +1,40 @@
-"""When a region is Stalled: nothing goes on any more until somebody edits its spec. Pure.
+"""When a region is Stalled: nothing goes on any more until somebody edits its spec, or brings back
+credentials that were lost. Pure.
 
 A second OpenStackDeployment beside the one that is served is Stalled, too: `refusal` of `summary.py`.
 """
 
 from __future__ import annotations
 
-from controller.domain.api.conditions import Condition
+from controller.domain.api.conditions import Condition, shorten
+from controller.domain.api.reasons import Reason
 from controller.domain.region.facts import RegionFacts
 from controller.domain.region.progress import RegionProgress
 
+# Characters of the message.
+MOST_TEXT = 4000
+
 
 def stalled_condition(facts: RegionFacts, progress: RegionProgress) -> Condition:
-    """`Stalled`: True for a spec that cannot be served, once nothing of an earlier one goes on either.
+    """`Stalled`: True for a spec that cannot be served, once nothing of an earlier one goes on either, and
+    for lost credentials, once nothing goes on without them.
 
     Never True beside a Reconciling that has work to do: kstatus takes whichever of the two it meets first.
     """
     invalid = bool(facts.problem) and not facts.passing
     stalled = invalid and not (facts.deleting or facts.goes_on(progress))
+    if not stalled and has_lost_credentials(facts, progress):
+        text = shorten(facts.credentials_lost, MOST_TEXT)
+        return Condition("Stalled", "True", Reason.CREDENTIALS_LOST, text, facts.generation)
     return Condition(
         "Stalled", "True" if stalled else "False", facts.problem_reason, _text(facts), facts.generation
     )
+
+
+def has_lost_credentials(facts: RegionFacts, progress: RegionProgress) -> bool:
+    """Whether a person has to bring back credentials before anything else goes on."""
+    on_hold = facts.deleting or facts.paused or facts.waits or facts.passing
+    return bool(facts.credentials_lost) and not (on_hold or progress.without_secrets)
 
 
 def _text(facts: RegionFacts) -> str:

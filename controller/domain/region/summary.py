@@ -17,7 +17,7 @@ from controller.domain.region.ready import (
     ready_condition,
     remaining_text,
 )
-from controller.domain.region.stalled import stalled_condition
+from controller.domain.region.stalled import has_lost_credentials, stalled_condition
 
 # Nothing follows from these for a spec that was seen with its charts before.
 UNSEEN = (Reason.CHART_PENDING, Reason.REPOSITORY_UNAVAILABLE)
@@ -151,6 +151,7 @@ def _others(facts: RegionFacts, progress: RegionProgress) -> list[Condition]:
     invalid, goes_on = bool(facts.problem) and not facts.passing, facts.goes_on(progress)
     busy = facts.deleting or facts.passing or not (progress.complete or facts.problem or facts.paused)
     busy = busy or goes_on or (facts.paused and bool(progress.moving))
+    busy = busy and not has_lost_credentials(facts, progress)
     valid = (
         # Without its charts nobody knows whether a spec can be served.
         Condition(

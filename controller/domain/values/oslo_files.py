@@ -42,6 +42,11 @@ def as_option_value(text: str) -> str:
     return text.replace("$", "$$")
 
 
+def from_option_value(text: str) -> str:
+    """The text that `as_option_value` was given."""
+    return text.replace("$$", "$")
+
+
 def is_written_as_it_is(path: DocumentPath) -> bool:
     """Whether OpenStack-Helm writes the value into files as it is, and uses it elsewhere as well: the
     password of a service's account, and the key of what memcached holds. No file has those of `admin` and

@@ -44,6 +44,7 @@ from controller.domain.region.plan import awaits_approval
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
 from controller.domain.values.ceph_needs import CephNeeds
 from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvalid
+from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.ceph_exchange import CHECK_SECONDS, CephExchange, CephState
@@ -51,13 +52,15 @@ from controller.reconcile.credentials.ceph_request import Asked, CephRequest
 from controller.reconcile.credentials.certificate_uptake import used_by_installed
 from controller.reconcile.credentials.certificates import Certificates
 from controller.reconcile.credentials.clouds_export import CloudsExport
+from controller.reconcile.credentials.credential_views import CredentialViews, messages_of
 from controller.reconcile.credentials.exchanged_objects import ExchangedObjects
+from controller.reconcile.credentials.lost_credentials import LostCredentials, held_back
+from controller.reconcile.credentials.namespace_exchange import NamespaceExchange
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.region_status import apply_region_status
 from controller.reconcile.shared.remaining_claims import (
-    credentials_name,
     credentials_policy,
     releases_with_kept_claims,
 )
@@ -76,8 +79,8 @@ class SecretsReconciler:
     """Level-triggered and killable anywhere: a Secret is made in one write, with all its keys.
 
     `credentials_of` says which credentials an osdpl needs, `certificates_of` which certificates of its own
-    authority, `ceph_of` what of a Ceph cluster that it exchanges with; each raises SpecInvalid. `digest_key`
-    gives the installation's key for published digests; `resync` is in seconds.
+    authority, `ceph_of` what of a Ceph cluster that it exchanges with; each raises SpecInvalid. `records` are
+    Helm's, `digest_key` gives the installation's key for published digests; `resync` is in seconds.
     """
 
     def __init__(
@@ -87,6 +90,7 @@ class SecretsReconciler:
         clock: Clock,
         randomness: Randomness,
         events: Events,
+        records: ReleaseRecords,
         credentials_of: Callable[[Mapping[str, Any]], tuple[CredentialSecret, ...]],
         certificates_of: Callable[[Mapping[str, Any]], tuple[CertificateRequest, ...]] = lambda _: (),
         ceph_of: Callable[[Mapping[str, Any]], CephNeeds | None] = lambda _: None,
@@ -102,6 +106,7 @@ class SecretsReconciler:
         self._ceph_of = ceph_of
         self._digest_key = digest_key
         self._resync = resync
+        self._lost = LostCredentials(records, events)
         self._clouds = CloudsExport(kube)
         self._certificates = Certificates(kube, clock)
         self._own_certificates = OwnCertificates(kube, clock, randomness, events)
@@ -146,12 +151,12 @@ class SecretsReconciler:
             text = "; ".join([str(error), *(f"Secret {one.secret}: {one.message}" for one in problems)])
             self._publish(osdpl, published, waiting_condition(text, _generation(osdpl)))
             return RESYNC_SECONDS if problems else self._resync
-        problems = self._ensure(store, osdpl, desired, ceph, read_only=awaits_approval(osdpl))
+        problems, looks_again = self._ensure(store, osdpl, desired, ceph, read_only=awaits_approval(osdpl))
         if problems or self._certificates.unfinished:
             return RESYNC_SECONDS
         if self._own_certificates.unfinished:
             return UPTAKE_SECONDS
-        return min(CHECK_SECONDS, self._resync) if ceph else self._resync
+        return min(CHECK_SECONDS, self._resync) if looks_again else self._resync
 
     def _ensure(
         self,
@@ -161,30 +166,25 @@ class SecretsReconciler:
         ceph: CephNeeds | None,
         *,
         read_only: bool,
-    ) -> list[CredentialProblem]:
-        """Makes what is missing, publishes what there is, removes what nobody needs any more.
+    ) -> tuple[list[CredentialProblem], bool]:
+        """Makes what is missing, publishes what there is, removes what nobody needs any more. What is wrong,
+        and whether other namespaces have to be looked at, of whose changes nothing tells.
 
         `read_only`: the spec is only planned so far, or the region is paused, and everything stays as it is;
         but no osdpl owns it any more.
         """
-        before = osdpl.get("status") or {}
+        # First of all: what it brings may be what is missed below.
+        shared = NamespaceExchange(self._kube, osdpl).ensure(read_only=read_only)
         bundles = self._bundles(osdpl)
         services = _services_of(bundles)
         stored = store.observe(secret.name for secret in desired)
         recorded = self._recorded(osdpl, bundles, desired, stored)
-        plan = plan_credentials(
-            desired,
-            stored,
-            volumes=credentials_policy(self._kube, osdpl),
-            recorded=recorded,
-            bundles=services,
-        )
-        changes = plan_disowning(store.stored().values()) if read_only else plan.changes
-        problems = [*plan.problems, *_changed(store, changes)]
+        plan, problems = self._completed(store, osdpl, bundles, desired, recorded, read_only=read_only)
         own = _features(osdpl).credentials
         problems += [_own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
-        views = self._views_of_ours(store, desired, plan, problems, recorded=recorded, services=services)
-        views = {**self._views_of_own(store, own, problems), **views}
+        published = CredentialViews(store, self._digest_key(), problems)
+        views = published.of_ours(desired, plan, recorded=recorded, services=services)
+        views = {**published.of_own(own), **views}
         problems += self._ensured_certificates(osdpl, bundles, planned=read_only)
         views |= self._exported(store, osdpl, bundles, problems, read_only=read_only)
         credentials = sum(len(secret.credentials) for secret in desired) + len(own)
@@ -196,19 +196,48 @@ class SecretsReconciler:
         exchanged = self._exchanged(osdpl, bundles, ceph, read_only=read_only)
         problems += exchanged.problems
         views |= exchanged.views
+        problems += shared.problems
         certificates = self._certificates_of(osdpl)
         for name in named_secrets(_features(osdpl)):
             problems += [CredentialProblem(name, text) for text in certificates[name].problems]
         views = _with_certificates(views, certificates)
+        notes = (*exchanged.notes, *shared.notes)
         condition = secrets_condition(
-            problems, len(needed), credentials, _generation(osdpl), later=later, notes=exchanged.notes
+            problems, len(needed), credentials, _generation(osdpl), later=later, notes=notes
         )
-        known = before.get("secrets") or {}
+        known = (osdpl.get("status") or {}).get("secrets") or {}
         # Published before anything is deleted: what is recorded and not there counts as lost.
         self._publish(osdpl, secret_entries(views.values(), known, self._clock.now()), condition)
         for secret in () if read_only else plan.remove:
             store.remove(secret)
-        return problems
+        return problems, shared.busy or ceph is not None
+
+    def _completed(
+        self,
+        store: CredentialStore,
+        osdpl: KubeObject,
+        bundles: KubeObjects,
+        desired: tuple[CredentialSecret, ...],
+        recorded: Mapping[str, Collection[str]],
+        *,
+        read_only: bool,
+    ) -> tuple[CredentialPlan, list[CredentialProblem]]:
+        """Makes what is new and brings back what was lost, where that is possible; what was planned, and what
+        is wrong."""
+        volumes, services = credentials_policy(self._kube, osdpl), _services_of(bundles)
+
+        def planned() -> CredentialPlan:
+            there = store.stored()
+            return plan_credentials(desired, there, volumes=volumes, recorded=recorded, bundles=services)
+
+        plan = planned()
+        if read_only:
+            lost = held_back(plan.lost, str(osdpl["metadata"]["namespace"]))
+        else:
+            lost = self._lost.bring_back(osdpl, store, bundles, plan.lost)
+            plan = planned() if plan.lost else plan
+        changes = plan_disowning(store.stored().values()) if read_only else plan.changes
+        return plan, [*lost, *plan.problems, *_changed(store, changes)]
 
     def _ensured_certificates(
         self, osdpl: KubeObject, bundles: KubeObjects, *, planned: bool
@@ -237,50 +266,6 @@ class SecretsReconciler:
         kept = releases_with_kept_claims(self._kube, osdpl["metadata"]["namespace"])
         return with_earlier_life(recorded, unknown, EarlierLife(used_by_installed(bundles), kept))
 
-    def _views_of_ours(
-        self,
-        store: CredentialStore,
-        desired: Iterable[CredentialSecret],
-        plan: CredentialPlan,
-        problems: Iterable[CredentialProblem],
-        *,
-        recorded: Mapping[str, Collection[str]],
-        services: Collection[str],
-    ) -> dict[str, SecretView]:
-        """What was lost of a service whose bundle is there stays recorded, also where it is not asked for any
-        more: it may be again before its release has gone. Keys that others put into a Secret do not."""
-        wanted_keys = {secret.name: frozenset(secret.credentials) for secret in desired}
-        there = store.stored()
-        deleting = {secret.name for secret in plan.remove}
-        kept = {name for name, secret in there.items() if secret.ours} - deleting
-        used = {name for name in map(credentials_name, services) if recorded.get(name)} - deleting
-        views = {}
-        for name in wanted_keys.keys() | kept | used:
-            ours = name in there and not there[name].foreign
-            filled = there[name].filled if ours else frozenset[str]()
-            known = frozenset(recorded.get(name, ()))
-            lost = known & wanted_keys.get(name, known if name in used else frozenset[str]())
-            keys = filled | lost
-            digest = store.digest(name, self._digest_key()) if ours else ""
-            views[name] = SecretView(name, keys, digest, _messages(name, problems))
-        return views
-
-    def _views_of_own(
-        self, store: CredentialStore, own: Iterable[OwnSecret], problems: Iterable[CredentialProblem]
-    ) -> dict[str, SecretView]:
-        keys: dict[str, set[str]] = {}
-        for secret in own:
-            keys.setdefault(secret.name, set()).add(secret.key)
-        return {
-            name: SecretView(
-                name,
-                frozenset(used),
-                store.digest(name, self._digest_key(), used),
-                _messages(name, problems),
-            )
-            for name, used in keys.items()
-        }
-
     def _certificates_of(self, osdpl: KubeObject) -> dict[str, SecretView]:
         named = named_secrets(_features(osdpl))
         if self._own_certificates.has_bundle:
@@ -296,6 +281,7 @@ class SecretsReconciler:
             self._clouds.remove(osdpl)
             self._own_certificates.remove(osdpl)
             ExchangedObjects(self._kube, osdpl).remove()
+            NamespaceExchange(self._kube, osdpl).remove()
         plan = plan_retention(store.observe(()).values(), policy, services)
         for change in plan.changes:
             store.apply(change)
@@ -318,7 +304,7 @@ class SecretsReconciler:
         if not exported.keys and not exported.missing:
             return {}
         digest = store.digest(CLOUDS_SECRET, self._digest_key(), exported.keys)
-        messages = _messages(CLOUDS_SECRET, problems)
+        messages = messages_of(CLOUDS_SECRET, problems)
         return {CLOUDS_SECRET: SecretView(CLOUDS_SECRET, exported.keys, digest, messages)}
 
     def _exchanged(
@@ -385,7 +371,3 @@ def _with_certificates(
 def _own_missing(secret: OwnSecret) -> CredentialProblem:
     path = f"spec.features.credentials.{secret.service}.{secret.credential}"
     return CredentialProblem(secret.name, f'it has no key "{secret.key}", which {path} names; create it')
-
-
-def _messages(name: str, problems: Iterable[CredentialProblem]) -> tuple[str, ...]:
-    return tuple(problem.message for problem in problems if problem.secret == name)

@@ -63,15 +63,16 @@ class CredentialStore:
         chosen = texts if keys is None else {entry: texts.get(entry, "") for entry in keys}
         return f"hmac-sha256:{secret_digest(chosen, key)}" if secret else ""
 
-    def apply(self, change: SecretChange) -> None:
+    def apply(self, change: SecretChange, known: Mapping[str, str] | None = None) -> None:
         """Creates or completes a Secret, on the condition that it is as it was observed.
 
-        Raises Conflict when someone else was there meanwhile, and CredentialUnusable when a public key
+        `known`: the texts of those keys, of all of them, that are not to be made but brought back. Raises
+        Conflict when someone else was there meanwhile, and CredentialUnusable when a public key
         cannot be derived.
         """
         before = self._objects.get(change.name)
         body: KubeObject = dict(before) if before else _empty_secret(change.name, self._namespace)
-        new = self._made(change, _texts(before))
+        new = dict(known) if known else self._made(change, _texts(before))
         meta = dict(body["metadata"])
         if before is None or change.adopt:
             meta["labels"] = {**(meta.get("labels") or {}), **self._labels(change.service)}
@@ -82,7 +83,8 @@ class CredentialStore:
         body = {**body, "metadata": meta, "data": {**(body.get("data") or {}), **encoded}}
         written = self._kube.replace(body) if before else self._kube.create(body)
         self._objects[change.name] = written
-        done = f"made {', '.join(sorted(new))}" if new else "labels and owner brought up to date"
+        verb = "brought back" if known else "made"
+        done = f"{verb} {', '.join(sorted(new))}" if new else "labels and owner brought up to date"
         action = "complete" if before else "create"
         log_action(action, f"{self._namespace}/{change.name}", f"Secret {change.name}: {done}")
 

@@ -11,7 +11,7 @@ from controller.domain.hosts.nodes import NodeFacts, parse_node
 from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import Aggregate, CloudView
 from controller.domain.shared.times import seconds_of
-from controller.errors import ApiUnavailable, CloudRefused, CloudUnavailable, KubeError
+from controller.errors import ApiUnavailable, CloudRefused, CloudUnavailable, KubeError, ObjectMissing
 from controller.ports.kubernetes import NODE, Kube, KubeObject
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
@@ -20,6 +20,7 @@ from controller.reconcile.hosts.observe import NodesSnapshot
 from controller.reconcile.hosts.retry_pauses import RetryPauses
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.fair_order import FairOrder
+from controller.reconcile.shared.preconditioned_writes import patch_seen, read_again
 
 # On a Node: the aggregate that is made for it just now, and since when.
 MAKING_ANNOTATION = "osctl.dev/making-aggregate"
@@ -100,9 +101,9 @@ class HostAggregates:
             note = _noted(live, self._namespace)
             try:
                 if known is None or (note.is_of(known) and known.bare):
-                    known = self._made(node.name, name, desired[name], cloud, note, begun=known is not None)
+                    known = self._made(live, name, desired[name], cloud, note, begun=known is not None)
                 elif note.name == name:
-                    self._note(node.name, "")
+                    self._take_off(node.name, note)
                 openstack_writes.place_host(cloud, known, host, member=member)
             except ApiUnavailable:
                 raise
@@ -115,7 +116,7 @@ class HostAggregates:
         return len(changes)
 
     def _made(
-        self, node: str, name: str, zone: str, cloud: Cloud, note: _Making, *, begun: bool
+        self, live: KubeObject, name: str, zone: str, cloud: Cloud, note: _Making, *, begun: bool
     ) -> Aggregate:
         """The aggregate, made and marked. On the Node it is noted that we make it: were we interrupted
         between the two, it could not be told from one that a person has just made.
@@ -126,22 +127,41 @@ class HostAggregates:
         now = self._clock.now()
         if not begun and (note.name != name or now - note.since > MADE_WITHIN / 2):
             # One for the same that is young enough to hold for this request, too, stays as it is.
-            self._note(node, f"{name} {timestamp(now)}")
+            note = self._note(live, f"{name} {timestamp(now)}")
+        node = str(live["metadata"]["name"])
         try:
             made = openstack_writes.ensure_aggregate(cloud, name, zone=zone, begun=begun)
         except CloudRefused:
             # It was not made, or may not be marked: what has that name next may be anybody's.
-            self._note(node, "")
+            self._take_off(node, note)
             raise
-        self._note(node, "")
+        self._take_off(node, note)
         return made
 
-    def _note(self, node: str, text: str) -> None:
-        """What is made for a Node; empty for nothing any more."""
-        note = {node_note(self._namespace, MAKING_ANNOTATION): text or None}
-        self._kube.merge_patch(NODE, node, None, {"metadata": {"annotations": note}})
-        making = f"aggregate {text.partition(' ')[0]} is being made" if text else "no aggregate is being made"
-        log_action("annotate", node, f"node {node}: {making}")
+    def _note(self, live: KubeObject, text: str) -> _Making:
+        """What is made for a Node. Raises KubeError: ObjectMissing where that very Node is gone."""
+        node = live["metadata"]["name"]
+        notes = {node_note(self._namespace, MAKING_ANNOTATION): text}
+        written = patch_seen(self._kube, NODE, live, {"metadata": {"annotations": notes}})
+        if written is None:
+            raise ObjectMissing(f"the Node {node} is gone, or was made again")
+        making = _parsed(text)
+        log_action("annotate", node, f"node {node}: aggregate {making.name} is being made")
+        return making
+
+    def _take_off(self, node: str, note: _Making) -> None:
+        """What was noted of a Node is over; what another of us has noted since stays. Raises KubeError."""
+
+        def take_off() -> None:
+            live = self._kube.get(NODE, node)
+            if live is None or not note.name or _noted(live, self._namespace) != note:
+                return
+            notes = {node_note(self._namespace, MAKING_ANNOTATION): None}
+            meta = {"annotations": notes, "resourceVersion": live["metadata"]["resourceVersion"]}
+            self._kube.merge_patch(NODE, node, None, {"metadata": meta})
+            log_action("annotate", node, f"node {node}: no aggregate is being made")
+
+        read_again(take_off)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +180,10 @@ class _Making:
 
 
 def _noted(node: KubeObject, namespace: str) -> _Making:
-    text = node_notes(namespace, node).get(MAKING_ANNOTATION, "")
+    return _parsed(node_notes(namespace, node).get(MAKING_ANNOTATION, ""))
+
+
+def _parsed(text: str) -> _Making:
     name, _, since = text.partition(" ")
     return _Making(name, seconds_of(since))
 

@@ -69,8 +69,9 @@ class HostSteps:
         if decision.step == Step.ENABLE:
             openstack_writes.set_compute_service(cloud, service, enabled=True, why=decision.message)
         elif decision.step == Step.UNFORCE:
+            noted = self._forced_down.noted(host.host)
             openstack_writes.force_down(cloud, service, down=False, why=decision.message)
-            self._forced_down.forget(host.host)
+            self._forced_down.forget(host.host, noted)
             if forced_by_us(service.reason):
                 # Whoever forces it down from here on is somebody else.
                 mark = let_up_reason(service.reason)

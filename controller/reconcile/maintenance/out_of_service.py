@@ -183,7 +183,7 @@ class HostDisabler:
 
         changed = self._changes.make(cloud, work.host, change)
         if forbidden and not service.forced_down:
-            self._forced_down.forget(work.host)
+            self._forced_down.take_back(work.host)
         if forbidden or changed is None:
             return forbidden[0] if forbidden else self._forbidden_after(work, cloud), service
         self._renew(work, *changed, status)
@@ -205,7 +205,7 @@ class HostDisabler:
             try:
                 openstack_writes.force_down(cloud, service, down=True, why=work.name)
             except CloudRefused:
-                self._forced_down.forget(work.host)
+                self._forced_down.take_back(work.host)
                 raise
         return replace(service, enabled=False, reason=reason, forced_down=True)
 

@@ -9,6 +9,7 @@ from controller.domain.api.names import REGION_RECONCILE_ANNOTATION, field_manag
 from controller.domain.api.region_spec import VolumePolicy
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Kube, KubeObject, KubeObjects
 from controller.reconcile.shared.action_log import log_action
+from controller.reconcile.shared.preconditioned_writes import patch_seen
 
 MANAGER = field_manager("core")
 
@@ -56,14 +57,17 @@ class BundleWriter:
         return patched or bundle
 
     def _patch_spec(self, bundle: KubeObject, fields: dict[str, str]) -> KubeObject:
+        """Of that very bundle, whatever helmbundle has written to it since it was listed."""
         spec = bundle.get("spec") or {}
         if all(spec.get(name) == value for name, value in fields.items()):
             return bundle
-        meta = bundle["metadata"]
-        patched = self._kube.merge_patch(HELMBUNDLE, meta["name"], meta["namespace"], {"spec": fields})
+        patched = patch_seen(self._kube, HELMBUNDLE, bundle, {"spec": fields})
+        if patched is None:
+            return bundle
+        name = bundle["metadata"]["name"]
         text = ", ".join(f"{field} {value}" for field, value in fields.items())
-        log_action("patch", _place(bundle), f"HelmBundle {meta['name']}: {text}", bundle=meta["name"])
-        return patched or bundle
+        log_action("patch", _place(bundle), f"HelmBundle {name}: {text}", bundle=name)
+        return patched
 
     def spare(self, existing: KubeObjects, volumes: VolumePolicy) -> KubeObjects:
         """Takes back that volumes are to be deleted, where the region asks to keep them: also of what is

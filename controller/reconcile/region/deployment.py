@@ -34,10 +34,16 @@ from controller.domain.region.summary import (
 )
 from controller.domain.releases.bundle_object import bundle_object
 from controller.domain.releases.digests import fingerprint
-from controller.errors import ChartInvalid, ObjectRefused, SecretMissing, SpecInvalid
+from controller.errors import ChartInvalid, ObjectRefused, SecretMissing, SpecInvalid, VersionStepRefused
 from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, OSDPL, SECRET, KubeObject, KubeObjects
 from controller.reconcile.region.bundle_writer import MANAGER, BundleWriter, name_of
-from controller.reconcile.region.observation import RegionObservation, lacking, used_up, without_charts
+from controller.reconcile.region.observation import (
+    RegionObservation,
+    lacking,
+    step_refused,
+    used_up,
+    without_charts,
+)
 from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from controller.reconcile.region.plan import (
     applied_object,
@@ -50,6 +56,7 @@ from controller.reconcile.region.plan import (
     region_plan,
     renames,
 )
+from controller.reconcile.region.version_gate import refuse_version_steps
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.chart_errors import RETRY_SECONDS, chart_reason, retry_after
 from controller.reconcile.shared.managed_region import managed_region
@@ -112,6 +119,8 @@ class DeploymentReconciler:
             if not bundles:
                 self._hold(osdpl)
             found = self._awaiting_approval(osdpl, found) if paused else self._follow(osdpl, found)
+        except VersionStepRefused as error:
+            found = step_refused(found, error)
         except SpecInvalid as error:
             found = replace(found, region=None, problem=str(error))
         except ChartInvalid as error:
@@ -143,6 +152,8 @@ class DeploymentReconciler:
         """Brings the bundles to what the spec asks for, or to a plan of it."""
         assert found.region is not None  # noqa: S101 - rendered by the caller
         desired = [self._object(osdpl, bundle) for bundle in found.region.bundles]
+        if found.bundles and not is_as_desired(desired, found.bundles):
+            refuse_version_steps(self._ports.kube, osdpl, found.region)
         missing = found.region.missing
         spec = _spec(osdpl)
         if missing and (spec.planned or not desired):

@@ -8,11 +8,14 @@ from dataclasses import dataclass, replace
 
 from controller.domain.api.reasons import Reason
 from controller.domain.region.plan import Approval, RegionPlan
-from controller.errors import ChartInvalid
+from controller.errors import ChartInvalid, VersionStepRefused
 from controller.ports.kubernetes import KubeObject, KubeObjects
 from controller.reconcile.region.bundle_writer import name_of
 from controller.reconcile.shared.chart_errors import chart_reason, retry_after
 from controller.render.region import Region
+
+# No event says that a broker was emptied, which ends a refusal.
+STEP_RETRY_SECONDS = 15.0
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,13 @@ def without_charts(
 ) -> RegionObservation:
     """A pass that could not see a chart of the region: everything stays as it is until it can be seen."""
     return replace(found, region=None, problem=str(error), problem_reason=reason, again=again)
+
+
+def step_refused(found: RegionObservation, error: VersionStepRefused) -> RegionObservation:
+    """A pass that leaves everything as it is: what runs cannot become what the spec asks for. What would make
+    it possible is seen at the next one."""
+    reason = Reason.VERSION_STEP_REFUSED
+    return replace(found, region=None, problem=str(error), problem_reason=reason, again=STEP_RETRY_SECONDS)
 
 
 def lacking(found: RegionObservation, missing: Mapping[str, ChartInvalid]) -> RegionObservation:

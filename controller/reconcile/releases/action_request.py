@@ -24,7 +24,7 @@ class ActionRequest:
     """One action on one release, complete: nothing is looked up again while it runs.
 
     `version` is the revision that an install, upgrade or rollback will make, or the one that others work
-    on. `digest` is empty for what serves none. `values` are resolved and hold secrets; `redactor` knows
+    on. `digest` is empty for what serves none. `resolved_values` hold secrets; `redactor` knows
     them. `failures` is the number in a row before this action, `interrupted` whether the last of them was
     none of the release's own. `requests` is what the operator asks for. `spec` is None for what is to go for
     good, which may take `uninstall_within` seconds; `skip_hooks`: without the hooks of its deletion.
@@ -39,7 +39,7 @@ class ActionRequest:
     digest: str = ""
     spec_digest: str = ""
     spec: ReleaseSpec | None = None
-    values: Values | None = field(default=None, repr=False)
+    resolved_values: Values | None = field(default=None, repr=False)
     redactor: Redactor = field(default_factory=Redactor)
     failures: int = 0
     interrupted: bool = False

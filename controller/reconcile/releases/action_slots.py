@@ -112,10 +112,10 @@ class ActionSlots:
 
     def _free(self) -> int:
         working = len(self._running) - len(self._waiting)
-        left = self._most - len(self._running)
-        if left <= 0:
+        remaining = self._most - len(self._running)
+        if remaining <= 0:
             return 0 if working else 1
-        return min(self._size - working, left)
+        return min(self._size - working, remaining)
 
     def start(
         self,

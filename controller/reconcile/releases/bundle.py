@@ -148,6 +148,7 @@ class BundleReconciler:
         for name in before - now:
             self._slots.forget((bundle[0], name))
             self._sizes.forget((bundle[0], name))
+            self._decisions.forget((bundle[0], name))
         if now:
             self._names[bundle] = now
         else:
@@ -234,13 +235,13 @@ class BundleReconciler:
             suspended=suspended,
         )
         allowed = seconds_allowed(running, desired, suspended=suspended)
-        left = running.started + allowed - self._ports.clock.now()
+        remaining = running.started + allowed - self._ports.clock.now()
         if superseded:
             running.cancellation.cancel()
-        elif allowed < running.timeout and left <= 0:
+        elif allowed < running.timeout and remaining <= 0:
             running.cancellation.cancel(f"not done within {allowed:g} s, as its spec says by now")
         elif allowed < running.timeout:
-            results.again.append(left)
+            results.again.append(remaining)
         seen = self._hooks.observe(key, replace(running, shortened_to=allowed))
         for bundle in self._slots.note_waiting(key, seen.waiting):
             self._listeners.requeue(bundle)
@@ -351,7 +352,7 @@ def _request(
         digest=digest,
         spec_digest=desired.spec_digest if desired and making else "",
         spec=desired.spec if desired else None,
-        values=desired.resolved.values if desired and desired.resolved else None,
+        resolved_values=desired.resolved.values if desired and desired.resolved else None,
         redactor=Redactor(secrets),
         failures=attempt.failures if attempt and attempt.digest == digest else 0,
         interrupted=bool(attempt and attempt.digest == digest and attempt.interrupted),

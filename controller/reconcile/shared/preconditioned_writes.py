@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from controller.errors import Conflict, ObjectMissing, ObjectReplaced
 from controller.ports.kubernetes import Kube, KubeObject, Resource
@@ -12,6 +12,10 @@ from controller.reconcile.shared.action_log import log_action
 # Of those that write at once one succeeds, and the next try is a request away. The containers write once a
 # second at the most; so many tries are for five that write as fast as they can.
 ATTEMPTS = 100
+# What is read and decided again each time: others that write there do so seldom.
+READ_AGAIN = 5
+
+T = TypeVar("T")
 
 
 def apply_to_seen(
@@ -60,3 +64,43 @@ def apply_to_seen(
                 log_action("set-finalizers", place, text)
             return after
     raise Conflict(f"{resource.kind} {read['name']}: others write all the time")
+
+
+def patch_seen(
+    kube: Kube, resource: Resource, seen: Mapping[str, Any], patch: Mapping[str, Any]
+) -> KubeObject | None:
+    """JSON merge patch of the object that was `seen`, whatever was written to it since; what it is then.
+
+    None where it is gone, or another has its name. Raises KubeError: Conflict where others write
+    all the time.
+    """
+    read = seen["metadata"]
+    version = read["resourceVersion"]
+    for _ in range(ATTEMPTS):
+        meta = {**patch.get("metadata", {}), "resourceVersion": version}
+        try:
+            return kube.merge_patch(
+                resource, read["name"], read.get("namespace"), {**patch, "metadata": meta}
+            )
+        except Conflict:
+            there = kube.get(resource, read["name"], read.get("namespace"))
+            if there is None or there["metadata"]["uid"] != read["uid"]:
+                return None
+            if there["metadata"]["resourceVersion"] == version:
+                raise  # it is not about the version
+            version = there["metadata"]["resourceVersion"]
+    raise Conflict(f"{resource.kind} {read['name']}: others write all the time")
+
+
+def read_again(write: Callable[[], T]) -> T:
+    """What `write` gives, which reads, decides, and writes on condition of what was read.
+
+    It is called again where somebody else has written in between. Raises what it raises: Conflict where that
+    was so each time.
+    """
+    for _ in range(READ_AGAIN - 1):
+        try:
+            return write()
+        except Conflict:
+            continue
+    return write()

@@ -139,3 +139,22 @@ def test_another_volume_of_the_database_says_that_what_is_there_cannot_follow(wr
     assert "refused   StatefulSet mariadb-server: claim mysql-data: size 50Gi → 100Gi" in result.stdout
     assert "kubectl -n openstack delete statefulset mariadb-server --cascade=orphan" in result.stdout
     assert "1 release CANNOT BE UPGRADED" in result.stdout
+
+
+@pytest.mark.slow
+def test_what_the_broker_would_not_survive_is_told_first(written: Written):
+    result = osctl("diff", written("2025.1", openstackVersion="2025.1"), written(), "--no-manifests")
+    assert result.stdout.startswith("refused  spec: RabbitMQ 3.13 runs in release rabbitmq, and 4.3 is asked")
+
+
+@pytest.mark.slow
+def test_an_older_openstack_is_told_to_be_refused(written: Written):
+    before, after = (written(version, openstackVersion=version) for version in ("2026.1", "2025.2"))
+    (refused,) = compared(before, after, "--no-manifests")[1]["refused"]
+    assert "OpenStack does not migrate its databases back" in refused
+
+
+@pytest.mark.slow
+def test_an_upgrade_that_the_broker_survives_is_not_refused(written: Written):
+    before, after = written("before", openstackVersion="2025.2"), written(openstackVersion="2026.1")
+    assert "refused" not in compared(before, after, "--no-manifests")[1]

@@ -200,6 +200,22 @@ def test_a_project_of_somebody_else_is_never_touched(
     assert cloud.left() == {"projects": ["project-1"], "servers": ["server-2"]}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("listed", ["servers", "volumes", "ports", "networks", "images"])
+def test_nothing_is_removed_where_a_service_lists_what_is_of_another_project(
+    cloud: SmokeServer, clouds: str, monkeypatch: pytest.MonkeyPatch, listed: str
+) -> None:
+    """As one that passes over what it was asked for, or that a proxy takes the query from."""
+    monkeypatch.setattr(smoke_steps, "REMOVE_SECONDS", 0.3)
+    leave(cloud, "osctl-smoke-killed", time.time() - 1)
+    _, made = cloud._make(listed, listed.removesuffix("s"), {"name": "somebodys"}, "of-somebody")
+    cloud.deaf = {listed}
+    found = osctl("smoke", "--clouds", clouds)
+    assert found.exit_code == 9
+    assert "the answer is not about one project alone" in found.stdout
+    assert cloud.there[listed][next(iter(made.values()))["id"]]["name"] == "somebodys"
+
+
 def test_no_secret_is_shown_where_the_login_is_refused(cloud: SmokeServer, clouds: str) -> None:
     refusal = {"error": {"code": 401, "message": f"not {PASSWORD}"}}
     cloud.fail = lambda method, path: (401, refusal) if path.endswith("/auth/tokens") else None
@@ -238,6 +254,8 @@ class Running:
             stderr=subprocess.PIPE,
             text=True,
             env=environment,
+            # A shell's background jobs ignore it, and what they start as well: a terminal's do not.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
         )
         deadline = time.monotonic() + 60
         while not cloud.there["servers"]:

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from controller.domain.api.region_spec import VolumePolicy
 from controller.domain.credentials.credential_plan import (
     CredentialPlan,
+    SecretChange,
     StoredSecret,
+    lost_problem,
     plan_credentials,
     plan_disowning,
     plan_retention,
@@ -86,14 +88,34 @@ def test_a_key_that_was_there_once_is_not_made_anew() -> None:
     stored = replace(COMPLETE, filled=frozenset({"admin-password"}))
     found = plan(stored, recorded={NAME: tuple(KINDS)})
     assert not found.changes
-    (trouble,) = found.problems
-    assert "database-password was there and is gone; restore it" in trouble.message
+    assert found.lost == (SecretChange(NAME, "identity", stored, {"database-password": "password"}),)
 
 
 def test_a_secret_that_was_there_once_is_not_made_anew() -> None:
     found = plan(None, recorded={NAME: tuple(KINDS)})
     assert not found.changes
-    assert [trouble.secret for trouble in found.problems] == [NAME]
+    assert found.lost == (SecretChange(NAME, "identity", None, KINDS),)
+
+
+@pytest.mark.parametrize(
+    ("stored", "command"),
+    [
+        (None, "kubectl -n cloud create secret generic identity-credentials --from-literal=admin-password="),
+        (
+            COMPLETE,
+            "kubectl -n cloud patch secret identity-credentials "
+            """-p '{"stringData":{"admin-password":""}}'""",
+        ),
+    ],
+)
+def test_what_is_lost_is_told_with_the_commands_that_bring_it_back(
+    stored: StoredSecret | None, command: str
+) -> None:
+    lost = SecretChange(NAME, "identity", stored, {"admin-password": "password"})
+    message = lost_problem(lost, "cloud", "it is nowhere else").message
+    assert "admin-password was there and is gone, and it is nowhere else" in message
+    assert "osctl credentials restore FILE -n cloud --secret identity-credentials" in message
+    assert message.endswith(command)
 
 
 def test_an_emptied_key_asks_for_a_new_credential() -> None:
@@ -186,7 +208,7 @@ def test_a_public_key_is_derived_whenever_it_is_missing() -> None:
 def test_a_public_key_is_not_made_for_a_lost_private_one() -> None:
     found = plan(None, wanted=[PAIR], recorded={PAIR.name: ("ssh-private-key",)})
     assert not found.changes
-    assert "ssh-private-key was there" in found.problems[0].message
+    assert [change.add for change in found.lost] == [{"ssh-private-key": "ssh-private-key"}]
 
 
 def test_half_a_pair_of_the_operators_is_reported() -> None:

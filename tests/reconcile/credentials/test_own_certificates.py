@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from controller.adapters.helm.release_records import SecretRecords
 from controller.domain.api.names import AUTHORITY_SECRET, AUTHORITY_TYPE, CA_BUNDLE_SECRET
 from controller.domain.credentials.authority import AUTHORITY_LIFE, DAY
 from controller.domain.credentials.x509 import Authority, holds, is_signed_by, new_authority, read_leaf
@@ -39,6 +40,7 @@ class Bed(test_secrets.Bed):
     def restarted(self, seed: int = 0) -> SecretsReconciler:
         self.reconciler = SecretsReconciler(
             kube=self.kube,
+            records=SecretRecords(self.kube),
             clock=self.clock,
             randomness=FakeRandomness(seed),
             events=self.events,

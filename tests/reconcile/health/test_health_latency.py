@@ -1,6 +1,6 @@
 """How soon a change is in the status, by the delays that we make ourselves: on a clock that stands still.
 
-What the machine adds, the watch and a pass's own time, tests/cluster/test_scale.py measures.
+What the machine adds, the watch and a pass's own time, tests/cluster/regions/test_scale.py measures.
 """
 
 from __future__ import annotations

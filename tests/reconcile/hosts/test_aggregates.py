@@ -142,3 +142,17 @@ def test_after_an_outcome_that_is_not_known_the_next_look_goes_on(world: NodeWor
     world.cloud.after = lambda *_: None
     world.reconcile(2)
     assert [one.hosts for one in world.cloud.groups.values()] == [{"cmp1"}]
+
+
+def test_what_another_process_notes_of_a_node_meanwhile_is_not_taken_off(world: NodeWorld) -> None:
+    """It is about to make that one, and may be killed before it has marked it."""
+
+    def noted(name: str, subject: str) -> None:
+        if name == "ensure_aggregate":
+            world.annotate("cmp1", **{"making-aggregate": "rack1 2026-06-01T00:00:00Z"})
+
+    world.edit_node("cmp1", ZONE)
+    world.cloud.after = noted
+    world.reconcile(1)
+    assert world.cloud.groups[1].ours
+    assert world.notes("cmp1")["making-aggregate"].startswith("rack1 ")

@@ -8,7 +8,7 @@ from controller.domain.api.names import DRAIN_LOCK_LABEL
 from controller.domain.hosts.next_step import MISSING_OBSERVATIONS
 from controller.domain.shared.cloud_facts import Hypervisor
 from controller.errors import Forbidden
-from controller.ports.kubernetes import NODE, OSDPL, PDB, POD
+from controller.ports.kubernetes import NODE, OSDPL, PDB, POD, Resource
 from controller.reconcile.hosts.drain_locks.pods import DrainLocks
 from tests.fakes.kube import Request
 from tests.reconcile.node_world import NAMESPACE, NodeWorld, fail
@@ -320,3 +320,19 @@ def test_locks_go_with_the_region(world: NodeWorld) -> None:
     world.clock.advance(30)
     world.hosts.reconcile()
     assert locked(world) == (set(), set())
+
+
+@pytest.mark.parametrize("resource", [PDB, POD])
+def test_a_lock_that_another_process_has_made_again_since_is_not_released(
+    world: NodeWorld, resource: Resource
+) -> None:
+    def make_again(node: str) -> str:
+        """Right before the release, when all was listed."""
+        [there] = world.kube.list(resource, NAMESPACE)
+        world.kube.delete(resource, there["metadata"]["name"], NAMESPACE)
+        meta = {key: there["metadata"][key] for key in ("name", "namespace", "labels", "annotations")}
+        world.kube.create({**there, "metadata": meta})
+        return ""
+
+    DrainLocks(world.kube, NAMESPACE, "image").ensure({}, world.clock.now(), make_again)
+    assert world.kube.list(resource, NAMESPACE)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from controller.ports.kubernetes import NODE_MAINTENANCE
+from controller.reconcile.hosts.forced_down import ForcedDownHosts
 from tests.fakes.kube import Request
 from tests.reconcile.node_world import NodeWorld
 
@@ -96,3 +97,59 @@ def test_no_server_is_evacuated_any_more_once_its_confirmation_is_withdrawn_in_t
     world.reconcile(8)
     assert withdrawn
     assert "evacuate" not in [one for one, _ in world.cloud.writes]
+
+
+NOTED = "osctl-forced-down-hosts"
+
+
+@pytest.mark.parametrize("first", ["the other one notes it first", "the other one notes it second"])
+def test_what_the_other_one_has_forced_down_is_not_forgotten_by_who_was_about_to(
+    world: NodeWorld, first: str
+) -> None:
+    """Its confirmation was renewed by the other one: it may do nothing any more, and takes back its note."""
+    late = world.maintenances
+    met: list[Request] = []
+
+    def other(request: Request) -> None:
+        if request.name == NOTED and not met:
+            met.append(request)
+            world.restart()
+            world.watch()
+            world.maintenances.reconcile()
+
+    world.maintain("work", "cmp1", mode="Evacuate", fenced=True)
+    setattr(world.kube, "before_write" if first.endswith("first") else "after_write", other)
+    for _ in range(3):
+        world.clock.advance(3)
+        world.watch()
+        late.reconcile()
+    service = world.cloud.services["cmp1"]
+    assert met and service.forced_down
+    assert ForcedDownHosts(world.kube, world.clock, world.namespace).is_recorded("cmp1", service)
+
+
+def test_what_the_other_one_is_about_to_force_down_is_not_forgotten_by_who_lets_it_up(
+    world: NodeWorld,
+) -> None:
+    service = world.cloud.services["cmp1"]
+    one, other = (ForcedDownHosts(world.kube, world.clock, world.namespace) for _ in range(2))
+    one.remember("cmp1", service)
+    noted = one.noted("cmp1")
+    other.remember("cmp1", service)
+    one.forget("cmp1", noted)
+    assert other.is_recorded("cmp1", service)
+
+
+def test_who_notes_a_host_leaves_what_the_other_one_notes_of_another_meanwhile(world: NodeWorld) -> None:
+    one, other = (ForcedDownHosts(world.kube, world.clock, world.namespace) for _ in range(2))
+    met: list[Request] = []
+
+    def before(request: Request) -> None:
+        if not met:
+            met.append(request)
+            other.remember("cmp2", world.cloud.services["cmp2"])
+
+    world.kube.before_write = before
+    one.remember("cmp1", world.cloud.services["cmp1"])
+    for host in ("cmp1", "cmp2"):
+        assert one.is_recorded(host, world.cloud.services[host])

@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 
 from controller.domain.api.names import KEPT_LABEL
-from controller.domain.releases.volume_claims import is_kept
-from controller.errors import HelmFailed
+from controller.domain.releases.volume_claims import KEEP, KEEP_ANNOTATION, is_kept
+from controller.errors import Conflict, HelmFailed
 from controller.ports.helm import HelmRequest, RemovalState, RenderedRelease
-from controller.ports.kubernetes import PVC, SECRET
+from controller.ports.kubernetes import PVC, SECRET, STATEFULSET, Resource
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
 from tests.fakes.kube import Request
 from tests.reconcile.bundles import DEADLINE, NAMESPACE, Bench
 
 DATA = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "web-data"}, "spec": {}}
+KEPT = {KEEP_ANNOTATION: KEEP}
 
 
 def set_release(bench: Bench, *, claim: bool, **spec: Any) -> None:
@@ -228,3 +229,84 @@ def test_a_claim_on_its_way_out_is_not_called_kept(bench: Bench) -> None:
     bench.kube.delete(PVC, "web-data", NAMESPACE)
     set_release(bench, claim=False)
     assert reported(bench) == []
+
+
+THEIRS = {"meta.helm.sh/release-name": "other", "meta.helm.sh/release-namespace": NAMESPACE}
+
+
+def make_again(bench: Bench, resource: Resource, name: str) -> None:
+    """By another release, under the same name."""
+    there = bench.kube.get(resource, name, NAMESPACE)
+    assert there is not None
+    bench.kube.delete(resource, name, NAMESPACE)
+    meta = {"name": name, "namespace": NAMESPACE, "annotations": THEIRS}
+    bench.kube.create({**there, "metadata": meta})
+
+
+def test_a_claim_that_another_release_makes_while_ours_is_marked_is_left_as_it_is(bench: Bench) -> None:
+    def before(request: Request) -> None:
+        bench.kube.before_write = lambda request: None
+        make_again(bench, PVC, "web-data")
+
+    bench.kube.before_write = before
+    VolumeKeeper(bench.kube, bench.helm).keep("web", NAMESPACE, RenderedRelease((), ()))
+    assert claim(bench)["metadata"]["annotations"] == THEIRS
+    assert label(bench) is None
+
+
+def test_a_claim_that_is_kept_again_meanwhile_keeps_its_mark(bench: Bench) -> None:
+    """By the action of another process, after this one has read which claims the release has."""
+    mark = {"metadata": {"labels": {KEPT_LABEL: "web"}}}
+    bench.kube.merge_patch(PVC, "web-data", NAMESPACE, mark)
+    read = bench.helm.manifest
+
+    def kept_again(release: str, namespace: str, version: int) -> RenderedRelease:
+        bench.kube.merge_patch(PVC, "web-data", NAMESPACE, {"metadata": {"annotations": KEPT}})
+        return read(release, namespace, version)
+
+    bench.helm.manifest = kept_again  # type: ignore[method-assign]
+    with pytest.raises(Conflict):
+        VolumeKeeper(bench.kube, bench.helm).take_up("web", NAMESPACE, ("web-data",), 1)
+    assert label(bench) == "web"
+
+
+SET: dict[str, Any] = {
+    "apiVersion": "apps/v1",
+    "kind": "StatefulSet",
+    "metadata": {"name": "db"},
+    "spec": {
+        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"},
+        "volumeClaimTemplates": [{"metadata": {"name": "data"}}],
+    },
+}
+
+
+@pytest.fixture
+def member(bench: Bench) -> Bench:
+    """A release that drops a StatefulSet, whose claim has an owner besides."""
+    bench.helm.objects_of["web"] = [SET]
+    bench.bundle("pages", {"name": "web", "values": {"set": True}})
+    bench.settle()
+    live = bench.kube.get(STATEFULSET, "db", NAMESPACE)
+    assert live is not None
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": live["metadata"]["uid"]}
+    meta = {"name": "data-db-0", "namespace": NAMESPACE, "ownerReferences": [owner, OTHER_OWNER]}
+    bench.kube.create({**DATA, "metadata": meta})
+    return bench
+
+
+OTHER_OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "somebodys", "uid": "1"}
+
+
+def test_a_claim_that_is_kept_loses_its_statefulset_and_no_other_owner(member: Bench) -> None:
+    VolumeKeeper(member.kube, member.helm).keep("web", NAMESPACE, RenderedRelease((), ()))
+    found = member.kube.get(PVC, "data-db-0", NAMESPACE)
+    assert found is not None and is_kept(found["metadata"])
+    assert found["metadata"]["ownerReferences"] == [OTHER_OWNER]
+
+
+def test_a_statefulset_that_another_release_has_taken_over_is_left_as_it_is(member: Bench) -> None:
+    make_again(member, STATEFULSET, "db")
+    before = member.kube.get(STATEFULSET, "db", NAMESPACE)
+    VolumeKeeper(member.kube, member.helm).keep("web", NAMESPACE, RenderedRelease((), ()))
+    assert member.kube.get(STATEFULSET, "db", NAMESPACE) == before

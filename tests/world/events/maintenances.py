@@ -22,7 +22,7 @@ def person_makes_maintenance(world: World, draw: Draw) -> str | None:
         spec["dryRun"] = True
     if draw.number(6) == 0:
         spec["localDisks"] = "Rebuild"
-        world.truth.may_rebuild.add(machine.host)
+        world.rebuild_is_asked(machine.node)
     if draw.number(3) == 0:
         spec["onUnmovable"] = draw.one(("Leave", "Cold"))
     make_maintenance(world, name, machine.node, **spec)
@@ -53,8 +53,7 @@ def person_edits_maintenance(world: World, draw: Draw) -> str | None:
         )
     )
     if patch.get("localDisks"):
-        machine = world.truth.with_node(node)
-        world.truth.may_rebuild |= {machine.host} if machine is not None else set()
+        world.rebuild_is_asked(node)
     if patch.get("dryRun") is False:
         world.plans.discard(name)
     world.cluster.kube.merge_patch(NODE_MAINTENANCE, name, None, {"spec": patch})

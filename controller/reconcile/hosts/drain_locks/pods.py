@@ -19,6 +19,7 @@ from controller.domain.shared.times import seconds_of
 from controller.errors import ApiUnavailable, Conflict, KubeError, ObjectMissing
 from controller.ports.kubernetes import NODE, PDB, POD, Kube, KubeObject, Resource
 from controller.reconcile.shared.action_log import log_action
+from controller.reconcile.shared.preconditioned_writes import patch_seen
 
 NODE_ANNOTATION = "osctl.dev/node"
 WHY_ANNOTATION = "osctl.dev/locked-because"
@@ -98,12 +99,14 @@ class DrainLocks:
         return LockedNodes(effective, {**failing, **refused})
 
     def _released(self, node: str, budget: KubeObject | None, pod: KubeObject | None) -> str:
-        """Deletes a lock; why it cannot be. The budget first: alone, the pod holds nothing back."""
+        """Deletes a lock that was found; why it cannot be. The budget first: alone, the pod holds nothing
+        back."""
 
         def delete() -> None:
             for resource, found in ((PDB, budget), (POD, pod)):
                 if found is not None and not found["metadata"].get("deletionTimestamp"):
-                    self._kube.delete(resource, found["metadata"]["name"], self._namespace)
+                    meta = found["metadata"]
+                    self._kube.delete(resource, meta["name"], self._namespace, uid=meta["uid"])
             log_action("release-drain-lock", node, f"node {node}: drain lock released")
 
         return _refusal("it could not be released", node, delete)
@@ -152,8 +155,9 @@ class DrainLocks:
         pod = self._found(POD, node, pods)
         if pod is None or _is_another(node, pod) or _is_marked(node, pod):
             return pod
-        meta = self._meta(node)
-        patch = {"metadata": {key: meta[key] for key in ("labels", "annotations")}}
+        meta, version = self._meta(node), pod["metadata"]["resourceVersion"]
+        marks = {key: meta[key] for key in ("labels", "annotations")}
+        patch = {"metadata": {**marks, "resourceVersion": version}}
         self._kube.merge_patch(POD, _name(node), self._namespace, patch)
         log_action("correct-drain-lock", node, f"node {node}: the pod of its drain lock has its label again")
         return pod
@@ -181,8 +185,9 @@ class DrainLocks:
         if now - _made(pod) < pause:
             return
         if budget is not None:
-            noted = {"metadata": {"annotations": {FAILED_ANNOTATION: str(failed)}}}
-            self._kube.merge_patch(PDB, budget["metadata"]["name"], self._namespace, noted)
+            patch_seen(
+                self._kube, PDB, budget, {"metadata": {"annotations": {FAILED_ANNOTATION: str(failed)}}}
+            )
         self._kube.delete(POD, pod["metadata"]["name"], self._namespace, uid=pod["metadata"]["uid"])
         log_action(
             "correct-drain-lock", node, f"node {node}: the pod of its drain lock cannot run, and is deleted"

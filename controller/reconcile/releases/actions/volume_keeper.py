@@ -36,6 +36,7 @@ from controller.ports.helm import ReleaseRecords, RenderedRelease
 from controller.ports.kubernetes import PV, PVC, STATEFULSET, Kube, KubeObject
 from controller.reconcile.releases.actions.base_revisions import BaseRevisions, base_revisions
 from controller.reconcile.shared.action_log import log_action
+from controller.reconcile.shared.preconditioned_writes import read_again
 
 NOTHING = RenderedRelease((), ())
 
@@ -44,12 +45,13 @@ NOTHING = RenderedRelease((), ())
 class DroppedVolume:
     """A volume of the release that is there, and that what it is to become does not have.
 
-    `recorded`: the change drops it; else it was dropped earlier. `lost`: it goes unless it is kept first.
-    `kept`: Helm leaves it. `labelled`: it is known as kept of this release. `owned`: a StatefulSet is to
-    take it along.
+    `meta`: its metadata. `recorded`: the change drops it; else it was dropped earlier. `lost`: it goes unless
+    it is kept first. `kept`: Helm leaves it. `labelled`: it is known as kept of this release. `owned`: a
+    StatefulSet is to take it along.
     """
 
     volume: VolumeId
+    meta: Mapping[str, Any]
     title: str
     recorded: bool
     lost: bool
@@ -66,7 +68,7 @@ class DroppedVolume:
 @dataclass(frozen=True)
 class _Survey:
     dropped: tuple[DroppedVolume, ...]
-    taken_up: tuple[VolumeId, ...]
+    taken_up: tuple[tuple[VolumeId, Mapping[str, Any]], ...]
     sets: tuple[str, ...]
     versions: tuple[int, ...]
 
@@ -106,16 +108,21 @@ class VolumeKeeper:
         With `Delete`, only what Helm will leave by itself is noted. Volumes that are rendered again lose
         the label of kept ones. `before` is what Helm may start from, where that was read already.
 
-        Raises KubeError and HelmFailed.
+        Raises KubeError and HelmFailed: Conflict where others write all the time.
         """
-        survey = self._survey(release, namespace, rendered, before)
+        # Kubernetes writes to claims, too, as when one is bound or resized.
+        return read_again(
+            lambda: self._keep(
+                release, namespace, self._survey(release, namespace, rendered, before), volumes
+            )
+        )
+
+    def _keep(self, release: str, namespace: str, survey: _Survey, volumes: VolumePolicy) -> tuple[str, ...]:
+        """Raises Conflict where what is to be marked is not as it was surveyed any more."""
         if volumes == "Retain":
             for name in survey.sets:
                 # Before its claims: else the StatefulSet's controller makes itself their owner again.
-                patch = {"spec": {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain"}}}
-                if self._kube.merge_patch(STATEFULSET, name, namespace, patch) is not None:
-                    text = f"{STATEFULSET.kind} {name}: its claims stay when it is deleted"
-                    log_action("keep", f"{namespace}/{name}", text, release=release)
+                self._spare_claims(name, release, namespace)
         kept = [one for one in survey.dropped if volumes == "Retain" or (one.kept and not one.lost)]
         for one in kept:
             if not one.marked:
@@ -124,15 +131,18 @@ class VolumeKeeper:
         if recorded:
             for version in survey.versions:
                 self._records.keep_volumes(release, namespace, version, recorded)
-        for volume in survey.taken_up:
-            self._unlabel(volume, release)
+        for volume, meta in survey.taken_up:
+            self._unlabel(volume, meta, release)
         return tuple(one.title for one in kept if one.recorded)
 
     def take_up(self, release: str, namespace: str, names: Iterable[str], version: int) -> tuple[str, ...]:
         """Of these kept claims, those that the revision does not have. The others lose the label.
 
-        They have it where a container was killed, or a change taken back, before Helm was called.
+        They have it where a container was killed, or a change taken back, before Helm was called. Raises
+        Conflict where a claim has been written to since: it may have been kept again.
         """
+        there = self._kube.list_metadata(PVC, namespace, labels=KEPT_LABEL)
+        metas = {str(claim["metadata"]["name"]): claim["metadata"] for claim in there}
         try:
             recorded = self._records.manifest(release, namespace, version)
         except ReleaseMissing:
@@ -141,7 +151,8 @@ class VolumeKeeper:
         remaining = []
         for name in names:
             if (CLAIM, namespace, name) in here:
-                self._unlabel((CLAIM, namespace, name), release)
+                if name in metas:
+                    self._unlabel((CLAIM, namespace, name), metas[name], release)
             else:
                 remaining.append(name)
         return tuple(remaining)
@@ -200,13 +211,14 @@ class VolumeKeeper:
             if meta.get("deletionTimestamp"):
                 continue
             if volume in desired:
-                taken_up += [volume] if kept_for(meta) else []
+                taken_up += [(volume, meta)] if kept_for(meta) else []
                 continue
             owned = deleting.has_made(volume) and _has_owner(meta)
             by_helm = volume in manifest.named and not is_kept(meta)
             dropped.append(
                 DroppedVolume(
                     volume,
+                    meta,
                     title_of(volume, namespace),
                     recorded=volume in had,
                     lost=by_helm or taking.has_made(volume) or owned,
@@ -223,7 +235,7 @@ class VolumeKeeper:
         }
         return _Survey(
             tuple(sorted(dropped, key=lambda one: one.volume)),
-            tuple(sorted(taken_up)),
+            tuple(sorted(taken_up, key=lambda one: one[0])),
             tuple(sorted(sets)),
             versions,
         )
@@ -259,14 +271,32 @@ class VolumeKeeper:
             "labels": {KEPT_LABEL: release},
         }
         if one.owned:
-            meta["ownerReferences"] = None
-        self._patch(one.volume, {"metadata": meta}, "keep", release)
+            owners = one.meta.get("ownerReferences") or []
+            meta["ownerReferences"] = [owner for owner in owners if not _is_a_set(owner)] or None
+        self._patch(one.volume, one.meta, meta, "keep", release)
 
-    def _unlabel(self, volume: VolumeId, release: str) -> None:
-        self._patch(volume, {"metadata": {"labels": {KEPT_LABEL: None}}}, "take-up", release)
+    def _unlabel(self, volume: VolumeId, seen: Mapping[str, Any], release: str) -> None:
+        self._patch(volume, seen, {"labels": {KEPT_LABEL: None}}, "take-up", release)
 
-    def _patch(self, volume: VolumeId, patch: Mapping[str, Any], action: str, release: str) -> None:
+    def _spare_claims(self, name: str, release: str, namespace: str) -> None:
+        """Has a StatefulSet leave its claims when it is deleted; one of another release is left alone."""
+        live = self._kube.get(STATEFULSET, name, namespace)
+        if live is None or is_of_another(live["metadata"], release, namespace):
+            return
+        patch = {
+            "metadata": {"resourceVersion": live["metadata"]["resourceVersion"]},
+            "spec": {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain"}},
+        }
+        if self._kube.merge_patch(STATEFULSET, name, namespace, patch) is not None:
+            text = f"{STATEFULSET.kind} {name}: its claims stay when it is deleted"
+            log_action("keep", f"{namespace}/{name}", text, release=release)
+
+    def _patch(
+        self, volume: VolumeId, seen: Mapping[str, Any], meta: Mapping[str, Any], action: str, release: str
+    ) -> None:
+        """Changes the metadata of a volume as it was `seen`. Raises Conflict where it is not so any more."""
         kind, where, name = volume
+        patch = {"metadata": {**meta, "resourceVersion": seen["resourceVersion"]}}
         if self._kube.merge_patch(PVC if kind == CLAIM else PV, name, where or None, patch) is not None:
             done = "kept when the release goes on without it" if action == "keep" else "no longer a kept one"
             place = f"{where}/{name}" if where else name
@@ -274,4 +304,8 @@ class VolumeKeeper:
 
 
 def _has_owner(meta: Mapping[str, Any]) -> bool:
-    return any(one.get("kind") == STATEFULSET.kind for one in meta.get("ownerReferences") or [])
+    return any(map(_is_a_set, meta.get("ownerReferences") or []))
+
+
+def _is_a_set(owner: Mapping[str, Any]) -> bool:
+    return bool(owner.get("kind") == STATEFULSET.kind)

@@ -109,11 +109,11 @@ def compare(
         return Compared(Drifted(identity, Change.REFUSED, message=cause_of(error)), seen)
     changed = drift.changed_keys(live, after)
     others = [keys for keys in changed if _is_others(kube, identity, live, keys, rules)]
-    left = [keys for keys in changed if keys not in others]
-    if not left:
+    own = [keys for keys in changed if keys not in others]
+    if not own:
         return Compared(None, seen)
-    by = sorted({name for keys in left for name in drift.managers_of(live, keys)})
-    paths = tuple(drift.pointer(keys) for keys in left)
+    by = sorted({name for keys in own for name in drift.managers_of(live, keys)})
+    paths = tuple(drift.pointer(keys) for keys in own)
     if others:
         merged = drift.with_live(desired, live, others)
         if merged is None:
@@ -142,8 +142,8 @@ def correct(kube: Kube, observe: Callable[[], Compared]) -> Corrected:
                 continue
             after = kube.apply(compared.fit, manager=HELM_FIELD_MANAGER)
         except ObjectRefused as error:
-            left = Drifted(before.object, Change.REFUSED, before.paths, before.by, cause_of(error))
-            return Corrected(before, left, "")
+            remaining = Drifted(before.object, Change.REFUSED, before.paths, before.by, cause_of(error))
+            return Corrected(before, remaining, "")
         except Conflict:
             continue
         return Corrected(before, None, drift.fingerprint(after["metadata"]))

@@ -200,7 +200,7 @@ class DriftWatch:
             tracked.tried = dict(tracked.found)
         unanswered = UnansweredObjects()
         done: list[Drifted] = []
-        left: list[Drifted] = []
+        remaining: list[Drifted] = []
         for object_, obj in (self._objects(key, tracked, desired) or {}).items():
             if cancellation.cancelled:
                 break
@@ -210,10 +210,10 @@ class DriftWatch:
                 unanswered.note(object_)
                 if unanswered.is_away:
                     raise
-                left.append(not_comparable(object_, error, tracked.found.get(object_)))
+                remaining.append(not_comparable(object_, error, tracked.found.get(object_)))
                 continue
             if one.remaining is not None:
-                left.append(one.remaining)
+                remaining.append(one.remaining)
             elif one.found is not None:
                 done.append(one.found)
                 log_action("correct", object_.place, f"{one.found}; corrected", release=key[1])
@@ -221,7 +221,7 @@ class DriftWatch:
                 if one.found is not None and one.remaining is None:
                     self._index.corrected(object_, self._clock.now(), one.found.by)
                 self._settle(key, tracked, object_, one.remaining, one.fingerprint)
-        return Correction(tuple(done), tuple(left))
+        return Correction(tuple(done), tuple(remaining))
 
     # -- inside
 

@@ -16,7 +16,7 @@ from tests.cluster.region import Region, wait_until
 
 pytestmark = pytest.mark.cluster
 
-CHARTS = Path(__file__).parents[1] / "contract" / "charts"
+CHARTS = Path(__file__).parents[2] / "contract" / "charts"
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.cluster.test_region_restarts import falls
+from tests.cluster.regions.test_region_restarts import falls
 
 
 def state(version: int, status: str, generation: int) -> dict[str, Any]:

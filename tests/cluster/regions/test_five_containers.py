@@ -28,8 +28,8 @@ from controller.domain.hosts.nodes import ROLE_VALUE, ROLES
 from controller.domain.releases.digests import fingerprint
 from controller.ports.kubernetes import HELMBUNDLE, NODE, OSDPL, POD, SECRET
 from tests.cluster.region import CONTAINERS, NAME, Region, wait_until
+from tests.cluster.regions.test_region_restarts import components
 from tests.cluster.status_history import SHOWN, read_history
-from tests.cluster.test_region_restarts import components
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("shared-region")]
 

@@ -17,7 +17,7 @@ from tests.cluster.region import Region, wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("kills"), pytest.mark.timeout(1800)]
 
-CHART = Path(__file__).parents[1] / "bench" / "charts" / "three"
+CHART = Path(__file__).parents[2] / "bench" / "charts" / "three"
 BUNDLES = [f"bundle{number}" for number in range(5)]
 PER_BUNDLE = 4
 

@@ -14,7 +14,7 @@ from tests.chart_repositories.packing import packed
 from tests.chart_repositories.servers import archives, http_repository, serve
 from tests.chart_repositories.upstream import upstream_charts, upstream_values, version_of
 from tests.cluster.region import RELEASES, Region, wait_until
-from tests.cluster.test_upstream_charts import region_of, wait_for
+from tests.cluster.releases.test_upstream_charts import region_of, wait_for
 
 pytestmark = [
     pytest.mark.cluster,

@@ -28,8 +28,8 @@ from controller.adapters.kubernetes.connection import connect
 from sandbox import audit
 from sandbox.cluster import Sandbox
 from sandbox.profiles import COMPUTE_LABELS, NodeShape, node_object
+from tests.cluster.health.test_health import RELEASE, Workloads
 from tests.cluster.region import Region, wait_until
-from tests.cluster.test_health import RELEASE, Workloads
 
 pytestmark = [pytest.mark.cluster, pytest.mark.exhaustive, pytest.mark.timeout(3600)]
 

@@ -20,9 +20,9 @@ from controller.domain.api.names import CLOUDS_SECRET
 from controller.ports.kubernetes import HELMBUNDLE, NODE, OSDPL, SECRET
 from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
+from tests.cluster.health.test_health_faults import kubelet, report_pods, revive
+from tests.cluster.health.test_region_health import watching
 from tests.cluster.region import CONTAINERS, NAME, Region, wait_until
-from tests.cluster.test_health_faults import kubelet, report_pods, revive
-from tests.cluster.test_region_health import watching
 
 pytestmark = [
     pytest.mark.cluster,

@@ -22,8 +22,8 @@ from sandbox.controllers import Controllers
 from sandbox.errors import SandboxError
 from sandbox.fault_proxy import FaultProxy
 from sandbox.faults import Fault, ProxiedRequest, Silence, pass_on
+from tests.cluster.health.test_health import Workloads
 from tests.cluster.region import Region, wait_until
-from tests.cluster.test_health import Workloads
 
 pytestmark = [pytest.mark.cluster, pytest.mark.exhaustive, pytest.mark.timeout(1200)]
 

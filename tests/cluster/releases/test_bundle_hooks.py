@@ -20,11 +20,11 @@ from controller.ports.kubernetes import HELMBUNDLE
 from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
 from tests.cluster.region import ROOT, Region, wait_until
-from tests.cluster.test_bundles import bundle, entry, state, wait_ready
+from tests.cluster.releases.test_bundles import bundle, entry, state, wait_ready
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("bundle-hooks"), pytest.mark.timeout(1800)]
 
-CHARTS = Path(__file__).parents[1] / "contract" / "charts"
+CHARTS = Path(__file__).parents[2] / "contract" / "charts"
 # Seconds. What hangs would do so for minutes: on a busy machine, too, an edit is served long before.
 LONG_BEFORE_THE_HOOK_ENDS = 30.0
 # Less than the shortest pause after a failure.

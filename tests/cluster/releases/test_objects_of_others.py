@@ -13,7 +13,7 @@ from controller.domain.api.names import HAND_OVER_ANNOTATION
 from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
 from tests.cluster.region import CHART, Region, wait_until
-from tests.cluster.test_bundles import bundle, entry, memcached, wait_ready
+from tests.cluster.releases.test_bundles import bundle, entry, memcached, wait_ready
 
 pytestmark = pytest.mark.cluster
 

@@ -1,0 +1,210 @@
+"""osctl credentials backup, restore: the Secrets of a region that nothing makes again, in one sealed file."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from controller.adapters.system.clock import SystemClock
+from controller.adapters.system.randomness import SystemRandomness
+from controller.cli.cluster import Cluster, open_cluster
+from controller.cli.exit_codes import ExitCode
+from controller.cli.options import Context, Kubeconfig, Namespace
+from controller.cli.output import Cell, count, print_table, stderr, stdout
+from controller.domain.api.conditions import timestamp
+from controller.domain.credentials.backup import (
+    RECORD_TYPE,
+    Backup,
+    Fate,
+    KeptSecret,
+    RestoreStep,
+    backup_of,
+    document_of,
+    parse_backup,
+    plan_restore,
+)
+from controller.domain.credentials.sealed_file import LARGEST_FILE, SHORTEST_PASSPHRASE, seal, unseal
+from controller.errors import BackupUnusable, ObjectRefused
+from controller.ports.kubernetes import SECRET, KubeObject
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The file.", show_default=False)]
+PassphraseFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--passphrase-file",
+        metavar="FILE",
+        help="File with the passphrase, or - for stdin; without it, it is asked for.",
+        show_default=False,
+    ),
+]
+Names = Annotated[
+    list[str] | None,
+    typer.Option("--secret", metavar="NAME", help="Only this Secret; may be repeated.", show_default=False),
+]
+Overwrite = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--overwrite",
+        metavar="NAME",
+        help="Overwrite this Secret though it differs; may be repeated.",
+        show_default=False,
+    ),
+]
+_LONGEST_PASSPHRASE = 4096
+_STYLES = {Fate.DIFFERS: "red", Fate.OVERWRITTEN: "yellow", Fate.CREATED: "green", Fate.COMPLETED: "green"}
+
+
+def backup(
+    file: File,
+    *,
+    passphrase_file: PassphraseFile = None,
+    namespace: Namespace = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+) -> None:
+    """Write the Secrets of a region that nothing makes again into one encrypted file."""
+    if file.exists():
+        raise typer.BadParameter(f"{file} is there already, and is not overwritten", param_hint="FILE")
+    cluster = open_cluster(kubeconfig, context, namespace)
+    place = cluster.namespace if namespace else str(cluster.find_region()["metadata"]["namespace"])
+    passphrase = _passphrase(passphrase_file, new=True)
+    # Helm's own records are large, and each holds what Secrets have.
+    found = cluster.kube.list(SECRET, place, fields=f"type!={RECORD_TYPE}")
+    made = backup_of(place, timestamp(SystemClock().now()), found)
+    if not made.secrets:
+        raise BackupUnusable(f"namespace {place} has no Secret that would be worth a backup")
+    _write(file, seal(document_of(made), passphrase, SystemRandomness()))
+    stdout().print(f"{file}: {count(len(made.secrets), 'Secret')} of namespace {place}")
+
+
+def restore(
+    file: File,
+    *,
+    names: Names = None,
+    overwrite: Overwrite = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
+    passphrase_file: PassphraseFile = None,
+    namespace: Namespace = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+) -> None:
+    """Write the Secrets of a backup into a namespace; what differs there stays, unless it is named."""
+    cluster = open_cluster(kubeconfig, context, namespace)
+    content = _read(file)
+    found = _parsed(file, content, _passphrase(passphrase_file, new=False))
+    place = cluster.namespace or found.namespace
+    chosen = _chosen(found.secrets, names, overwrite)
+    there = {one.name: cluster.kube.get(SECRET, one.name, place) for one in chosen}
+    live = {name: secret for name, secret in there.items() if secret is not None}
+    steps = plan_restore(chosen, live, overwrite or ())
+    rows = [
+        (step.secret.name, Cell(step.fate, _STYLES.get(step.fate, "")), ", ".join(step.keys))
+        for step in steps
+    ]
+    stderr().print(f"backup of namespace {found.namespace}, taken at {found.taken}, into namespace {place}")
+    print_table(stdout(), ("SECRET", "RESULT" if not dry_run else "WOULD BE", "KEYS"), rows)
+    differing = [step.secret.name for step in steps if step.fate == Fate.DIFFERS]
+    if differing:
+        _refuse(differing)
+    if not dry_run:
+        for step in steps:
+            _apply(cluster, place, step, live.get(step.secret.name))
+
+
+def _refuse(differing: Sequence[str]) -> None:
+    stderr().print(
+        f"nothing was written: {', '.join(differing)} differ from the backup. Leave them out by naming the "
+        "others with --secret, or give them up with --overwrite NAME (of another type: delete them first)",
+        style="red",
+    )
+    raise typer.Exit(ExitCode.REFUSED)
+
+
+def _apply(cluster: Cluster, namespace: str, step: RestoreStep, live: KubeObject | None) -> None:
+    """Each write is conditional on what the plan was made from. Raises Conflict, ObjectRefused."""
+    if step.fate == Fate.SAME:
+        return
+    try:
+        if live is None:
+            cluster.kube.create(step.secret.body(namespace))
+            return
+        data = {key: step.secret.data[key] for key in step.keys}
+        cluster.kube.replace({**live, "data": {**(live.get("data") or {}), **data}})
+    except ObjectRefused:
+        # Its words may quote the object.
+        text = f"the API server refuses to have Secret {step.secret.name} written"
+        raise ObjectRefused(f"{text}; where it is immutable, delete it") from None
+
+
+def _chosen(
+    secrets: Sequence[KeptSecret], names: Collection[str] | None, overwrite: Collection[str] | None
+) -> list[KeptSecret]:
+    known = {one.name for one in secrets}
+    for option, given in (("--secret", names), ("--overwrite", overwrite)):
+        unknown = sorted(set(given or ()) - known)
+        if unknown:
+            raise typer.BadParameter(f"the backup has no Secret {', '.join(unknown)}", param_hint=option)
+    return [one for one in secrets if not names or one.name in names]
+
+
+def _parsed(file: Path, content: bytes, passphrase: str) -> Backup:
+    try:
+        return parse_backup(unseal(content, passphrase))
+    except BackupUnusable as error:
+        raise BackupUnusable(f"{file}: {error}") from None
+
+
+def _read(file: Path) -> bytes:
+    try:
+        with file.open("rb") as stream:
+            return stream.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise BackupUnusable(f"{file}: {error.strerror}") from None
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Whole, for its owner alone, and never over another file."""
+    beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    try:
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.link(beside, file)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise BackupUnusable(f"{file} cannot be written: {error.strerror}") from None
+
+
+def _passphrase(file: Path | None, *, new: bool) -> str:
+    """Never from the command line, which others see."""
+    hint = "--passphrase-file"
+    if file is None:
+        if not sys.stdin.isatty():
+            raise typer.BadParameter(
+                "there is no terminal to ask at; name a file, or - for stdin", param_hint=hint
+            )
+        text = str(typer.prompt("Passphrase", hide_input=True, confirmation_prompt=new, err=True))
+    else:
+        text = _first_line(file)
+    if new and len(text) < SHORTEST_PASSPHRASE:
+        raise typer.BadParameter(f"it needs {SHORTEST_PASSPHRASE} characters at the least", param_hint=hint)
+    return text
+
+
+def _first_line(file: Path) -> str:
+    try:
+        stream: Any = sys.stdin if str(file) == "-" else file.open(encoding="utf-8")
+        text = str(stream.readline(_LONGEST_PASSPHRASE))
+    except (OSError, UnicodeDecodeError):
+        raise typer.BadParameter("it cannot be read", param_hint="--passphrase-file") from None
+    return text.rstrip("\r\n")

@@ -1,0 +1,61 @@
+"""What the records of releases hold of Secrets that are lost. Pure.
+
+Helm keeps the values that a release was made with. Where a record was made for the values that the spec has
+now, each of its texts at the place of a `$secretRef` is what that Secret had; any other record may have had
+something else there, and proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from controller.domain.values.chart_values import SECRET_REF, DocumentPath, Values, is_secret_ref
+from controller.domain.values.oslo_files import from_option_value, in_oslo_file
+
+# A key of a Secret: names of both.
+SecretKey = tuple[str, str]
+
+
+class _Differs(Exception):
+    """The record was made for other values."""
+
+
+def recorded_texts(asked: Values, given: Values) -> Mapping[SecretKey, frozenset[str]] | None:
+    """The texts that `given` has where `asked` refers to Secrets; None where they differ in anything else."""
+    found: dict[SecretKey, set[str]] = {}
+    try:
+        for key, text in _pairs(asked, given, ()):
+            found.setdefault(key, set()).add(text)
+    except _Differs:
+        return None
+    return {key: frozenset(texts) for key, texts in found.items()}
+
+
+def agreed_texts(records: Iterable[Mapping[SecretKey, frozenset[str]]]) -> dict[SecretKey, str]:
+    """The text of each key that all records which have the key agree on."""
+    found: dict[SecretKey, set[str]] = {}
+    for record in records:
+        for key, texts in record.items():
+            found.setdefault(key, set()).update(texts)
+    return {key: next(iter(texts)) for key, texts in found.items() if len(texts) == 1}
+
+
+def _pairs(asked: Any, given: Any, path: DocumentPath) -> Iterator[tuple[SecretKey, str]]:
+    if is_secret_ref(asked):
+        target = asked[SECRET_REF]
+        if not isinstance(given, str) or not given:
+            raise _Differs
+        yield (target["name"], target["key"]), from_option_value(given) if in_oslo_file(path) else given
+    elif isinstance(asked, Mapping) and isinstance(given, Mapping):
+        # A null takes away what the chart has, and Helm need not record it.
+        ours = {key for key, value in asked.items() if value is not None}
+        if ours != {key for key, value in given.items() if value is not None}:
+            raise _Differs
+        for key in sorted(ours):
+            yield from _pairs(asked[key], given[key], (*path, str(key)))
+    elif isinstance(asked, list | tuple) and isinstance(given, list | tuple) and len(asked) == len(given):
+        for index, (one, other) in enumerate(zip(asked, given, strict=True)):
+            yield from _pairs(one, other, (*path, index))
+    elif asked != given:
+        raise _Differs

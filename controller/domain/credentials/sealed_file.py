@@ -1,0 +1,96 @@
+"""A file that only a passphrase opens, and that nobody can change unseen.
+
+One line of JSON says how the rest was made, and is authenticated with it; then the rest in base64. The key
+comes of the passphrase by scrypt (RFC 7914), the rest is AES-256-GCM (NIST SP 800-38D).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import textwrap
+from typing import Any
+
+from controller.domain.credentials.generate import RandomSource
+from controller.errors import BackupUnusable
+
+FORMAT = "openstack-controller credentials"
+VERSION = 1
+# Shorter ones are found by trying.
+SHORTEST_PASSPHRASE = 12
+# 128 MiB and about half a second for each try. A file may ask for less or more, within these.
+_COST = 2**17
+_LEAST_COST, _MOST_COST = 2**14, 2**20
+_BLOCKS, _PARALLEL = 8, 1
+_KEY, _SALT, _NONCE = 32, 16, 12
+LARGEST_FILE = 64 * 1024 * 1024
+
+
+def seal(content: bytes, passphrase: str, source: RandomSource, *, cost: int = _COST) -> bytes:
+    """The content as such a file. `cost` is scrypt's N."""
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    salt, nonce = source.octets(_SALT), source.octets(_NONCE)
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "kdf": {"name": "scrypt", "n": cost, "r": _BLOCKS, "p": _PARALLEL, "salt": _encoded(salt)},
+        "cipher": {"name": "AES-256-GCM", "nonce": _encoded(nonce)},
+    }
+    line = json.dumps(header).encode()
+    sealed = AESGCM(_key(passphrase, salt, cost)).encrypt(nonce, content, line)
+    return line + b"\n" + "\n".join(textwrap.wrap(_encoded(sealed), 76)).encode() + b"\n"
+
+
+def unseal(data: bytes, passphrase: str) -> bytes:
+    """The content of such a file. Raises BackupUnusable, which tells nothing of it."""
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    if len(data) > LARGEST_FILE:
+        raise BackupUnusable("it is larger than any backup")
+    line, _, rest = data.partition(b"\n")
+    salt, nonce, cost = _parse_header(line)
+    try:
+        sealed = base64.b64decode(b"".join(rest.split()), validate=True)
+        return AESGCM(_key(passphrase, salt, cost)).decrypt(nonce, sealed, line)
+    except (binascii.Error, InvalidTag):
+        raise BackupUnusable("the passphrase is another one, or the file was changed or cut off") from None
+
+
+def _parse_header(line: bytes) -> tuple[bytes, bytes, int]:
+    """Salt, nonce and cost. What a stranger's file asks for is bounded: it would use up the memory."""
+    try:
+        header: Any = json.loads(line)
+        if header["format"] != FORMAT:
+            raise BackupUnusable("it is no backup of credentials")
+        if header["version"] != VERSION:
+            raise BackupUnusable(
+                f"it is of format {header['version']!r}, and this osctl reads {VERSION} only"
+            )
+        kdf, cipher = header["kdf"], header["cipher"]
+        cost = kdf["n"]
+        known = (kdf["name"], kdf["r"], kdf["p"], cipher["name"]) == (
+            "scrypt",
+            _BLOCKS,
+            _PARALLEL,
+            "AES-256-GCM",
+        )
+        bounded = isinstance(cost, int) and _LEAST_COST <= cost <= _MOST_COST and cost & (cost - 1) == 0
+        salt, nonce = (base64.b64decode(text, validate=True) for text in (kdf["salt"], cipher["nonce"]))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise BackupUnusable("it is no backup of credentials") from None
+    if not (known and bounded and len(salt) == _SALT and len(nonce) == _NONCE):
+        raise BackupUnusable("it was made in a way that this osctl does not know")
+    return salt, nonce, cost
+
+
+def _key(passphrase: str, salt: bytes, cost: int) -> bytes:
+    from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
+    return Scrypt(salt=salt, length=_KEY, n=cost, r=_BLOCKS, p=_PARALLEL).derive(passphrase.encode())
+
+
+def _encoded(octets: bytes) -> str:
+    return base64.b64encode(octets).decode()

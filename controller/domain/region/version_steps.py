@@ -1,0 +1,139 @@
+"""Changes of version that what runs cannot take: of OpenStack, of its broker and of its database. Pure.
+
+RabbitMQ's steps are those of its upgrade guide (rabbitmq.com/docs/upgrade) and release notes: 4.3 takes the
+data of 4.2 alone, 4.0 to 4.2 that of 3.13, and each version before that of the one before it. OpenStack
+migrates its databases forward only, and neither RabbitMQ nor MariaDB reads what a newer one has written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.api.names import ACCEPT_VERSION_ANNOTATION
+from controller.errors import Problem
+
+Version = tuple[int, int]
+
+OPENSTACK = "openstack"
+BROKER, DATABASE = "rabbitmq", "mariadb"
+# The chart, whose container and whose tag under `images.tags` have its name: what keeps data by its version.
+KEEPERS: Mapping[str, str] = {BROKER: "RabbitMQ", DATABASE: "MariaDB"}
+# Where an operator finds how to do each of these nevertheless.
+GUIDE = "docs/configuration.md, The broker's own version"
+
+_STEPS: Mapping[Version, tuple[Version, ...]] = {
+    (3, 10): ((3, 11),),
+    (3, 11): ((3, 12),),
+    (3, 12): ((3, 13),),
+    (3, 13): ((4, 0), (4, 1), (4, 2)),
+    (4, 0): ((4, 1), (4, 2)),
+    (4, 1): ((4, 2),),
+    (4, 2): ((4, 3),),
+}
+_TAG = re.compile(r"v?(\d{1,3})\.(\d{1,3})(?![\d])")
+_SERIES = re.compile(r"(\d{4})\.(\d)")
+
+
+@dataclass(frozen=True)
+class ImageStep:
+    """The image of the server of a broker or database: what runs, and what is asked for."""
+
+    release: str
+    chart: str
+    before: str
+    after: str
+
+
+def image_version(image: str) -> Version | None:
+    """The first two numbers of an image's tag; None where it names no version, as `latest` or a digest."""
+    name = image.partition("@")[0]
+    tag = name.rpartition("/")[2].partition(":")[2]
+    found = _TAG.match(tag)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def accepted_versions(annotations: Mapping[str, Any] | None) -> dict[str, str]:
+    """What an operator has accepted: `rabbitmq=4.3,openstack=2025.2`, by name of release or OPENSTACK."""
+    text = str((annotations or {}).get(ACCEPT_VERSION_ANNOTATION) or "")
+    parts = (part.partition("=") for part in text.split(","))
+    return {name.strip(): version.strip() for name, _, version in parts if version.strip()}
+
+
+def image_problems(steps: Iterable[ImageStep], accepted: Mapping[str, str], region: str) -> list[Problem]:
+    """Steps that the data of a broker or database does not survive. An image whose tag tells no version is
+    passed over. `region`: name of the OpenStackDeployment."""
+    problems = []
+    for step in steps:
+        before, after = image_version(step.before), image_version(step.after)
+        if before is None or after is None or accepted.get(step.release) == _text(after):
+            continue
+        if obstacle := _obstacle(step.chart, before, after):
+            message, remedy = obstacle
+            what = (
+                f"{KEEPERS[step.chart]} {_text(before)} runs in release {step.release}, and {_text(after)} "
+            )
+            allow = _accepting(region, step.release, _text(after))
+            problems.append(Problem("spec", f"{what}is asked for: {message}", f"{remedy} ({GUIDE}); {allow}"))
+    return problems
+
+
+def series_problems(
+    status: Mapping[str, Any], desired: str, accepted: Mapping[str, str], region: str
+) -> list[Problem]:
+    """A version of OpenStack that is older than what runs of any service, as the region's status has it."""
+    services = (status.get("services") or {}).values()
+    running = [str(one.get("openstackVersion") or "") for one in (status, *services)]
+    newest = max(filter(_SERIES.fullmatch, running), default="")
+    if not newest or desired >= newest or accepted.get(OPENSTACK) == desired:
+        return []
+    message = f"{newest} runs, and {desired} is older: OpenStack does not migrate its databases back"
+    remedy = f"name {newest}, or restore the databases from before first"
+    allow = _accepting(region, OPENSTACK, desired)
+    return [Problem("spec.openstackVersion", message, f"{remedy}; {allow}")]
+
+
+def _obstacle(chart: str, before: Version, after: Version) -> tuple[str, str] | None:
+    """Why data of one version cannot become that of another, and what can be done; None where it can."""
+    if after == before:
+        return None
+    if after < before:
+        return "it does not read what a newer version has written", f"keep {_text(before)}, or empty it first"
+    if chart == DATABASE:
+        if after[0] == before[0]:
+            return None
+        return "a change of its major version is not begun unasked", "make a backup first"
+    if after in _followers(before):
+        return None
+    way = _way(before, after)
+    between = f"go by {' and '.join(map(_text, way))} one after the other, or " if way else ""
+    return "it does not start on that data", f"{between}empty the broker first"
+
+
+def _followers(version: Version) -> tuple[Version, ...]:
+    """The versions that take the data of this one; of those that came later, the next of the same major."""
+    return _STEPS.get(version, ((version[0], version[1] + 1),))
+
+
+def _way(before: Version, after: Version) -> tuple[Version, ...]:
+    """The versions in between on the shortest way; empty where none is known."""
+    ways: deque[tuple[Version, tuple[Version, ...]]] = deque([(before, ())])
+    while ways:
+        at, way = ways.popleft()
+        for following in reversed(_STEPS.get(at, ())):
+            if following == after:
+                return way
+            ways.append((following, (*way, following)))
+    return ()
+
+
+def _accepting(region: str, name: str, version: str) -> str:
+    annotation = f"{ACCEPT_VERSION_ANNOTATION}={name}={version}"
+    return f"to have it as it is: kubectl annotate osdpl {region} {annotation}"
+
+
+def _text(version: Version) -> str:
+    return f"{version[0]}.{version[1]}"

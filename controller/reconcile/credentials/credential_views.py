@@ -1,0 +1,69 @@
+"""What is published of the Secrets with credentials: names, keys and digests."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from controller.domain.api.region_spec import OwnSecret
+from controller.domain.credentials.credential_plan import CredentialPlan, CredentialProblem
+from controller.domain.credentials.secret_status import SecretView
+from controller.domain.values.catalogue import CredentialSecret
+from controller.reconcile.credentials.store import CredentialStore
+from controller.reconcile.shared.remaining_claims import credentials_name
+
+
+class CredentialViews:
+    """Of one pass. `digest_key` is the installation's key for published digests."""
+
+    def __init__(
+        self, store: CredentialStore, digest_key: bytes, problems: Collection[CredentialProblem]
+    ) -> None:
+        self._store = store
+        self._digest_key = digest_key
+        self._problems = problems
+
+    def of_ours(
+        self,
+        desired: Iterable[CredentialSecret],
+        plan: CredentialPlan,
+        *,
+        recorded: Mapping[str, Collection[str]],
+        services: Collection[str],
+    ) -> dict[str, SecretView]:
+        """What was lost of a service whose bundle is there stays recorded, also where it is not asked for any
+        more: it may be again before its release has gone. Keys that others put into a Secret do not."""
+        wanted_keys = {secret.name: frozenset(secret.credentials) for secret in desired}
+        there = self._store.stored()
+        deleting = {secret.name for secret in plan.remove}
+        kept = {name for name, secret in there.items() if secret.ours} - deleting
+        used = {name for name in map(credentials_name, services) if recorded.get(name)} - deleting
+        views = {}
+        for name in wanted_keys.keys() | kept | used:
+            ours = name in there and not there[name].foreign
+            filled = there[name].filled if ours else frozenset[str]()
+            known = frozenset(recorded.get(name, ()))
+            lost = known & wanted_keys.get(name, known if name in used else frozenset[str]())
+            keys = filled | lost
+            digest = self._store.digest(name, self._digest_key) if ours else ""
+            views[name] = SecretView(name, keys, digest, messages_of(name, self._problems))
+        return views
+
+    def of_own(self, own: Iterable[OwnSecret]) -> dict[str, SecretView]:
+        """Of the Secrets that people have made."""
+        keys: dict[str, set[str]] = {}
+        for secret in own:
+            keys.setdefault(secret.name, set()).add(secret.key)
+        return {
+            name: SecretView(
+                name,
+                frozenset(used),
+                self._store.digest(name, self._digest_key, used),
+                messages_of(name, self._problems),
+            )
+            for name, used in keys.items()
+        }
+
+
+def messages_of(name: str, problems: Iterable[CredentialProblem]) -> tuple[str, ...]:
+    """What is wrong with a Secret."""
+    return tuple(problem.message for problem in problems if problem.secret == name)

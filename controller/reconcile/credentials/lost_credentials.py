@@ -1,0 +1,137 @@
+"""Brings back credentials that were deleted, from what Helm has recorded of the releases that use them.
+
+A database goes on knowing the password that it was given. So nothing is ever made in the place of what was
+lost: it comes from the records of Helm, where these leave no doubt, or from a person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+
+from controller.domain.api.reasons import Reason
+from controller.domain.credentials.credential_plan import CredentialProblem, SecretChange, lost_problem
+from controller.domain.credentials.recorded_texts import SecretKey, agreed_texts, recorded_texts
+from controller.domain.values.chart_values import Values
+from controller.domain.values.secret_refs import find_references
+from controller.errors import HelmFailed, ObjectRefused, SpecInvalid
+from controller.ports.helm import ReleaseRecords, Revision
+from controller.ports.kubernetes import Events, KubeObject, KubeObjects
+from controller.reconcile.credentials.store import CredentialStore
+
+_NOT_USED = "no release uses it at present"
+_NOT_RECORDED = "no release that uses it has a record of it for its present values"
+_DOUBTFUL = "the records of releases do not agree on it"
+_ON_HOLD = "nothing is written while the region is paused, or its plan awaits approval"
+
+
+@dataclass(frozen=True)
+class _Use:
+    """A release that refers to something lost, by `keys`."""
+
+    namespace: str
+    release: str
+    values: Values
+    generation: int
+    keys: frozenset[SecretKey]
+
+
+class LostCredentials:
+    """Of one region, for the life of the process: records are large, and those that do not help are read
+    again only once something about them has changed."""
+
+    def __init__(self, records: ReleaseRecords, events: Events) -> None:
+        self._records = records
+        self._events = events
+        self._in_vain: dict[tuple[str, str], tuple[object, ...]] = {}
+
+    def bring_back(
+        self, osdpl: KubeObject, store: CredentialStore, bundles: KubeObjects, lost: Sequence[SecretChange]
+    ) -> list[CredentialProblem]:
+        """Writes what the records hold; what is told of the rest. Raises Conflict, KubeError."""
+        problems = []
+        gone = {(change.name, key) for change in lost for key in change.add}
+        uses = tuple(_uses(bundles, gone))
+        recorded = self._recorded(uses, gone)
+        agreed = agreed_texts(recorded)
+        doubtful = {key for record in recorded for key in record}
+        used = {key for use in uses for key in use.keys}
+        for change in lost:
+            texts = {key: agreed[change.name, key] for key in change.add if (change.name, key) in agreed}
+            if texts:
+                found = replace(change, add={key: change.add[key] for key in texts})
+                try:
+                    store.apply(found, texts)
+                except ObjectRefused as error:
+                    problems.append(CredentialProblem(change.name, str(error), lost=True))
+                    continue
+                keys = ", ".join(sorted(texts))
+                message = f"Secret {change.name}: {keys} was gone, and is brought back from Helm's records"
+                reason = Reason.CREDENTIALS_RESTORED
+                self._events.emit(osdpl, type_=reason.event, reason=reason, message=message)
+            rest: dict[str, dict[str, str]] = {}
+            for key, kind in change.add.items():
+                place = (change.name, key)
+                if place not in agreed:
+                    why = _DOUBTFUL if place in doubtful else _NOT_RECORDED if place in used else _NOT_USED
+                    rest.setdefault(why, {})[key] = kind
+            for why, kinds in rest.items():
+                left = replace(change, add=kinds, stored=store.stored().get(change.name))
+                problems.append(lost_problem(left, str(osdpl["metadata"]["namespace"]), why))
+        return problems
+
+    def _recorded(
+        self, uses: Iterable[_Use], lost: Set[SecretKey]
+    ) -> list[Mapping[SecretKey, frozenset[str]]]:
+        """What each release that refers to something lost has recorded of it."""
+        found: list[Mapping[SecretKey, frozenset[str]]] = []
+        for use in uses:
+            place = (use.namespace, use.release)
+            history = self._records.observe(use.namespace, releases=(use.release,)).get(use.release, ())
+            seen = (use.generation, lost, tuple(one.version for one in history))
+            if self._in_vain.get(place) == seen:
+                continue
+            texts = self._of_release(use, history) or {}
+            useful = {key: these for key, these in texts.items() if key in lost}
+            if useful:
+                found.append(useful)
+            else:
+                self._in_vain[place] = seen
+        return found
+
+    def _of_release(
+        self, use: _Use, history: Sequence[Revision]
+    ) -> Mapping[SecretKey, frozenset[str]] | None:
+        """By the newest revision that was made for the values of today."""
+        for revision in reversed(history):
+            if not revision.ours:
+                continue  # somebody's own Helm may have been given other values
+            try:
+                given = self._records.given_values(use.release, use.namespace, revision.version)
+            except HelmFailed:
+                continue  # dropped from the history since, or nobody can read it
+            texts = recorded_texts(use.values, given)
+            if texts is not None:
+                return texts
+        return None
+
+
+def held_back(lost: Sequence[SecretChange], namespace: str) -> list[CredentialProblem]:
+    """What is told of lost credentials while nothing may be written."""
+    return [lost_problem(change, namespace, _ON_HOLD) for change in lost]
+
+
+def _uses(bundles: KubeObjects, lost: Set[SecretKey]) -> Iterator[_Use]:
+    for bundle in bundles:
+        for release in (bundle.get("spec") or {}).get("releases") or ():
+            values = release.get("values") or {}
+            try:
+                references = find_references(values)
+            except SpecInvalid:
+                continue
+            keys = lost & {(one.name, one.key) for one in references}
+            if keys:
+                meta = bundle["metadata"]
+                namespace = str(release.get("namespace") or meta["namespace"])
+                generation = int(meta.get("generation") or 0)
+                yield _Use(namespace, str(release["name"]), values, generation, frozenset(keys))
