@@ -386,6 +386,17 @@ def test_rooks_objects_may_be_made_where_the_values_say_so() -> None:
     assert {resource for _, resource, _, _ in more} == {"cephblockpools", "cephclients"}
 
 
+def test_a_namespace_of_an_exchange_is_read_and_written_by_names_and_nothing_is_made_there() -> None:
+    place = {"name": "directory", "offers": ["ldap-bind"], "requests": ["openstack-reader"]}
+    rendered = _render(exchange={"namespaces": [place]})
+    roles = [one for one in _of("Role", rendered) if one["metadata"]["namespace"] == "directory"]
+    assert granted(roles) == {
+        ("", "secrets", "ldap-bind", "get"),
+        ("", "secrets", "openstack-reader", "get"),
+        ("", "secrets", "openstack-reader", "update"),
+    }
+
+
 def test_leases_can_be_written_by_their_names_only() -> None:
     leases = {(name, verb) for _, resource, name, verb in granted(_render()) if resource == "leases"}
     assert {verb for name, verb in leases if not name} == {"create"}

@@ -278,7 +278,10 @@ FEATURES: Mapping[str, dict[str, Any]] = {
     ),
     "tls-public": _features(tls={"public": {"enabled": True}}),
     "database-backup": _features(
-        database={"volumeSize": "80Gi", "backup": {"enabled": True, "keepDays": 30, "storageClass": "slow"}}
+        database={
+            "volumeSize": "80Gi",
+            "backup": {"enabled": True, "keepDays": 30, "storageClass": "general"},
+        }
     ),
     "database-cleanup": _features(
         database={"cleanup": {"compute": {}, "block-storage": {"olderThanDays": 60}, "orchestration": {}}}

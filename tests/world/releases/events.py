@@ -250,6 +250,9 @@ def person_deletes_record(world: World, draw: Draw) -> str | None:
     if not records:
         return None
     world.cluster.foreign.forget(records[-1])
+    if len(records) == 1:
+        # Nobody knows any more what it has made: it is theirs to take away.
+        world.forgotten.add(release)
     name = records[-1]["metadata"]["name"]
     world.cluster.kube.delete(SECRET, name, NAMESPACE)
     return f"somebody deletes the Secret {name}"
@@ -292,7 +295,7 @@ def person_makes_object(world: World, draw: Draw) -> str | None:
     body: dict[str, Any] = {"apiVersion": "batch/v1" if kind == "Job" else "v1", "kind": kind}
     content = base64.b64encode(b"theirs").decode()
     more = {
-        "ConfigMap": {"data": {"colour": "theirs"}},
+        "ConfigMap": {"data": {"colour": "a person's"}},
         "Secret": {"data": {"theirs": content}, "type": "Opaque"},
         "PersistentVolumeClaim": {"spec": {"volumeName": "theirs"}},
         "Job": {"spec": {"template": {"spec": {"theirs": True}}}},
@@ -315,12 +318,13 @@ def _now(world: World, obj: KubeObject) -> KubeObject:
 
 @happens
 def person_takes_object(world: World, draw: Draw) -> str | None:
-    """Another release takes one of ours: by its marks it is theirs from then on."""
+    """Another release takes one of ours: by its marks it is theirs from then on. One that was handed over to
+    ours is taken back so."""
     kind, name, _ = draw.one([one for one in NAMES if one[0] != "PersistentVolumeClaim" and one[2]])
     live = world.cluster.raw(kind, name)
     if live is None or kind == "Job" or live["metadata"].get("deletionTimestamp"):
         return None
-    notes = {RELEASE_NAME: "theirs", RELEASE_NAMESPACE: NAMESPACE}
+    notes = {RELEASE_NAME: "theirs", RELEASE_NAMESPACE: NAMESPACE, HAND_OVER_ANNOTATION: None}
     patch = {"metadata": {"annotations": notes, "labels": {MANAGED_BY: "Helm"}}}
     world.cluster.kube.merge_patch(resource_of(live), name, NAMESPACE, patch)
     world.cluster.foreign.note(_now(world, live))

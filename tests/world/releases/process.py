@@ -36,12 +36,13 @@ from tests.world.process import Killed
 from tests.world.releases.cluster import LeaseStore
 from tests.world.releases.link import KubeLink
 from tests.world.releases.region import KEY, NAMESPACE, credentials_of, render, rendered
+from tests.world.releases.truth import LOOKS_EVERY
 
 if TYPE_CHECKING:
     from tests.world.releases.world import World
 
 CORE, HELMBUNDLES, SECRETS = KINDS = ("core", "helmbundle", "secrets")
-RESYNC = 300.0
+RESYNC = LOOKS_EVERY
 # After a pass that an error has ended.
 ERROR_PAUSE = 3.0
 # What is due at once is looked at so often in a row, before time has to pass.

@@ -113,7 +113,7 @@ def _mariadb(values: Mapping[str, Any]) -> tuple[tuple[Object, ...], tuple[Objec
         "persistentVolumeClaimRetentionPolicy": retention,
     }
     manifest = [
-        _etc("mariadb", values),
+        _etc("mariadb", values, mounts="mariadb-dumps" if values.get("dumps") else ""),
         _secret("mariadb-root", root=values["root"]),
         {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "mariadb"}, "spec": spec},
     ]
@@ -141,7 +141,8 @@ def _keystone(values: Mapping[str, Any]) -> tuple[tuple[Object, ...], tuple[Obje
 
 
 def _glance(values: Mapping[str, Any]) -> tuple[tuple[Object, ...], tuple[Object, ...]]:
-    manifest = [_etc("glance", values), _secret("glance-admin", admin=values["admin"])]
+    etc = _etc("glance", values, mounts="glance-images" if values.get("claim") else "")
+    manifest = [etc, _secret("glance-admin", admin=values["admin"])]
     if values.get("claim"):
         manifest.append(_named("PersistentVolumeClaim", "glance-images", spec={}))
     hooks = (
@@ -159,9 +160,10 @@ def _others(values: Mapping[str, Any]) -> tuple[tuple[Object, ...], tuple[Object
 _CHARTS = {"mariadb": _mariadb, "keystone": _keystone, "glance": _glance}
 
 
-def _etc(release: str, values: Mapping[str, Any]) -> Object:
+def _etc(release: str, values: Mapping[str, Any], mounts: str = "") -> Object:
+    """It stands for the workload beside it, with the claim that its pods mount."""
     labels = {"release_group": release}
-    data = {"colour": str(values.get("colour", "red"))}
+    data = {"colour": str(values.get("colour", "red")), **({"mounts": mounts} if mounts else {})}
     return _named("ConfigMap", f"{release}-etc", labels=labels, data=data)
 
 
