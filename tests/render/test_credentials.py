@@ -32,6 +32,8 @@ BY_FEATURE = {
 
 def references(value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping):
+        if "$secretRef" in value and "prefix" in value["$secretRef"]:
+            return  # the name of an account, which no Secret need have
         if "$secretRef" in value:
             yield value["$secretRef"]["name"], value["$secretRef"]["key"]
         else:
