@@ -18,7 +18,7 @@ from controller.ports.accounts import AccountServers
 from sandbox.errors import SandboxError
 from sandbox.openstack.series import DEFAULT, HOST, find_series
 from tests.fakes.kube import Request
-from tests.openstack.account_servers import ROOT_PASSWORD, AccountServersBed, Client, account_servers
+from tests.openstack.account_servers import ROOT, ROOT_PASSWORD, AccountServersBed, Client, account_servers
 from tests.reconcile.credentials.rotation_bed import NS, RotationBed, logins_of
 from tests.reconcile.credentials.test_secrets import Killed
 
@@ -70,6 +70,7 @@ class RealBed(RotationBed):
         endpoints = values["endpoints"]
         here = {"host_fqdn_override": {"default": HOST}}
         endpoints["oslo_db"] |= {**here, "port": {"mysql": {"default": self.real.port("mariadb")}}}
+        endpoints["oslo_db"]["auth"]["admin"]["username"] = ROOT
         endpoints["oslo_messaging"] |= {**here, "port": {"http": {"default": self.real.management}}}
         endpoints["oslo_messaging"]["auth"]["admin"]["username"] = "guest"
         endpoints["identity"] |= {
