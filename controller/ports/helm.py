@@ -22,7 +22,8 @@ class Revision(RevisionRecord):
     """One revision in a release's history.
 
     `spec_digest`, `chart_version` and `bundle` come from labels of the record, empty if it has none.
-    `created` is in seconds since the epoch, 0.0 where only the record itself would tell.
+    `modified` and `created` are in seconds since the epoch: the first by the clock of whoever has written it,
+    the second 0.0 where only the record itself would tell.
     `origin` is the number in the revision label, 0 without one. `forced` and `asked` are labels of
     `controller.domain.releases.requests`.
 
@@ -35,6 +36,7 @@ class Revision(RevisionRecord):
     origin: int = 0
     forced: str = ""
     asked: str = ""
+    modified: float = 0.0
     created: float = 0.0
     handed_over: bool = False
 

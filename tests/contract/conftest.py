@@ -68,12 +68,13 @@ class Bench:
         volumes: VolumePolicy = "Retain",
     ) -> str:
         """As ours does; with a spec to make room for a new install."""
+        history = self.helm.history(release, self.namespace)
         request = ActionRequest(
             Action.UNINSTALL,
             "identity",
             release,
             self.namespace,
-            version=1,
+            version=history[-1].version if history else 1,
             spec=spec,
             skip_hooks=skip_hooks,
             volumes=volumes,

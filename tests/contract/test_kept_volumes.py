@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from controller.domain.api.names import KEPT_LABEL
 from controller.domain.releases.volume_claims import KEEP_ANNOTATION
-from controller.errors import FieldsFixed, HelmCancelled
+from controller.errors import Conflict, FieldsFixed, HelmCancelled
 from controller.ports.helm import HelmRequest
 from controller.ports.kubernetes import PV, PVC, SECRET, STATEFULSET
 from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeKeeper
@@ -134,6 +135,30 @@ def test_retained_claims_outlive_the_release_and_are_taken_up_again(bench: Bench
     keeper(bench).keep("web", bench.namespace, bench.helm.render(request))
     bench.helm.install(request)
     assert (uid(bench), label(bench)) == (before, None)
+
+
+def test_a_claim_of_a_revision_stays_that_somebodys_helm_makes_during_the_uninstall(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An uninstall goes by the newest revision: that is theirs, and not the one that was marked."""
+    values = {**WITH, "hook": {"events": "pre-delete", "outcome": "succeeds"}}
+    bench.helm.install(bench.request("web", values))
+    bench.helm.upgrade(bench.request("web", values))
+    before, uninstall = uid(bench), bench.helm.uninstall
+
+    def and_then_theirs(release: str, namespace: str, **more: Any) -> None:
+        uninstall(release, namespace, **more)
+        if more.get("keep_history"):
+            bench.helm.rollback(release, namespace, 1)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(bench.helm, "uninstall", and_then_theirs)
+        with pytest.raises(Conflict, match="another Helm has made revision 3"):
+            bench.uninstall("web")
+    bench.uninstall("web")
+    wait_until(lambda: bench.object("configmap", "web") is None, "the rest is gone")
+    assert bench.statuses("web") == []
+    assert (uid(bench), label(bench)) == (before, "web")
 
 
 def test_helm_can_still_upgrade_a_release_whose_claims_are_retained(bench: Bench) -> None:

@@ -46,6 +46,7 @@ from tests.contract.test_hook_policies import (
     test_helm_alone_takes_the_failed_job_for_the_new_one_and_fails_at_once,
 )
 from tests.contract.test_kept_volumes import (
+    test_a_claim_of_a_revision_stays_that_somebodys_helm_makes_during_the_uninstall,
     test_a_claim_of_the_last_deployed_revision_is_kept_after_an_upgrade_that_failed,
     test_a_claim_that_a_rollback_drops_is_kept,
     test_a_claim_that_an_upgrade_drops_is_kept_and_taken_up_again,
@@ -78,6 +79,7 @@ from tests.fakes.world import FakeClock
 import helm_python  # isort: skip - after go_library
 
 OF_REAL_HELM = (
+    test_a_claim_of_a_revision_stays_that_somebodys_helm_makes_during_the_uninstall,
     test_a_claim_of_the_last_deployed_revision_is_kept_after_an_upgrade_that_failed,
     test_a_claim_that_a_rollback_drops_is_kept,
     test_a_claim_that_an_upgrade_drops_is_kept_and_taken_up_again,

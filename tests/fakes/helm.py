@@ -86,6 +86,7 @@ class _Record:
     phases: dict[str, str] = field(default_factory=dict)
     objects: Sequence[Mapping[str, Any]] = ()
     handed_over: bool = False
+    modified: float = 0.0
 
 
 class FakeHelm:
@@ -120,7 +121,9 @@ class FakeHelm:
 
     def record(self, release: str, version: int, status: str, **labels: str) -> None:
         """Puts a revision there that nobody made."""
-        self._records.setdefault(release, []).append(_Record(version, status, labels))
+        self._records.setdefault(release, []).append(
+            _Record(version, status, labels, modified=self._clock.now())
+        )
 
     def status(self, release: str) -> str:
         """Of the newest revision, empty where there is none."""
@@ -130,6 +133,10 @@ class FakeHelm:
     def set_status(self, release: str, status: str) -> None:
         """Somebody else's Helm writes into the newest record."""
         self._records[release][-1].status = status
+
+    def stamp(self, release: str, modified: float) -> None:
+        """Somebody else's Helm has written the newest record, by its own clock."""
+        self._records[release][-1].modified = modified
 
     def labels(self, release: str) -> dict[str, str]:
         """Of the newest revision."""
@@ -230,7 +237,7 @@ class FakeHelm:
         return {
             name: tuple(
                 replace(
-                    revision(one.version, one.status, one.labels, self._clock.now()),
+                    revision(one.version, one.status, one.labels, one.modified),
                     handed_over=one.handed_over,
                 )
                 for one in found
@@ -337,6 +344,7 @@ class FakeHelm:
         found = self._records.setdefault(request.release, [])
         version = found[-1].version + 1 if found else 1
         record = _Record(version, f"pending-{action.lower()}", labels, request.values)
+        record.modified = self._clock.now()
         record.objects = self.objects_of.get(request.release, ())
         found.append(record)
         for obj in record.objects:

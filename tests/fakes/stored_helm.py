@@ -253,7 +253,7 @@ class StoredHelm:
         record["info"]["status"] = "uninstalling"
         if hooks:
             self._run_hooks("pre-delete", record, timeout, token)
-        self._update(record)
+        self._try_update(record)
         for obj in parse_manifests(record["manifest"]):
             object_ = identify(obj, namespace)
             if not is_kept(obj["metadata"]):
@@ -266,7 +266,11 @@ class StoredHelm:
                 problem = error
         record["info"]["status"] = "uninstalled"
         if keep_history:
-            self._update(record)
+            self._try_update(record)
+            for one in self._records(release, namespace):
+                if one["info"]["status"] == "deployed":
+                    one["info"]["status"] = "superseded"
+                    self._try_update(one)
         else:
             self._purge(records)
         if problem is not None:

@@ -24,6 +24,16 @@ MANAGED_BY_US = "openstack-controller"
 EXCHANGE_LABEL = f"{GROUP}/exchange"  # with whom the content was exchanged: ceph
 REGION_LABEL = f"{GROUP}/region-namespace"  # in namespaces that several regions share: of which one it is
 
+# On a Secret that its namespace offers to another one, or asks another one for; each names the other side.
+SHARED_LABEL = f"{GROUP}/shared"
+OFFER, REQUEST = "offer", "request"
+OFFERED_TO_ANNOTATION = f"{GROUP}/offered-to"
+REQUESTED_FROM_ANNOTATION = f"{GROUP}/requested-from"
+# What a copy was filled from.
+COPIED_FROM_ANNOTATION = f"{GROUP}/copied-from"
+# Where copies were filled beyond the region's namespace.
+COPIES_CONFIGMAP = "osctl-copies"
+
 # Labels on Helm's own release records (Secrets of type helm.sh/release.v1), set through Helm's
 # --labels: a revision carries what it was made from, so that nothing else has to remember it.
 BUNDLE_LABEL = f"{GROUP}/bundle"  # name of the HelmBundle

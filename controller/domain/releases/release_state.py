@@ -68,7 +68,7 @@ def release_state(situation: ReleaseSituation) -> ObservedState:
             return ObservedState(ReleaseState.GONE, Reason.GONE)
         return ObservedState(ReleaseState.ABSENT, Reason.NOT_INSTALLED)
     foreign = _is_foreign(situation, recorded)
-    remaining = recorded.modified + situation.foreign_grace - situation.now
+    remaining = situation.foreign_grace - situation.unchanged_for
     if foreign and remaining > 0:
         text = f"another Helm is at work on revision {recorded.version} ({recorded.status})"
         again_after = min(remaining, FOREIGN_CHECK_SECONDS)

@@ -25,7 +25,7 @@ class RevisionRecord:
     `status` is Helm's word (`deployed`, `failed`, `pending-install`, `superseded`, `uninstalling` …).
     `digest` comes from a label of the record, empty if it has none. `ours`: the revision label fits the
     version, so this very revision was made by the controller and not by someone's `helm upgrade` or
-    `helm rollback`. `modified` is in seconds since the epoch.
+    `helm rollback`.
 
     `rolled_back_to` is the revision that this one went back to at our hands, 0 for none, and
     `desired_at_rollback` the digest that was desired then, empty if that was not known. `removing`: it is we
@@ -36,7 +36,6 @@ class RevisionRecord:
     status: str
     digest: str = ""
     ours: bool = False
-    modified: float = 0.0
     rolled_back_to: int = 0
     desired_at_rollback: str = ""
     removing: bool = False
@@ -167,7 +166,8 @@ class ReleaseSituation:
     `owner` says whose release this is where it is not the bundle's to have, empty where it is. `planning`:
     the mode of the bundle is Plan.
     `jitter` in [0, 1) is the same at every pass at the same failure, else the shortest draw would win.
-    `foreign_grace`: seconds after which what someone else's Helm has begun counts as dead.
+    `foreign_grace`: seconds after which what someone else's Helm has begun counts as dead; `unchanged_for`:
+    those for which the newest record has been seen as it is. No clocks are compared.
     `retry_cap` is the longest pause between tries, in seconds.
     `open_hook` is what the next revision would cut off.
     `drift` is what differs from the deployed revision, `drift_mode` what is to happen with it.
@@ -188,6 +188,7 @@ class ReleaseSituation:
     requests: Requests = NOTHING_ASKED
     planning: bool = False
     foreign_grace: float = DEFAULT_TIMEOUT_SECONDS
+    unchanged_for: float = 0.0
     retry_cap: float = backoff.CAP
     open_hook: OpenHook | None = None
     drift: Drift = NO_DRIFT

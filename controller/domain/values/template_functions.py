@@ -170,10 +170,13 @@ def vencrypt_options() -> str:
     )
 
 
-def only_from(applications: Iterable[str]) -> dict[str, Any]:
-    """A network policy that lets in pods of the region with one of these `application` labels only."""
+def only_from(applications: Iterable[str], networks: Iterable[str] = ()) -> dict[str, Any]:
+    """A network policy that lets in pods of the region with one of these `application` labels only, and what
+    is in the networks: pods on the network of their node have its address, and no labels."""
     expression = {"key": "application", "operator": "In", "values": sorted(set(applications))}
-    return {"ingress": [{"from": [{"podSelector": {"matchExpressions": [expression]}}]}]}
+    peers: list[dict[str, Any]] = [{"podSelector": {"matchExpressions": [expression]}}]
+    peers += [{"ipBlock": {"cidr": network}} for network in networks]
+    return {"ingress": [{"from": peers}]}
 
 
 TEMPLATE_FUNCTIONS: Mapping[str, Any] = {

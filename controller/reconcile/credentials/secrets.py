@@ -59,6 +59,7 @@ from controller.reconcile.credentials.clouds_export import CloudsExport
 from controller.reconcile.credentials.credential_views import CredentialViews, messages_of
 from controller.reconcile.credentials.exchanged_objects import ExchangedObjects
 from controller.reconcile.credentials.lost_credentials import LostCredentials, held_back
+from controller.reconcile.credentials.namespace_exchange import NamespaceExchange
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
 from controller.reconcile.credentials.rotation import ROTATION_SECONDS, CredentialRotation
 from controller.reconcile.credentials.store import CredentialStore
@@ -158,14 +159,14 @@ class SecretsReconciler:
             text = "; ".join([str(error), *(f"Secret {one.secret}: {one.message}" for one in problems)])
             self._publish(osdpl, published, waiting_condition(text, _generation(osdpl)))
             return RESYNC_SECONDS if problems else self._resync
-        problems = self._ensure(store, osdpl, desired, ceph, read_only=awaits_approval(osdpl))
+        problems, looks_again = self._ensure(store, osdpl, desired, ceph, read_only=awaits_approval(osdpl))
         if problems or self._certificates.unfinished:
             return RESYNC_SECONDS
         if self._own_certificates.unfinished:
             return UPTAKE_SECONDS
         if self._rotation is not None and self._rotation.unfinished:
             return ROTATION_SECONDS
-        return min(CHECK_SECONDS, self._resync) if ceph else self._resync
+        return min(CHECK_SECONDS, self._resync) if looks_again else self._resync
 
     def _ensure(
         self,
@@ -175,28 +176,20 @@ class SecretsReconciler:
         ceph: CephNeeds | None,
         *,
         read_only: bool,
-    ) -> list[CredentialProblem]:
-        """Makes what is missing, publishes what there is, removes what nobody needs any more.
+    ) -> tuple[list[CredentialProblem], bool]:
+        """Makes what is missing, publishes what there is, removes what nobody needs any more. What is wrong,
+        and whether other namespaces have to be looked at, of whose changes nothing tells.
 
         `read_only`: the spec is only planned so far, or the region is paused, and everything stays as it is;
         but no osdpl owns it any more.
         """
-        before = osdpl.get("status") or {}
+        # First of all: what it brings may be what is missed below.
+        shared = NamespaceExchange(self._kube, osdpl).ensure(read_only=read_only)
         bundles = self._bundles(osdpl)
         services = _services_of(bundles)
         stored = store.observe(secret.name for secret in desired)
         recorded = self._recorded(osdpl, bundles, desired, stored)
-        volumes = credentials_policy(self._kube, osdpl)
-
-        def planned() -> CredentialPlan:
-            there = store.stored()
-            return plan_credentials(desired, there, volumes=volumes, recorded=recorded, bundles=services)
-
-        plan = planned()
-        lost = self._bring_back(store, osdpl, bundles, plan, read_only=read_only)
-        plan = planned() if plan.lost else plan
-        changes = plan_disowning(store.stored().values()) if read_only else plan.changes
-        problems = [*lost, *plan.problems, *_changed(store, changes)]
+        plan, problems = self._completed(store, osdpl, bundles, desired, recorded, read_only=read_only)
         rotations: dict[str, RotationView] = {}
         if self._rotation is not None:
             rotations = self._rotation.ensure(osdpl, store, bundles, desired, read_only=read_only)
@@ -216,34 +209,48 @@ class SecretsReconciler:
         exchanged = self._exchanged(osdpl, bundles, ceph, read_only=read_only)
         problems += exchanged.problems
         views |= exchanged.views
+        problems += shared.problems
         certificates = self._certificates_of(osdpl)
         for name in named_secrets(_features(osdpl)):
             problems += [CredentialProblem(name, text) for text in certificates[name].problems]
         views = joined_views(views, certificates, rotations)
-        notes = (*exchanged.notes, *rotation_notes(rotations))
+        notes = (*exchanged.notes, *shared.notes, *rotation_notes(rotations))
         condition = secrets_condition(
             problems, len(needed), credentials, _generation(osdpl), later=later, notes=notes
         )
-        known = before.get("secrets") or {}
+        known = (osdpl.get("status") or {}).get("secrets") or {}
         # Published before anything is deleted: what is recorded and not there counts as lost.
         self._publish(osdpl, secret_entries(views.values(), known, self._clock.now()), condition)
         for secret in () if read_only else plan.remove:
             store.remove(secret)
-        return problems
+        return problems, shared.busy or ceph is not None
 
-    def _bring_back(
+    def _completed(
         self,
         store: CredentialStore,
         osdpl: KubeObject,
         bundles: KubeObjects,
-        plan: CredentialPlan,
+        desired: tuple[CredentialSecret, ...],
+        recorded: Mapping[str, Collection[str]],
         *,
         read_only: bool,
-    ) -> list[CredentialProblem]:
-        """Restores what was lost where that is possible; what is told of the rest."""
+    ) -> tuple[CredentialPlan, list[CredentialProblem]]:
+        """Makes what is new and brings back what was lost, where that is possible; what was planned, and what
+        is wrong."""
+        volumes, services = credentials_policy(self._kube, osdpl), _services_of(bundles)
+
+        def planned() -> CredentialPlan:
+            there = store.stored()
+            return plan_credentials(desired, there, volumes=volumes, recorded=recorded, bundles=services)
+
+        plan = planned()
         if read_only:
-            return held_back(plan.lost, str(osdpl["metadata"]["namespace"]))
-        return self._lost.bring_back(osdpl, store, bundles, plan.lost)
+            lost = held_back(plan.lost, str(osdpl["metadata"]["namespace"]))
+        else:
+            lost = self._lost.bring_back(osdpl, store, bundles, plan.lost)
+            plan = planned() if plan.lost else plan
+        changes = plan_disowning(store.stored().values()) if read_only else plan.changes
+        return plan, [*lost, *plan.problems, *_changed(store, changes)]
 
     def _ensured_certificates(
         self, osdpl: KubeObject, bundles: KubeObjects, *, planned: bool
@@ -287,6 +294,7 @@ class SecretsReconciler:
             self._clouds.remove(osdpl)
             self._own_certificates.remove(osdpl)
             ExchangedObjects(self._kube, osdpl).remove()
+            NamespaceExchange(self._kube, osdpl).remove()
         plan = plan_retention(store.observe(()).values(), policy, services)
         for change in plan.changes:
             store.apply(change)

@@ -148,6 +148,7 @@ class BundleReconciler:
         for name in before - now:
             self._slots.forget((bundle[0], name))
             self._sizes.forget((bundle[0], name))
+            self._decisions.forget((bundle[0], name))
         if now:
             self._names[bundle] = now
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from controller.domain.api.keys import ReleaseKey
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.actions import Action, NextAction
 from controller.domain.releases.drift import NO_DRIFT, Drift
@@ -13,6 +14,7 @@ from controller.domain.releases.situation import OpenHook, ReleaseSituation
 from controller.ports.kubernetes import HELMBUNDLE
 from controller.reconcile.releases.drift.index import Followed
 from controller.reconcile.releases.drift.watch import DriftWatch
+from controller.reconcile.releases.histories import RecordAges
 from controller.reconcile.releases.hooks.running_hooks import find_running_hook
 from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import (
@@ -51,6 +53,11 @@ class ReleaseDecisions:
         self._sizes = sizes
         self._retry_cap = settings.retry_cap
         self._owners = ReleaseOwners(ports.kube, settings.reserved)
+        self._ages = RecordAges(ports.clock)
+
+    def forget(self, key: ReleaseKey) -> None:
+        """No bundle has the release any more."""
+        self._ages.forget(key)
 
     def decide(self, observed: ObservedBundle, results: PassResults, release: ObservedRelease) -> NextAction:
         """The next step for the release: what its state asks for, unless a gate holds it back.
@@ -67,6 +74,7 @@ class ReleaseDecisions:
     ) -> ReleaseSituation:
         """All that the decision depends on. Other objects are read only where they may count."""
         desired, spec = release.desired, release.spec
+        last = release.revisions[-1] if release.revisions else None
         situation = ReleaseSituation(
             desired=desired.digest if desired else None,
             recorded=recorded(release.revisions),
@@ -79,6 +87,7 @@ class ReleaseDecisions:
             planning=observed.bundle.spec.mode == "Plan" and not observed.bundle.deleting,
             retry_cap=self._retry_cap,
             foreign_grace=_foreign_grace(release),
+            unchanged_for=self._ages.unchanged_for(observed.key(release.name), last),
             drift_mode=spec.drift if spec else "Ignore",
             too_large=lambda: self._sizes.too_large(observed, release),
         )
@@ -91,9 +100,7 @@ class ReleaseDecisions:
             return replace(situation, owner=owner)
         unmet: tuple[str, ...] = ()
         if spec is not None and desired is not None:
-            unmet = tuple(
-                name for name in spec.depends_on if not is_deployed(observed.histories.get(name, ()))
-            )
+            unmet = tuple(name for name in spec.depends_on if not self._is_met(observed, release, name))
         dependents: tuple[str, ...] = ()
         if desired is None and release.revisions:
             dependents = self._dependents(observed, release.name)
@@ -105,6 +112,21 @@ class ReleaseDecisions:
             open_hook=self._open_hook(observed, release),
             drift=results.drifts[release.name],
         )
+
+    def _is_met(self, observed: ObservedBundle, release: ObservedRelease, dependency: str) -> bool:
+        """Whether the dependency is there. For what is to be installed, one that is on its way out is not: it
+        would have to wait for what needs it, and that for ever."""
+        revisions = observed.histories.get(dependency, ())
+        if not is_deployed(revisions):
+            return False
+        bundle = revisions[-1].bundle
+        if release.revisions or bundle in ("", observed.bundle.name):
+            return True
+        found = self._kube.get(HELMBUNDLE, bundle, observed.bundle.namespace)
+        if found is None:
+            return True
+        named = {one.get("name") for one in (found.get("spec") or {}).get("releases") or []}
+        return dependency in named and not found["metadata"].get("deletionTimestamp")
 
     def _open_hook(self, observed: ObservedBundle, release: ObservedRelease) -> OpenHook | None:
         """What the last attempt has left at work on what is desired still."""

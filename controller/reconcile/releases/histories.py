@@ -92,3 +92,29 @@ class ReleaseHistories:
 
 def _made_by(revisions: tuple[Revision, ...], bundle: str) -> bool:
     return any(revision.bundle == bundle for revision in revisions)
+
+
+class RecordAges:
+    """For how long the newest record of a release has been seen as it is, where it tells of something that
+    has begun. By our own clock alone: who writes records has another. Thread-safe."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._since: dict[ReleaseKey, tuple[Revision, float]] = {}
+
+    def unchanged_for(self, key: ReleaseKey, last: Revision | None) -> float:
+        """Seconds; a process that has just begun has seen nothing yet."""
+        now = self._clock.monotonic()
+        with self._lock:
+            if last is None or not (last.pending or last.half_uninstalled):
+                self._since.pop(key, None)
+                return 0.0
+            known, since = self._since.get(key, (last, now))
+            self._since[key] = (last, since if known == last else now)
+            return now - self._since[key][1]
+
+    def forget(self, key: ReleaseKey) -> None:
+        """Nobody looks at the release any more."""
+        with self._lock:
+            self._since.pop(key, None)

@@ -23,11 +23,11 @@ WANTED = "aaaa"
 
 
 def recorded(
-    status: str = "deployed", digest: str = WANTED, *, ours: bool = True, age: float = 60, **more: object
+    status: str = "deployed", digest: str = WANTED, *, ours: bool = True, **more: object
 ) -> Recorded:
     deployed = status == "deployed"
     usable = frozenset({1, 2, 3} if deployed else {1, 2})
-    base = Recorded(3, status, digest, ours, NOW - age, usable=usable)
+    base = Recorded(3, status, digest, ours, usable=usable)
     return dataclasses.replace(base, **more)
 
 
@@ -392,7 +392,7 @@ TABLE = {
         Reason.BUSY_ELSEWHERE,
     ),
     "pending, someone else's Helm, aged out": (
-        at(there=recorded("pending-upgrade", ours=False, age=1801)),
+        at(there=recorded("pending-upgrade", ours=False), unchanged_for=1801),
         ReleaseState.LOCKED,
         Action.UNLOCK,
         Reason.UNLOCKING,
@@ -410,7 +410,7 @@ TABLE = {
         Reason.BUSY_ELSEWHERE,
     ),
     "half uninstalled by someone else's Helm, aged out": (
-        at(there=recorded("uninstalling", age=1801)),
+        at(there=recorded("uninstalling"), unchanged_for=1801),
         ReleaseState.HALF_UNINSTALLED,
         Action.UNINSTALL,
         Reason.RETRYING,
@@ -512,7 +512,7 @@ TABLE = {
         Reason.BUSY_ELSEWHERE,
     ),
     "no longer desired, pending, someone else's Helm, aged out": (
-        at(None, recorded("pending-upgrade", ours=False, age=1801)),
+        at(None, recorded("pending-upgrade", ours=False), unchanged_for=1801),
         ReleaseState.UNWANTED,
         Action.UNINSTALL,
         Reason.NO_LONGER_WANTED,
@@ -530,7 +530,7 @@ TABLE = {
         Reason.NO_LONGER_WANTED,
     ),
     "no longer desired, half uninstalled by someone else's Helm, aged out": (
-        at(None, recorded("uninstalling", age=1801)),
+        at(None, recorded("uninstalling"), unchanged_for=1801),
         ReleaseState.UNWANTED,
         Action.UNINSTALL,
         Reason.NO_LONGER_WANTED,

@@ -55,6 +55,29 @@ def test_somebody_elses_helm_at_work_is_left_alone(bench: Bench, status: str, wa
     assert bench.helm.status("web") == status
 
 
+@pytest.mark.parametrize("ahead", [7200.0, -7200.0])
+def test_how_long_it_is_left_alone_is_told_by_no_clock_of_theirs(bench: Bench, ahead: float) -> None:
+    begun_by_hand(bench, "pending-upgrade")
+    bench.helm.stamp("web", bench.clock.now() + ahead)
+    bench.settle()
+    bench.clock.advance(1790)
+    bench.settle()
+    assert bench.release("pages", "web")["reason"] == "BusyElsewhere"
+    bench.clock.advance(20)
+    bench.settle()
+    assert bench.release("pages", "web")["reason"] == "InSync"
+
+
+def test_it_is_left_alone_as_long_as_it_writes_its_record(bench: Bench) -> None:
+    begun_by_hand(bench, "pending-upgrade")
+    for number in range(4):
+        bench.helm.stamp("web", float(number))
+        bench.settle()
+        bench.clock.advance(1000)
+        bench.settle()
+    assert bench.release("pages", "web")["reason"] == "BusyElsewhere"
+
+
 def test_our_own_removal_goes_on_after_a_kill(bench: Bench) -> None:
     bench.helm.mark_uninstalling("web", NAMESPACE, 2)
     bench.restart()

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from controller.domain.api.names import SKIP_HOOKS_ANNOTATION, SKIP_HOOKS_RELEASE_PREFIX
 from controller.errors import ApiUnavailable
-from controller.ports.helm import Revision
 from controller.ports.kubernetes import HELMBUNDLE, JOB, SECRET
 from controller.ports.kubernetes import NAMESPACE as NAMESPACE_RESOURCE
 from tests.fakes.helm import Hook
@@ -339,15 +336,9 @@ def test_somebody_elses_helm_is_given_time_when_a_bundle_is_deleted(timeout: str
     bench = Bench()
     bench.bundle("images", {"name": "glance", "timeout": timeout})
     bench.settle()
-    began, read = bench.clock.now(), bench.helm.observe
-
-    def observe(namespace: str, **chosen: Any) -> dict[str, tuple[Revision, ...]]:
-        found = read(namespace, **chosen)
-        return {name: tuple(replace(one, modified=began) for one in revs) for name, revs in found.items()}
-
     bench.helm.record("glance", 2, "pending-upgrade", **bench.helm.labels("glance"))
-    bench.helm.observe = observe  # type: ignore[method-assign, assignment]
     bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
+    bench.settle()
     bench.clock.advance(grace - 1)
     bench.settle()
     assert bench.release("images", "glance")["reason"] == "BusyElsewhere"

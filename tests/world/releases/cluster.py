@@ -19,7 +19,7 @@ from tests.fakes.objects import Identity, identity_of
 from tests.reconcile.watched import DEFINITIONS
 from tests.world.clocks import Time, WrongClock
 from tests.world.releases.region import NAME, NAMESPACE, OPENS, rendered
-from tests.world.releases.truth import CREDENTIALS, DATA, IN_USE, LATE, Foreign, Volume
+from tests.world.releases.truth import CREDENTIALS, DATA, IN_USE, LATE, LOOKS_EVERY, Foreign, Volume
 from tests.world.truth import Violated
 
 API = {
@@ -58,7 +58,8 @@ class Cluster:
         self.volumes: dict[str, Volume] = {}
         self.hook_seconds: dict[str, float] = {}
         self.hooks_fail: set[str] = set()
-        self.tell: Callable[[str], None] = lambda text: None
+        # Whether somebody of ours hears nothing of what persons edit, until its next look.
+        self.is_deaf: Callable[[], bool] = lambda: False
         # By uid: claims that persons have deleted, and since when a deletion was last asked for by a spec.
         self.deleted_by_person: set[str] = set()
         self._asked: dict[str, float] = {}
@@ -142,7 +143,10 @@ class Cluster:
     def may_delete_volumes(self, stood: float) -> bool:
         """Whether the region's spec asks for `volumes: Delete`, or did a moment ago."""
         self.note_wishes()
-        return self.time.seconds - self._to_delete_asked <= LATE + stood
+        return self.time.seconds - self._to_delete_asked <= self._late() + stood
+
+    def _late(self) -> float:
+        return LATE + (LOOKS_EVERY if self.is_deaf() else 0.0)
 
     # -- claims
 
@@ -159,7 +163,7 @@ class Cluster:
             known = self.volumes.get(uid)
             if known is None or known.gone or uid in self.deleted_by_person:
                 continue
-            if self.time.seconds - self._asked.get(uid, -FOREVER) > LATE + stood:
+            if self.time.seconds - self._asked.get(uid, -FOREVER) > self._late() + stood:
                 raise Violated(DATA, f"the claim {name} goes, and nobody has asked for that")
         for uid in self._present.keys() - claims.keys():
             del self._present[uid]
@@ -176,17 +180,20 @@ class Cluster:
     def _end_claims(self) -> None:
         for claim in self.all_of("PersistentVolumeClaim"):
             meta = claim["metadata"]
-            if meta.get("deletionTimestamp") and not self._in_use(meta["name"]):
+            if meta.get("deletionTimestamp") and not self._in_use(meta):
                 self.kube.merge_patch(PVC, meta["name"], NAMESPACE, {"metadata": {"finalizers": None}})
 
-    def _in_use(self, name: str) -> bool:
-        """By pods of a StatefulSet, or of the workload beside the ConfigMap of its release."""
+    def _in_use(self, claim: Mapping[str, Any]) -> bool:
+        """By pods of a StatefulSet, or of the workload beside the ConfigMap of its release. No pod that is
+        made later is scheduled with a claim that is being deleted."""
         for one in self.all_of("StatefulSet"):
-            if re.fullmatch(rf"data-{one['metadata']['name']}-[0-9]+", name):
-                return True
-        user = {"glance-images": "glance-etc", "mariadb-dumps": "mariadb-etc"}.get(name, "")
+            if re.fullmatch(rf"data-{one['metadata']['name']}-[0-9]+", claim["name"]):
+                return _was_before(one, claim)
+        user = {"glance-images": "glance-etc", "mariadb-dumps": "mariadb-etc"}.get(claim["name"], "")
         live = self.raw("ConfigMap", user)
-        return live is not None and identity_of(live) not in self.foreign.objects
+        if live is None or identity_of(live) in self.foreign.objects:
+            return False
+        return live["data"].get("mounts") == claim["name"] and _was_before(live, claim)
 
     def volume(self, claim: str) -> Volume | None:
         """What the claim of that name holds, None where it is not there, or its data are not."""
@@ -281,8 +288,10 @@ class Cluster:
                 continue
             if what not in volume.opens and name == "mariadb-root":
                 volume.opens[what] = text
+                texts = {secret_text(self.raw("Secret", one), OPENS[one]) for one in OPENS}
+                volume.never = texts - {text}
             known = volume.opens.get(what, text)
-            if text != known:
+            if text != known and text not in volume.never:
                 raise Violated(
                     CREDENTIALS, f"{name} does not open the database any more that has {what} of before"
                 )
@@ -349,6 +358,10 @@ class LeaseStore:
         version = str(int(seen or "0") + 1)
         meta = {**obj["metadata"], "resourceVersion": version, "uid": "1"}
         self._cluster.leases[name] = {**obj, "metadata": meta}
+
+
+def _was_before(user: KubeObject, claim: Mapping[str, Any]) -> bool:
+    return str(user["metadata"]["creationTimestamp"]) < str(claim["deletionTimestamp"])
 
 
 def release_of(claim: KubeObject) -> str:

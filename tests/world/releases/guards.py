@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import Any
 from unittest.mock import patch
 
+from controller.adapters.helm.release_records import SecretRecords
 from controller.domain.api.object_owner import Owner, Ownership
 from controller.reconcile.releases.actions.object_owners import ObjectOwners, OwnerGuard
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
@@ -52,6 +53,12 @@ def _no_note(stack: ExitStack) -> None:
     _set(stack, "controller.adapters.helm.release_records.SecretRecords.keep_volumes", lambda *_: None)
 
 
+@guard("a revision that somebody's own Helm makes meanwhile ends the action", DATA, CLAIMS)
+def _minds_no_other_helm(stack: ExitStack) -> None:
+    for module in ("preparation", "uninstall"):
+        _set(stack, f"controller.reconcile.releases.actions.{module}.insist_on_revision", lambda *_: None)
+
+
 @guard("what is lost is reported", CREDENTIALS, REGION)
 def _forgets(stack: ExitStack) -> None:
     _set(stack, "controller.reconcile.credentials.secrets.recorded_keys", lambda status: {})
@@ -90,3 +97,8 @@ def _corrects_all(stack: ExitStack) -> None:
 @guard("the Lease: a holder gives up before another may take over", TWO, PODS)
 def _never_gives_up(stack: ExitStack) -> None:
     stack.enter_context(patch.object(WriterLease, "lost", lambda self: False))
+
+
+@guard("what somebody has put in the place of a hook's Job is theirs", OTHERS, NAMES)
+def _any_job_is_the_hooks(stack: ExitStack) -> None:
+    stack.enter_context(patch.object(SecretRecords, "_is_made_by_hook", lambda *_: True))

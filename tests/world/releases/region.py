@@ -113,12 +113,12 @@ def _mariadb(values: Mapping[str, Any]) -> tuple[tuple[Object, ...], tuple[Objec
         "persistentVolumeClaimRetentionPolicy": retention,
     }
     manifest = [
-        _etc("mariadb", values),
+        _etc("mariadb", values, mounts="mariadb-dumps" if values.get("dumps") else ""),
         _secret("mariadb-root", root=values["root"]),
         {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "mariadb"}, "spec": spec},
     ]
     if values.get("dumps"):
-        manifest.append(_named("PersistentVolumeClaim", "mariadb-dumps", spec={}))
+        manifest.append(_claim("mariadb-dumps"))
     return tuple(manifest), ()
 
 
@@ -141,9 +141,10 @@ def _keystone(values: Mapping[str, Any]) -> tuple[tuple[Object, ...], tuple[Obje
 
 
 def _glance(values: Mapping[str, Any]) -> tuple[tuple[Object, ...], tuple[Object, ...]]:
-    manifest = [_etc("glance", values), _secret("glance-admin", admin=values["admin"])]
+    etc = _etc("glance", values, mounts="glance-images" if values.get("claim") else "")
+    manifest = [etc, _secret("glance-admin", admin=values["admin"])]
     if values.get("claim"):
-        manifest.append(_named("PersistentVolumeClaim", "glance-images", spec={}))
+        manifest.append(_claim("glance-images"))
     hooks = (
         _hook("glance-clean", "pre-delete", policy="hook-succeeded"),
         _hook("glance-storage", "pre-install,pre-upgrade", labels={"app.kubernetes.io/instance": "glance"}),
@@ -159,10 +160,16 @@ def _others(values: Mapping[str, Any]) -> tuple[tuple[Object, ...], tuple[Object
 _CHARTS = {"mariadb": _mariadb, "keystone": _keystone, "glance": _glance}
 
 
-def _etc(release: str, values: Mapping[str, Any]) -> Object:
+def _etc(release: str, values: Mapping[str, Any], mounts: str = "") -> Object:
+    """It stands for the workload beside it, with the claim that its pods mount."""
     labels = {"release_group": release}
-    data = {"colour": str(values.get("colour", "red"))}
+    data = {"colour": str(values.get("colour", "red")), **({"mounts": mounts} if mounts else {})}
     return _named("ConfigMap", f"{release}-etc", labels=labels, data=data)
+
+
+def _claim(name: str) -> Object:
+    """Unlike one that a person makes: what is alike is taken, by the contract."""
+    return _named("PersistentVolumeClaim", name, labels={"application": name}, spec={})
 
 
 def _named(kind: str, name: str, *, labels: Mapping[str, str] | None = None, **more: Any) -> Object:

@@ -19,6 +19,8 @@ ENDLESS = "it never comes to rest"
 
 # So long after a person has taken it back a wish may still be served, in seconds: a pass that had read it.
 LATE = 15.0
+# Where its watches tell it nothing, a container of ours looks by itself so often, in seconds.
+LOOKS_EVERY = 300.0
 
 
 # What Kubernetes itself puts on every claim.
@@ -27,11 +29,13 @@ IN_USE = "kubernetes.io/pvc-protection"
 
 @dataclass(eq=False)
 class Volume:
-    """What a claim holds. `opens`: what the database in it was made with, by what it is the secret of."""
+    """What a claim holds. `opens`: what the database in it was made with, by what it is the secret of;
+    `never` has what a Secret held then already that does not open it: it is of another database."""
 
     claim: str
     uid: str
     opens: dict[str, str] = field(default_factory=dict)
+    never: set[str] = field(default_factory=set)
     gone: bool = False
 
 

@@ -13,8 +13,9 @@ from controller.domain.api.names import (
     ROLLBACK_LABEL,
     SPEC_DIGEST_LABEL,
 )
+from controller.domain.releases.actions import MAKING
 from controller.domain.releases.requests import label_of
-from controller.errors import HelmFailed
+from controller.errors import Conflict, HelmFailed
 from controller.ports.charts import ChartSource
 from controller.ports.helm import HelmRequest, ReleaseRecords, Revision
 from controller.reconcile.releases.action_request import ActionRequest
@@ -58,3 +59,19 @@ def newest_revision(records: ReleaseRecords, request: ActionRequest) -> Revision
     """The newest revision of the release as it is recorded now, None when there is none."""
     revisions = records.observe(request.namespace, releases=(request.release,)).get(request.release, ())
     return revisions[-1] if revisions else None
+
+
+def insist_on_revision(records: ReleaseRecords, request: ActionRequest) -> None:
+    """Right before Helm is called, which starts from the newest revision, whoever has made it. What has been
+    looked at and marked is that of the request.
+
+    Raises Conflict where another one has come since, and KubeError.
+    """
+    newest = newest_revision(records, request)
+    there = newest.version if newest else 0
+    prepared = request.version - 1 if request.action in MAKING else request.version
+    if there > prepared:
+        raise Conflict(
+            f"another Helm has made revision {there} while the {request.action} from revision {prepared} was "
+            f"prepared: the next try starts from {there}"
+        )

@@ -11,6 +11,7 @@ from controller.ports.helm import Cancellation, HelmRequest, RenderedRelease, Re
 from controller.ports.kubernetes import KubeObject
 from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.base_revisions import BaseRevisions, base_revisions
+from controller.reconcile.releases.actions.helm_request import insist_on_revision
 from controller.reconcile.releases.actions.immutable_jobs import replace_immutable_jobs
 from controller.reconcile.releases.actions.immutable_objects import refuse_fixed_changes
 from controller.reconcile.releases.actions.object_owners import OwnerGuard
@@ -69,7 +70,7 @@ def make_way(
 ) -> str:
     """Before an action of Helm's that would meet objects of others, fail at objects that cannot be changed,
     or delete volumes; which it keeps. Raises ObjectsTaken and FieldsFixed (the gates `ObjectOwner` and
-    `ImmutableFields`), HelmFailed and KubeError."""
+    `ImmutableFields`), HelmFailed, and KubeError: Conflict where another Helm has come in between."""
     guard = _owner_guard(ports, request)
     owners = guard.refuse(rendered, str(request.action))
     volumes = VolumeKeeper(ports.kube, ports.records)
@@ -86,6 +87,7 @@ def make_way(
         delete_jobs_of_renamed_accounts(ports, request, rendered, before, cancellation)
     # A release whose records are lost may have left runs of its hooks.
     delete_hooks_of_before(ports, request, rendered, cancellation)
+    insist_on_revision(ports.records, request)
     return kept
 
 

@@ -13,6 +13,7 @@ from controller.errors import HelmCancelled, ReleaseMissing
 from controller.ports.helm import Cancellation, RenderedRelease
 from controller.ports.kubernetes import NAMESPACE, SECRET, Kube, KubeObject
 from controller.reconcile.releases.action_request import ActionRequest
+from controller.reconcile.releases.actions.helm_request import insist_on_revision
 from controller.reconcile.releases.actions.preparation import delete_hooks_of_before, keeps, leave_to_others
 from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeKeeper
 from controller.reconcile.releases.drift.compare import identify
@@ -25,12 +26,14 @@ def uninstall(ports: ReleasePorts, request: ActionRequest, cancellation: Cancell
     """Gives in words which volumes it keeps. One with a spec makes room for a new install: it runs no hooks
     and leaves all volumes.
 
-    Raises ObjectsTaken, HelmFailed, also as HelmCancelled, and KubeError.
+    Raises ObjectsTaken, HelmFailed, also as HelmCancelled, and KubeError: Conflict where another Helm has
+    made a revision meanwhile.
     """
     # First what Helm would leave, then the release: a kill in between leaves the release, so that
     # this is done again. The other order would forget what there was. And before either the
     # record, so that a release that is desired again is not taken for whole.
     records, release, namespace = ports.records, request.release, request.namespace
+    insist_on_revision(records, request)
     try:
         records.mark_uninstalling(release, namespace, request.version)
         state = records.removal(release, namespace)
@@ -76,6 +79,7 @@ def _call_helm(
     hooks: bool,
     keep_history: bool = False,
 ) -> None:
+    insist_on_revision(ports.records, request)
     ports.helm.uninstall(
         request.release,
         request.namespace,
