@@ -86,8 +86,8 @@ def _horizon(series: str) -> Stage:
 
 _SERVICES = (
     *("keystone", "placement", "glance", "nova", "neutron", "cinder", "heat", "openstack-client"),
-    # No pod of it runs without Ceph, and none of Rally but as a test of Helm.
-    *("ceph-config-helper", "xrally-openstack"),
+    # No pod of these runs: the first without Ceph, the others but as a test of Helm.
+    *("ceph-config-helper", "xrally-openstack", "osh-selenium"),
 )
 
 

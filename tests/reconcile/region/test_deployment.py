@@ -408,6 +408,25 @@ def test_a_request_for_another_look_is_handed_to_every_bundle_and_taken_back(
     assert kube.writes == []
 
 
+def test_what_needs_others_is_removed_before_them(core: DeploymentReconciler, kube: FakeKube) -> None:
+    """Cut off in between and asked for again, nothing that is on its way out is needed by what stays."""
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    hold_bundles(kube)
+    removed: list[str] = []
+
+    def remember(request: Request) -> None:
+        if request.verb == "delete":
+            removed.append(request.name)
+
+    kube.before_write = remember
+    kube.delete(OSDPL, KEY[1], KEY[0])
+    removed.clear()
+    core.reconcile(KEY)
+    assert removed.index("compute") < removed.index("identity") < removed.index("database")
+    assert removed.index("image") < removed.index("identity")
+
+
 def test_deletion_waits_for_the_bundles_and_then_lets_go(core: DeploymentReconciler, kube: FakeKube) -> None:
     kube.create(osdpl(volumes="Delete"))
     core.reconcile(KEY)

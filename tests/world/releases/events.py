@@ -289,7 +289,9 @@ def person_makes_object(world: World, draw: Draw) -> str | None:
         meta["labels"] = {MANAGED_BY: "Helm"}
     elif how == "another program's":
         meta["labels"] = {MANAGED_BY: "theirs"}
-    elif how == "a controller's":
+    if kind == "PersistentVolumeClaim":
+        meta["labels"] = {**meta.get("labels", {}), "application": "theirs"}
+    if how == "a controller's":
         owner = {"apiVersion": "v1", "kind": "Namespace", "name": NAMESPACE, "uid": _namespace(world)}
         meta["ownerReferences"] = [{**owner, "controller": True}]
     body: dict[str, Any] = {"apiVersion": "batch/v1" if kind == "Job" else "v1", "kind": kind}
@@ -320,9 +322,12 @@ def _now(world: World, obj: KubeObject) -> KubeObject:
 def person_takes_object(world: World, draw: Draw) -> str | None:
     """Another release takes one of ours: by its marks it is theirs from then on. One that was handed over to
     ours is taken back so."""
-    kind, name, _ = draw.one([one for one in NAMES if one[0] != "PersistentVolumeClaim" and one[2]])
+    kind, name, release = draw.one([one for one in NAMES if one[0] != "PersistentVolumeClaim" and one[2]])
     live = world.cluster.raw(kind, name)
     if live is None or kind == "Job" or live["metadata"].get("deletionTimestamp"):
+        return None
+    if any((NAMESPACE, release) in one.slots.busy() for one in world.containers):
+        # Whose objects are is asked before an action: they wait for its end.
         return None
     notes = {RELEASE_NAME: "theirs", RELEASE_NAMESPACE: NAMESPACE, HAND_OVER_ANNOTATION: None}
     patch = {"metadata": {"annotations": notes, "labels": {MANAGED_BY: "Helm"}}}
@@ -458,7 +463,10 @@ def person_upgrades_release(world: World, draw: Draw) -> str | None:
     finally:
         for identity in list(world.cluster.foreign.objects):
             stored = world.cluster.kube._objects.get(identity)
-            world.cluster.foreign.settle(identity, stored.obj if stored is not None else None)
+            live = stored.obj if stored is not None else None
+            notes = (live["metadata"].get("annotations") or {}) if live is not None else {}
+            # What carries the marks of our release again by their own hand is its again.
+            world.cluster.foreign.settle(identity, live if notes.get(RELEASE_NAME) != release else None)
         claims = {one["metadata"]["uid"] for one in world.cluster.all_of("PersistentVolumeClaim")}
         world.cluster.deleted_by_person |= world.cluster.present() - claims
         ending = world.cluster.all_of("PersistentVolumeClaim")
