@@ -3,8 +3,11 @@ PYTHON ?= python3
 # Of `make soak`: how long, and what all is drawn from (any number; a new one each time by default).
 MINUTES ?= 30
 SEED ?=
-# Of `make pins` and `make test-upstream`: a checkout of openstack/openstack-helm, or for the tests archives of its charts.
+# Of `make pins`, `make test-upstream` and `make demo-real`: a checkout of openstack/openstack-helm, or for the tests archives of its
+# charts.
 CHARTS ?=
+# Of `make demo-real`: the version of OpenStack (2025.1 by default).
+SERIES ?=
 UPSTREAM_REPORT ?= $(VENV)/upstream.md
 # Of `make pins`: the commit that values are written for, and the one before it (as it is, by default).
 PINNED ?= HEAD
@@ -40,8 +43,8 @@ $(READY): requirements-dev.lock pyproject.toml
 demo: setup ## a region from one resource on a real Kubernetes, on this machine
 	@$(BIN)/python -m sandbox demo
 
-demo-real: setup ## the same with pods that run, on a real node (Linux, root)
-	@$(BIN)/python -m sandbox demo --real
+demo-real: setup ## the same with pods that run, on a real node (Linux, root); of SERIES, with the charts of CHARTS
+	@$(BIN)/python -m sandbox demo --real $(if $(SERIES),--series "$(SERIES)") $(if $(CHARTS),--charts "$(CHARTS)")
 
 demo-down: setup ## removes every process and file of the demos
 	@$(BIN)/python -m sandbox demo-down

@@ -254,6 +254,10 @@ def demo_command(
     real: Annotated[
         bool, typer.Option("--real", help="With pods that run, on a real node (Linux, root).")
     ] = False,
+    series: Annotated[str, typer.Option(help="Of OpenStack, with --real.")] = demo_real.SERIES,
+    charts: Annotated[
+        Path | None, typer.Option(help="With --real: a checkout of OpenStack-Helm, for its charts.")
+    ] = None,
 ) -> None:
     """A region from one resource on a control plane of its own: shown coming up, and left running."""
     console = stderr_console()
@@ -265,12 +269,13 @@ def demo_command(
             f"{time.monotonic() - began:5.1f} s  {text}", highlight=False, markup=False, soft_wrap=True
         )
 
+    chosen = demo_real.RealDemo(series, charts.resolve(strict=True) if charts else None)
     try:
         box = Sandbox.up(demo_real.NAME if real else demo.NAME, real=real, report=display, tell=tell)
     finally:
         display.close()
     if real:
-        demo_real.run_real_demo(box, tell)
+        demo_real.run_real_demo(box, tell, chosen)
     else:
         demo.run_demo(box, tell)
     tell("Ready")

@@ -47,12 +47,15 @@ def controllers_of(box: Sandbox) -> Controllers:
     )
 
 
-def install_chart(box: Sandbox, containers: Sequence[str] = ALL_CONTAINERS) -> None:
-    """Installs our chart with the helm command, or brings it to what it is now."""
+def install_chart(
+    box: Sandbox, containers: Sequence[str] = ALL_CONTAINERS, settings: Sequence[str] = ()
+) -> None:
+    """Installs our chart with the helm command, or brings it to what it is now; `settings`: arguments."""
     disabled = [name for name in ALL_CONTAINERS if name not in containers]
-    settings = [f"--set=containers.{name}.enabled=false" for name in disabled]
+    settings = [*settings, *(f"--set=containers.{name}.enabled=false" for name in disabled)]
     command = [str(box.helm), "upgrade", "--install", RELEASE, str(CHART)]
-    command += ["--namespace", CONTROLLER_NAMESPACE, "--create-namespace", *settings]
+    # Without the word, Helm takes the settings of the time before where none are given.
+    command += ["--namespace", CONTROLLER_NAMESPACE, "--create-namespace", "--reset-values", *settings]
     environment = {"HOME": str(box.layout.directory), "KUBECONFIG": str(box.kubeconfig)}
     try:
         answer = subprocess.run(

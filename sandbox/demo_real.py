@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from sandbox.cluster import Sandbox, take_down
 from sandbox.demo import (
@@ -24,6 +31,7 @@ from sandbox.images.build import CONTROLLER_NAME, ensure_controller_image, ensur
 from sandbox.images.names import names_of_recipes
 from sandbox.images.recipes import recipes
 from sandbox.kubectl import PATIENCE
+from sandbox.node.plan import VOLUMES, NodeLayout
 
 NAME = "real"
 EXAMPLE = CHART / "examples" / "core-real.yaml"
@@ -32,6 +40,64 @@ IMAGES_SECONDS = 120
 READY_SECONDS = 2400
 # Of `osctl smoke`, steps and removal, where much else runs on the same cores.
 SMOKE_SECONDS = 900
+
+
+# Beside the example's, with OpenStack-Helm's charts: the lean ones have none of these services.
+MORE_FEATURES: dict[str, Any] = {
+    "services": {"enabled": ["block-storage", "orchestration", "dashboard"]},
+    "blockStorage": {
+        "backends": [
+            {
+                "name": "fake",
+                "type": "custom",
+                "conf": {"volume_driver": "cinder.tests.fake_driver.FakeLoggingVolumeDriver"},
+            }
+        ]
+    },
+}
+
+
+@dataclass(frozen=True)
+class RealDemo:
+    """What the region is made of: a series of OpenStack; our charts, or a checkout of OpenStack-Helm's."""
+
+    series: str = SERIES
+    charts: Path | None = None
+
+    def region(self) -> dict[str, Any]:
+        """The OpenStackDeployment: that of the example, with what is chosen here."""
+        region: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))
+        region["spec"]["openstackVersion"] = self.series
+        if self.charts is not None:
+            region["spec"]["charts"] = {"repository": self.charts.as_uri()}
+            region["spec"]["features"] |= MORE_FEATURES
+        return region
+
+    def settings(self) -> Sequence[str]:
+        """Of the controller's chart: the checkout is in its containers where it is on this machine.
+
+        One spec then serves osctl here and the controller there.
+        """
+        if self.charts is None:
+            return ()
+        mount = {"name": "charts", "mountPath": str(self.charts), "readOnly": True}
+        volume = {"name": "charts", "hostPath": {"path": f"{VOLUMES}/charts", "type": "Directory"}}
+        return (
+            f"--set-json=extraVolumes={json.dumps([volume])}",
+            f"--set-json=extraVolumeMounts={json.dumps([mount])}",
+        )
+
+    def write(self, box: Sandbox) -> Path:
+        """The file of the region, and the checkout in the node, as they are now. Raises OSError."""
+        if self == RealDemo():
+            return EXAMPLE
+        if self.charts is not None:
+            inside = NodeLayout(box.layout.node).volumes / "charts"
+            shutil.rmtree(inside, ignore_errors=True)
+            shutil.copytree(self.charts, inside, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+        file = box.layout.directory / "region.yaml"
+        file.write_text(yaml.safe_dump(self.region(), sort_keys=False), encoding="utf-8")
+        return file
 
 
 def region_images(example: Path) -> tuple[str, ...]:
@@ -50,32 +116,44 @@ def region_images(example: Path) -> tuple[str, ...]:
     return tuple(row["image"] for row in json.loads(answer.stdout))
 
 
-def load_region_images(box: Sandbox, example: Path, tell: Tell) -> None:
+def load_region_images(box: Sandbox, example: Path, series: str, tell: Tell) -> None:
     """Puts every image of the region into the real node, built first where the cache lacks it."""
-    named = names_of_recipes(region_images(example), recipes(SERIES))
-    for recipe in recipes(SERIES):
-        image = ensure_image(recipe, tell)
-        if box.images().load(image, named.get(recipe.name, ())):
-            tell(f"the node has the image {recipe.name}, {image.size / 1e6:.0f} MB")
+    known = recipes(series)
+    named = names_of_recipes(region_images(example), known)
+    for recipe in known:
+        if recipe.name in named:
+            image = ensure_image(recipe, tell)
+            if box.images().load(image, named[recipe.name]):
+                tell(f"the node has the image {recipe.name}, {image.size / 1e6:.0f} MB")
 
 
-def run_real_demo(box: Sandbox, tell: Tell) -> None:
-    """From a running sandbox with a real node to a Ready region. Raises SandboxError."""
-    load_region_images(box, EXAMPLE, tell)
+def install_controller(box: Sandbox, demo: RealDemo, tell: Tell) -> None:
+    """Our controller in its own pod, Ready, of the present checkout. Raises SandboxError."""
     tell("building the controller's image as its Dockerfile says")
     is_new = box.images().load(ensure_controller_image(tell), [CONTROLLER_NAME])
     if is_new:
         tell("the node has the controller's image")
-    tell(f"installing the chart {CHART.relative_to(ROOT)} with Helm")
-    install_chart(box)
-    wanted = f"--timeout={PATIENCE:.0f}s"
     deployment = (f"deployment/{RELEASE}", "--namespace", CONTROLLER_NAMESPACE)
-    if is_new:
+    was_there = box.kubectl("get", *deployment, "--ignore-not-found", "--output=name").strip()
+    tell(f"installing the chart {CHART.relative_to(ROOT)} with Helm")
+    install_chart(box, settings=demo.settings())
+    if is_new and was_there:
         # Of an earlier demo: a tag that is another image now starts no pod.
         box.kubectl("rollout", "restart", *deployment)
-    box.kubectl("rollout", "status", *deployment, wanted, timeout=600)
-    tell(f"osctl apply -f {EXAMPLE.relative_to(ROOT)} --wait")
-    apply_region(box, EXAMPLE, READY_SECONDS)
+    box.kubectl("rollout", "status", *deployment, f"--timeout={PATIENCE:.0f}s", timeout=600)
+
+
+def run_real_demo(box: Sandbox, tell: Tell, demo: RealDemo | None = None) -> None:
+    """From a running sandbox with a real node to a region that serves. Raises SandboxError."""
+    demo = demo or RealDemo()
+    example = demo.write(box)
+    # Beside each other: one waits for processors, and the other for the disk.
+    with ThreadPoolExecutor(1) as beside:
+        images = beside.submit(load_region_images, box, example, demo.series, tell)
+        install_controller(box, demo, tell)
+        images.result()
+    tell(f"osctl apply -f {example.relative_to(ROOT) if example == EXAMPLE else example} --wait")
+    apply_region(box, example, READY_SECONDS)
     tell(f"osctl smoke {REGION}, in the controller's container node: there are the addresses of the cluster")
     run_smoke(box)
 

@@ -17,6 +17,7 @@ Our own implementation of what OpenStack-Helm's init containers ask for, by envi
 One line tells of each change. SIGTERM ends it at once. It uses Python's own library only.
 """
 
+import http.client
 import json
 import os
 import pathlib
@@ -25,10 +26,8 @@ import signal
 import ssl
 import sys
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -216,13 +215,14 @@ def _query(path: str, labels: Mapping[str, str]) -> str:
 # -- waiting --------------------------------------------------------------------------------------------
 
 
-def pending(wanted: list[Wanted], get: Get, pod_name: str, here: str) -> Iterator[tuple[Wanted, str]]:
-    """Those that are not there now, with what was seen."""
-    for one in wanted:
+def first_missing(wanted: list[Wanted], get: Get, pod_name: str, here: str) -> tuple[int, str]:
+    """How many from the first on are there, and what was seen of the one after them."""
+    for number, one in enumerate(wanted):
         try:
             check(one, get, pod_name, here)
         except NotThere as missing:
-            yield one, str(missing)
+            return number, str(missing)
+    return len(wanted), ""
 
 
 def wait(
@@ -234,43 +234,46 @@ def wait(
     pause: Callable[[float], None] = time.sleep,
     tell: Callable[[str], None] = lambda text: print(text, flush=True),
 ) -> None:
-    """Until each was there at least once; what was there is not asked for again."""
+    """Until each was there at least once, one after the other; what was there is not asked for again.
+
+    Many pods wait at once while a region is installed, and each question costs the API server something.
+    """
     waiting = list(wanted)
-    told: dict[str, str] = {}
+    told = ""
     while True:
-        seen = list(pending(waiting, get, pod_name, here))
-        for one, text in seen:
-            if told.get(str(one)) != text:
-                told[str(one)] = text
-                tell(f"waiting for {one}: {text}")
-        missing = [one for one, _ in seen]
-        for one in waiting:
-            if one not in missing:
-                tell(f"{one} is there")
-        waiting = missing
+        count, text = first_missing(waiting, get, pod_name, here)
+        for one in waiting[:count]:
+            tell(f"{one} is there")
+        waiting = waiting[count:]
         if not waiting:
             return
+        if told != (told := f"waiting for {waiting[0]}: {text}"):
+            tell(told)
         pause(PAUSE_SECONDS)
 
 
 def api_get(environment: Mapping[str, str], account: pathlib.Path = ACCOUNT) -> Get:
-    """Asks the API server as the pod's ServiceAccount, whose token is read anew each time."""
-    host = environment["KUBERNETES_SERVICE_HOST"]
-    host = f"[{host}]" if ":" in host else host
-    address = f"https://{host}:{environment.get('KUBERNETES_SERVICE_PORT', '443')}"
-    trusted = ssl.create_default_context(cafile=str(account / "ca.crt"))
+    """Asks the API server as the pod's ServiceAccount, on one connection; its token is read each time."""
+    connection = http.client.HTTPSConnection(
+        environment["KUBERNETES_SERVICE_HOST"],
+        int(environment.get("KUBERNETES_SERVICE_PORT", "443")),
+        timeout=REQUEST_SECONDS,
+        context=ssl.create_default_context(cafile=str(account / "ca.crt")),
+    )
 
     def get(path: str) -> dict[str, Any]:
         token = (account / "token").read_text()
-        request = urllib.request.Request(address + path, headers={"Authorization": f"Bearer {token}"})
         try:
-            with urllib.request.urlopen(request, context=trusted, timeout=REQUEST_SECONDS) as answer:
-                found: dict[str, Any] = json.load(answer)
-                return found
-        except urllib.error.HTTPError as error:
-            raise NotThere(f"the API server says {error.code} {error.reason}") from error
-        except OSError as error:
-            raise NotThere(f"the API server does not answer: {error}") from error
+            connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+            answer = connection.getresponse()
+            body = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            raise NotThere(f"the API server does not answer: {error!r}") from error
+        if answer.status >= http.client.BAD_REQUEST:
+            raise NotThere(f"the API server says {answer.status} {answer.reason}")
+        found: dict[str, Any] = json.loads(body)
+        return found
 
     return get
 

@@ -10,7 +10,7 @@ from sandbox.images.stages import SCRIPTS, Stage
 from sandbox.paths import SOURCE
 
 REGISTRY = "sandbox.local"
-SERIES = ("2025.1",)
+SERIES = ("2025.1", "2026.1")
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,14 @@ _TOOLS = Stage(
 _MARIADB = Stage(
     "mariadb",
     (BASE,),
-    packages=("mariadb-server-core", "mariadb-client", "galera-4", "mariadb-backup"),
+    # The last two are what OpenStack-Helm's start script is written with.
+    packages=(
+        *("mariadb-server-core", "mariadb-client", "galera-4", "mariadb-backup"),
+        *("python3-kubernetes", "python3-iso8601"),
+    ),
     script="mariadb.sh",
 )
-_RABBITMQ = Stage("rabbitmq", (BASE,), packages=("rabbitmq-server",), script="rabbitmq.sh")
+_RABBITMQ = Stage("rabbitmq", (BASE,), packages=("rabbitmq-server", "python3"), script="rabbitmq.sh")
 _MEMCACHED = Stage("memcached", (BASE,), packages=("memcached",))
 _ENTRYPOINT = Stage(
     "entrypoint", (BASE,), script="entrypoint.sh", inputs=(SOURCE / "images" / "entrypoint.py",)
@@ -51,6 +55,7 @@ _ENTRYPOINT = Stage(
 
 def _openstack(series: str) -> Stage:
     requirements = SOURCE / "openstack" / f"requirements-{series}.txt"
+    more = SCRIPTS / f"openstack-extra-{series}.txt"
     return Stage(
         f"openstack-{series}",
         (BASE,),
@@ -63,12 +68,27 @@ def _openstack(series: str) -> Stage:
             "libffi-dev",
         ),
         script="openstack-venv.sh",
-        inputs=(requirements, SCRIPTS / "openstack-extra.txt", SOURCE / "openstack" / "ml2_driver.py"),
+        inputs=(requirements, more, SOURCE / "openstack" / "ml2_driver.py"),
         keep=("/var/lib/openstack",),
     )
 
 
-_SERVICES = ("keystone", "placement", "glance", "nova", "neutron", "cinder", "openstack-client")
+def _horizon(series: str) -> Stage:
+    return Stage(
+        f"horizon-{series}",
+        (BASE, _openstack(series), _TOOLS),
+        packages=("python3-pip", "binutils"),
+        script="horizon.sh",
+        inputs=(SCRIPTS / f"horizon-{series}.txt",),
+        keep=("/var/lib/openstack", "/etc/apache2"),
+    )
+
+
+_SERVICES = (
+    *("keystone", "placement", "glance", "nova", "neutron", "cinder", "heat", "openstack-client"),
+    # No pod of these runs: the first without Ceph, the others but as a test of Helm.
+    *("ceph-config-helper", "xrally-openstack", "osh-selenium"),
+)
 
 
 def recipes(series: str) -> tuple[Recipe, ...]:
@@ -85,6 +105,12 @@ def recipes(series: str) -> tuple[Recipe, ...]:
             (BASE, _openstack(series), _TOOLS),
             ImageConfig(("bash",), environment=openstack_environment),
             _SERVICES,
+        ),
+        Recipe(
+            f"horizon-{series}",
+            (BASE, _openstack(series), _TOOLS, _horizon(series)),
+            ImageConfig(("bash",), environment=openstack_environment),
+            ("horizon",),
         ),
         Recipe("mariadb", (BASE, _MARIADB), ImageConfig(("mariadbd",)), ("mariadb",)),
         Recipe("rabbitmq", (BASE, _RABBITMQ), ImageConfig(("rabbitmq-server",)), ("rabbitmq",)),

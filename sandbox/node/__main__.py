@@ -25,7 +25,7 @@ from sandbox.paths import SOURCE, Layout
 from sandbox.state import State, read_state
 
 INIT_SECONDS = 30.0
-VOLUME_SECONDS = 0.5
+VOLUME_SECONDS = 1.0
 
 
 def start_init(layout: Layout) -> tuple[subprocess.Popen[bytes], int]:

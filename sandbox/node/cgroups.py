@@ -12,6 +12,8 @@ from sandbox.errors import SandboxError
 MOUNT = Path("/sys/fs/cgroup")
 NEEDED = ("cpu", "memory", "pids")
 _COPIED = ("cpuset.cpus", "cpuset.mems")
+# Of the processors, by the version of groups: what a group has by default.
+_WEIGHTS = {"cpu.shares": 1024, "cpu.weight": 100}
 REMOVE_SECONDS = 20.0
 
 
@@ -41,6 +43,10 @@ def make_cgroup(name: str, mount: Path = MOUNT) -> None:
                 # With v1 a group has no processors until it is told which.
                 if (root / setting).exists() and (group / setting).exists() and root.name == "cpuset":
                     (group / setting).write_text((root / setting).read_text())
+            # Without this, all pods together weigh as much as one command in a terminal.
+            for setting, usual in _WEIGHTS.items():
+                if (group / setting).exists():
+                    (group / setting).write_text(str(usual * (os.cpu_count() or 1)))
     except OSError as error:
         raise SandboxError(f"cannot make a control group: {error}") from error
 

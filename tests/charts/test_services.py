@@ -127,6 +127,13 @@ def test_a_start_that_takes_minutes_is_not_cut_off() -> None:
         assert startup["failureThreshold"] * startup["periodSeconds"] >= 600, place
 
 
+def test_readiness_is_asked_as_soon_as_a_start_is_over() -> None:
+    """The start has a probe of its own: a delay after it keeps a pod from serving that could."""
+    for place, container in probed():
+        if "startupProbe" in container:
+            assert not container.get("readinessProbe", {}).get("initialDelaySeconds"), place
+
+
 def test_what_starts_processes_to_ask_has_time_for_it() -> None:
     """One second, or three, is nothing on a busy node."""
     for place, container in probed():

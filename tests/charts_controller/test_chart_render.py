@@ -94,7 +94,7 @@ def test_the_settings_that_the_chart_makes_are_those_that_a_container_reads() ->
         assert settings.containers == CONTAINERS
         assert settings.log_level == "DEBUG"
         assert settings.version == "0.1.0"
-        assert (settings.concurrency, settings.qps, settings.resync) == (8, 100, 300)
+        assert (settings.concurrency, settings.qps, settings.resync) == (16, 100, 300)
 
 
 @pytest.mark.slow
@@ -384,6 +384,17 @@ def test_rooks_objects_may_be_made_where_the_values_say_so() -> None:
         ("ceph.rook.io", verb) for verb in ("get", "create", "patch")
     }
     assert {resource for _, resource, _, _ in more} == {"cephblockpools", "cephclients"}
+
+
+def test_a_namespace_of_an_exchange_is_read_and_written_by_names_and_nothing_is_made_there() -> None:
+    place = {"name": "directory", "offers": ["ldap-bind"], "requests": ["openstack-reader"]}
+    rendered = _render(exchange={"namespaces": [place]})
+    roles = [one for one in _of("Role", rendered) if one["metadata"]["namespace"] == "directory"]
+    assert granted(roles) == {
+        ("", "secrets", "ldap-bind", "get"),
+        ("", "secrets", "openstack-reader", "get"),
+        ("", "secrets", "openstack-reader", "update"),
+    }
 
 
 def test_leases_can_be_written_by_their_names_only() -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sandbox.cluster import Sandbox
-from sandbox.demo import CONTROLLER_NAMESPACE, NAMESPACE, RELEASE
+from sandbox.demo import CONTROLLER_NAMESPACE, NAMESPACE, REGION, RELEASE, ROOT, install_chart
 from sandbox.demo_real import run_smoke
-from sandbox.node.plan import cgroup_name
+from sandbox.node import plan
+from sandbox.node.plan import NodeLayout
 from sandbox.processes import kill_process, observe_process
 from tests.real.region import condition, deployment, edit, is_ready, items, pods, wait_ready, wait_until
 
@@ -123,7 +125,7 @@ def kill_container(box: Sandbox, container: str) -> None:
             groups = (entry / "cgroup").read_text() if is_it else ""
         except OSError:
             continue
-        if is_it and cgroup_name(box.layout.directory) in groups:
+        if is_it and plan.cgroup_name(box.layout.directory) in groups:
             identity = observe_process(int(entry.name))
             assert identity is not None
             kill_process(identity)
@@ -159,4 +161,98 @@ def test_a_service_that_was_removed_finds_its_data_when_it_is_added_again(
     wait_ready(ready)
     assert "kept" in client(make + "print([one.name for one in c.compute.flavors(is_public=None)])\n")
     client(make + "c.compute.delete_flavor(c.compute.find_flavor('kept'))\n")
+    run_smoke(ready)
+
+
+def test_a_cordoned_node_takes_no_servers_and_a_maintenance_ends_as_it_began(
+    ready: Sandbox, client: Callable[[str], str]
+) -> None:
+    def compute() -> str:
+        return client(
+            "import openstack\n"
+            "(one,) = openstack.connect(cloud='default').compute.services(binary='nova-compute')\n"
+            "print(one.status, one.disabled_reason)\n"
+        ).strip()
+
+    def state(name: str) -> str:
+        found = json.loads(ready.kubectl("get", "nm", name, "--output=json"))
+        conditions = {one["type"]: one["status"] for one in found.get("status", {}).get("conditions", ())}
+        return str(conditions.get("Ready", ""))
+
+    ready.kubectl("cordon", plan.NAME)
+    took = wait_until(lambda: compute() == "disabled osctl.dev: node cordoned", "it is not disabled", 180)
+    print(f"disabled {took:.0f} s after the cordon")
+    ready.kubectl("uncordon", plan.NAME)
+    took = wait_until(lambda: compute().startswith("enabled"), "it is not enabled again", 300)
+    print(f"enabled {took:.0f} s after the uncordon")
+    maintenance = {
+        "apiVersion": "osctl.dev/v1alpha1",
+        "kind": "NodeMaintenance",
+        "metadata": {"name": "firmware"},
+        "spec": {
+            "region": {"namespace": NAMESPACE, "name": REGION},
+            "nodeName": plan.NAME,
+            "mode": "Cordon",
+        },
+    }
+    ready.kubectl("apply", "-f", "-", input=json.dumps(maintenance))
+    took = wait_until(lambda: state("firmware") == "True", "the node may not be worked on", 300)
+    print(f"given to the person {took:.0f} s after the maintenance was made")
+    assert compute().startswith("disabled osctl.dev:")
+    ready.kubectl("delete", "nm", "firmware", "--timeout=300s", timeout=360)
+    took = wait_until(lambda: compute().startswith("enabled"), "it is not in service again", 300)
+    print(f"in service {took:.0f} s after the maintenance was gone")
+    run_smoke(ready)
+
+
+@pytest.fixture
+def own_charts(ready: Sandbox) -> Iterator[Path]:
+    """The lean charts in a volume of the controller, in the place of those of its image."""
+    inside = NodeLayout(ready.layout.node).volumes / "lean-charts"
+    shutil.rmtree(inside, ignore_errors=True)
+    shutil.copytree(ROOT / "charts", inside)
+    volume = {"name": "lean", "hostPath": {"path": f"{plan.VOLUMES}/lean-charts", "type": "Directory"}}
+    mount = {"name": "lean", "mountPath": "/charts", "readOnly": True}
+    settings = (
+        f"--set-json=extraVolumes={json.dumps([volume])}",
+        f"--set-json=extraVolumeMounts={json.dumps([mount])}",
+        "--set=paths.charts=/charts",
+    )
+    install(ready, settings)
+    yield inside
+    install(ready, ())
+    shutil.rmtree(inside)
+
+
+def install(box: Sandbox, settings: Sequence[str]) -> None:
+    """Brings the controller to these settings of its chart, and the region to rest."""
+    install_chart(box, settings=settings)
+    rollout = ("rollout", "status", f"deployment/{RELEASE}", "--namespace", CONTROLLER_NAMESPACE)
+    box.kubectl(*rollout, "--timeout=300s", timeout=360)
+    wait_ready(box)
+
+
+def revisions(box: Sandbox) -> dict[str, int]:
+    """The revision of each release, by its name."""
+    return {
+        release["name"]: release["revision"]
+        for bundle in items(box, "helmbundles")
+        for release in bundle["status"]["releases"]
+    }
+
+
+def test_the_upgrade_of_one_chart_rolls_the_pods_of_that_chart_alone(
+    ready: Sandbox, own_charts: Path
+) -> None:
+    before, running = revisions(ready), pods(ready)
+    values = own_charts / "placement" / "values.yaml"
+    text = values.read_text(encoding="utf-8")
+    assert "api: {timeout: 30}" in text
+    values.write_text(text.replace("api: {timeout: 30}", "api: {timeout: 31}"), encoding="utf-8")
+    wait_until(lambda: revisions(ready) != before, "the edit of the chart is not seen", 180)
+    took = wait_ready(ready)
+    print(f"upgraded and Ready after {took:.0f} s")
+    assert {name for name, revision in revisions(ready).items() if revision != before[name]} == {"placement"}
+    gone = {running[uid]["metadata"]["labels"]["application"] for uid in running.keys() - pods(ready).keys()}
+    assert gone == {"placement"}
     run_smoke(ready)

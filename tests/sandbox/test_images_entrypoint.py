@@ -189,10 +189,18 @@ def test_what_was_there_once_is_not_asked_for_again_and_each_change_is_told_once
     wait([first, second], api, "nova-api-0", "openstack", pause=pause, tell=reported.append)
     assert api.asked.count(f"{path}first") == 1
     assert reported == [
-        "waiting for job openstack/second: the API server says 404 Not Found",
         "job openstack/first is there",
+        "waiting for job openstack/second: the API server says 404 Not Found",
         "job openstack/second is there",
     ]
+
+
+def test_nothing_is_asked_for_before_what_it_comes_after_is_there() -> None:
+    path = "/apis/batch/v1/namespaces/openstack/jobs/"
+    api = Api({f"{path}second": {"metadata": {"name": "x"}, "status": {"succeeded": 1}}})
+    desired = [Wanted("job", "openstack", name) for name in ("first", "second")]
+    assert entrypoint.first_missing(desired, api, "nova-api-0", "openstack")[0] == 0
+    assert api.asked == [f"{path}first"]
 
 
 def run(environment: dict[str, str], arguments: Iterable[str] = ()) -> subprocess.Popen[str]:

@@ -34,9 +34,9 @@ def test_a_repository_is_the_last_part_without_tag_and_digest() -> None:
 
 def test_images_of_another_registry_and_unknown_ones_are_told_together() -> None:
     with pytest.raises(SandboxError) as reported:
-        names_of_recipes(["quay.io/airshipit/nova:1", "sandbox.local/airshipit/horizon:1"], recipes("2025.1"))
+        names_of_recipes(["quay.io/airshipit/nova:1", "sandbox.local/airshipit/manila:1"], recipes("2025.1"))
     assert "quay.io/airshipit/nova:1 is not of the registry sandbox.local" in str(reported.value)
-    assert "sandbox.local/airshipit/horizon:1: there is no recipe for it" in str(reported.value)
+    assert "sandbox.local/airshipit/manila:1: there is no recipe for it" in str(reported.value)
 
 
 @pytest.mark.slow
@@ -51,4 +51,4 @@ def test_every_image_of_the_real_region_has_a_recipe() -> None:
     )
     images = [row["image"] for row in json.loads(shown.stdout)]
     named = names_of_recipes(images, recipes("2025.1"))
-    assert set(named) == {recipe.name for recipe in recipes("2025.1")}
+    assert set(named) == {recipe.name for recipe in recipes("2025.1")} - {"horizon-2025.1"}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 
 import pytest
 import yaml
 
-from sandbox import demo
+from sandbox import demo, demo_real
 from sandbox.build import Binaries
 from sandbox.cluster import Sandbox
+from sandbox.demo_real import RealDemo
+from sandbox.node.plan import VOLUMES, NodeLayout
 from sandbox.paths import Layout
 from sandbox.ports import Ports
 from sandbox.state import State
@@ -53,3 +56,25 @@ def test_the_edit_to_try_is_one_that_the_shell_takes_as_it_is(box: Sandbox):
 
 def test_its_controllers_end_with_its_sandbox(box: Sandbox):
     assert demo.controllers_of(box).directory.parent == box.layout.directory
+
+
+def test_the_real_demo_is_the_example_as_it_is(box: Sandbox):
+    demo = RealDemo()
+    assert demo.write(box) == demo_real.EXAMPLE
+    assert demo.region() == yaml.safe_load(demo_real.EXAMPLE.read_text(encoding="utf-8"))
+    assert demo.settings() == ()
+
+
+def test_a_checkout_is_in_the_controllers_containers_where_the_region_names_it(box: Sandbox, tmp_path: Path):
+    charts = tmp_path / "openstack-helm"
+    (charts / "nova").mkdir(parents=True)
+    (charts / ".git").mkdir()
+    box.layout.directory.mkdir()
+    chosen = RealDemo("2026.1", charts)
+    region = yaml.safe_load(chosen.write(box).read_text(encoding="utf-8"))
+    assert region["spec"]["openstackVersion"] == "2026.1"
+    assert region["spec"]["charts"]["repository"] == f"file://{charts}"
+    volume, mount = (json.loads(setting.partition("=")[2].partition("=")[2]) for setting in chosen.settings())
+    assert mount[0]["mountPath"] == str(charts)
+    assert volume[0]["hostPath"]["path"] == f"{VOLUMES}/charts"
+    assert [path.name for path in (NodeLayout(box.layout.node).volumes / "charts").iterdir()] == ["nova"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.told import SEARCHED
 from tests.world.guards import GUARDS
 from tests.world.search import draw_sequence, run_sequence
 
@@ -54,7 +55,9 @@ def test_without_it_the_search_finds_a_violation_soon(name: str) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", GUARDS)
-def test_without_it_the_search_finds_a_violation(name: str) -> None:
-    print(f"{name}: {sequences_until_found(name)} sequences")
+def test_without_it_the_search_finds_a_violation(
+    name: str, record_property: Callable[[str, object], None]
+) -> None:
+    record_property(SEARCHED, f"{sequences_until_found(name):8} sequences until found without: {name}")

@@ -230,6 +230,7 @@ standardJobs:
   db_sync:
     weight: -4
     image: nova_db_sync
+    script: db-sync.py
     env:
       DB_CONNECTION_CELL0: {secretKeyRef: {name: {{ $v.secrets.oslo_db_cell0.nova }}, key: DB_CONNECTION}}
   rabbit_init: {weight: -4}

@@ -2,7 +2,7 @@
 The Jobs that every OpenStack service needs, from `standardJobs` of a chart's description, as a YAML list of components.
 Given: dict of root and chart. Keys of standardJobs, all optional:
   db_init: {weight, databases: [{uri, section, option, admin}]}   uri: text; admin: name of the Secret with the root URI
-  db_sync: {weight, image}
+  db_sync: {weight, image, script}   script: db-sync.sh by default
   rabbit_init: {weight}
   ks_service: {weight, services: [{name, type}]}
   ks_endpoints: {weight, services: [{name, type, endpoint}]}
@@ -56,7 +56,7 @@ Given: dict of root and chart. Keys of standardJobs, all optional:
     - name: {{ $service }}-db-sync
       image: {{ .image }}
       resources: jobs.db_sync
-      command: [/scripts/db-sync.sh]
+      command: [/scripts/{{ .script | default "db-sync.sh" }}]
       scratch: {{ .scratch | default (list "/var/lock") | toJson }}
       volumeMounts: {{ .volumeMounts | default list | toJson }}
       env: {{ .env | default dict | toJson }}

@@ -39,7 +39,7 @@ components:
         ports: [{name: p-api, containerPort: {{ $port }}}]
         probes:
           values: placement.api
-          readiness: {httpGet: {path: /, port: {{ $port }}}, initialDelaySeconds: 15, periodSeconds: 10, timeoutSeconds: 5}
+          readiness: {httpGet: {path: /, port: {{ $port }}}, periodSeconds: 10, timeoutSeconds: 5}
           liveness: {httpGet: {path: /, port: {{ .Values.pod.probes.placement.api.liveness.port }}}, initialDelaySeconds: 50, periodSeconds: 30, timeoutSeconds: 15}
         scratch: [/var/lock]
 

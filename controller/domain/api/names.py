@@ -24,6 +24,16 @@ MANAGED_BY_US = "openstack-controller"
 EXCHANGE_LABEL = f"{GROUP}/exchange"  # with whom the content was exchanged: ceph
 REGION_LABEL = f"{GROUP}/region-namespace"  # in namespaces that several regions share: of which one it is
 
+# On a Secret that its namespace offers to another one, or asks another one for; each names the other side.
+SHARED_LABEL = f"{GROUP}/shared"
+OFFER, REQUEST = "offer", "request"
+OFFERED_TO_ANNOTATION = f"{GROUP}/offered-to"
+REQUESTED_FROM_ANNOTATION = f"{GROUP}/requested-from"
+# What a copy was filled from.
+COPIED_FROM_ANNOTATION = f"{GROUP}/copied-from"
+# Where copies were filled beyond the region's namespace.
+COPIES_CONFIGMAP = "osctl-copies"
+
 # Labels on Helm's own release records (Secrets of type helm.sh/release.v1), set through Helm's
 # --labels: a revision carries what it was made from, so that nothing else has to remember it.
 BUNDLE_LABEL = f"{GROUP}/bundle"  # name of the HelmBundle
@@ -73,6 +83,12 @@ ACCEPT_VERSION_ANNOTATION = f"{GROUP}/accept-version"
 WORK_AGE_ANNOTATION = f"{GROUP}/work-under-way-seconds"
 # The request on the osdpl, as core hands it on to the region's bundles.
 REGION_RECONCILE_ANNOTATION = f"{GROUP}/region-reconcile-requested-at"
+
+# Requests of an operator, on a Secret with generated credentials; and what is remembered there of a rotation
+# under way, and of the last one.
+ROTATE_ANNOTATION = f"{GROUP}/rotate-requested-at"
+ROTATION_ANNOTATION = f"{GROUP}/rotation"
+ROTATED_ANNOTATION = f"{GROUP}/rotated-at"
 
 # The key of digests in an installation.
 DIGEST_KEY_SECRET = "osctl-digest-key"  # noqa: S105 - a name

@@ -16,6 +16,7 @@ from controller.domain.api.names import (
     AUTHORITY_SECRET,
     CERTIFICATE_LABEL,
     CLOUDS_SECRET,
+    COPIED_FROM_ANNOTATION,
     EXCHANGE_LABEL,
     HOOK,
     MANAGED_BY,
@@ -99,6 +100,8 @@ def is_kept(secret: Mapping[str, Any]) -> bool:
     """Whether nothing makes the Secret again."""
     meta = secret["metadata"]
     labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
+    if COPIED_FROM_ANNOTATION in annotations:
+        return False
     name, ours = meta["name"], labels.get(MANAGED_BY) == MANAGED_BY_US
     if secret.get("type") in _MADE_AGAIN or meta.get("ownerReferences") or "deletionTimestamp" in meta:
         return False

@@ -23,6 +23,8 @@ from controller.domain.shared.cloud_facts import ComputeService
 _PART = re.compile(r"^[^\s/]*$")
 _UNFIT = re.compile(r"[\s/@+]")
 _LIMIT = 2048
+# Of a compute service that was written, by whomever: a report may be hidden behind it.
+CHANGED = "its compute service was changed since then, and may have reported meanwhile"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,7 @@ def changed_since(report: str, service: ComputeService | None) -> str:
         return "another compute service of it has registered since then"
     if has_reported(report, service):
         return "its compute service reported since then"
-    return "its compute service was changed since then, and may have reported meanwhile"
+    return CHANGED
 
 
 def has_reported(report: str, service: ComputeService) -> bool:

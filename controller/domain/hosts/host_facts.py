@@ -70,7 +70,8 @@ class HostFacts:
     `doubt`: why it is not certain which host the Node is. `strangers`: what to say of compute hosts that are
     of no Node, where this one has none; `unmapped_stranger`: one of those is not mapped to a cell yet.
     `forced_down_by_us`: the id of the compute service of this host that we forced down. `node_known_for`:
-    seconds for which we observe its Node. `reports`: its compute was lately seen to report.
+    seconds for which we observe its Node. `reports`: its compute was lately seen to report. `own_compute`: a
+    nova-compute of this very Node has run for long enough to be the one that reports.
     """
 
     name: str
@@ -96,6 +97,7 @@ class HostFacts:
     unmapped_stranger: bool = False
     node_known_for: float = 0.0
     reports: bool = False
+    own_compute: bool = True
 
     @property
     def is_settled(self) -> bool:

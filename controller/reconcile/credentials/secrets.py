@@ -16,7 +16,7 @@ from controller.domain.api.names import (
     SERVICE_LABEL,
     field_manager,
 )
-from controller.domain.api.region_spec import Features, OwnSecret, parse_region_spec
+from controller.domain.api.region_spec import Features, parse_region_spec
 from controller.domain.credentials.certificates import AUTHORITY, named_secrets
 from controller.domain.credentials.credential_plan import (
     CredentialPlan,
@@ -24,6 +24,7 @@ from controller.domain.credentials.credential_plan import (
     EarlierLife,
     SecretChange,
     StoredSecret,
+    own_missing,
     plan_credentials,
     plan_disowning,
     plan_retention,
@@ -31,10 +32,13 @@ from controller.domain.credentials.credential_plan import (
     without_trace,
 )
 from controller.domain.credentials.generate import CredentialUnusable
+from controller.domain.credentials.rotation.record import RotationView
 from controller.domain.credentials.secret_status import (
     CONDITION,
     SecretView,
+    joined_views,
     recorded_keys,
+    rotation_notes,
     secret_entries,
     secrets_condition,
     waiting_condition,
@@ -55,7 +59,9 @@ from controller.reconcile.credentials.clouds_export import CloudsExport
 from controller.reconcile.credentials.credential_views import CredentialViews, messages_of
 from controller.reconcile.credentials.exchanged_objects import ExchangedObjects
 from controller.reconcile.credentials.lost_credentials import LostCredentials, held_back
+from controller.reconcile.credentials.namespace_exchange import NamespaceExchange
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
+from controller.reconcile.credentials.rotation import ROTATION_SECONDS, CredentialRotation
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.region_status import apply_region_status
@@ -79,7 +85,8 @@ class SecretsReconciler:
 
     `credentials_of` says which credentials an osdpl needs, `certificates_of` which certificates of its own
     authority, `ceph_of` what of a Ceph cluster that it exchanges with; each raises SpecInvalid. `records` are
-    Helm's, `digest_key` gives the installation's key for published digests; `resync` is in seconds.
+    Helm's, `rotation` replaces what is asked to be rotated, None for nothing. `digest_key` gives the
+    installation's key for published digests; `resync` is in seconds.
     """
 
     def __init__(
@@ -93,6 +100,7 @@ class SecretsReconciler:
         credentials_of: Callable[[Mapping[str, Any]], tuple[CredentialSecret, ...]],
         certificates_of: Callable[[Mapping[str, Any]], tuple[CertificateRequest, ...]] = lambda _: (),
         ceph_of: Callable[[Mapping[str, Any]], CephNeeds | None] = lambda _: None,
+        rotation: CredentialRotation | None = None,
         digest_key: Callable[[], bytes],
         resync: float,
     ) -> None:
@@ -103,6 +111,7 @@ class SecretsReconciler:
         self._credentials_of = credentials_of
         self._certificates_wanted = certificates_of
         self._ceph_of = ceph_of
+        self._rotation = rotation
         self._digest_key = digest_key
         self._resync = resync
         self._lost = LostCredentials(records, events)
@@ -150,12 +159,14 @@ class SecretsReconciler:
             text = "; ".join([str(error), *(f"Secret {one.secret}: {one.message}" for one in problems)])
             self._publish(osdpl, published, waiting_condition(text, _generation(osdpl)))
             return RESYNC_SECONDS if problems else self._resync
-        problems = self._ensure(store, osdpl, desired, ceph, read_only=awaits_approval(osdpl))
+        problems, looks_again = self._ensure(store, osdpl, desired, ceph, read_only=awaits_approval(osdpl))
         if problems or self._certificates.unfinished:
             return RESYNC_SECONDS
         if self._own_certificates.unfinished:
             return UPTAKE_SECONDS
-        return min(CHECK_SECONDS, self._resync) if ceph else self._resync
+        if self._rotation is not None and self._rotation.unfinished:
+            return ROTATION_SECONDS
+        return min(CHECK_SECONDS, self._resync) if looks_again else self._resync
 
     def _ensure(
         self,
@@ -165,30 +176,25 @@ class SecretsReconciler:
         ceph: CephNeeds | None,
         *,
         read_only: bool,
-    ) -> list[CredentialProblem]:
-        """Makes what is missing, publishes what there is, removes what nobody needs any more.
+    ) -> tuple[list[CredentialProblem], bool]:
+        """Makes what is missing, publishes what there is, removes what nobody needs any more. What is wrong,
+        and whether other namespaces have to be looked at, of whose changes nothing tells.
 
         `read_only`: the spec is only planned so far, or the region is paused, and everything stays as it is;
         but no osdpl owns it any more.
         """
-        before = osdpl.get("status") or {}
+        # First of all: what it brings may be what is missed below.
+        shared = NamespaceExchange(self._kube, osdpl).ensure(read_only=read_only)
         bundles = self._bundles(osdpl)
         services = _services_of(bundles)
         stored = store.observe(secret.name for secret in desired)
         recorded = self._recorded(osdpl, bundles, desired, stored)
-        volumes = credentials_policy(self._kube, osdpl)
-
-        def planned() -> CredentialPlan:
-            there = store.stored()
-            return plan_credentials(desired, there, volumes=volumes, recorded=recorded, bundles=services)
-
-        plan = planned()
-        lost = self._bring_back(store, osdpl, bundles, plan, read_only=read_only)
-        plan = planned() if plan.lost else plan
-        changes = plan_disowning(store.stored().values()) if read_only else plan.changes
-        problems = [*lost, *plan.problems, *_changed(store, changes)]
+        plan, problems = self._completed(store, osdpl, bundles, desired, recorded, read_only=read_only)
+        rotations: dict[str, RotationView] = {}
+        if self._rotation is not None:
+            rotations = self._rotation.ensure(osdpl, store, bundles, desired, read_only=read_only)
         own = _features(osdpl).credentials
-        problems += [_own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
+        problems += [own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
         published = CredentialViews(store, self._digest_key(), problems)
         views = published.of_ours(desired, plan, recorded=recorded, services=services)
         views = {**published.of_own(own), **views}
@@ -203,33 +209,48 @@ class SecretsReconciler:
         exchanged = self._exchanged(osdpl, bundles, ceph, read_only=read_only)
         problems += exchanged.problems
         views |= exchanged.views
+        problems += shared.problems
         certificates = self._certificates_of(osdpl)
         for name in named_secrets(_features(osdpl)):
             problems += [CredentialProblem(name, text) for text in certificates[name].problems]
-        views = _with_certificates(views, certificates)
+        views = joined_views(views, certificates, rotations)
+        notes = (*exchanged.notes, *shared.notes, *rotation_notes(rotations))
         condition = secrets_condition(
-            problems, len(needed), credentials, _generation(osdpl), later=later, notes=exchanged.notes
+            problems, len(needed), credentials, _generation(osdpl), later=later, notes=notes
         )
-        known = before.get("secrets") or {}
+        known = (osdpl.get("status") or {}).get("secrets") or {}
         # Published before anything is deleted: what is recorded and not there counts as lost.
         self._publish(osdpl, secret_entries(views.values(), known, self._clock.now()), condition)
         for secret in () if read_only else plan.remove:
             store.remove(secret)
-        return problems
+        return problems, shared.busy or ceph is not None
 
-    def _bring_back(
+    def _completed(
         self,
         store: CredentialStore,
         osdpl: KubeObject,
         bundles: KubeObjects,
-        plan: CredentialPlan,
+        desired: tuple[CredentialSecret, ...],
+        recorded: Mapping[str, Collection[str]],
         *,
         read_only: bool,
-    ) -> list[CredentialProblem]:
-        """Restores what was lost where that is possible; what is told of the rest."""
+    ) -> tuple[CredentialPlan, list[CredentialProblem]]:
+        """Makes what is new and brings back what was lost, where that is possible; what was planned, and what
+        is wrong."""
+        volumes, services = credentials_policy(self._kube, osdpl), _services_of(bundles)
+
+        def planned() -> CredentialPlan:
+            there = store.stored()
+            return plan_credentials(desired, there, volumes=volumes, recorded=recorded, bundles=services)
+
+        plan = planned()
         if read_only:
-            return held_back(plan.lost, str(osdpl["metadata"]["namespace"]))
-        return self._lost.bring_back(osdpl, store, bundles, plan.lost)
+            lost = held_back(plan.lost, str(osdpl["metadata"]["namespace"]))
+        else:
+            lost = self._lost.bring_back(osdpl, store, bundles, plan.lost)
+            plan = planned() if plan.lost else plan
+        changes = plan_disowning(store.stored().values()) if read_only else plan.changes
+        return plan, [*lost, *plan.problems, *_changed(store, changes)]
 
     def _ensured_certificates(
         self, osdpl: KubeObject, bundles: KubeObjects, *, planned: bool
@@ -273,6 +294,7 @@ class SecretsReconciler:
             self._clouds.remove(osdpl)
             self._own_certificates.remove(osdpl)
             ExchangedObjects(self._kube, osdpl).remove()
+            NamespaceExchange(self._kube, osdpl).remove()
         plan = plan_retention(store.observe(()).values(), policy, services)
         for change in plan.changes:
             store.apply(change)
@@ -345,20 +367,3 @@ def _features(osdpl: Mapping[str, Any]) -> Features:
 
 def _generation(osdpl: Mapping[str, Any]) -> int:
     return int(osdpl["metadata"].get("generation") or 0)
-
-
-def _with_certificates(
-    views: Mapping[str, SecretView], found: Mapping[str, SecretView]
-) -> dict[str, SecretView]:
-    """The views, with those of certificates; one of both kinds tells when it ends."""
-    both = {
-        name: replace(view, expires=found[name].expires, problems=view.problems + found[name].problems)
-        for name, view in views.items()
-        if name in found
-    }
-    return {**found, **views, **both}
-
-
-def _own_missing(secret: OwnSecret) -> CredentialProblem:
-    path = f"spec.features.credentials.{secret.service}.{secret.credential}"
-    return CredentialProblem(secret.name, f'it has no key "{secret.key}", which {path} names; create it')

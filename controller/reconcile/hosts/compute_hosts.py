@@ -101,7 +101,7 @@ class HostsReconciler:
         self._fencing = HostFencing(
             kube=kube, clock=clock, fencing=ports.fencing, notes=self._annotations, namespace=namespace
         )
-        self._fenced = FencedNodes(kube, ports.events, self._annotations, namespace)
+        self._fenced = FencedNodes(kube, clock, ports.events, self._annotations, namespace)
         self._reported_steps: dict[str, tuple[str, str]] = {}
         self._rounds = HostStepRounds(kube, clock, namespace)
         self._cleanup = LostNodeCleanup(kube, clock, namespace)

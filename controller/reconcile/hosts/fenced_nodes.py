@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from controller.domain.api.names import FENCED_ANNOTATION, REPORT_ANNOTATION
 from controller.domain.api.reasons import WARNING, Reason
 from controller.domain.hosts.fencing_confirmation import (
+    CHANGED,
     against_taking_up,
     read_back,
     renewed,
@@ -37,28 +38,44 @@ WITHIN = 10.0
 ATTEMPTS = 3
 
 
+@dataclass(frozen=True, slots=True)
+class _Doubted:
+    """A confirmation that a change of the compute service would make void, and since when that is seen."""
+
+    fenced: str
+    since: float
+
+
 class FencedNodes:
     """Accepts the fencing confirmations on Nodes, and removes those that have become void.
 
     To be reconciled before any step is taken, so that nobody acts upon a void confirmation.
     """
 
-    def __init__(self, kube: Kube, events: Events, notes: NodeAnnotations, namespace: str) -> None:
+    def __init__(
+        self, kube: Kube, clock: Clock, events: Events, notes: NodeAnnotations, namespace: str
+    ) -> None:
         self._kube = kube
+        self._clock = clock
         self._events = events
         self._notes = notes
         self._namespace = namespace
+        # By uid of the Node.
+        self._doubted: dict[str, _Doubted] = {}
 
     def reconcile(self, snapshot: NodesSnapshot, view: CloudView) -> NodesSnapshot:
         """The snapshot with the Nodes as they are after that. Raises KubeError."""
         fresh = dict(snapshot.nodes)
+        doubted, self._doubted = self._doubted, {}
         for node in snapshot.nodes.values():
             if not node.is_ready and (node.is_compute or node.confirmation is not None):
-                fresh[node.name] = self._reconcile_node(node, snapshot, view)
+                fresh[node.name] = self._reconcile_node(node, snapshot, view, doubted.get(node.uid))
         return replace(snapshot, nodes=fresh)
 
-    def _reconcile_node(self, node: NodeFacts, snapshot: NodesSnapshot, view: CloudView) -> NodeFacts:
-        """The Node after what was due for it."""
+    def _reconcile_node(
+        self, node: NodeFacts, snapshot: NodesSnapshot, view: CloudView, doubted: _Doubted | None
+    ) -> NodeFacts:
+        """The Node after what was due for it. `doubted`: as of the pass before."""
         service = view.service(snapshot.host(node.name, view))
         peers = list(snapshot.peers(node.name, view)) if node.confirmation is not None else []
         if not _due(node, service, peers):
@@ -71,6 +88,8 @@ class FencedNodes:
         if not due:
             return seen
         why = seen.void or _against(seen, service, peers)
+        if why == CHANGED and self._is_in_doubt(seen, doubted):
+            return replace(seen, fenced="")
         if not self._notes.write(live, {name: value or None for name, value in due.items()}):
             # What it says is not acted upon before it is noted.
             return replace(seen, fenced="")
@@ -80,6 +99,16 @@ class FencedNodes:
             self._events.emit(obj, type_=WARNING, reason=Reason.FENCING_AWAITED, message=text)
         fenced, report = due.get(FENCED_ANNOTATION, seen.fenced), due.get(REPORT_ANNOTATION, seen.report)
         return replace(seen, fenced=fenced, report=report)
+
+    def _is_in_doubt(self, node: NodeFacts, before: _Doubted | None) -> bool:
+        """Whether a change of its compute service may be one of ours, which is about to be noted beside the
+        confirmation. Nothing is done upon that meanwhile."""
+        now = self._clock.monotonic()
+        since = before.since if before is not None and before.fenced == node.fenced else now
+        if node.confirmation is None or node.confirmation.seen is None or now - since > WITHIN:
+            return False
+        self._doubted[node.uid] = _Doubted(node.fenced, since)
+        return True
 
 
 def _due(node: NodeFacts, service: ComputeService | None, peers: Sequence[NodeFacts]) -> dict[str, str]:

@@ -58,7 +58,7 @@ def with_locks(reports: Mapping[str, HostReport], locks: LockedNodes) -> dict[st
 def _report(host: HostFacts, decision: NextStep, policy: NodePolicy) -> HostReport:
     node, uid = host.node, host.known_uid
     # What died with the machine before still counts as up for a while.
-    settled = host.is_settled and host.node_known_for >= max(policy.hold_down, LATELY)
+    settled = host.is_settled and host.own_compute and host.node_known_for >= max(policy.hold_down, LATELY)
     if node is not None and (settled or not uid):
         uid = node.uid
     forget = decision.step == Step.FORGET

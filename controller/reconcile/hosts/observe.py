@@ -165,7 +165,12 @@ class NodesObserver:
         daemons = daemons_by_node(pod for pod in snapshot.pods if pod.node in computes)
         self._seen.keep({(name, what) for name in names for what in ("service", "cell")} | {("", "agents")})
         maintenances = snapshot.maintenances_by_host(view)
-        self._present.observe((snapshot.nodes[name].uid for name in computes), view)
+        runs = {
+            snapshot.nodes[pod.node].uid: pod.compute.run if pod.ready else ""
+            for pod in snapshot.pods
+            if pod.compute is not None and pod.node in computes
+        }
+        self._present.observe((snapshot.nodes[name].uid for name in computes), view, runs)
         forced = self._forced_down.observe(view)
         found = []
         for name in names:
@@ -224,6 +229,7 @@ class NodesObserver:
             unmapped_stranger=any(view.hypervisor(one) is None for one in matches.strangers),
             node_known_for=self._present.known_for(node.uid) if node is not None else 0.0,
             reports=self._present.reports(host),
+            own_compute=node is not None and self._present.own_compute(node.uid),
         )
 
 

@@ -20,3 +20,8 @@ cd /tmp
 apt-get -qq download novnc
 dpkg-deb --extract novnc_*.deb /tmp/novnc
 cp -a /tmp/novnc/usr/share/novnc /usr/share/novnc
+# Perl is there for the commands that switch Apache's modules on, and of it they need little.
+install -D --mode 0644 "$(find -L /usr/share/perl -name if.pm -print -quit)" /usr/local/lib/site_perl/if.pm
+rm -rf /usr/share/perl /usr/lib/*/perl /usr/lib/*/libperl.so.* /usr/bin/perl5* /usr/lib/python3.*/{test,pydoc_data}
+a2enmod --quiet rewrite
+a2dismod --quiet rewrite

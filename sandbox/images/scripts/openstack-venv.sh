@@ -4,7 +4,7 @@ set -eu
 venv=/var/lib/openstack
 python3 -m venv "$venv"
 "$venv/bin/pip" install --quiet --disable-pip-version-check --no-compile \
-  --requirement /mnt/requirements-*.txt --requirement /mnt/openstack-extra.txt
+  --requirement /mnt/requirements-*.txt --requirement /mnt/openstack-extra-*.txt
 site=$(echo "$venv"/lib/python3.*/site-packages)
 cp /mnt/ml2_driver.py "$site/osctl_sandbox_ml2.py"
 information=$site/osctl_sandbox_ml2-1.0.dist-info
@@ -12,8 +12,16 @@ mkdir "$information"
 printf 'Metadata-Version: 2.1\nName: osctl-sandbox-ml2\nVersion: 1.0\n' > "$information/METADATA"
 printf '[neutron.ml2.mechanism_drivers]\nosctl_loopback = osctl_sandbox_ml2:LoopbackDriver\n' > "$information/entry_points.txt"
 cd "$site"
-# What no server reads: tests, translations, descriptions of other clouds.
-rm -rf {nova,neutron,keystone,glance,cinder,placement,glance_store,os_brick,oslo_db,os_ken}/tests \
-  pip pip-* googleapiclient/discovery_cache ./*/locale/* networkx/*/tests
+# What no server reads: tests (but for Cinder's fake driver), translations, descriptions of other clouds, symbols of
+# compilers. noVNC's proxy does without numpy, slower.
+tar -cf /tmp/kept.tar cinder/tests/{__init__,fake_driver}.py cinder/tests/unit/{__init__,utils,fake_constants}.py \
+  cinder/tests/unit/brick/{__init__,fake_lvm}.py
+find . -type d -name tests -prune -exec rm -rf {} +
+tar -xf /tmp/kept.tar
+rm -rf pip pip-* googleapiclient/discovery_cache numpy numpy.libs numpy-*.dist-info
+find . \( -name '*.po' -o -name '*.pot' -o -name '*.mo' \) ! -path '*/locale/en/*' -delete
+find babel/locale-data -type f ! -name 'en*' ! -name 'root*' -delete
+find botocore/data -mindepth 1 -maxdepth 1 -type d ! -name s3 -exec rm -rf {} +
 find . -name '*.pyi' -delete
+find . -name '*.so' ! -path '*.libs/*' -exec strip --strip-unneeded {} +
 "$venv/bin/python" -m compileall -q -j 2 . || true

@@ -56,6 +56,7 @@ def test_what_nothing_makes_again_is_kept(kept: dict[str, Any]) -> None:
         secret("ceph-consumers", labels={**OURS, "osctl.dev/exchange": "ceph"}),
         secret("nova-tls-api", labels={**OURS, "osctl.dev/certificate": "leaf"}),
         secret("openstack-clouds", labels=OURS),
+        secret("of-another-namespace", annotations={"osctl.dev/copied-from": "a/b"}),
         secret("going", deletionTimestamp="2026-03-01T09:00:00Z"),
     ],
     ids=lambda one: one["metadata"]["name"],

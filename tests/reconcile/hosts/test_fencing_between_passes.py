@@ -138,3 +138,35 @@ def test_a_dead_machine_whose_node_has_no_role_any_more_is_evacuated_once_that_i
     world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"fenced": confirmed}})
     world.reconcile(40)
     assert evacuations(world) == 4
+
+
+@pytest.mark.parametrize("change", ["set_compute_service", "force_down"])
+def test_a_look_at_the_hosts_in_the_middle_of_our_own_change_takes_no_confirmation_off(change: str) -> None:
+    """It sees what was asked for before that is noted beside the confirmation."""
+    world = lost(NodeWorld("cmp1", "cmp2", "cmp3", "cmp4"))
+    world.fence("cmp1")
+    world.reconcile(2)
+    looked: list[str] = []
+
+    def after(name: str, subject: str) -> None:
+        if name == change and not looked:
+            looked.append(name)
+            world.clock.advance(3)
+            world.watch()
+            world.hosts.reconcile()
+
+    world.cloud.after = after
+    world.maintain("work", "cmp1", mode="Evacuate")
+    world.reconcile(10)
+    assert looked and evacuations(world) == 4
+
+
+def test_what_changed_a_compute_service_and_does_not_note_it_voids_a_confirmation_soon(
+    world: NodeWorld,
+) -> None:
+    """As of a process that is killed in between, or of a person: a report may be hidden behind it."""
+    world.fence("cmp1")
+    world.reconcile(2)
+    world.cloud.set_compute_service("service-cmp1", enabled=False, reason="rma 17")
+    world.reconcile(6)
+    assert "fenced" not in world.notes("cmp1")

@@ -1,0 +1,152 @@
+"""Secrets that one namespace offers to another: when a copy is filled, and when it is emptied. Pure.
+
+Both sides have to say so, each naming the other: the Secret that is offered, and the one that asks for it and
+is to have the copy. Neither is ever made or deleted here; of one that does not ask nothing is changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from controller.domain.api.names import (
+    COPIED_FROM_ANNOTATION,
+    MANAGED_BY,
+    OFFER,
+    OFFERED_TO_ANNOTATION,
+    REQUEST,
+    REQUESTED_FROM_ANNOTATION,
+    SHARED_LABEL,
+)
+from controller.domain.values.secret_refs import reserved
+
+_PLACE = re.compile(r"([a-z0-9]([-a-z0-9]*[a-z0-9])?)/([a-z0-9]([-.a-z0-9]*[a-z0-9])?)")
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """A Secret by its namespace and name."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class Step(StrEnum):
+    """What is done with a copy."""
+
+    FILL = "fill"
+    EMPTY = "empty"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True)
+class CopyDecision:
+    """`message`: what is wrong, and what to do; empty where the copy is what it is to be, or becomes it."""
+
+    step: Step
+    message: str = ""
+
+
+def parse_place(text: str) -> Place | None:
+    """The place of `NAMESPACE/NAME`; None for another text."""
+    found = _PLACE.fullmatch(text.strip())
+    return Place(found[1], found[3]) if found else None
+
+
+def offered_to(secret: Mapping[str, Any]) -> tuple[Place, ...]:
+    """The Secrets that this one is offered to; none of what is malformed."""
+    if _word(secret) != OFFER:
+        return ()
+    texts = _annotation(secret, OFFERED_TO_ANNOTATION).split(",")
+    return tuple(sorted({place for place in map(parse_place, texts) if place}))
+
+
+def requested_from(secret: Mapping[str, Any]) -> Place | None:
+    """The Secret that this one asks for; None where it does not, or is malformed."""
+    return parse_place(_annotation(secret, REQUESTED_FROM_ANNOTATION)) if _word(secret) == REQUEST else None
+
+
+def copied_from(secret: Mapping[str, Any]) -> Place | None:
+    """What this Secret was filled from; None where it was not."""
+    return parse_place(_annotation(secret, COPIED_FROM_ANNOTATION))
+
+
+def decide_copy(
+    source: Place, offer: Mapping[str, Any] | None, target: Place, request: Mapping[str, Any] | None
+) -> CopyDecision:
+    """What to do with `request`, the Secret at `target`, beside `offer`, the one at `source`; None for what
+    is not there."""
+    if request is None or requested_from(request) != source:
+        return CopyDecision(Step.NOTHING, _way_to_ask(source, target, there=request is not None))
+    if obstacle := _in_the_way(request):
+        return CopyDecision(Step.NOTHING, f"Secret {target}: {obstacle}")
+    filled = copied_from(request) is not None
+    if refused := _not_offered(source, offer, target):
+        return CopyDecision(Step.EMPTY if filled else Step.NOTHING, refused)
+    if not filled and request.get("data"):
+        text = "has content of its own, which is not overwritten; empty it, or ask in another one"
+        return CopyDecision(Step.NOTHING, f"Secret {target} {text}")
+    same = copied_from(request) == source and (request.get("data") or {}) == ((offer or {}).get("data") or {})
+    return CopyDecision(Step.NOTHING if same else Step.FILL)
+
+
+def filled(request: Mapping[str, Any], offer: Mapping[str, Any], source: Place) -> dict[str, Any]:
+    """The request with the copy."""
+    return _with(request, dict(offer.get("data") or {}), str(source))
+
+
+def emptied(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The request without what it was filled with."""
+    return _with(request, {}, None)
+
+
+def _with(request: Mapping[str, Any], data: dict[str, str], mark: str | None) -> dict[str, Any]:
+    meta = dict(request["metadata"])
+    others = {k: v for k, v in (meta.get("annotations") or {}).items() if k != COPIED_FROM_ANNOTATION}
+    meta["annotations"] = {**others, **({COPIED_FROM_ANNOTATION: mark} if mark else {})}
+    return {**request, "metadata": meta, "data": data}
+
+
+def _not_offered(source: Place, offer: Mapping[str, Any] | None, target: Place) -> str:
+    if offer is None:
+        return f"Secret {source} does not exist, which {target} asks for"
+    what = reserved(source.name, str(offer.get("type") or ""))
+    if what:
+        return f"Secret {source} is {what}, and is given to nobody"
+    if target not in offered_to(offer):
+        return (
+            f"Secret {source} is not offered to {target}; whoever may give it away gives it the label "
+            f"{SHARED_LABEL}={OFFER} and the annotation {OFFERED_TO_ANNOTATION}={target}"
+        )
+    return ""
+
+
+def _way_to_ask(source: Place, target: Place, *, there: bool) -> str:
+    state = "does not ask for" if there else "does not exist, which would have"
+    return (
+        f"Secret {target} {state} {source}; make an empty one with the label {SHARED_LABEL}={REQUEST} and "
+        f"the annotation {REQUESTED_FROM_ANNOTATION}={source}"
+    )
+
+
+def _in_the_way(request: Mapping[str, Any]) -> str:
+    meta = request["metadata"]
+    if (meta.get("labels") or {}).get(MANAGED_BY) or meta.get("ownerReferences"):
+        return "something else writes it; ask in a Secret of its own"
+    if "deletionTimestamp" in meta:
+        return "it is being deleted"
+    return "it is immutable; make it anew" if request.get("immutable") else ""
+
+
+def _word(secret: Mapping[str, Any]) -> str:
+    return str((secret["metadata"].get("labels") or {}).get(SHARED_LABEL) or "")
+
+
+def _annotation(secret: Mapping[str, Any], name: str) -> str:
+    return str((secret["metadata"].get("annotations") or {}).get(name) or "")

@@ -1,0 +1,185 @@
+"""Exchanges Secrets between the region's namespace and others, where both sides say so.
+
+Nothing but named Secrets is read in other namespaces, and nothing is made there. Where a copy was filled is
+noted before it is, so that it is emptied again although what it came of is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from controller.domain.api.names import COPIES_CONFIGMAP, MANAGED_BY, MANAGED_BY_US, SHARED_LABEL
+from controller.domain.credentials.credential_plan import CredentialProblem
+from controller.domain.credentials.shared_secrets import (
+    Place,
+    Step,
+    copied_from,
+    decide_copy,
+    emptied,
+    filled,
+    offered_to,
+    parse_place,
+    requested_from,
+)
+from controller.errors import Forbidden, ObjectRefused
+from controller.ports.kubernetes import CONFIGMAP, SECRET, Kube, KubeObject
+from controller.reconcile.shared.action_log import log_action
+
+NO_RIGHT = "the controller may not {0} it; name it in exchange.namespaces of the values of its chart"
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """`problems`: what the region asks for and does not have; `notes`: what others could not be given.
+
+    `busy`: something is offered or asked for, and may change at any time.
+    """
+
+    problems: tuple[CredentialProblem, ...] = ()
+    notes: tuple[str, ...] = ()
+    busy: bool = False
+
+
+@dataclass
+class _Pass:
+    """What one pass finds. `copies`: the targets beyond the region's namespace that were filled."""
+
+    copies: dict[Place, str] = field(default_factory=dict)
+    problems: list[CredentialProblem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class NamespaceExchange:
+    """Of one region, for one pass."""
+
+    def __init__(self, kube: Kube, osdpl: KubeObject) -> None:
+        self._kube = kube
+        self._namespace = str(osdpl["metadata"]["namespace"])
+        self._record: KubeObject | None = None
+
+    def ensure(self, *, read_only: bool = False) -> Exchanged:
+        """Brings every copy up to date. Raises Conflict, KubeError."""
+        shared = self._kube.list(SECRET, self._namespace, labels=SHARED_LABEL)
+        if read_only:
+            return Exchanged(busy=bool(shared))
+        found = _Pass(self._read_record())
+        for secret in shared:
+            self._take(secret, found)
+        given = {target: secret for secret in shared for target in offered_to(secret)}
+        for target, secret in sorted(given.items(), key=lambda one: one[0]):
+            self._give(secret, target, found)
+        for target in sorted(found.copies.keys() - given.keys()):
+            self._take_back(target, found)
+        return Exchanged(tuple(found.problems), tuple(found.notes), bool(shared or found.copies))
+
+    def remove(self) -> None:
+        """Empties every copy, with the region. Raises Conflict, KubeError."""
+        found = _Pass(self._read_record())
+        for target in sorted(found.copies):
+            self._take_back(target, found)
+        for secret in self._kube.list(SECRET, self._namespace, labels=SHARED_LABEL):
+            source = copied_from(secret)
+            if source is not None and requested_from(secret) == source:
+                self._write(emptied(secret), "emptied, its region has gone")
+
+    def _take(self, request: KubeObject, found: _Pass) -> None:
+        """What the region asks another namespace for."""
+        target = Place(self._namespace, str(request["metadata"]["name"]))
+        source = requested_from(request)
+        if source is None or source.namespace == self._namespace:
+            return
+        try:
+            offer = self._kube.get(SECRET, source.name, source.namespace)
+        except Forbidden:
+            # What was copied before stays: that nobody may look is no word of whoever offers it.
+            text = f"it asks for Secret {source}, and {NO_RIGHT.format('read')}"
+            found.problems.append(CredentialProblem(target.name, text))
+            return
+        decision = decide_copy(source, offer, target, request)
+        texts = (decision.message, self._carry_out(decision.step, request, offer, source))
+        found.problems += [CredentialProblem(target.name, text) for text in texts if text]
+
+    def _give(self, offer: KubeObject, target: Place, found: _Pass) -> None:
+        """What the region offers to another namespace."""
+        if target.namespace == self._namespace:
+            return
+        source = Place(self._namespace, str(offer["metadata"]["name"]))
+        try:
+            request = self._kube.get(SECRET, target.name, target.namespace)
+            decision = decide_copy(source, offer, target, request)
+            if decision.step == Step.FILL:
+                self._note(found, {**found.copies, target: source.name})
+            refused = self._carry_out(decision.step, request, offer, source)
+        except Forbidden:
+            text = f"Secret {source} is offered to {target}, and {NO_RIGHT.format('read and update')}"
+            found.notes.append(text)
+            return
+        found.notes += [text for text in (decision.message, refused) if text]
+
+    def _take_back(self, target: Place, found: _Pass) -> None:
+        """Empties a copy that was filled from here and is not offered any more."""
+        try:
+            copy = self._kube.get(SECRET, target.name, target.namespace)
+            source = copied_from(copy) if copy is not None else None
+            refused = ""
+            if copy is not None and _is_ours(copy, source, self._namespace):
+                refused = self._write(emptied(copy), f"emptied, {source} is not offered any more")
+        except Forbidden:
+            refused = f"Secret {target} has a copy, and {NO_RIGHT.format('empty')}"
+        if refused:
+            found.notes.append(refused)
+            return
+        self._note(found, {place: name for place, name in found.copies.items() if place != target})
+
+    def _carry_out(
+        self, step: Step, request: KubeObject | None, offer: KubeObject | None, source: Place
+    ) -> str:
+        """Why it could not be; empty where it could."""
+        if request is None or step == Step.NOTHING:
+            return ""
+        if step == Step.FILL and offer is not None:
+            return self._write(filled(request, offer, source), f"brought up to date from {source}")
+        return self._write(emptied(request), f"emptied, {source} is not offered any more")
+
+    def _write(self, secret: KubeObject, done: str) -> str:
+        """Why it could not be, without the API server's words, which may quote the Secret."""
+        meta = secret["metadata"]
+        place = f"{meta['namespace']}/{meta['name']}"
+        try:
+            self._kube.replace(secret)
+        except ObjectRefused:
+            return f"the API server refuses to have Secret {place} written"
+        log_action("exchange", place, f"Secret {place}: {done}")
+        return ""
+
+    def _read_record(self) -> dict[Place, str]:
+        self._record = self._kube.get(CONFIGMAP, COPIES_CONFIGMAP, self._namespace)
+        data: Mapping[str, str] = (self._record or {}).get("data") or {}
+        # No namespace has a dot in its name.
+        places = ((parse_place(key.replace(".", "/", 1)), name) for key, name in data.items())
+        return {place: name for place, name in places if place is not None}
+
+    def _note(self, found: _Pass, copies: Mapping[Place, str]) -> None:
+        """Writes down where copies are, and remembers it."""
+        if copies == found.copies:
+            return
+        data = {f"{place.namespace}.{place.name}": name for place, name in sorted(copies.items())}
+        if self._record is None:
+            meta = {
+                "name": COPIES_CONFIGMAP,
+                "namespace": self._namespace,
+                "labels": {MANAGED_BY: MANAGED_BY_US},
+            }
+            head = {"apiVersion": CONFIGMAP.api_version, "kind": CONFIGMAP.kind, "metadata": meta}
+            self._record = self._kube.create({**head, "data": data})
+        else:
+            self._record = self._kube.replace({**self._record, "data": data})
+        place = f"{self._namespace}/{COPIES_CONFIGMAP}"
+        log_action("exchange", place, f"ConfigMap {place}: notes {len(data)} copies")
+        found.copies = dict(copies)
+
+
+def _is_ours(copy: KubeObject, source: Place | None, namespace: str) -> bool:
+    """Whether it was filled from a Secret of the namespace, and still asks for that."""
+    return source is not None and source.namespace == namespace and requested_from(copy) == source

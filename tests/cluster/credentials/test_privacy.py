@@ -1,0 +1,62 @@
+"""Credentials that can be recognized are nowhere but in Secrets, after all that the tests beside have done to
+the region that uses them: installs, upgrades, losses, exchanges."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sandbox import processes
+from sandbox.errors import SandboxError
+from tests.cluster.credentials.conftest import Planted
+from tests.cluster.region import CONTAINERS
+
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("planted"), pytest.mark.timeout(1800)]
+
+
+def shown(planted: Planted) -> Iterator[tuple[str, str]]:
+    """Every text that somebody may read who may read no Secret: a name for it, and the text."""
+    region = planted.region
+    for container in CONTAINERS:
+        yield f"log of {container}", region.controllers.log(container)
+    kinds = region.sandbox.kubectl("api-resources", "--verbs=list", "--namespaced", "-o", "name").split()
+    for namespace in (region.namespace, planted.directory, "default"):
+        for kind in kinds:
+            if kind == "secrets":
+                continue
+            try:
+                yield (
+                    f"{kind} of {namespace}",
+                    region.sandbox.kubectl("-n", namespace, "get", kind, "-o", "json"),
+                )
+            except SandboxError:
+                continue  # what is listed only to be asked, such as reviews
+        found = json.loads(region.sandbox.kubectl("-n", namespace, "get", "secrets", "-o", "json"))
+        yield f"metadata of Secrets of {namespace}", json.dumps([one["metadata"] for one in found["items"]])
+    for kind in ("nodes", "namespaces", "clusterroles", "nodemaintenances"):
+        yield kind, region.sandbox.kubectl("get", kind, "-o", "json")
+    for identity in processes.find_owned(region.controllers.directory):
+        for file in ("cmdline", "environ"):
+            path = Path(f"/proc/{identity.pid}/{file}")
+            yield f"{file} of a process", path.read_bytes().decode(errors="replace")
+    for path in region.controllers.directory.rglob("*"):
+        if path.is_file():
+            yield f"file {path.name}", path.read_bytes().decode(errors="replace")
+
+
+def test_planted_credentials_are_nowhere_but_in_secrets(planted: Planted) -> None:
+    assert len(planted.texts) >= 40
+    forms = {
+        name: (text, base64.b64encode(text.encode()).decode().rstrip("="))
+        for name, text in planted.texts.items()
+    }
+    found, looked = set(), 0
+    for place, text in shown(planted):
+        looked += 1
+        found |= {f"{name} in {place}" for name, both in forms.items() if any(form in text for form in both)}
+    assert looked > 60
+    assert sorted(found) == []
