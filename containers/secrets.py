@@ -8,6 +8,7 @@ from typing import Any
 from containers.composition import Parts, run
 from containers.keys import owner_key, region_key
 from containers.region_events import RegionEvents
+from controller.adapters.accounts.servers import RealAccountServers
 from controller.adapters.helm.release_records import SecretRecords
 from controller.adapters.kubernetes.watches import Watch
 from controller.adapters.system.crd_files import load_schema
@@ -19,6 +20,7 @@ from controller.domain.values.catalogue import CertificateRequest, CredentialSec
 from controller.domain.values.ceph_needs import CephNeeds
 from controller.operator import Container
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
+from controller.reconcile.credentials.rotation import CredentialRotation
 from controller.reconcile.credentials.secrets import SecretsReconciler
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
@@ -55,6 +57,14 @@ def compose(parts: Parts) -> Container:
         credentials_of=credentials_of,
         certificates_of=certificates_of,
         ceph_of=ceph_of,
+        rotation=CredentialRotation(
+            kube=parts.kube,
+            clock=parts.clock,
+            randomness=parts.randomness,
+            events=parts.events,
+            records=SecretRecords(parts.kube),
+            servers=RealAccountServers(),
+        ),
         digest_key=InstallationKey(parts.kube, parts.randomness, settings.region_namespace).read,
         resync=settings.resync,
     )

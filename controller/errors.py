@@ -194,6 +194,10 @@ class SecretReserved(SecretMissing):
         self.args = (f'Secret "{name}" is {what}, and is not given to values, repositories or services',)
 
 
+class ServerUnavailable(ControllerError):
+    """A database, a broker or Keystone does not answer, or refuses us. The text names no password."""
+
+
 class CloudUnavailable(ControllerError):
     """The region's OpenStack did not answer, or not completely: nothing follows from that.
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.chart_builds import Match
 from controller.domain.values.chart_values import Values
-from controller.domain.values.layer_order import Layers
+from controller.domain.values.layer_order import LayerKind, Layers
 from controller.domain.values.shipped_values import Library
 from controller.domain.values.unknown_keys import known_part
 from controller.errors import Problem, SpecInvalid
@@ -42,11 +42,14 @@ class ChartBuilds:
     def known_layers(self, chart: ChartRef, layers: Layers) -> Layers:
         """Our layers for a chart without the keys that its build does not have.
 
-        The pinned builds have them all; the charts of the image are of one piece with the values. Raises
-        SpecInvalid naming the keys that cannot be left out.
+        The pinned builds have them all; the charts of the image are of one piece with the values, but for
+        components that sizes speak of and lean charts do not have. Raises SpecInvalid naming the keys that
+        cannot be left out.
         """
         if not chart.repository:
-            return layers
+            size = layers.get(LayerKind.SIZE)
+            known_size = size and known_part(size, self.charts.defaults(chart), self.library.open_maps).layer
+            return {**layers, LayerKind.SIZE: known_size}
         match = self.library.builds.match(chart.name, self.charts.build(chart))
         self._matches[chart.name] = match
         if match == Match.PINNED:

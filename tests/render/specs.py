@@ -112,6 +112,7 @@ FEATURES: Mapping[str, dict[str, Any]] = {
             "cleanup": {"compute": {"enabled": False, "schedule": "5 4 * * *"}},
         },
         networking={"externalNetworks": [{**PUBLIC_NETWORK[0], "vlanRanges": ["200:219"]}]},
+        services={"enabled": ["load-balancer"]},
         loadBalancer={"managementNetwork": "10.99.0.0/16"},
         baremetal={
             "networks": [
@@ -203,6 +204,7 @@ FEATURES: Mapping[str, dict[str, Any]] = {
     "compute-new-hosts": _features(nodes={"newHosts": "AtOnce"}),
     "compute-console-none": _features(compute={"console": {"type": "none"}}),
     "compute-libvirt-tls": _features(compute={"libvirtTLS": {"enabled": True}}),
+    "compute-libvirt-in-clear": _features(compute={"libvirtTLS": {"enabled": False}}),
     "volumes-ceph": _features(blockStorage={"backends": [CEPH_STORE]}),
     "volumes-lvm-nfs-custom": _features(
         blockStorage={
@@ -286,18 +288,21 @@ FEATURES: Mapping[str, dict[str, Any]] = {
     "database-cleanup": _features(
         database={"cleanup": {"compute": {}, "block-storage": {"olderThanDays": 60}, "orchestration": {}}}
     ),
-    "brokers": _features(messaging={"dedicatedBrokers": ["compute", "networking"]}),
+    "brokers": _features(messaging={"dedicatedBrokers": ["compute", "networking"], "volumeSize": "20Gi"}),
     "notifications": _features(
-        messaging={"notifications": {"enabled": True, "topics": ["notifications", "billing"]}}
+        services={"enabled": ["load-balancer"]},
+        messaging={"notifications": {"enabled": True, "topics": ["notifications", "billing"]}},
     ),
     "logging": _features(logging={"level": "WARNING", "services": {"compute": "DEBUG"}}),
     "audit": _features(audit={"enabled": True, "services": ["compute", "networking"]}),
-    "network-policies": _features(networkPolicies={"enabled": True}),
+    "network-policies": _features(networkPolicies={"enabled": True, "nodeNetworks": ["10.0.0.0/16"]}),
     "policies": _features(policies={"compute": {"os_compute_api:servers:create": "role:member"}}),
     "dashboard": _features(
         dashboard={"multiDomain": True, "sessionTimeoutSeconds": 600, "settings": {"DROPDOWN_MAX_ITEMS": 20}}
     ),
-    "load-balancer-ovn": _features(networking=OVN, loadBalancer={"provider": "ovn"}),
+    "load-balancer-ovn": _features(
+        services={"enabled": ["load-balancer"]}, networking=OVN, loadBalancer={"provider": "ovn"}
+    ),
     "key-manager-vault": _features(
         keyManager={
             "backend": "vault",
@@ -396,7 +401,8 @@ PAIRS: Mapping[str, dict[str, Any]] = {
     ),
     "console-spice-and-gateway": _features(**GATEWAY, compute={"console": {"type": "spice"}}),
     "brokers-and-network-policies": _features(
-        messaging={"dedicatedBrokers": ["compute"]}, networkPolicies={"enabled": True}
+        messaging={"dedicatedBrokers": ["compute"]},
+        networkPolicies={"enabled": True, "nodeNetworks": ["10.0.0.0/16"]},
     ),
     "notifications-and-audit": _features(
         messaging={"notifications": {"enabled": True}}, audit={"enabled": True}

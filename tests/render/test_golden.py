@@ -40,7 +40,8 @@ def flat(values: Mapping[str, Any]) -> dict[str, Any]:
     shown = {}
     for path, value in leaves(values):
         ref = value["$secretRef"] if is_secret_ref(value) else None
-        shown[format_path(path)] = f"secret {ref['name']}/{ref['key']}" if ref else value
+        prefix = f"{ref['prefix']} + " if ref and "prefix" in ref else ""
+        shown[format_path(path)] = f"{prefix}secret {ref['name']}/{ref['key']}" if ref else value
     return shown
 
 

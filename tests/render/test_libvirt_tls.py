@@ -76,3 +76,34 @@ def test_what_is_no_address_is_refused_with_its_place() -> None:
     with pytest.raises(SpecInvalid) as refused:
         region(libvirtTLS={"enabled": True, "addresses": ["10.1.0.7", "10.1.0.777"]})
     assert [one.path for one in refused.value.problems] == ["spec.features.compute.libvirtTLS.addresses[1]"]
+
+
+def test_hypervisors_encrypt_unless_the_region_says_otherwise() -> None:
+    made = render(core_spec(preset="core"))
+    assert values(made, "libvirt")["conf"]["libvirt"]["listen_tls"] == "1"
+    assert values(made, "nova")["conf"]["nova"]["libvirt"]["live_migration_scheme"] == "tls"
+    assert {"libvirt-tls", "nova-novncproxy-vencrypt"} <= secrets_made(made.certificates).keys()
+    refused = render(core_spec(preset="core", features={"compute": {"libvirtTLS": {"enabled": False}}}))
+    assert "libvirt" not in values(refused, "libvirt")["conf"]
+    assert refused.certificates == ()
+
+
+def test_an_interface_whose_addresses_nobody_names_stays_in_clear_with_a_warning() -> None:
+    compute = {"liveMigration": {"interface": "bond2"}}
+    made = render(core_spec(preset="core", features={"compute": compute}))
+    assert "listen_tls" not in str(values(made, "libvirt"))
+    [warning] = [one for one in made.warnings if "libvirtTLS" in one.path]
+    assert "hypervisors let anybody" in warning.message
+
+
+def test_a_key_of_ceph_and_a_certificate_both_restart_libvirt() -> None:
+    features = {
+        "compute": {"images": {"backend": "ceph"}},
+        "ceph": {"source": "Rook", "namespace": "rook-ceph"},
+    }
+    made = values(render(core_spec(preset="core", features=features)), "libvirt")
+    assert made["release_uuid"]["$secretRef"]["name"] != "libvirt-tls"
+    assert made["conf"]["hooks"]["scripts"]["certificate"]["$secretRef"] == {
+        "name": "libvirt-tls",
+        "key": "digest",
+    }

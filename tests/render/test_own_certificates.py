@@ -11,7 +11,7 @@ from controller.domain.values.chart_values import Values
 from controller.render.region import Region
 from tests.render.region import core_spec, render
 
-OWN = {"tls": {"internal": {"enabled": True}}}
+OWN = {"tls": {"internal": {"enabled": True}}, "compute": {"libvirtTLS": {"enabled": False}}}
 
 
 def own(**features: Any) -> Region:
@@ -67,5 +67,6 @@ def test_certificates_stand_for_the_names_of_services_in_the_region() -> None:
 
 @pytest.mark.parametrize("more", [{"issuer": "x", "caSecret": "y"}, {"enabled": False}])
 def test_no_certificate_is_made_that_nobody_asks_for(more: dict[str, Any]) -> None:
-    region = render(core_spec(preset="core", features={"tls": {"internal": {"enabled": True, **more}}}))
+    tls = {"internal": {"enabled": True, **more}}
+    region = render(core_spec(preset="core", features={**OWN, "tls": tls}))
     assert region.certificates == ()

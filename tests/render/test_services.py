@@ -164,7 +164,8 @@ def test_the_problem_of_a_spec_from_a_file_has_the_line() -> None:
 
 
 def test_services_whose_charts_cannot_encrypt_are_named_with_what_to_leave_out() -> None:
-    found = problems(preset="compute", features={"tls": {"internal": INTERNAL_TLS}})
+    more = {"enabled": ["dns", "load-balancer"]}
+    found = problems(preset="compute", features={"services": more, "tls": {"internal": INTERNAL_TLS}})
     assert [problem.path for problem in found] == ["spec.features.tls.internal.traffic"] * 2
     assert "the charts of dns, load-balancer cannot use encrypted messaging" in found[0].message
     assert "the charts of key-manager, dns, load-balancer cannot use encrypted endpoints" in found[1].message
@@ -173,7 +174,9 @@ def test_services_whose_charts_cannot_encrypt_are_named_with_what_to_leave_out()
 
 def test_services_that_stay_in_clear_to_an_encrypted_database_are_warned_about() -> None:
     internal = {"enabled": True, "issuer": "region-ca", "traffic": ["database"]}
-    found = render(core_spec(preset="compute", features={"tls": {"internal": internal}})).warnings
+    more = {"enabled": ["dns", "load-balancer"]}
+    features = {"services": more, "tls": {"internal": internal}}
+    found = render(core_spec(preset="compute", features=features)).warnings
     assert ["dns, load-balancer" in w.message for w in found if "tls" in w.path] == [True]
 
 

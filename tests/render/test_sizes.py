@@ -17,7 +17,7 @@ def claims(**spec: object) -> dict[str, object]:
         for bundle in render(core_spec(**spec)).bundles
         for release in bundle.releases
         for path, value in leaves(release.merged.values)
-        if CLAIMS & set(map(str, path))
+        if CLAIMS & set(map(str, path)) and path[:2] != ("pod", "resources")
     }
 
 

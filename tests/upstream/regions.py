@@ -26,7 +26,9 @@ from tests.render.specs import FEATURES, PAIRS
 NAMESPACE = "namespace-of-the-region"
 # Begins every secret that stands in the values.
 MADE_UP = "made-up-secret"
-ALL_SERVICES = ["shared-file-system", "object-storage", "instance-ha", "metering", "gateway"]
+ALL_SERVICES = [
+    *("dns", "load-balancer", "shared-file-system", "object-storage", "instance-ha", "metering", "gateway"),
+]
 PRESETS = ("core", "compute", "compute-baremetal")
 OVN = {"features": {"networking": {"backend": "ml2/ovn"}}}
 

@@ -104,6 +104,9 @@ class RegionCloud(FakeCloud):
                     self._end(move, replace(server, task="", status="ERROR", state="error"), "error")
             elif server.host == record.source:
                 self._end(move, replace(server, task="", status="ACTIVE"), "error")
+            elif self._is_evacuated(server.id, record.source):
+                # Its source finds the server in another state than the one that it was to move it in.
+                self._end(move, server, "error")
 
     def _begin_compute(self, machine: Machine) -> None:
         """nova/compute/manager.py, init_host: destroys what was evacuated, resumes what is its own."""

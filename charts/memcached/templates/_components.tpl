@@ -18,7 +18,7 @@ components:
     containers:
       - name: memcached
         image: memcached
-        resources: memcached
+        resources: server
         command: [/scripts/memcached.sh]
         ports: [{name: memcache, containerPort: {{ $port }}}]
         probes:

@@ -109,7 +109,7 @@ components:
     containers:
       - name: neutron-rpc-server
         image: neutron_rpc_server
-        resources: server
+        resources: rpc_server
         command: [neutron-rpc-server, --config-file, /etc/neutron/neutron.conf, --config-file, /etc/neutron/plugins/ml2/ml2_conf.ini]
         probes:
           values: rpc_server.rpc_server

@@ -192,7 +192,7 @@ affinity:
             {{- toYaml . | nindent 12 }}
 {{- end }}
 {{- if $spread }}
-{{- $key := .x.slot | default "default" }}
+{{- $key := .x.component }}
 {{- $type := get $anti.type $key | default $anti.type.default }}
 {{- $topology := get $anti.topologyKey $key | default $anti.topologyKey.default }}
 {{- $weight := get ($anti.weight | default dict) $key | default (($anti.weight | default dict).default | default 10) }}

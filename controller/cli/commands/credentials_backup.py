@@ -189,16 +189,23 @@ def _passphrase(file: Path | None, *, new: bool) -> str:
     """Never from the command line, which others see."""
     hint = "--passphrase-file"
     if file is None:
-        if not sys.stdin.isatty():
+        if not _has_terminal():
             raise typer.BadParameter(
                 "there is no terminal to ask at; name a file, or - for stdin", param_hint=hint
             )
-        text = str(typer.prompt("Passphrase", hide_input=True, confirmation_prompt=new, err=True))
+        try:
+            text = str(typer.prompt("Passphrase", hide_input=True, confirmation_prompt=new, err=True))
+        except typer.Abort:
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
     else:
         text = _first_line(file)
     if new and len(text) < SHORTEST_PASSPHRASE:
         raise typer.BadParameter(f"it needs {SHORTEST_PASSPHRASE} characters at the least", param_hint=hint)
     return text
+
+
+def _has_terminal() -> bool:
+    return sys.stdin.isatty()
 
 
 def _first_line(file: Path) -> str:

@@ -77,7 +77,8 @@ def _offer(needs: CephNeeds) -> Problem:
 def _of_values(region: OfflineRegion, release: str) -> Iterable[Reference]:
     found = region.region.release(release)
     references = find_references(found.spec.values) if found is not None else ()
-    return (Reference(f"values of {release}", SECRET, one.name, one.key) for one in references)
+    secrets = (one for one in references if one.prefix is None)
+    return (Reference(f"values of {release}", SECRET, one.name, one.key) for one in secrets)
 
 
 def _named(given: Iterable[InputObject]) -> Iterable[KubeObject]:

@@ -84,6 +84,12 @@ WORK_AGE_ANNOTATION = f"{GROUP}/work-under-way-seconds"
 # The request on the osdpl, as core hands it on to the region's bundles.
 REGION_RECONCILE_ANNOTATION = f"{GROUP}/region-reconcile-requested-at"
 
+# Requests of an operator, on a Secret with generated credentials; and what is remembered there of a rotation
+# under way, and of the last one.
+ROTATE_ANNOTATION = f"{GROUP}/rotate-requested-at"
+ROTATION_ANNOTATION = f"{GROUP}/rotation"
+ROTATED_ANNOTATION = f"{GROUP}/rotated-at"
+
 # The key of digests in an installation.
 DIGEST_KEY_SECRET = "osctl-digest-key"  # noqa: S105 - a name
 

@@ -72,6 +72,9 @@ class Reason(StrEnum):
     CREDENTIALS_LOST = "CredentialsLost", WARNING
     CREDENTIALS_RESTORED = "CredentialsRestored", WARNING
     CERTIFICATES_RENEWED = "CertificatesRenewed", NORMAL
+    CREDENTIALS_ROTATING = "CredentialsRotating", NORMAL
+    CREDENTIALS_ROTATED = "CredentialsRotated", NORMAL
+    ROTATION_REFUSED = "RotationRefused", WARNING
     AUTHORITY_CHANGES = "AuthorityChanges", NORMAL
     AUTHORITY_LOST = "AuthorityLost", WARNING
 

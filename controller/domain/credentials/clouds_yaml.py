@@ -73,7 +73,7 @@ def administrator(values: Mapping[str, Any], namespace: str) -> Administrator | 
     identity = _over(_DEFAULTS, _part(endpoints, "identity"))
     admin = _part(_part(identity, "auth"), "admin")
     account = {name: str(admin.get(name) or "") for name in _DEFAULTS["auth"]["admin"]}
-    password = _reference(admin.get("password"))
+    password = reference_of(admin.get("password"))
     if not password or not all(account.values()):
         return None
     return Administrator(
@@ -96,7 +96,7 @@ def gateway_user(
     identity = _over(_DEFAULTS, _part(endpoints, "identity"))
     given = _part(_part(identity, "auth"), "swift")
     account = {name: str(given.get(name) or default) for name, default in _GATEWAY.items()}
-    password = _reference(given.get("password"))
+    password = reference_of(given.get("password"))
     if not password:
         return None
     outside = _part(_part(identity, "host_fqdn_override"), "public").get("host") if public else None
@@ -128,12 +128,18 @@ def _authority(values: Mapping[str, Any]) -> KeyOfSecret | None:
 
 def _internal_url(identity: Mapping[str, Any], endpoints: Mapping[str, Any], namespace: str) -> str:
     """Where clients inside the cluster reach Keystone, without the path."""
-    host = _internal(_part(identity, "host_fqdn_override"))
-    host = host.get("host") if isinstance(host, Mapping) else host
-    if not host:
-        suffix = endpoints.get("cluster_domain_suffix") or _SUFFIX
-        host = f"{_internal(identity['hosts'])}.{identity.get('namespace') or namespace}.svc.{suffix}"
+    host = internal_host(identity, endpoints, namespace)
     return f"{_internal(identity['scheme'])}://{host}:{_internal(_part(identity['port'], 'api'))}"
+
+
+def internal_host(endpoint: Mapping[str, Any], endpoints: Mapping[str, Any], namespace: str) -> str:
+    """The name by which clients inside the cluster reach an endpoint that says its `hosts`."""
+    host = _internal(_part(endpoint, "host_fqdn_override"))
+    host = host.get("host") if isinstance(host, Mapping) else host
+    if host:
+        return str(host)
+    suffix = endpoints.get("cluster_domain_suffix") or _SUFFIX
+    return f"{_internal(endpoint['hosts'])}.{endpoint.get('namespace') or namespace}.svc.{suffix}"
 
 
 def _internal(value: Any) -> Any:
@@ -160,7 +166,8 @@ def _part(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _reference(value: Any) -> KeyOfSecret | str | None:
+def reference_of(value: Any) -> KeyOfSecret | str | None:
+    """Where a password lies, or the text itself where somebody wrote one; None for none."""
     if is_secret_ref(value):
         target = value[SECRET_REF]
         return KeyOfSecret(str(target["name"]), str(target["key"]))

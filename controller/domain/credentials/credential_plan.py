@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from controller.domain.api.region_spec import VolumePolicy
+from controller.domain.api.region_spec import OwnSecret, VolumePolicy
 from controller.domain.credentials.generate import SSH_PUBLIC_KEY, private_name
 from controller.domain.values.catalogue import CredentialSecret
 
@@ -192,6 +192,12 @@ def plan_retention(
 def plan_disowning(stored: Iterable[StoredSecret]) -> tuple[SecretChange, ...]:
     """What has to be done even where everything else stays: no osdpl may own credentials."""
     return tuple(_disowned(there) for there in stored if not there.foreign and _is_to_be_disowned(there))
+
+
+def own_missing(secret: OwnSecret) -> CredentialProblem:
+    """What is said where a Secret that the spec names lacks its key."""
+    path = f"spec.features.credentials.{secret.service}.{secret.credential}"
+    return CredentialProblem(secret.name, f'it has no key "{secret.key}", which {path} names; create it')
 
 
 def _in_the_way(there: StoredSecret | None) -> str:

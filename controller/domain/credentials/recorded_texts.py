@@ -46,6 +46,13 @@ def _pairs(asked: Any, given: Any, path: DocumentPath) -> Iterator[tuple[SecretK
         target = asked[SECRET_REF]
         if not isinstance(given, str) or not given:
             raise _Differs
+        prefix = target.get("prefix")
+        if prefix is not None:
+            if not given.startswith(prefix):
+                raise _Differs
+            given = given.removeprefix(prefix)
+            if not given:
+                return  # the Secret had no such key
         yield (target["name"], target["key"]), from_option_value(given) if in_oslo_file(path) else given
     elif isinstance(asked, Mapping) and isinstance(given, Mapping):
         # A null takes away what the chart has, and Helm need not record it.

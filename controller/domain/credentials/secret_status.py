@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.api.conditions import Condition, shorten, timestamp
 from controller.domain.api.reasons import Reason
 from controller.domain.credentials.credential_plan import CredentialProblem
+from controller.domain.credentials.rotation.record import RotationView
 
 CONDITION = "SecretsExchanged"
 READY = "Ready"
@@ -20,7 +21,8 @@ class SecretView:
     """One Secret as it is published. `keys` are those it has or is known to have had.
 
     `digest` is keyed and empty while the Secret is not there, and for one that only holds a certificate.
-    `expires`: when its certificate ends, in seconds since the epoch, None where there is none.
+    `expires`: when its certificate ends, in seconds since the epoch, None where there is none. `rotation`:
+    one that was asked for, or is under way.
     """
 
     name: str
@@ -28,6 +30,35 @@ class SecretView:
     digest: str
     problems: tuple[str, ...] = ()
     expires: float | None = None
+    rotation: RotationView | None = None
+
+
+def joined_views(
+    views: Mapping[str, SecretView],
+    certificates: Mapping[str, SecretView],
+    rotations: Mapping[str, RotationView],
+) -> dict[str, SecretView]:
+    """The views, with those of certificates, and with how far rotations are; what is of both kinds tells when
+    it ends."""
+    both = {
+        name: replace(
+            view,
+            expires=certificates[name].expires,
+            problems=view.problems + certificates[name].problems,
+        )
+        for name, view in views.items()
+        if name in certificates
+    }
+    joined = {**certificates, **views, **both}
+    return {name: replace(view, rotation=rotations.get(name)) for name, view in joined.items()}
+
+
+def rotation_notes(rotations: Mapping[str, RotationView]) -> tuple[str, ...]:
+    """How far rotations are, for the condition."""
+    return tuple(
+        f'the rotation of Secret "{name}" is {view.phase}: {view.message}'
+        for name, view in sorted(rotations.items())
+    )
 
 
 def secret_entries(
@@ -47,6 +78,8 @@ def secret_entries(
             entry["rotated"] = same or timestamp(now)
         if view.expires is not None:
             entry["expires"] = timestamp(view.expires)
+        if view.rotation is not None:
+            entry["rotation"] = view.rotation.entry()
         if view.problems:
             entry["message"] = shorten("; ".join(view.problems), 32768)
         entries[view.name] = entry

@@ -39,6 +39,7 @@ def feature_problems(features: Features) -> list[Problem]:
         *_own_domains(features["identity"]["ldap"]["domains"]),
         *_schedules(features["database"]),
         *_hypervisor_addresses(features["compute"]["libvirtTLS"]["addresses"]),
+        *_node_networks(features["networkPolicies"]["nodeNetworks"]),
         *_marks(features, ()),
     ]
 
@@ -122,6 +123,15 @@ def _hypervisor_addresses(addresses: list[str]) -> Iterator[Problem]:
     if total > _MOST_ADDRESSES:
         message = f"has {total} addresses, and one certificate stands for {_MOST_ADDRESSES} at most"
         yield _problem(whole, message, "name smaller networks, or addresses")
+
+
+def _node_networks(networks: list[str]) -> Iterator[Problem]:
+    for index, text in enumerate(networks):
+        try:
+            ipaddress.ip_network(text)
+        except ValueError:
+            remedy = "write it as 10.0.0.0/16, without bits of a host"
+            yield _problem(("networkPolicies", "nodeNetworks", index), "is no network", remedy)
 
 
 def _load_balancer(features: Features) -> Iterator[Problem]:

@@ -9,7 +9,7 @@ from typing import Any
 from controller.domain.api.names import CA_BUNDLE_SECRET
 from controller.domain.region.deployment import DeploymentSpec
 from controller.domain.region.required_credentials import region_services
-from controller.domain.values.catalogue import BUNDLE_KEYS, CertificateRequest, ServiceEntry
+from controller.domain.values.catalogue import BUNDLE_KEYS, UPSTREAM, CertificateRequest, ServiceEntry
 from controller.domain.values.shipped_values import Library
 
 COMPUTE = "compute"
@@ -47,11 +47,16 @@ def _requests(
             if apis and about.serves and about.offered_by(source):
                 names = tuple(one for host in about.serves for one in service_names(host, namespace, domain))
                 yield CertificateRequest(certificate_secret(chart), entry.name, names)
-        if entry.name == COMPUTE and compute["libvirtTLS"]["enabled"]:
+        if entry.name == COMPUTE and _hypervisors_encrypt(compute["libvirtTLS"]["enabled"], source):
             addresses = tuple(migration_addresses(compute["libvirtTLS"]["addresses"]))
             yield CertificateRequest(HYPERVISORS_SECRET, entry.name, addresses=addresses, hypervisors=True)
             if compute["console"]["type"] == "novnc":
                 yield CertificateRequest(CONSOLE_SECRET, entry.name, ("nova-novncproxy",))
+
+
+def _hypervisors_encrypt(wanted: bool | None, source: str) -> bool:
+    """Where the spec does not choose, charts that can mount the certificates do: they are made for these."""
+    return source == UPSTREAM if wanted is None else wanted
 
 
 def migration_addresses(given: Iterable[str]) -> Iterator[str]:

@@ -183,6 +183,11 @@ SECRET_ROTATED = Gauge(
     "When the contents of a Secret of the region were made or last changed.",
     ("region", "secret"),
 )
+SECRET_ROTATION_START = Gauge(
+    "osctl_secret_rotation_start_timestamp_seconds",
+    "When a rotation of a Secret began that is under way.",
+    ("region", "secret"),
+)
 
 # node
 NODE_READY = Gauge(
@@ -247,7 +252,7 @@ BY_CONTAINER: dict[str, tuple[Metric, ...]] = {
         PROBE_SUCCESS,
         PROBE_DURATION,
     ),
-    "secrets": (CERTIFICATE_EXPIRY, SECRET_ROTATED),
+    "secrets": (CERTIFICATE_EXPIRY, SECRET_ROTATED, SECRET_ROTATION_START),
     "node": (
         NODE_READY,
         NODE_HOST,

@@ -64,9 +64,13 @@ def is_map(value: object) -> bool:
     return isinstance(value, dict) and SECRET_REF not in value
 
 
-def secret_ref(name: str, key: str) -> dict[str, Any]:
-    """The leaf that stands for the text under `key` of the Secret `name`."""
-    return {SECRET_REF: {"name": name, "key": key}}
+def secret_ref(name: str, key: str, prefix: str | None = None) -> dict[str, Any]:
+    """The leaf that stands for the text under `key` of the Secret `name`.
+
+    With a `prefix` it stands for that text with the other one behind it, and for the prefix alone where
+    there is none.
+    """
+    return {SECRET_REF: {"name": name, "key": key} | ({} if prefix is None else {"prefix": prefix})}
 
 
 def leaves(values: Values, prefix: Path = ()) -> Iterator[tuple[Path, Any]]:

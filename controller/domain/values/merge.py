@@ -292,7 +292,7 @@ class _LayerMerge:
         good = (
             len(value) == 1
             and isinstance(ref, dict)
-            and set(ref) == {"name", "key"}
+            and set(ref) - {"prefix"} == {"name", "key"}
             and all(isinstance(part, str) for part in ref.values())
             and _SECRET_NAME.match(ref["name"])
             and _SECRET_KEY.match(ref["key"])

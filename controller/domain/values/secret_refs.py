@@ -1,7 +1,8 @@
 """References to secrets in values: where they are, and what the values are once they are resolved.
 
 A reference is the leaf `{$secretRef: {name, key}}`. It is resolved in memory only, just before Helm is
-called; what is resolved is never written anywhere.
+called; what is resolved is never written anywhere. One with a `prefix` is no secret: it names an account,
+whose name ends in another way after each rotation.
 """
 
 from __future__ import annotations
@@ -40,11 +41,12 @@ def reserved(name: str, type_: str = "") -> str:
 
 @dataclass(frozen=True)
 class SecretReference:
-    """One reference: where it stands in the values, and what it names."""
+    """One reference: where it stands in the values, and what it names. `prefix` is None for a secret."""
 
     path: DocumentPath
     name: str
     key: str
+    prefix: str | None = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,9 @@ def resolve(values: Values, lookup: Lookup, *, release: str = "", upstream: bool
 
     def resolved(target: Mapping[str, str], path: DocumentPath) -> str:
         text = lookup(target["name"], target["key"])
+        if "prefix" in target:
+            whole = target["prefix"] + (text or "")
+            return as_option_value(whole) if in_oslo_file(path) else whole
         if not text:
             raise SecretMissing(target["name"], target["key"], release)
         secrets.add(text)
@@ -114,6 +119,15 @@ def resolve(values: Values, lookup: Lookup, *, release: str = "", upstream: bool
     return ResolvedValues(copied(values, ()), frozenset(secrets))
 
 
+def is_complete(target: object) -> bool:
+    """Whether what a reference names has all its fields, and no others."""
+    return (
+        isinstance(target, Mapping)
+        and set(target) - {"prefix"} == {"name", "key"}
+        and all(isinstance(part, str) and part for part in target.values())
+    )
+
+
 def _dollar(path: DocumentPath, target: Mapping[str, str]) -> Problem:
     secret = f'key "{target["key"]}" of Secret "{target["name"]}"'
     message = f'{secret} has a "$", which this chart cannot write into a file'
@@ -133,15 +147,11 @@ def _marked(value: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, Any]
 
 def _parse(path: DocumentPath, leaf: Mapping[str, Any]) -> SecretReference | Problem:
     target = leaf[SECRET_REF]
-    fields = ("name", "key")
-    complete = isinstance(target, Mapping) and all(
-        isinstance(target.get(part), str) and target[part] for part in fields
-    )
-    if complete and len(leaf) == 1 and set(target) == set(fields):
+    if len(leaf) == 1 and is_complete(target):
         what = reserved(target["name"])
         if what:
             message = f'Secret "{target["name"]}" is {what}'
             return Problem(format_path(path), message, "name a Secret that was made for values")
-        return SecretReference(path, target["name"], target["key"])
+        return SecretReference(path, target["name"], target["key"], target.get("prefix"))
     remedy = f"write {{{SECRET_REF}: {{name: <Secret>, key: <key>}}}} alone"
     return Problem(format_path(path), f"malformed {SECRET_REF}", remedy)

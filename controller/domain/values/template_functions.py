@@ -8,7 +8,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from controller.domain.values.ceph_needs import CONSUMERS, CONSUMERS_SECRET
-from controller.domain.values.chart_values import secret_ref
+from controller.domain.values.chart_values import SECRET_REF, secret_ref
+
+# The key beside the passwords of accounts whose names change when they are rotated.
+ACCOUNT_SUFFIX = "account-suffix"
 
 
 def pairs(
@@ -120,6 +123,11 @@ def reference(secret: Mapping[str, str]) -> dict[str, Any]:
     return secret_ref(secret["name"], secret["key"])
 
 
+def account_name(name: str, password: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    """The name of an account that has the password of this reference, as it is since its last rotation."""
+    return secret_ref(password[SECRET_REF]["name"], ACCOUNT_SUFFIX, prefix=name)
+
+
 def certificate_digest(secret: str) -> dict[str, Any]:
     """The reference to the digest of a certificate of the region's own authority, by its Secret."""
     return secret_ref(secret, "digest")
@@ -162,10 +170,13 @@ def vencrypt_options() -> str:
     )
 
 
-def only_from(applications: Iterable[str]) -> dict[str, Any]:
-    """A network policy that lets in pods of the region with one of these `application` labels only."""
+def only_from(applications: Iterable[str], networks: Iterable[str] = ()) -> dict[str, Any]:
+    """A network policy that lets in pods of the region with one of these `application` labels only, and what
+    is in the networks: pods on the network of their node have its address, and no labels."""
     expression = {"key": "application", "operator": "In", "values": sorted(set(applications))}
-    return {"ingress": [{"from": [{"podSelector": {"matchExpressions": [expression]}}]}]}
+    peers: list[dict[str, Any]] = [{"podSelector": {"matchExpressions": [expression]}}]
+    peers += [{"ipBlock": {"cidr": network}} for network in networks]
+    return {"ingress": [{"from": peers}]}
 
 
 TEMPLATE_FUNCTIONS: Mapping[str, Any] = {
@@ -180,6 +191,7 @@ TEMPLATE_FUNCTIONS: Mapping[str, Any] = {
     "network_commands": network_commands,
     "nginx_tls_proxy": nginx_tls_proxy,
     "secret_ref": reference,
+    "account_name": account_name,
     "certificate_digest": certificate_digest,
     "qemu_certificates": qemu_certificates,
     "vencrypt_options": vencrypt_options,

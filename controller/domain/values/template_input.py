@@ -32,6 +32,7 @@ from typing import Any, Protocol
 
 from controller.domain.api.region_spec import OwnSecret, RegionSpec
 from controller.domain.values.catalogue import (
+    UPSTREAM,
     Catalogue,
     CatalogueInvalid,
     CredentialSecret,
@@ -135,9 +136,12 @@ class RegionInput:
         def credential(name: str, service: str = entry.name) -> dict[str, Any]:
             return self._reference(by_name, service, name)
 
-        def storage_class(service: str = entry.name) -> str:
+        def storage_class(service: str = entry.name, *, as_written: bool = False) -> str | None:
+            """The class that is named for the service; where none is, the word by which charts leave the
+            choice to the cluster, or, for those of OpenStack-Helm's that write any class as it is, none."""
             self.claiming.add(service)
-            return self.spec.storage_classes.get(service) or self.spec.storage_class or "default"
+            named = self.spec.storage_classes.get(service) or self.spec.storage_class
+            return named or (None if as_written and self.source == UPSTREAM else "default")
 
         return {
             **TEMPLATE_FUNCTIONS,

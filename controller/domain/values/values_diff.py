@@ -91,7 +91,8 @@ def value_text(value: Any, width: int = WIDTH) -> str:
         return "(deleted)"
     if is_secret_ref(value):
         target = value[SECRET_REF]
-        return f"secret {target['name']}/{target['key']}"
+        prefix = f"{target['prefix']} + " if "prefix" in target else ""
+        return f"{prefix}secret {target['name']}/{target['key']}"
     text = value if _plain(value) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= width else f"{text[: width - 1]}…"
 

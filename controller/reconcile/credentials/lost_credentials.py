@@ -14,6 +14,7 @@ from controller.domain.credentials.credential_plan import CredentialProblem, Sec
 from controller.domain.credentials.recorded_texts import SecretKey, agreed_texts, recorded_texts
 from controller.domain.values.chart_values import Values
 from controller.domain.values.secret_refs import find_references
+from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import HelmFailed, ObjectRefused, SpecInvalid
 from controller.ports.helm import ReleaseRecords, Revision
 from controller.ports.kubernetes import Events, KubeObject, KubeObjects
@@ -51,6 +52,8 @@ class LostCredentials:
         """Writes what the records hold; what is told of the rest. Raises Conflict, KubeError."""
         problems = []
         gone = {(change.name, key) for change in lost for key in change.add}
+        # What a rotation has put beside them belongs to them: the names that the passwords are for.
+        gone |= {(one.name, ACCOUNT_SUFFIX) for one in lost if not store.text(one.name, ACCOUNT_SUFFIX)}
         uses = tuple(_uses(bundles, gone))
         recorded = self._recorded(uses, gone)
         agreed = agreed_texts(recorded)
@@ -60,6 +63,8 @@ class LostCredentials:
             texts = {key: agreed[change.name, key] for key in change.add if (change.name, key) in agreed}
             if texts:
                 found = replace(change, add={key: change.add[key] for key in texts})
+                if (change.name, ACCOUNT_SUFFIX) in agreed:
+                    texts[ACCOUNT_SUFFIX] = agreed[change.name, ACCOUNT_SUFFIX]
                 try:
                     store.apply(found, texts)
                 except ObjectRefused as error:

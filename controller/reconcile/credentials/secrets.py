@@ -16,7 +16,7 @@ from controller.domain.api.names import (
     SERVICE_LABEL,
     field_manager,
 )
-from controller.domain.api.region_spec import Features, OwnSecret, parse_region_spec
+from controller.domain.api.region_spec import Features, parse_region_spec
 from controller.domain.credentials.certificates import AUTHORITY, named_secrets
 from controller.domain.credentials.credential_plan import (
     CredentialPlan,
@@ -24,6 +24,7 @@ from controller.domain.credentials.credential_plan import (
     EarlierLife,
     SecretChange,
     StoredSecret,
+    own_missing,
     plan_credentials,
     plan_disowning,
     plan_retention,
@@ -31,10 +32,13 @@ from controller.domain.credentials.credential_plan import (
     without_trace,
 )
 from controller.domain.credentials.generate import CredentialUnusable
+from controller.domain.credentials.rotation.record import RotationView
 from controller.domain.credentials.secret_status import (
     CONDITION,
     SecretView,
+    joined_views,
     recorded_keys,
+    rotation_notes,
     secret_entries,
     secrets_condition,
     waiting_condition,
@@ -57,6 +61,7 @@ from controller.reconcile.credentials.exchanged_objects import ExchangedObjects
 from controller.reconcile.credentials.lost_credentials import LostCredentials, held_back
 from controller.reconcile.credentials.namespace_exchange import NamespaceExchange
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
+from controller.reconcile.credentials.rotation import ROTATION_SECONDS, CredentialRotation
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.region_status import apply_region_status
@@ -80,7 +85,8 @@ class SecretsReconciler:
 
     `credentials_of` says which credentials an osdpl needs, `certificates_of` which certificates of its own
     authority, `ceph_of` what of a Ceph cluster that it exchanges with; each raises SpecInvalid. `records` are
-    Helm's, `digest_key` gives the installation's key for published digests; `resync` is in seconds.
+    Helm's, `rotation` replaces what is asked to be rotated, None for nothing. `digest_key` gives the
+    installation's key for published digests; `resync` is in seconds.
     """
 
     def __init__(
@@ -94,6 +100,7 @@ class SecretsReconciler:
         credentials_of: Callable[[Mapping[str, Any]], tuple[CredentialSecret, ...]],
         certificates_of: Callable[[Mapping[str, Any]], tuple[CertificateRequest, ...]] = lambda _: (),
         ceph_of: Callable[[Mapping[str, Any]], CephNeeds | None] = lambda _: None,
+        rotation: CredentialRotation | None = None,
         digest_key: Callable[[], bytes],
         resync: float,
     ) -> None:
@@ -104,6 +111,7 @@ class SecretsReconciler:
         self._credentials_of = credentials_of
         self._certificates_wanted = certificates_of
         self._ceph_of = ceph_of
+        self._rotation = rotation
         self._digest_key = digest_key
         self._resync = resync
         self._lost = LostCredentials(records, events)
@@ -156,6 +164,8 @@ class SecretsReconciler:
             return RESYNC_SECONDS
         if self._own_certificates.unfinished:
             return UPTAKE_SECONDS
+        if self._rotation is not None and self._rotation.unfinished:
+            return ROTATION_SECONDS
         return min(CHECK_SECONDS, self._resync) if looks_again else self._resync
 
     def _ensure(
@@ -180,8 +190,11 @@ class SecretsReconciler:
         stored = store.observe(secret.name for secret in desired)
         recorded = self._recorded(osdpl, bundles, desired, stored)
         plan, problems = self._completed(store, osdpl, bundles, desired, recorded, read_only=read_only)
+        rotations: dict[str, RotationView] = {}
+        if self._rotation is not None:
+            rotations = self._rotation.ensure(osdpl, store, bundles, desired, read_only=read_only)
         own = _features(osdpl).credentials
-        problems += [_own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
+        problems += [own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
         published = CredentialViews(store, self._digest_key(), problems)
         views = published.of_ours(desired, plan, recorded=recorded, services=services)
         views = {**published.of_own(own), **views}
@@ -200,8 +213,8 @@ class SecretsReconciler:
         certificates = self._certificates_of(osdpl)
         for name in named_secrets(_features(osdpl)):
             problems += [CredentialProblem(name, text) for text in certificates[name].problems]
-        views = _with_certificates(views, certificates)
-        notes = (*exchanged.notes, *shared.notes)
+        views = joined_views(views, certificates, rotations)
+        notes = (*exchanged.notes, *shared.notes, *rotation_notes(rotations))
         condition = secrets_condition(
             problems, len(needed), credentials, _generation(osdpl), later=later, notes=notes
         )
@@ -354,20 +367,3 @@ def _features(osdpl: Mapping[str, Any]) -> Features:
 
 def _generation(osdpl: Mapping[str, Any]) -> int:
     return int(osdpl["metadata"].get("generation") or 0)
-
-
-def _with_certificates(
-    views: Mapping[str, SecretView], found: Mapping[str, SecretView]
-) -> dict[str, SecretView]:
-    """The views, with those of certificates; one of both kinds tells when it ends."""
-    both = {
-        name: replace(view, expires=found[name].expires, problems=view.problems + found[name].problems)
-        for name, view in views.items()
-        if name in found
-    }
-    return {**found, **views, **both}
-
-
-def _own_missing(secret: OwnSecret) -> CredentialProblem:
-    path = f"spec.features.credentials.{secret.service}.{secret.credential}"
-    return CredentialProblem(secret.name, f'it has no key "{secret.key}", which {path} names; create it')

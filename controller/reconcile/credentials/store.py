@@ -88,6 +88,43 @@ class CredentialStore:
         action = "complete" if before else "create"
         log_action(action, f"{self._namespace}/{change.name}", f"Secret {change.name}: {done}")
 
+    def rotatable(self) -> frozenset[str]:
+        """The Secrets of ours that may be written."""
+        return frozenset(
+            name
+            for name, secret in self.stored().items()
+            if secret.ours and not (secret.foreign or secret.immutable or secret.deleting)
+        )
+
+    def notes(self, name: str) -> Mapping[str, str]:
+        """The annotations of a Secret that was observed."""
+        found = self._objects.get(name) or {}
+        return {**((found.get("metadata") or {}).get("annotations") or {})}
+
+    def text(self, name: str, key: str) -> str:
+        """What a Secret that was observed has under a key; empty for nothing."""
+        return _texts(self._objects.get(name)).get(key, "")
+
+    def rewrite(
+        self, name: str, notes: Mapping[str, str | None], texts: Mapping[str, str] | None = None, *, done: str
+    ) -> None:
+        """Puts texts and annotations into a Secret in one write, on the condition that it is as it was
+        observed; an annotation goes with None. `done` tells of it in the log.
+
+        Raises Conflict when someone else was there meanwhile, and ObjectRefused.
+        """
+        before = self._objects[name]
+        annotations = {**self.notes(name), **notes}
+        left = {key: text for key, text in annotations.items() if text is not None}
+        encoded = {key: base64.b64encode(text.encode()).decode() for key, text in (texts or {}).items()}
+        body = {
+            **before,
+            "metadata": {**before["metadata"], "annotations": left},
+            "data": {**(before.get("data") or {}), **encoded},
+        }
+        self._objects[name] = self._kube.replace(body)
+        log_action("rotate", f"{self._namespace}/{name}", f"Secret {name}: {done}")
+
     def remove(self, secret: StoredSecret) -> None:
         """Deletes that very Secret. Raises Conflict when another has taken its name."""
         self._kube.delete(SECRET, secret.name, self._namespace, uid=secret.uid)

@@ -81,6 +81,12 @@ class BundleWriter:
             for bundle in existing
         ]
 
+    def remove_all(self, bundles: KubeObjects, volumes: VolumePolicy) -> None:
+        """As `remove`, what needs others before what it needs: cut off in between and asked for again, no
+        bundle is left on its way out that one which stays needs."""
+        for bundle in in_order_of_removal(bundles):
+            self.remove(bundle, volumes)
+
     def remove(self, bundle: KubeObject, volumes: VolumePolicy) -> None:
         """Asks for deletion once; helmbundle uninstalls in reverse order and lets the object go. What is on
         its way out still learns what is to become of its volumes."""
@@ -92,6 +98,26 @@ class BundleWriter:
         self._kube.delete(HELMBUNDLE, meta["name"], meta["namespace"], uid=meta.get("uid", ""))
         name = meta["name"]
         log_action("delete", _place(bundle), f"HelmBundle {name}: deletion asked for", bundle=name)
+
+
+def in_order_of_removal(bundles: KubeObjects) -> KubeObjects:
+    """None before those that need a release of it, as far as there is no circle; else by name."""
+    left, ordered = sorted(bundles, key=name_of), []
+    while left:
+        needed = {name for one in left for name in _needs(one) - _has(one)}
+        free = [one for one in left if not _has(one) & needed] or left[:1]
+        ordered += free
+        left = [one for one in left if one not in free]
+    return ordered
+
+
+def _has(bundle: KubeObject) -> set[str]:
+    return {str(one.get("name")) for one in (bundle.get("spec") or {}).get("releases") or ()}
+
+
+def _needs(bundle: KubeObject) -> set[str]:
+    found = (one.get("dependsOn") or () for one in (bundle.get("spec") or {}).get("releases") or ())
+    return {str(name) for names in found for name in names}
 
 
 def _place(obj: KubeObject) -> str:

@@ -226,9 +226,8 @@ class DeploymentReconciler:
         """
         bundles = self._writer.write(desired, {name_of(bundle): bundle for bundle in existing})
         keep = {name_of(obj) for obj in desired} | set(missing)
-        for bundle in bundles:
-            if name_of(bundle) not in keep:
-                self._writer.remove(bundle, _spec(osdpl).volumes)
+        leaving = [bundle for bundle in bundles if name_of(bundle) not in keep]
+        self._writer.remove_all(leaving, _spec(osdpl).volumes)
         return bundles
 
     def _object(self, osdpl: KubeObject, bundle: RegionBundle) -> KubeObject:
@@ -251,8 +250,7 @@ class DeploymentReconciler:
             return None
         volumes = _spec(osdpl).volumes
         bundles = self._bundles(osdpl)
-        for bundle in bundles:
-            self._writer.remove(bundle, volumes)
+        self._writer.remove_all(bundles, volumes)
         if not bundles and not self._credentials_have_to_go(osdpl):
             self._set_finalizers(osdpl, [])
             return None

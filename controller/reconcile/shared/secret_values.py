@@ -42,6 +42,8 @@ class SecretValues:
             return frozenset()
         found = set()
         for reference in references:
+            if reference.prefix is not None:
+                continue
             with suppress(SecretReserved):
                 found.add(self.lookup(reference.name, reference.key))
         return frozenset(text for text in found if text)

@@ -75,16 +75,16 @@ def component_series(status: Status) -> Series:
 
 
 def secret_series(status: Status) -> Series:
-    """secrets': when contents changed, and when certificates end."""
+    """secrets': when contents changed, when certificates end, and rotations that are under way."""
+    secrets = status.get("secrets") or {}
     for metric, key in ((metrics.SECRET_ROTATED, "rotated"), (metrics.CERTIFICATE_EXPIRY, "expires")):
         yield (
             metric,
-            [
-                ({"secret": name}, seconds_of(entry[key]))
-                for name, entry in (status.get("secrets") or {}).items()
-                if entry.get(key)
-            ],
+            [({"secret": name}, seconds_of(entry[key])) for name, entry in secrets.items() if entry.get(key)],
         )
+    rotations = {name: entry.get("rotation") or {} for name, entry in secrets.items()}
+    begun = {name: seconds_of(one["since"]) for name, one in rotations.items() if one.get("since")}
+    yield metrics.SECRET_ROTATION_START, [({"secret": name}, since) for name, since in begun.items()]
 
 
 def node_series(status: Status) -> Series:

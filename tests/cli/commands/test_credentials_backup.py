@@ -154,3 +154,24 @@ def test_without_a_terminal_a_file_has_to_be_named(kube: FakeKube, tmp_path: Pat
 def test_names_that_the_backup_does_not_have_are_refused(kube: FakeKube, taken: str, words: str) -> None:
     result = osctl("credentials", "restore", taken, "--secret", "typo", "--passphrase-file", words)
     assert result.exit_code == 2 and "no Secret typo" in result.output
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is given as input is typed by a person."""
+    monkeypatch.setattr("controller.cli.commands.credentials_backup._has_terminal", lambda: True)
+
+
+@pytest.mark.usefixtures("terminal")
+def test_at_a_terminal_a_new_passphrase_is_asked_for_twice(kube: FakeKube, tmp_path: Path) -> None:
+    file, words = str(tmp_path / "backup"), "correct horse battery\n"
+    made = osctl("credentials", "backup", file, input=words * 2)
+    assert made.exit_code == 0 and "horse" not in made.output
+    assert osctl("credentials", "restore", file, "-n", "other", input=words).exit_code == 0
+    assert texts(kube, NAME, "other") == {"password": PLANTED}
+
+
+@pytest.mark.usefixtures("kube", "terminal")
+def test_an_interrupted_question_ends_as_any_interruption(tmp_path: Path) -> None:
+    assert osctl("credentials", "backup", str(tmp_path / "backup"), input="").exit_code == 130
+    assert not (tmp_path / "backup").exists()

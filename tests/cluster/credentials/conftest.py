@@ -44,7 +44,8 @@ class Planted:
     def put(self, namespace: str, name: str, texts: Mapping[str, str], **meta: Any) -> None:
         """Applies a Secret as its only writer."""
         whole = {"name": name, "namespace": namespace, **meta}
-        body = {"apiVersion": "v1", "kind": "Secret", "metadata": whole, "stringData": dict(texts)}
+        data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+        body = {"apiVersion": "v1", "kind": "Secret", "metadata": whole, "data": data}
         self.region.sandbox.kubectl(
             "apply", "--server-side", "--force-conflicts", "-f", "-", input=json.dumps(body)
         )

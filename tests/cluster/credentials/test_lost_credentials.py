@@ -14,7 +14,7 @@ import pytest
 
 from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
-from tests.cluster.credentials.conftest import RESYNC, SHARED, Planted, spec
+from tests.cluster.credentials.conftest import RESYNC, SHARED, STORE, Planted, spec
 from tests.cluster.region import NAME, Region, wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("planted"), pytest.mark.timeout(1800)]
@@ -38,6 +38,10 @@ def message(region: Region) -> str:
     return str(region.condition(CONDITION).get("message", ""))
 
 
+def present(region: Region) -> set[str]:
+    return {name.partition("/")[0] for name in region.secret_texts()}
+
+
 def osctl(region: Region, *arguments: str, input: str = "") -> subprocess.CompletedProcess[str]:
     kubeconfig = ("--kubeconfig", str(region.sandbox.kubeconfig), "-n", region.namespace)
     command = [sys.executable, "-m", "controller.cli.main", "credentials", *arguments, *kubeconfig]
@@ -54,27 +58,22 @@ def test_what_is_deleted_comes_back_and_no_release_is_touched(region: Region) ->
     before, revisions = region.secret_texts(), region.revisions()
     names = sorted({name.partition("/")[0] for name in before})
     region.kubectl("delete", "secret", *names)
-    wait_until(
-        "it is noticed", lambda: "was there and is gone" in message(region), show=lambda: message(region)
-    )
+    wait_until("they are back", lambda: present(region).issuperset(names), show=lambda: message(region))
     after = region.secret_texts()
     assert len(after) > 25 and after.items() <= before.items()
     assert region.revisions() == revisions
     # What no release uses waits for a person, who is told what to type.
-    assert region.condition(CONDITION)["reason"] == "CredentialsLost"
     wait_until("it is stalled", lambda: region.condition("Stalled").get("reason") == "CredentialsLost")
-    told = set(
-        re.findall(r"([\w, -]+) was there and is gone, and no release uses it at present", message(region))
-    )
-    assert before.keys() - after.keys() and told
-    for command in re.findall(r"(kubectl -n \S+ patch secret \S+ -p '[^']+')", message(region)):
-        _, _, _, _, _, secret, _, patch = command.split(" ", 7)
-        region.kubectl("patch", "secret", secret, "-p", patch.strip("'"))
-    wait_until(
-        "all is in place",
-        lambda: region.condition(CONDITION)["status"] == "True",
-        show=lambda: message(region),
-    )
+    assert region.condition(CONDITION)["reason"] == "CredentialsLost"
+    assert "was there and is gone, and no release uses it at present" in message(region)
+
+    def healed() -> bool:
+        for command in re.findall(r"(kubectl -n \S+ patch secret \S+ -p '[^']+')", message(region)):
+            _, _, _, _, _, secret, _, patch = command.split(" ", 7)
+            region.kubectl("patch", "secret", secret, "-p", patch.strip("'"))
+        return bool(region.condition(CONDITION)["status"] == "True")
+
+    wait_until("all is in place", healed, show=lambda: message(region))
     now = region.secret_texts()
     assert now.keys() == before.keys()
     assert {name: now[name] for name in after} == after
@@ -86,8 +85,9 @@ def test_what_is_deleted_comes_back_and_no_release_is_touched(region: Region) ->
 
 
 def test_a_backup_is_restored_into_an_empty_namespace(
-    region: Region, elsewhere: Region, tmp_path: Path
+    planted: Planted, elsewhere: Region, tmp_path: Path
 ) -> None:
+    region = planted.region
     file, words = str(tmp_path / "backup"), "correct horse battery\n"
     before = kept_secrets(region)
     taken = osctl(region, "backup", file, "--passphrase-file", "-", input=words)
@@ -106,7 +106,9 @@ def test_a_backup_is_restored_into_an_empty_namespace(
     assert again.returncode == 0 and "created" not in again.stdout
 
     # A region there takes them up, and makes none.
-    elsewhere.kubectl("create", "secret", "generic", SHARED, "--from-literal=text=of-this-region")
+    # Of a store, and of another namespace: each region has them from there.
+    planted.put(elsewhere.namespace, STORE, {"password": "of-this-region"})
+    planted.put(elsewhere.namespace, SHARED, {"text": "of-this-region"})
     elsewhere.apply(spec(elsewhere))
     wait_until("all is in place", lambda: elsewhere.condition(CONDITION).get("status") == "True")
     assert elsewhere.secret_texts() == region.secret_texts()

@@ -56,6 +56,15 @@ def test_what_both_sides_name_goes_both_ways(bed: Bed) -> None:
     assert bed.reconcile() == CHECK_SECONDS
 
 
+def test_what_comes_is_not_missed_in_the_pass_that_brings_it() -> None:
+    own = {"database": {"root-password": {"name": "ldap", "key": "password"}}}
+    bed = Bed(features={"credentials": own})
+    put(bed, THERE, "ldap-bind", "offer", f"{NS}/ldap", password="one")
+    put(bed, NS, "ldap", "request", f"{THERE}/ldap-bind")
+    bed.reconcile()
+    assert bed.condition()["status"] == "True"
+
+
 def test_a_pass_without_a_change_writes_nothing(bed: Bed) -> None:
     bed.kube.forget_requests()
     bed.restarted().reconcile((NS, REGION))

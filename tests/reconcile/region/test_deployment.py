@@ -371,7 +371,7 @@ def test_what_was_edited_while_paused_is_applied_on_resume(
 ) -> None:
     kube.create(osdpl())
     core.reconcile(KEY)
-    values = {"keystone": {"values": {"pod": {"replicas": {"api": 3}}}}}
+    values = {"keystone": {"values": {"manifests": {"job_bootstrap": False}}}}
     edit(kube, mode="Paused", services={"identity": values})
     core.reconcile(KEY)
 
@@ -381,10 +381,12 @@ def test_what_was_edited_while_paused_is_applied_on_resume(
         return found["spec"]["releases"][0]["values"]
 
     before = values_of_keystone()
-    assert "pod" not in before
+    assert "job_bootstrap" not in before.get("manifests", {})
     edit(kube, mode="Apply")
     core.reconcile(KEY)
-    assert values_of_keystone() == {**before, "pod": {"replicas": {"api": 3}}}
+    after = values_of_keystone()
+    assert after.pop("manifests") == {**before.pop("manifests", {}), "job_bootstrap": False}
+    assert after == before
     assert {one["spec"]["mode"] for one in kube.objects("HelmBundle")} == {"Apply"}
     assert find(status(kube)["conditions"], "Paused")["status"] == "False"
 
@@ -406,6 +408,25 @@ def test_a_request_for_another_look_is_handed_to_every_bundle_and_taken_back(
     kube.forget_requests()
     assert requests() == {None}
     assert kube.writes == []
+
+
+def test_what_needs_others_is_removed_before_them(core: DeploymentReconciler, kube: FakeKube) -> None:
+    """Cut off in between and asked for again, nothing that is on its way out is needed by what stays."""
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    hold_bundles(kube)
+    removed: list[str] = []
+
+    def remember(request: Request) -> None:
+        if request.verb == "delete":
+            removed.append(request.name)
+
+    kube.before_write = remember
+    kube.delete(OSDPL, KEY[1], KEY[0])
+    removed.clear()
+    core.reconcile(KEY)
+    assert removed.index("compute") < removed.index("identity") < removed.index("database")
+    assert removed.index("image") < removed.index("identity")
 
 
 def test_deletion_waits_for_the_bundles_and_then_lets_go(core: DeploymentReconciler, kube: FakeKube) -> None:

@@ -252,6 +252,7 @@ def person_deletes_record(world: World, draw: Draw) -> str | None:
     world.cluster.foreign.forget(records[-1])
     if len(records) == 1:
         # Nobody knows any more what it has made: it is theirs to take away.
+        give_up(world, release)
         world.forgotten.add(release)
     name = records[-1]["metadata"]["name"]
     world.cluster.kube.delete(SECRET, name, NAMESPACE)
@@ -289,7 +290,9 @@ def person_makes_object(world: World, draw: Draw) -> str | None:
         meta["labels"] = {MANAGED_BY: "Helm"}
     elif how == "another program's":
         meta["labels"] = {MANAGED_BY: "theirs"}
-    elif how == "a controller's":
+    if kind == "PersistentVolumeClaim":
+        meta["labels"] = {**meta.get("labels", {}), "application": "theirs"}
+    if how == "a controller's":
         owner = {"apiVersion": "v1", "kind": "Namespace", "name": NAMESPACE, "uid": _namespace(world)}
         meta["ownerReferences"] = [{**owner, "controller": True}]
     body: dict[str, Any] = {"apiVersion": "batch/v1" if kind == "Job" else "v1", "kind": kind}
@@ -320,9 +323,12 @@ def _now(world: World, obj: KubeObject) -> KubeObject:
 def person_takes_object(world: World, draw: Draw) -> str | None:
     """Another release takes one of ours: by its marks it is theirs from then on. One that was handed over to
     ours is taken back so."""
-    kind, name, _ = draw.one([one for one in NAMES if one[0] != "PersistentVolumeClaim" and one[2]])
+    kind, name, release = draw.one([one for one in NAMES if one[0] != "PersistentVolumeClaim" and one[2]])
     live = world.cluster.raw(kind, name)
     if live is None or kind == "Job" or live["metadata"].get("deletionTimestamp"):
+        return None
+    if any((NAMESPACE, release) in one.slots.busy() for one in world.containers):
+        # Whose objects are is asked before an action: they wait for its end.
         return None
     notes = {RELEASE_NAME: "theirs", RELEASE_NAMESPACE: NAMESPACE, HAND_OVER_ANNOTATION: None}
     patch = {"metadata": {"annotations": notes, "labels": {MANAGED_BY: "Helm"}}}
@@ -348,16 +354,22 @@ def person_hands_over(world: World, draw: Draw) -> str | None:
     return ""
 
 
+def give_up(world: World, release: str) -> None:
+    """What carries the marks of the release, and its records, are not theirs alone any more."""
+    foreign = world.cluster.foreign
+    for one in list(foreign.objects):
+        obj = world.cluster.kube._objects[one].obj
+        notes = obj["metadata"].get("annotations") or {}
+        if notes.get(RELEASE_NAME) == release or one[3].startswith(f"sh.helm.release.v1.{release}.v"):
+            foreign.forget(obj)
+
+
 def hand_over(world: World, live: KubeObject, release: str) -> None:
     """An object, or the record of a release with all that it has made."""
     name, foreign = live["metadata"]["name"], world.cluster.foreign
     foreign.forget(live)
     if name.startswith("sh.helm"):
-        for one in list(foreign.objects):
-            obj = world.cluster.kube._objects[one].obj
-            notes = obj["metadata"].get("annotations") or {}
-            if notes.get(RELEASE_NAME) == release or one[3].startswith(f"sh.helm.release.v1.{release}.v"):
-                foreign.forget(obj)
+        give_up(world, release)
     patch = {"metadata": {"annotations": {HAND_OVER_ANNOTATION: f"{NAMESPACE}/{release}"}}}
     world.cluster.kube.merge_patch(resource_of(live), name, NAMESPACE, patch)
     world.tell(f"somebody hands the {live['kind']} {name} over to {release}")
@@ -377,6 +389,9 @@ def remove_own(world: World, identity: tuple[str, str, str, str]) -> None:
     live = world.cluster.kube._objects[identity].obj
     world.cluster.deleted_by_person.add(live["metadata"]["uid"])
     world.cluster.foreign.forget(live)
+    if identity[3].startswith("sh.helm"):
+        # What is left without a record is of whoever has a release of that name.
+        give_up(world, live["metadata"]["labels"]["name"])
     world.cluster.kube.delete(resource_of(live), identity[3], NAMESPACE)
     world.tell(f"somebody removes their {identity[1]} {identity[3]}")
 
@@ -458,7 +473,10 @@ def person_upgrades_release(world: World, draw: Draw) -> str | None:
     finally:
         for identity in list(world.cluster.foreign.objects):
             stored = world.cluster.kube._objects.get(identity)
-            world.cluster.foreign.settle(identity, stored.obj if stored is not None else None)
+            live = stored.obj if stored is not None else None
+            notes = (live["metadata"].get("annotations") or {}) if live is not None else {}
+            # What carries the marks of our release again by their own hand is its again.
+            world.cluster.foreign.settle(identity, live if notes.get(RELEASE_NAME) != release else None)
         claims = {one["metadata"]["uid"] for one in world.cluster.all_of("PersistentVolumeClaim")}
         world.cluster.deleted_by_person |= world.cluster.present() - claims
         ending = world.cluster.all_of("PersistentVolumeClaim")

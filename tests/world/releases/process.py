@@ -6,6 +6,7 @@ meets another one. What production does on threads of its own is done here after
 
 from __future__ import annotations
 
+from _thread import LockType
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +89,20 @@ class WorldSlots(ActionSlots):
         return super().start(running, seen, **more)
 
 
+def locks_of(root: object) -> list[LockType]:
+    """The locks of an object of the product, and of all that it is made of."""
+    found, seen, left = [], set(), [root]
+    while left:
+        one = left.pop()
+        owner = getattr(one, "__self__", one)
+        if isinstance(one, LockType):
+            found.append(one)
+        elif type(owner).__module__.startswith("controller.") and id(owner) not in seen:
+            seen.add(id(owner))
+            left += list(getattr(owner, "__dict__", {}).values())
+    return found
+
+
 class Container:
     """One container of a pod. It knows nothing but what stands in Kubernetes when it begins.
 
@@ -117,6 +132,7 @@ class Container:
         self._seen: dict[tuple[str, str], tuple[str, KubeObject]] = {}
         self._stamp = (-1, 0, 0)
         self.slots = WorldSlots()
+        self._locks: list[LockType] = []
         make = {CORE: self._core, HELMBUNDLES: self._helmbundle, SECRETS: self._secrets}
         self._reconcilers: dict[str, Reconcile] = make[kind]()
 
@@ -137,6 +153,7 @@ class Container:
             RegionSettings(containers=KINDS, version="1", resync=RESYNC),
             render=region.of,
         )
+        self._locks = locks_of(core)
         return {"region": lambda name: core.reconcile(KEY)}
 
     def _secrets(self) -> dict[str, Reconcile]:
@@ -150,6 +167,7 @@ class Container:
             digest_key=self._key().read,
             resync=RESYNC,
         )
+        self._locks = locks_of(secrets)
         return {"region": lambda name: secrets.reconcile(KEY)}
 
     def _helmbundle(self) -> dict[str, Reconcile]:
@@ -194,6 +212,7 @@ class Container:
             drift=drift,
         )
         children = ChildrenReporter(self.kube, self.clock)
+        self._locks = locks_of(bundles)
         return {
             "bundle": lambda name: bundles.reconcile((NAMESPACE, name)),
             "drift": lambda name: drift.reconcile(),
@@ -229,7 +248,7 @@ class Container:
 
     def run(self) -> bool:
         """What is due now; whether anything was. An error of ours is logged there."""
-        if not self.alive or self.standing or not self.held:
+        if not self.alive or self.standing or not self.held or self._waits_for_itself():
             return False
         done = False
         try:
@@ -247,6 +266,10 @@ class Container:
         except Killed:
             self.alive = False
         return done
+
+    def _waits_for_itself(self) -> bool:
+        """Whether another thread of it would wait now for the one that has been interrupted."""
+        return bool(self.world.depth) and any(lock.locked() for lock in self._locks)
 
     def _pass(self, key: Key) -> None:
         self.due.pop(key, None)

@@ -118,7 +118,7 @@ def _mariadb(values: Mapping[str, Any]) -> tuple[tuple[Object, ...], tuple[Objec
         {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "mariadb"}, "spec": spec},
     ]
     if values.get("dumps"):
-        manifest.append(_named("PersistentVolumeClaim", "mariadb-dumps", spec={}))
+        manifest.append(_claim("mariadb-dumps"))
     return tuple(manifest), ()
 
 
@@ -144,7 +144,7 @@ def _glance(values: Mapping[str, Any]) -> tuple[tuple[Object, ...], tuple[Object
     etc = _etc("glance", values, mounts="glance-images" if values.get("claim") else "")
     manifest = [etc, _secret("glance-admin", admin=values["admin"])]
     if values.get("claim"):
-        manifest.append(_named("PersistentVolumeClaim", "glance-images", spec={}))
+        manifest.append(_claim("glance-images"))
     hooks = (
         _hook("glance-clean", "pre-delete", policy="hook-succeeded"),
         _hook("glance-storage", "pre-install,pre-upgrade", labels={"app.kubernetes.io/instance": "glance"}),
@@ -165,6 +165,11 @@ def _etc(release: str, values: Mapping[str, Any], mounts: str = "") -> Object:
     labels = {"release_group": release}
     data = {"colour": str(values.get("colour", "red")), **({"mounts": mounts} if mounts else {})}
     return _named("ConfigMap", f"{release}-etc", labels=labels, data=data)
+
+
+def _claim(name: str) -> Object:
+    """Unlike one that a person makes: what is alike is taken, by the contract."""
+    return _named("PersistentVolumeClaim", name, labels={"application": name}, spec={})
 
 
 def _named(kind: str, name: str, *, labels: Mapping[str, str] | None = None, **more: Any) -> Object:

@@ -11,8 +11,9 @@ from tests.world.driver import Report
 from tests.world.releases.events import EVENTS
 from tests.world.releases.search import PLAY
 
-# Sequences of sixty steps: a few for each day, in some seconds, and the long sweep by parts.
-FIRST, SOME, PART, PARTS = 18, 24, 2500, 4
+# Sequences of sixty steps: a few for each day, in some seconds, and the long sweep by parts, in about half an
+# hour of CPU in all: 0.7 s for each.
+FIRST, SOME, PART, PARTS = 18, 24, 600, 4
 INTERRUPTIONS = (
     "container dies before",
     "container dies after",
@@ -55,9 +56,9 @@ def test_nothing_forbidden_happens_to_releases() -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.timeout(7200)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("part", range(PARTS))
-def test_nothing_forbidden_happens_to_releases_in_ten_thousand_sequences(part: int) -> None:
+def test_nothing_forbidden_happens_to_releases_in_some_thousand_sequences(part: int) -> None:
     report = PLAY.search(range(10_000 + part * PART, 10_000 + (part + 1) * PART))
     tell(report)
     holds(report)

@@ -15,6 +15,7 @@ from controller.reconcile.releases.actions.helm_request import insist_on_revisio
 from controller.reconcile.releases.actions.immutable_jobs import replace_immutable_jobs
 from controller.reconcile.releases.actions.immutable_objects import refuse_fixed_changes
 from controller.reconcile.releases.actions.object_owners import OwnerGuard
+from controller.reconcile.releases.actions.renamed_accounts import delete_jobs_of_renamed_accounts
 from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeKeeper, has_volumes
 from controller.reconcile.releases.hooks.previous_runs import delete_last_runs
 from controller.reconcile.releases.parts import ReleasePorts
@@ -82,6 +83,8 @@ def make_way(
     kept = keeps(volumes.keep(request.release, request.namespace, rendered, request.volumes, ours))
     if request.action != Action.INSTALL:
         replace_immutable_jobs(ports.kube, rendered, request.release, request.namespace)
+    if request.action == Action.UPGRADE:
+        delete_jobs_of_renamed_accounts(ports, request, rendered, before, cancellation)
     # A release whose records are lost may have left runs of its hooks.
     delete_hooks_of_before(ports, request, rendered, cancellation)
     insist_on_revision(ports.records, request)

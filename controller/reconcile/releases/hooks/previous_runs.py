@@ -45,31 +45,54 @@ def delete_last_runs(
         resource = _RUN_TO_THEIR_END.get(str(hook.get("kind")))
         if resource is None or not meets_its_last_run(hook, action):
             continue
-        name = str(hook["metadata"]["name"])
-        where = str(hook["metadata"].get("namespace") or namespace)
-        live = kube.get(resource, name, where)
-        notes = (live or {}).get("metadata", {}).get("annotations") or {}
-        if live is None or HOOK not in notes or notes.get(_POLICY) == "keep":
+        live = last_run(kube, resource, hook, release, namespace)
+        if live is None or HOOK not in (live["metadata"].get("annotations") or {}):
             continue
-        if owner_of(live["metadata"], hook["metadata"], release, namespace).ownership == Ownership.OTHERS:
-            continue
-        uid = str(live["metadata"]["uid"])
-        # Its node need not say that a pod has ended which nobody wants any more.
-        kube.delete(resource, name, where, uid=uid, grace=0 if resource == POD else None)
-        remaining = timeout
-        while _is_there(kube, resource, name, where, uid):
-            if cancellation.cancelled:
-                cut = cancellation.overdue or "cancelled"
-                raise HelmCancelled(f"{cut}: {resource.kind} {name} of the last run is still there", cut)
-            if remaining <= 0:
-                raise HelmFailed(
-                    f"{resource.kind} {name} of the last run is still there {timeout:g} s after its deletion"
-                )
-            pause(_POLL_SECONDS)
-            remaining -= _POLL_SECONDS
+        delete_run(kube, resource, live, cancellation=cancellation, timeout=timeout, pause=pause)
+        name, where = str(live["metadata"]["name"]), str(live["metadata"]["namespace"])
         log_action("replace", f"{where}/{name}", f"{resource.kind} {name}: deleted, its hook runs again")
         deleted.append(f"{resource.kind}/{name}")
     return tuple(deleted)
+
+
+def last_run(
+    kube: Kube, resource: Resource, rendered: KubeObject, release: str, namespace: str
+) -> KubeObject | None:
+    """What an earlier action has left of a Job or Pod that is rendered; None where that is to stay."""
+    meta = rendered["metadata"]
+    live = kube.get(resource, str(meta["name"]), str(meta.get("namespace") or namespace))
+    if live is None or (live["metadata"].get("annotations") or {}).get(_POLICY) == "keep":
+        return None
+    others = owner_of(live["metadata"], meta, release, namespace).ownership == Ownership.OTHERS
+    return None if others else live
+
+
+def delete_run(
+    kube: Kube,
+    resource: Resource,
+    live: KubeObject,
+    *,
+    cancellation: Cancellation,
+    timeout: float,
+    pause: Callable[[float], None] = time.sleep,
+) -> None:
+    """Deletes that very Job or Pod, and waits until it is gone. Raises KubeError and HelmFailed, also as
+    HelmCancelled."""
+    meta = live["metadata"]
+    name, where, uid = str(meta["name"]), str(meta["namespace"]), str(meta["uid"])
+    # Its node need not say that a pod has ended which nobody wants any more.
+    kube.delete(resource, name, where, uid=uid, grace=0 if resource == POD else None)
+    remaining = timeout
+    while _is_there(kube, resource, name, where, uid):
+        if cancellation.cancelled:
+            cut = cancellation.overdue or "cancelled"
+            raise HelmCancelled(f"{cut}: {resource.kind} {name} of the last run is still there", cut)
+        if remaining <= 0:
+            raise HelmFailed(
+                f"{resource.kind} {name} of the last run is still there {timeout:g} s after its deletion"
+            )
+        pause(_POLL_SECONDS)
+        remaining -= _POLL_SECONDS
 
 
 def _is_there(kube: Kube, resource: Resource, name: str, namespace: str, uid: str) -> bool:

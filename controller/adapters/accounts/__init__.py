@@ -1,0 +1,1 @@
+"""The port `AccountServers` on real databases, brokers and Keystones."""

@@ -1,0 +1,45 @@
+"""Accounts of a RabbitMQ, through its management API (https://www.rabbitmq.com/docs/http-api-reference)."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from controller.adapters.accounts.json_api import JsonApi
+from controller.domain.credentials.rotation.accounts import Account
+from controller.ports.accounts import ServerLogin
+
+
+class BrokerAccounts:
+    """`controller.ports.accounts.AccountServers`, for brokers."""
+
+    def belongings(self, login: ServerLogin, account: Account) -> tuple[str, ...]:
+        _api(login).call("GET", "/whoami")
+        return ()
+
+    def sessions(self, login: ServerLogin, account: Account) -> int:
+        listed = _api(login).call("GET", "/connections", params={"columns": "user"}).content or ()
+        return sum(1 for one in listed if one.get("user") == account.name)
+
+    def pass_on(self, login: ServerLogin, before: Account, after: Account) -> None:
+        api = _api(login)
+        if api.get(f"/users/{_part(after.name)}") is None:
+            return
+        there = {one["vhost"] for one in api.get(f"/users/{_part(after.name)}/permissions") or ()}
+        for one in api.get(f"/users/{_part(before.name)}/permissions") or ():
+            if one["vhost"] not in there:
+                rights = {kind: one[kind] for kind in ("configure", "write", "read")}
+                path = f"/permissions/{_part(one['vhost'])}/{_part(after.name)}"
+                api.call("PUT", path, body=rights)
+
+    def drop(self, login: ServerLogin, account: Account) -> None:
+        _api(login).call("DELETE", f"/users/{_part(account.name)}", also=(404,))
+
+
+def _api(login: ServerLogin) -> JsonApi:
+    place = login.place
+    host = f"[{place.host}]" if ":" in place.host else place.host
+    return JsonApi(f"http://{host}:{place.port}/api", login=(place.user, login.password))
+
+
+def _part(name: str) -> str:
+    return quote(name, safe="")

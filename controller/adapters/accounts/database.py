@@ -1,0 +1,72 @@
+"""Accounts of a MariaDB."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from controller.domain.credentials.rotation.accounts import Account
+from controller.errors import ServerUnavailable
+from controller.ports.accounts import ServerLogin
+
+CONNECT_SECONDS = 5
+ANSWER_SECONDS = 20
+# What runs with the rights of who made it, and fails once that account is gone.
+_DEFINED = {"TRIGGERS": "triggers", "VIEWS": "views", "ROUTINES": "routines", "EVENTS": "events"}
+
+
+class DatabaseAccounts:
+    """`controller.ports.accounts.AccountServers`, for databases."""
+
+    def belongings(self, login: ServerLogin, account: Account) -> tuple[str, ...]:
+        found = []
+        with _connected(login) as cursor:
+            for table, what in _DEFINED.items():
+                # The table is one of the four above.
+                query = f"SELECT COUNT(*) FROM information_schema.{table} WHERE DEFINER = %s"  # noqa: S608
+                cursor.execute(query, (f"{account.name}@%",))
+                count = int(cursor.fetchone()[0])
+                if count:
+                    found.append(f"{count} {what} that it has defined")
+        return tuple(found)
+
+    def sessions(self, login: ServerLogin, account: Account) -> int:
+        with _connected(login) as cursor:
+            query = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = %s"
+            cursor.execute(query, (account.name,))
+            return int(cursor.fetchone()[0])
+
+    def pass_on(self, login: ServerLogin, before: Account, after: Account) -> None:
+        """Nothing: the Job of the chart grants the next account the database."""
+
+    def drop(self, login: ServerLogin, account: Account) -> None:
+        with _connected(login) as cursor:
+            cursor.execute("DROP USER IF EXISTS %s@'%%'", (account.name,))
+
+
+@contextlib.contextmanager
+def _connected(login: ServerLogin) -> Iterator[Any]:
+    import pymysql  # only a rotation needs it
+
+    place = login.place
+    try:
+        with (
+            pymysql.connect(
+                host=place.host,
+                port=place.port,
+                user=place.user,
+                password=login.password,
+                connect_timeout=CONNECT_SECONDS,
+                read_timeout=ANSWER_SECONDS,
+                write_timeout=ANSWER_SECONDS,
+                autocommit=True,
+            ) as connection,
+            connection.cursor() as cursor,
+        ):
+            yield cursor
+    except (pymysql.MySQLError, OSError) as error:
+        # 1045: ER_ACCESS_DENIED_ERROR; other words of the server's may hold a name or a password.
+        refused = isinstance(error, pymysql.OperationalError) and error.args[:1] == (1045,)
+        what = f"refuses {place.user}" if refused else f"does not answer ({type(error).__name__})"
+        raise ServerUnavailable(f"the database at {place.shown} {what}") from None

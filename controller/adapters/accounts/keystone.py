@@ -1,0 +1,100 @@
+"""Accounts of a Keystone (https://docs.openstack.org/api-ref/identity/v3/)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from controller.adapters.accounts.json_api import JsonApi
+from controller.domain.credentials.rotation.accounts import Account
+from controller.errors import ServerUnavailable
+from controller.ports.accounts import ServerLogin
+
+_INHERITED = "OS-INHERIT:inherited_to"
+
+
+class KeystoneAccounts:
+    """`controller.ports.accounts.AccountServers`, for Keystone."""
+
+    def belongings(self, login: ServerLogin, account: Account) -> tuple[str, ...]:
+        api = _authenticated(login)
+        user = _user_id(api, account)
+        if user is None:
+            return ()
+        owned = api.get(f"/users/{user}/application_credentials") or {}
+        given = api.get("/OS-TRUST/trusts", trustor_user_id=user) or {}
+        taken = api.get("/OS-TRUST/trusts", trustee_user_id=user) or {}
+        kept = api.get("/credentials", user_id=user) or {}
+        counts = {
+            "application credentials": len(owned.get("application_credentials") or ()),
+            "trusts": len(given.get("trusts") or ()) + len(taken.get("trusts") or ()),
+            "credentials such as EC2 keys": len(kept.get("credentials") or ()),
+        }
+        return tuple(f"{count} {what}" for what, count in counts.items() if count)
+
+    def sessions(self, login: ServerLogin, account: Account) -> int:
+        """0: Keystone keeps nobody connected."""
+        return 0
+
+    def pass_on(self, login: ServerLogin, before: Account, after: Account) -> None:
+        api = _authenticated(login)
+        old, new = _user_id(api, before), _user_id(api, after)
+        if old is None or new is None:
+            return
+        there = set(_assignments(api, new))
+        for path in _assignments(api, old):
+            if path not in there:
+                api.call("PUT", path.format(user=new))
+
+    def drop(self, login: ServerLogin, account: Account) -> None:
+        api = _authenticated(login)
+        user = _user_id(api, account)
+        if user is not None:
+            api.call("DELETE", f"/users/{user}", also=(404,))
+
+
+def _authenticated(login: ServerLogin) -> JsonApi:
+    admin = login.place.keystone
+    if admin is None:
+        raise ServerUnavailable("Keystone has no administrator that is known")
+    account = admin.account
+    user = {
+        "name": account["username"],
+        "domain": {"name": account["user_domain_name"]},
+        "password": login.password,
+    }
+    scope = {"project": {"name": account["project_name"], "domain": {"name": account["project_domain_name"]}}}
+    identity = {"methods": ["password"], "password": {"user": user}}
+    body = {"auth": {"identity": identity, "scope": scope}}
+    answer = JsonApi(admin.auth_url, ca=login.ca).call("POST", "/auth/tokens", body=body)
+    token = next((text for name, text in answer.headers.items() if name.lower() == "x-subject-token"), "")
+    return JsonApi(admin.auth_url, headers={"X-Auth-Token": token}, ca=login.ca)
+
+
+def _user_id(api: JsonApi, account: Account) -> str | None:
+    domains = (api.get("/domains", name=account.domain) or {}).get("domains") or ()
+    for domain in domains:
+        users = api.get("/users", name=account.name, domain_id=str(domain["id"])) or {}
+        for user in users.get("users") or ():
+            # A database may compare names without regard to case.
+            if user["name"] == account.name:
+                return str(user["id"])
+    return None
+
+
+def _assignments(api: JsonApi, user: str) -> Iterator[str]:
+    """Where each role of the user is put, with {user} for the user."""
+    listed = api.get("/role_assignments", **{"user.id": user}) or {}
+    for one in listed.get("role_assignments") or ():
+        path = _place(one.get("scope") or {}, str(one["role"]["id"]))
+        if path:
+            yield path
+
+
+def _place(scope: Mapping[str, Any], role: str) -> str:
+    kind = next((kind for kind in ("project", "domain") if kind in scope), "")
+    if kind and scope.get(_INHERITED):
+        return f"/OS-INHERIT/{kind}s/{scope[kind]['id']}/users/{{user}}/roles/{role}/inherited_to_projects"
+    if kind:
+        return f"/{kind}s/{scope[kind]['id']}/users/{{user}}/roles/{role}"
+    return f"/system/users/{{user}}/roles/{role}" if "system" in scope else ""

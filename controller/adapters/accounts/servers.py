@@ -1,0 +1,32 @@
+"""The port `AccountServers`: each account by the server that knows it."""
+
+from __future__ import annotations
+
+from controller.adapters.accounts.broker import BrokerAccounts
+from controller.adapters.accounts.database import DatabaseAccounts
+from controller.adapters.accounts.keystone import KeystoneAccounts
+from controller.domain.credentials.rotation.accounts import Account, Server
+from controller.ports.accounts import AccountServers, ServerLogin
+
+
+class RealAccountServers:
+    """`controller.ports.accounts.AccountServers` on the network."""
+
+    def __init__(self) -> None:
+        self._servers: dict[Server, AccountServers] = {
+            Server.DATABASE: DatabaseAccounts(),
+            Server.BROKER: BrokerAccounts(),
+            Server.KEYSTONE: KeystoneAccounts(),
+        }
+
+    def belongings(self, login: ServerLogin, account: Account) -> tuple[str, ...]:
+        return self._servers[account.server].belongings(login, account)
+
+    def sessions(self, login: ServerLogin, account: Account) -> int:
+        return self._servers[account.server].sessions(login, account)
+
+    def pass_on(self, login: ServerLogin, before: Account, after: Account) -> None:
+        self._servers[before.server].pass_on(login, before, after)
+
+    def drop(self, login: ServerLogin, account: Account) -> None:
+        self._servers[account.server].drop(login, account)

@@ -1,0 +1,195 @@
+"""Which accounts the releases of a region have, and which passwords are theirs alone. Pure.
+
+An account is rotated by another one that takes its place: a database, a broker and Keystone know one password
+for each name. So its name ends in what the Secret beside the password says (`$secretRef` with a prefix), both
+change in one write, and the Jobs of the chart make the next account while the one before still works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from controller.domain.values.chart_values import Values, format_path, lookup
+from controller.domain.values.secret_refs import SecretReference, find_references
+from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+
+_IDENTITY, _BROKER, _DATABASE = "identity", "oslo_messaging", "oslo_db"
+# No region of ours has one: it is named in the values of a chart, and not used.
+_POSTGRESQL = "oslo_db_postgresql"
+_SERVICE_DOMAIN = "service"  # of accounts of services, by OpenStack-Helm's values
+
+
+class Server(StrEnum):
+    """What knows an account."""
+
+    DATABASE = "Database"
+    BROKER = "Broker"
+    KEYSTONE = "Keystone"
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release as its HelmBundle has it."""
+
+    name: str
+    chart: str
+    values: Values
+    upstream: bool = False
+
+
+@dataclass(frozen=True)
+class Account:
+    """An account on a server that the `endpoint` of a release's values leads to. `domain` is Keystone's."""
+
+    server: Server
+    name: str
+    release: str
+    endpoint: str
+    domain: str = ""
+
+
+@dataclass(frozen=True)
+class MovingAccount:
+    """An account whose name ends in what its Secret says."""
+
+    account: Account
+    prefix: str
+
+    def named(self, suffix: str) -> Account:
+        """The account under the name that it has with this ending."""
+        one = self.account
+        return Account(one.server, self.prefix + suffix, one.release, one.endpoint, one.domain)
+
+
+@dataclass(frozen=True)
+class SecretUse:
+    """How releases use a Secret: the accounts that move with it, the passwords that are theirs alone, and why
+    others are not (by key)."""
+
+    accounts: tuple[MovingAccount, ...] = ()
+    keys: frozenset[str] = frozenset()
+    fixed: Mapping[str, str] = field(default_factory=dict)
+
+    def successor(self, account: Account, suffix_before: str) -> MovingAccount | None:
+        """What takes the place of an account that had this ending; None where the values name it otherwise
+        by now, and it may be in use again."""
+        return next((one for one in self.accounts if one.named(suffix_before) == account), None)
+
+
+def releases_of(bundles: Iterable[Mapping[str, Any]]) -> tuple[Release, ...]:
+    """The releases of HelmBundles, in their order."""
+    found = []
+    for bundle in bundles:
+        for one in (bundle.get("spec") or {}).get("releases") or ():
+            chart = one.get("chart") or {}
+            values = one.get("values") or {}
+            upstream = bool(chart.get("repository"))
+            found.append(Release(str(one["name"]), str(chart.get("name") or ""), values, upstream))
+    return tuple(found)
+
+
+def use_of(secret: str, releases: Iterable[Release]) -> SecretUse:
+    """How the releases use this Secret. Raises SpecInvalid where the values of one cannot be read."""
+    accounts: dict[MovingAccount, None] = {}
+    theirs: set[str] = set()
+    fixed: dict[str, str] = {}
+    for release in releases:
+        for reference in find_references(release.values):
+            if reference.name != secret:
+                continue
+            if reference.prefix is not None:
+                moving = _moving(release, reference)
+                if moving is not None:
+                    accounts[moving] = None
+            elif _is_of_moving_account(release, reference):
+                theirs.add(reference.key)
+            elif not _is_of_another_chart(release, reference):
+                fixed[reference.key] = f"{release.name} has it at {format_path(reference.path)}"
+    return SecretUse(tuple(accounts), frozenset(theirs - fixed.keys()), fixed)
+
+
+def references_to(secret: str, release: Release) -> tuple[SecretReference, ...]:
+    """Where the values of the release refer to the Secret. Raises SpecInvalid."""
+    return tuple(one for one in find_references(release.values) if one.name == secret)
+
+
+def names_in_use(releases: Iterable[Release], suffixes: Mapping[str, str]) -> frozenset[tuple[Server, str]]:
+    """The names of all accounts as the values have them now, by what each Secret says (`suffixes`)."""
+    found: set[tuple[Server, str]] = set()
+    for release in releases:
+        for endpoint, user, settings in _accounts(release.values):
+            server, name = _server(endpoint), settings.get("username")
+            if server is None:
+                continue
+            if isinstance(name, str):
+                found.add((server, name))
+            for one in find_references({"username": name}) if isinstance(name, Mapping) else ():
+                found.add((server, (one.prefix or "") + suffixes.get(one.name, "")))
+            if name is None and user == release.chart:
+                found.add((server, user))  # what the chart calls it by itself
+    return frozenset(found)
+
+
+def next_suffix(suffix: str) -> str:
+    """The ending after this one: `-2`, `-3`, … No name comes twice: somewhere it may still be known."""
+    number = suffix.removeprefix("-")
+    return f"-{int(number) + 1}" if number.isdecimal() and number.isascii() else f"{suffix}-2"
+
+
+def _moving(release: Release, reference: SecretReference) -> MovingAccount | None:
+    if reference.key != ACCOUNT_SUFFIX or not _is_account(reference, "username"):
+        return None
+    endpoint = str(reference.path[1])
+    server = _server(endpoint)
+    if server is None:
+        return None
+    domain = ""
+    if server == Server.KEYSTONE:
+        domain = str(lookup(release.values, (*reference.path[:-1], "user_domain_name")) or _SERVICE_DOMAIN)
+    account = Account(server, "", release.name, endpoint, domain)
+    return MovingAccount(account, str(reference.prefix))
+
+
+def _is_of_moving_account(release: Release, reference: SecretReference) -> bool:
+    if not _is_account(reference, "password"):
+        return False
+    name = lookup(release.values, (*reference.path[:-1], "username"))
+    found = find_references({"username": name}) if isinstance(name, Mapping) else ()
+    return any(one.name == reference.name and one.key == ACCOUNT_SUFFIX for one in found)
+
+
+def _is_of_another_chart(release: Release, reference: SecretReference) -> bool:
+    """Whether it stands where another chart's account is named, which this chart's Jobs do not make."""
+    path = reference.path
+    return (
+        _is_account(reference, "password")
+        and str(path[1]).startswith((_DATABASE, _BROKER))
+        and path[3] != release.chart
+    ) or (len(path) > 1 and path[:2] == ("endpoints", _POSTGRESQL))
+
+
+def _is_account(reference: SecretReference, field: str) -> bool:
+    path = reference.path
+    return len(path) == 5 and (path[0], path[2], path[4]) == ("endpoints", "auth", field)
+
+
+def _accounts(values: Values) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    for endpoint, settings in _map(values.get("endpoints")).items():
+        for user, account in _map(_map(settings).get("auth")).items():
+            if isinstance(account, Mapping):
+                yield str(endpoint), str(user), account
+
+
+def _server(endpoint: str) -> Server | None:
+    if endpoint == _IDENTITY:
+        return Server.KEYSTONE
+    if endpoint == _BROKER:
+        return Server.BROKER
+    return Server.DATABASE if endpoint.startswith(_DATABASE) and endpoint != _POSTGRESQL else None
+
+
+def _map(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,75 @@
+"""What a rotation has to remember, and how far it is: one annotation of the Secret that is rotated. Pure.
+
+There are two writes. The first puts new passwords and another ending of the names into the Secret, with the
+accounts that go in the annotation; from then on the Secret says how everything is to be. The last takes the
+annotation away once nothing uses these accounts, and they are gone. In between nothing has to be remembered.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from controller.domain.api.conditions import shorten, timestamp
+from controller.domain.credentials.rotation.accounts import Account, Server
+from controller.domain.shared.times import seconds_of
+
+_MESSAGE = 2048
+
+
+class Phase(StrEnum):
+    """How far a rotation is."""
+
+    WAITING = "Waiting"  # asked for, and not begun
+    ROLLING = "Rolling"  # releases and pods take up the new accounts
+    REMOVING = "Removing"  # nothing needs the accounts before any more, and they go
+
+
+@dataclass(frozen=True)
+class RotationRecord:
+    """A rotation under way since `since` (seconds since the epoch), and the accounts that go with it, whose
+    names ended in `suffix_before`."""
+
+    since: float
+    suffix_before: str
+    accounts: tuple[Account, ...]
+
+
+@dataclass(frozen=True)
+class RotationView:
+    """A rotation as it is published."""
+
+    phase: Phase
+    message: str
+    since: float | None = None
+
+    def entry(self) -> dict[str, Any]:
+        """What stands in `status.secrets[].rotation`."""
+        entry = {"phase": str(self.phase), "message": shorten(self.message, _MESSAGE)}
+        return entry if self.since is None else {**entry, "since": timestamp(self.since)}
+
+
+def record_text(record: RotationRecord) -> str:
+    """The record as its annotation has it; there is no secret in it."""
+    accounts = [{k: str(v) for k, v in asdict(one).items() if v} for one in record.accounts]
+    whole = {"since": timestamp(record.since), "before": record.suffix_before, "accounts": accounts}
+    return json.dumps(whole, sort_keys=True)
+
+
+def parse_rotation(text: str) -> RotationRecord | None:
+    """The record of an annotation; None where nobody can read it, which is as if there were none."""
+    try:
+        given = json.loads(text)
+        accounts = tuple(map(_account, given["accounts"]))
+        return RotationRecord(seconds_of(given["since"]), str(given["before"]), accounts)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+
+
+def _account(given: Mapping[str, str]) -> Account:
+    names = ("name", "release", "endpoint")
+    name, release, endpoint = (str(given[field]) for field in names)
+    return Account(Server(given["server"]), name, release, endpoint, str(given.get("domain", "")))

@@ -1,0 +1,78 @@
+"""Where the servers of accounts are, and who administers them, by the values of a release. Pure.
+
+What the values leave out is OpenStack-Helm's own default, as everywhere (nova/values.yaml, endpoints).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from controller.domain.credentials.clouds_yaml import (
+    Administrator,
+    KeyOfSecret,
+    administrator,
+    internal_host,
+    reference_of,
+)
+from controller.domain.credentials.rotation.accounts import Account, Release, Server
+
+_PORTS = {Server.DATABASE: ("mysql", 3306), Server.BROKER: ("http", 15672)}
+_HOSTS = {Server.DATABASE: "mariadb", Server.BROKER: "rabbitmq"}
+_ADMINISTRATORS = {Server.DATABASE: "root", Server.BROKER: "rabbitmq"}
+_ENCRYPTED = {Server.DATABASE: "oslo_db", Server.BROKER: "oslo_messaging"}
+
+
+@dataclass(frozen=True)
+class ServerPlace:
+    """Where a server is, and by which account it is administered. `keystone` has both for Keystone."""
+
+    server: Server
+    host: str = ""
+    port: int = 0
+    user: str = ""
+    password: KeyOfSecret | str = field(default="", repr=False)
+    keystone: Administrator | None = None
+
+    @property
+    def shown(self) -> str:
+        """How messages name it."""
+        return self.keystone.auth_url if self.keystone else f"{self.host}:{self.port}"
+
+
+def server_of(account: Account, release: Release, namespace: str) -> ServerPlace | None:
+    """The server that knows the account; None where the values name no administrator that has a password."""
+    values = release.values
+    if account.server == Server.KEYSTONE:
+        admin = administrator(values, namespace)
+        if admin is None:
+            return None
+        return ServerPlace(account.server, password=admin.password, keystone=admin)
+    endpoints = _part(values, "endpoints")
+    endpoint = _part(endpoints, account.endpoint)
+    admin_account = _part(_part(endpoint, "auth"), "admin")
+    password = reference_of(admin_account.get("password"))
+    if password is None:
+        return None
+    named, port = _PORTS[account.server]
+    given = _part(_part(endpoint, "port"), named)
+    hosts = {"default": _HOSTS[account.server], **_part(endpoint, "hosts")}
+    return ServerPlace(
+        account.server,
+        internal_host({**endpoint, "hosts": hosts}, endpoints, namespace),
+        int(given.get("internal") or given.get("default") or port),
+        str(admin_account.get("username") or _ADMINISTRATORS[account.server]),
+        password,
+    )
+
+
+def is_encrypted(account: Account, release: Release) -> bool:
+    """Whether only clients with a certificate may speak to the server."""
+    key = _ENCRYPTED.get(account.server)
+    return bool(key and _part(release.values, "tls").get(key))
+
+
+def _part(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = value.get(key)
+    return found if isinstance(found, Mapping) else {}

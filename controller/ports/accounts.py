@@ -1,0 +1,42 @@
+"""What the rotation of credentials needs of databases, brokers and Keystone, as a protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from controller.domain.credentials.rotation.accounts import Account
+from controller.domain.credentials.rotation.servers import ServerPlace
+
+
+@dataclass(frozen=True)
+class ServerLogin:
+    """A server, and the password of its administrator. `ca`: whom to trust, in PEM; empty for whom the system
+    trusts."""
+
+    place: ServerPlace
+    password: str = field(repr=False)
+    ca: str = ""
+
+
+class AccountServers(Protocol):
+    """Accounts of services on their servers. Every call has a deadline and may be repeated.
+
+    Raises ServerUnavailable where the server does not answer, or refuses its administrator.
+    """
+
+    def belongings(self, login: ServerLogin, account: Account) -> tuple[str, ...]:
+        """What would go with the account and cannot be moved to another, in words."""
+        ...
+
+    def sessions(self, login: ServerLogin, account: Account) -> int:
+        """How many connections the account has; 0 where the server does not know."""
+        ...
+
+    def pass_on(self, login: ServerLogin, before: Account, after: Account) -> None:
+        """Gives the second account what the first one has, as far as it can have it, and both are there."""
+        ...
+
+    def drop(self, login: ServerLogin, account: Account) -> None:
+        """The account is not there any more."""
+        ...

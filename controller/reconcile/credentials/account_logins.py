@@ -1,0 +1,43 @@
+"""How the servers of accounts are administered: by the Secrets that the values of releases name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from controller.domain.credentials.clouds_yaml import KeyOfSecret
+from controller.domain.credentials.rotation.accounts import Account, Release
+from controller.domain.credentials.rotation.servers import server_of
+from controller.errors import SecretReserved, ServerUnavailable
+from controller.ports.accounts import ServerLogin
+from controller.ports.kubernetes import Kube
+from controller.reconcile.shared.secret_values import SecretValues
+
+
+class AccountLogins:
+    """For one pass: each Secret is read once."""
+
+    def __init__(self, kube: Kube, namespace: str) -> None:
+        self._namespace = namespace
+        self._values = SecretValues(kube, namespace)
+
+    def of(self, account: Account, releases: Iterable[Release]) -> ServerLogin:
+        """The login of the administrator of the account's server. Raises ServerUnavailable, KubeError."""
+        release = next((one for one in releases if one.name == account.release), None)
+        place = server_of(account, release, self._namespace) if release else None
+        if place is None:
+            raise ServerUnavailable(
+                f"the values of release {account.release} name no administrator of its {account.server}"
+            )
+        password = self._text(place.password)
+        if not password:
+            raise ServerUnavailable(f"the password of the administrator of {place.shown} is not there")
+        ca = place.keystone.ca if place.keystone else None
+        return ServerLogin(place, password, self._text(ca) if ca else "")
+
+    def _text(self, source: KeyOfSecret | str) -> str:
+        if isinstance(source, str):
+            return source
+        try:
+            return self._values.lookup(source.name, source.key) or ""
+        except SecretReserved as error:
+            raise ServerUnavailable(str(error)) from None

@@ -1,0 +1,290 @@
+"""Rotates the credentials of services: the next accounts, everything that uses them, an end of those before.
+
+Each pass looks at how everything is, and does the one thing that is next; what has to be remembered is in the
+Secret itself (`domain.credentials.rotation.record`). One Secret is rotated at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from controller.domain.api.conditions import timestamp
+from controller.domain.api.names import (
+    RECONCILE_ANNOTATION,
+    ROTATE_ANNOTATION,
+    ROTATED_ANNOTATION,
+    ROTATION_ANNOTATION,
+)
+from controller.domain.api.reasons import Reason
+from controller.domain.credentials.generate import generate
+from controller.domain.credentials.rotation.accounts import (
+    Account,
+    Release,
+    SecretUse,
+    names_in_use,
+    next_suffix,
+    references_to,
+    releases_of,
+    use_of,
+)
+from controller.domain.credentials.rotation.record import (
+    Phase,
+    RotationRecord,
+    RotationView,
+    parse_rotation,
+    record_text,
+)
+from controller.domain.credentials.rotation.servers import is_encrypted
+from controller.domain.values.catalogue import CredentialSecret
+from controller.domain.values.secret_refs import find_references
+from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+from controller.errors import ObjectRefused, ServerUnavailable, SpecInvalid
+from controller.ports.accounts import AccountServers
+from controller.ports.helm import ReleaseRecords
+from controller.ports.kubernetes import HELMBUNDLE, Events, Kube, KubeObject, KubeObjects
+from controller.ports.system import Clock, Randomness
+from controller.reconcile.credentials.account_logins import AccountLogins
+from controller.reconcile.credentials.credential_uptake import CredentialUptake
+from controller.reconcile.credentials.store import CredentialStore
+from controller.reconcile.shared.action_log import log_action
+from controller.reconcile.shared.preconditioned_writes import patch_seen
+from controller.reconcile.shared.secret_values import SecretValues
+
+# Seconds from one look at a rotation to the next.
+ROTATION_SECONDS = 10.0
+HELD = "the region is paused, or its plan is not approved"
+
+
+@dataclass(frozen=True)
+class _Region:
+    """What one pass works on."""
+
+    osdpl: KubeObject
+    store: CredentialStore
+    bundles: KubeObjects
+    releases: tuple[Release, ...]
+    logins: AccountLogins
+
+    @property
+    def namespace(self) -> str:
+        return str(self.osdpl["metadata"]["namespace"])
+
+
+class CredentialRotation:
+    """Of one region."""
+
+    def __init__(
+        self,
+        *,
+        kube: Kube,
+        clock: Clock,
+        randomness: Randomness,
+        events: Events,
+        records: ReleaseRecords,
+        servers: AccountServers,
+    ) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._randomness = randomness
+        self._events = events
+        self._servers = servers
+        self._uptake = CredentialUptake(kube, records)
+        self._unfinished = False
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the last pass has left a rotation to the next."""
+        return self._unfinished
+
+    def ensure(
+        self,
+        osdpl: KubeObject,
+        store: CredentialStore,
+        bundles: KubeObjects,
+        desired: Iterable[CredentialSecret],
+        *,
+        read_only: bool,
+    ) -> dict[str, RotationView]:
+        """Does what is next, and tells how far each rotation is, by the name of its Secret.
+
+        `store` has observed; `read_only`: nothing may be changed now. Raises Conflict, KubeError.
+        """
+        held = HELD if read_only else ""
+        namespace = str(osdpl["metadata"]["namespace"])
+        logins = AccountLogins(self._kube, namespace)
+        region = _Region(osdpl, store, bundles, releases_of(bundles), logins)
+        views: dict[str, RotationView] = {}
+        busy = ""
+        for name, record in _under_way(store):
+            view = self._proceed(region, name, record, held)
+            if view is not None:
+                views[name], busy = view, name
+        for secret in desired:
+            if secret.name in views or ROTATE_ANNOTATION not in store.notes(secret.name):
+                continue
+            if secret.name not in store.rotatable():
+                continue
+            waits = held or (f"Secret {busy} is rotated first" if busy else "")
+            view = RotationView(Phase.WAITING, waits) if waits else self._begin(region, secret)
+            if view is not None:
+                views[secret.name] = view
+                busy = busy or (secret.name if view.since is not None else "")
+        self._unfinished = bool(views) and not read_only
+        return views
+
+    def _begin(self, region: _Region, secret: CredentialSecret) -> RotationView | None:
+        """The first write, if nothing is in its way; None where it is refused for good."""
+        store, name = region.store, secret.name
+        try:
+            use = use_of(name, region.releases)
+            refused = _refused(use, secret, region.releases)
+            if refused:
+                store.rewrite(name, {ROTATE_ANNOTATION: None}, done="not rotated")
+                self._tell(region, Reason.ROTATION_REFUSED, f"Secret {name} is not rotated: {refused}")
+                return None
+            suffix = store.text(name, ACCOUNT_SUFFIX)
+            before = tuple(dict.fromkeys(one.named(suffix) for one in use.accounts))
+            waits = self._uptake.waits(region.namespace, name, region.releases, 0.0)
+            waits = waits or self._in_the_way(region, before)
+        except (SpecInvalid, ServerUnavailable) as error:
+            waits = (str(error),)
+        if waits:
+            return RotationView(Phase.WAITING, "; ".join(waits))
+        record = RotationRecord(float(int(self._clock.now())), suffix, before)
+        new = {
+            key: generate(kind, self._randomness)
+            for key, kind in secret.credentials.items()
+            if key in use.keys
+        }
+        notes = {ROTATION_ANNOTATION: record_text(record), ROTATE_ANNOTATION: None}
+        done = f"new {', '.join(sorted(new))}, for accounts with other names"
+        try:
+            store.rewrite(name, notes, {**new, ACCOUNT_SUFFIX: next_suffix(suffix)}, done=done)
+        except ObjectRefused as error:
+            return RotationView(Phase.WAITING, str(error))
+        text = f"Secret {name}: its accounts are replaced: {', '.join(sorted({one.name for one in before}))}"
+        self._tell(region, Reason.CREDENTIALS_ROTATING, text)
+        return RotationView(Phase.ROLLING, "begun just now", record.since)
+
+    def _proceed(self, region: _Region, name: str, record: RotationRecord, held: str) -> RotationView | None:
+        """What is next of a rotation under way; None once it is complete."""
+        if held:
+            return RotationView(Phase.ROLLING, held, record.since)
+        try:
+            use = use_of(name, region.releases)
+            going = self._going(region, name, record, use)
+            waits = self._uptake.waits(region.namespace, name, region.releases, record.since)
+            if waits:
+                self._wake(region, name, record)
+                self._pass_on(region, going, ignored=(ServerUnavailable,))
+                return RotationView(Phase.ROLLING, "; ".join(waits), record.since)
+            self._pass_on(region, going)
+            waits = (*self._in_the_way(region, going), *self._connected(region, going))
+            if waits:
+                return RotationView(Phase.REMOVING, "; ".join(waits), record.since)
+            for account in going:
+                self._drop(region, account)
+        except (SpecInvalid, ServerUnavailable) as error:
+            return RotationView(Phase.REMOVING, str(error), record.since)
+        notes = {ROTATION_ANNOTATION: None, ROTATED_ANNOTATION: timestamp(self._clock.now())}
+        region.store.rewrite(name, notes, done="rotated, the accounts before are gone")
+        self._tell(region, Reason.CREDENTIALS_ROTATED, f"Secret {name}: everything uses its new accounts")
+        return None
+
+    def _going(
+        self, region: _Region, name: str, record: RotationRecord, use: SecretUse
+    ) -> dict[Account, Account]:
+        """The accounts that are to go, each with the one in its place. What the values name again, or name
+        otherwise by now, stays."""
+        suffix = region.store.text(name, ACCOUNT_SUFFIX)
+        used = names_in_use(region.releases, self._suffixes(region))
+        found: dict[Account, Account] = {}
+        for account in record.accounts:
+            successor = use.successor(account, record.suffix_before)
+            if successor is not None and (account.server, account.name) not in used:
+                found[account] = successor.named(suffix)
+        return found
+
+    def _suffixes(self, region: _Region) -> dict[str, str]:
+        values = SecretValues(self._kube, region.namespace)
+        names = {
+            one.name
+            for release in region.releases
+            for one in find_references(release.values)
+            if one.prefix is not None
+        }
+        return {name: values.lookup(name, ACCOUNT_SUFFIX) or "" for name in names}
+
+    def _in_the_way(self, region: _Region, accounts: Iterable[Account]) -> tuple[str, ...]:
+        """What would be lost with the accounts. Also finds out whether their servers can be reached."""
+        found = []
+        for account in accounts:
+            login = region.logins.of(account, region.releases)
+            belongings = self._servers.belongings(login, account)
+            if belongings:
+                found.append(f"account {account.name} has what would end with it: {', '.join(belongings)}")
+        return tuple(dict.fromkeys(found))
+
+    def _connected(self, region: _Region, accounts: Iterable[Account]) -> tuple[str, ...]:
+        found = []
+        for account in accounts:
+            login = region.logins.of(account, region.releases)
+            sessions = self._servers.sessions(login, account)
+            if sessions:
+                place = login.place.shown
+                found.append(f"account {account.name} still has {sessions} connections at {place}")
+        return tuple(dict.fromkeys(found))
+
+    def _pass_on(
+        self,
+        region: _Region,
+        accounts: Mapping[Account, Account],
+        ignored: tuple[type[Exception], ...] = (),
+    ) -> None:
+        for before, after in accounts.items():
+            try:
+                self._servers.pass_on(region.logins.of(before, region.releases), before, after)
+            except ignored:
+                continue
+
+    def _drop(self, region: _Region, account: Account) -> None:
+        login = region.logins.of(account, region.releases)
+        self._servers.drop(login, account)
+        text = f"account {account.name} at {login.place.shown}: deleted, another one has its place"
+        log_action("delete", f"{account.server}/{account.name}", text, release=account.release)
+
+    def _wake(self, region: _Region, name: str, record: RotationRecord) -> None:
+        """Has bundles looked at now: nothing tells them that a Secret has changed."""
+        asked = timestamp(record.since)
+        for bundle in region.bundles:
+            if not any(references_to(name, one) for one in releases_of([bundle])):
+                continue
+            meta = bundle["metadata"]
+            if str((meta.get("annotations") or {}).get(RECONCILE_ANNOTATION) or "") < asked:
+                patch = {"metadata": {"annotations": {RECONCILE_ANNOTATION: asked}}}
+                patch_seen(self._kube, HELMBUNDLE, bundle, patch)
+                place = f"{region.namespace}/{meta['name']}"
+                log_action("request-reconcile", place, f"HelmBundle {place}: Secret {name} has changed")
+
+    def _tell(self, region: _Region, reason: Reason, text: str) -> None:
+        self._events.emit(region.osdpl, type_=reason.event, reason=reason, message=text)
+
+
+def _under_way(store: CredentialStore) -> Iterator[tuple[str, RotationRecord]]:
+    for name in sorted(store.rotatable()):
+        record = parse_rotation(store.notes(name).get(ROTATION_ANNOTATION, ""))
+        if record is not None:
+            yield name, record
+
+
+def _refused(use: SecretUse, secret: CredentialSecret, releases: Collection[Release]) -> str:
+    """Why this command rotates nothing of the Secret, empty where it does."""
+    if not use.accounts or not use.keys & secret.credentials.keys():
+        return "no release has an account whose name and password it says"
+    by_name = {one.name: one for one in releases}
+    for one in use.accounts:
+        if is_encrypted(one.account, by_name[one.account.release]):
+            what = one.account.server.lower()
+            return f"only clients with a certificate may speak to the {what} of {one.account.release}"
+    return ""

@@ -1,0 +1,1 @@
+"""Accounts on servers, as adapters speak to them."""

@@ -1,0 +1,205 @@
+"""What is asked of a broker and of Keystone, and what becomes of their answers."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from controller.adapters.accounts.json_api import JsonApi
+from controller.adapters.accounts.servers import RealAccountServers
+from controller.domain.credentials.clouds_yaml import Administrator
+from controller.domain.credentials.rotation.accounts import Account, Server
+from controller.domain.credentials.rotation.servers import ServerPlace
+from controller.errors import ServerUnavailable
+from controller.ports.accounts import ServerLogin
+
+PASSWORD = "not-to-be-shown"
+BEFORE = Account(Server.BROKER, "nova", "nova", "oslo_messaging")
+AFTER = Account(Server.BROKER, "nova-2", "nova", "oslo_messaging")
+USER = Account(Server.KEYSTONE, "nova", "nova", "identity", "service")
+NEXT_USER = Account(Server.KEYSTONE, "nova-2", "nova", "identity", "service")
+
+
+class Api:
+    """Answers by method and path; what it was asked is in `asked`."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, tuple[int, Any]] = {}
+        self.asked: list[tuple[str, Any]] = []
+        api = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def _serve(self) -> None:
+                length = int(self.headers.get("Content-Length") or 0)
+                body = json.loads(self.rfile.read(length)) if length else None
+                api.asked.append((f"{self.command} {self.path}", body))
+                status, content = api.answers.get(f"{self.command} {self.path}", (404, {}))
+                text = content if isinstance(content, bytes) else json.dumps(content).encode()
+                self.send_response(status)
+                self.send_header("X-Subject-Token", "a-token")
+                self.send_header("Location", "/elsewhere")
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            do_GET = do_PUT = do_POST = do_DELETE = _serve
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Says nothing."""
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, args=(0.005,), daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server.server_port}"
+
+    @property
+    def writes(self) -> list[tuple[str, Any]]:
+        return [one for one in self.asked if not one[0].startswith(("GET", "POST"))]
+
+
+@pytest.fixture
+def api() -> Iterator[Api]:
+    made = Api()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+@pytest.fixture
+def broker(api: Api) -> ServerLogin:
+    place = ServerPlace(Server.BROKER, "127.0.0.1", api.server.server_port, "rabbitmq", PASSWORD)
+    return ServerLogin(place, PASSWORD)
+
+
+@pytest.fixture
+def keystone(api: Api) -> ServerLogin:
+    names = ("username", "project_name", "user_domain_name", "project_domain_name")
+    admin = Administrator(f"{api.url}/v3", dict.fromkeys(names, "admin"), PASSWORD)
+    api.answers["POST /v3/auth/tokens"] = (201, {})
+    api.answers["GET /v3/domains?name=service"] = (200, {"domains": [{"id": "d1"}]})
+    return ServerLogin(ServerPlace(Server.KEYSTONE, keystone=admin), PASSWORD)
+
+
+def has_user(api: Api, name: str, *found: tuple[str, str]) -> None:
+    users = [{"name": one, "id": user} for one, user in found]
+    api.answers[f"GET /v3/users?name={name}&domain_id=d1"] = (200, {"users": users})
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "told"),
+    [
+        (401, {"reason": PASSWORD}, "answers GET /x with 401"),
+        (302, {}, "answers GET /x with 302"),
+        (200, b"<html>", "does not answer (JSONDecodeError)"),
+        (500, PASSWORD.encode(), "answers GET /x with 500"),
+    ],
+)
+def test_an_answer_that_is_none_is_told_without_its_words(
+    api: Api, status: int, content: Any, told: str
+) -> None:
+    api.answers["GET /x"] = (status, content)
+    with pytest.raises(ServerUnavailable) as caught:
+        JsonApi(api.url, login=("admin", PASSWORD)).get("/x")
+    assert str(caught.value) == f"{api.url} {told}"
+
+
+def test_nobody_who_listens_is_told() -> None:
+    with pytest.raises(ServerUnavailable, match=r"does not answer \(ConnectionError\)"):
+        JsonApi("http://127.0.0.1:9").get("/x")
+
+
+def test_an_answer_without_an_end_is_cut(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("controller.adapters.accounts.json_api.MOST_BYTES", 10)
+    api.answers["GET /x"] = (200, ["a" * 100])
+    with pytest.raises(ServerUnavailable, match="ValueError"):
+        JsonApi(api.url).get("/x")
+
+
+def test_connections_of_an_account_are_counted_and_not_those_of_others(api: Api, broker: ServerLogin) -> None:
+    listed = [{"user": "nova"}, {"user": "nova-2"}, {"user": "nova"}, {}]
+    api.answers["GET /api/connections?columns=user"] = (200, listed)
+    assert RealAccountServers().sessions(broker, BEFORE) == 2
+
+
+def test_permissions_that_the_next_account_lacks_are_passed_on(api: Api, broker: ServerLogin) -> None:
+    rights = {"configure": "", "write": "a.*", "read": ".*"}
+    own, more = {"vhost": "nova", **rights}, {"vhost": "/", **rights}
+    api.answers["GET /api/users/nova-2"] = (200, {"name": "nova-2"})
+    api.answers["GET /api/users/nova-2/permissions"] = (200, [own])
+    api.answers["GET /api/users/nova/permissions"] = (200, [own, more])
+    api.answers["PUT /api/permissions/%2F/nova-2"] = (201, {})
+    RealAccountServers().pass_on(broker, BEFORE, AFTER)
+    assert api.writes == [("PUT /api/permissions/%2F/nova-2", rights)]
+
+
+def test_nothing_is_passed_on_before_there_is_a_next_account(
+    api: Api, broker: ServerLogin, keystone: ServerLogin
+) -> None:
+    has_user(api, "nova", ("nova", "u1"))
+    has_user(api, "nova-2")
+    RealAccountServers().pass_on(broker, BEFORE, AFTER)
+    RealAccountServers().pass_on(keystone, USER, NEXT_USER)
+    assert api.writes == []
+
+
+def test_what_is_gone_already_is_gone(api: Api, broker: ServerLogin, keystone: ServerLogin) -> None:
+    has_user(api, "nova")
+    RealAccountServers().drop(broker, BEFORE)
+    RealAccountServers().drop(keystone, USER)
+    assert api.writes == [("DELETE /api/users/nova", None)]
+
+
+def test_of_users_only_the_one_of_that_very_name_is_deleted(api: Api, keystone: ServerLogin) -> None:
+    """A database may compare names without regard to case."""
+    has_user(api, "nova", ("Nova", "u9"), ("nova", "u1"))
+    api.answers["DELETE /v3/users/u1"] = (204, b"")
+    RealAccountServers().drop(keystone, USER)
+    assert api.writes == [("DELETE /v3/users/u1", None)]
+
+
+def test_roles_that_the_next_user_lacks_are_passed_on(api: Api, keystone: ServerLogin) -> None:
+    has_user(api, "nova", ("nova", "u1"))
+    has_user(api, "nova-2", ("nova-2", "u2"))
+    role = {"role": {"id": "r1"}}
+    own = {**role, "scope": {"project": {"id": "p1"}}}
+    listed = [
+        own,
+        {**role, "scope": {"domain": {"id": "d1"}}},
+        {**role, "scope": {"system": {"all": True}}},
+        {**role, "scope": {"project": {"id": "p2"}, "OS-INHERIT:inherited_to": "projects"}},
+    ]
+    wanted = [
+        "PUT /v3/domains/d1/users/u2/roles/r1",
+        "PUT /v3/system/users/u2/roles/r1",
+        "PUT /v3/OS-INHERIT/projects/p2/users/u2/roles/r1/inherited_to_projects",
+    ]
+    api.answers["GET /v3/role_assignments?user.id=u1"] = (200, {"role_assignments": listed})
+    api.answers["GET /v3/role_assignments?user.id=u2"] = (200, {"role_assignments": [own]})
+    api.answers |= dict.fromkeys(wanted, (204, b""))
+    RealAccountServers().pass_on(keystone, USER, NEXT_USER)
+    assert [one for one, _ in api.writes] == wanted
+
+
+def test_what_would_end_with_a_user_is_counted(api: Api, keystone: ServerLogin) -> None:
+    has_user(api, "nova", ("nova", "u1"))
+    api.answers["GET /v3/users/u1/application_credentials"] = (200, {"application_credentials": [{}, {}]})
+    api.answers["GET /v3/OS-TRUST/trusts?trustee_user_id=u1"] = (200, {"trusts": [{}]})
+    api.answers["GET /v3/credentials?user_id=u1"] = (200, {"credentials": []})
+    found = RealAccountServers().belongings(keystone, USER)
+    assert found == ("2 application credentials", "1 trusts")
+
+
+def test_the_administrator_logs_in_with_the_password_in_the_body_only(
+    api: Api, keystone: ServerLogin
+) -> None:
+    has_user(api, "nova")
+    RealAccountServers().belongings(keystone, USER)
+    assert PASSWORD in json.dumps(dict(api.asked[:1]))
+    assert PASSWORD not in json.dumps([path for path, _ in api.asked])

@@ -1,0 +1,107 @@
+"""osctl credentials against an API server in memory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.cli.cluster import Cluster
+from controller.ports.kubernetes import OSDPL, SECRET
+from tests.cli.objects import osctl
+from tests.reconcile.credentials.rotation_bed import NS, REGION, ROTATE, RotationBed
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr."""
+    result = osctl(*arguments)
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.fixture
+def bed(monkeypatch: pytest.MonkeyPatch) -> RotationBed:
+    made = RotationBed()
+
+    def open_fake(_: Path | None, __: str, namespace: str) -> Cluster:
+        return Cluster(made.kube, namespace)
+
+    monkeypatch.setattr("controller.cli.commands.credentials.open_cluster", open_fake)
+    return made
+
+
+def listed(bed: RotationBed) -> dict[str, dict[str, Any]]:
+    code, out, err = run("credentials", "list", "-o", "json")
+    assert code == 0, err
+    return {one["service"]: one for one in json.loads(out)}
+
+
+def test_what_is_asked_for_is_rotated(bed: RotationBed) -> None:
+    code, out, _ = run("credentials", "rotate", "--service", "compute")
+    assert (code, out) == (0, "compute: a rotation is asked for\n")
+    osdpl = bed.kube.get(OSDPL, REGION, NS)
+    assert osdpl is not None
+    assert osdpl["metadata"]["annotations"]["osctl.dev/reconcile-requested-at"]
+    bed.settle()
+    assert bed.texts("compute-credentials")["account-suffix"] == "-2"
+
+
+def test_all_are_those_that_have_accounts(bed: RotationBed) -> None:
+    _, out, _ = run("credentials", "rotate", "--all")
+    assert out == "compute: a rotation is asked for\nimage: a rotation is asked for\n"
+    assert ROTATE in bed.notes("image")
+    assert ROTATE not in bed.notes("database")
+
+
+def test_a_dry_run_says_what_would_be_done_and_writes_nothing(bed: RotationBed) -> None:
+    bed.kube.forget_requests()
+    code, out, _ = run("credentials", "rotate", "--service", "compute", "--dry-run")
+    assert code == 0
+    assert bed.kube.writes == []
+    assert "other accounts  Database nova, Broker nova, Keystone nova" in out
+    assert "upgraded        nova; each replaces its pods" in out
+    assert "not rotated     ceph-secret-uuid: it is a name, not a secret" in out
+
+
+def test_a_dry_run_names_what_has_one_pod(bed: RotationBed) -> None:
+    bed.set_replicas("compute", 1)
+    _, out, _ = run("credentials", "rotate", "--service", "compute", "--dry-run")
+    assert "interrupted     Deployment nova-api: one pod each, away while it is replaced" in out
+
+
+def test_what_cannot_be_rotated_is_refused_by_name(bed: RotationBed) -> None:
+    code, _, err = run("credentials", "rotate", "--service", "database")
+    assert code == 6
+    assert "database is not rotated by this command: root-password: the account is the administrator's" in (
+        " ".join(err.split())
+    )
+    assert ROTATE not in bed.notes("database")
+
+
+def test_a_mistyped_service_is_told(bed: RotationBed) -> None:
+    code, _, err = run("credentials", "rotate", "--service", "compte")
+    assert code == 6
+    assert 'did you mean "compute"?' in err
+
+
+@pytest.mark.parametrize("options", [(), ("--all", "--service", "compute")])
+def test_either_services_or_all(bed: RotationBed, options: tuple[str, ...]) -> None:
+    assert run("credentials", "rotate", *options)[0] == 2
+
+
+def test_the_list_tells_how_far_a_rotation_is(bed: RotationBed) -> None:
+    run("credentials", "rotate", "--service", "compute")
+    bed.reconcile()
+    bed.reconcile()
+    assert listed(bed)["compute"]["rotation"]["phase"] == "Rolling"
+    _, out, _ = run("credentials", "list")
+    assert "Rolling: release nova has not taken it up" in out
+
+
+def test_the_list_has_no_values(bed: RotationBed) -> None:
+    shown = json.dumps(listed(bed)) + run("credentials", "list")[1]
+    secrets = [one for one in bed.kube.objects(SECRET.kind) if one["type"] == "Opaque"]
+    for secret in secrets:
+        for text in bed.texts(secret["metadata"]["name"]).values():
+            assert text not in shown

@@ -1,0 +1,234 @@
+"""A service's accounts are rotated on a real MariaDB, RabbitMQ and Keystone while its clients work."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import openstack
+import pymysql
+import pytest
+
+from controller.adapters.accounts.json_api import JsonApi
+from controller.adapters.accounts.servers import RealAccountServers
+from controller.domain.credentials.rotation.accounts import Account, Server
+from controller.domain.credentials.rotation.servers import ServerPlace
+from controller.errors import ServerUnavailable
+from controller.ports.accounts import AccountServers, ServerLogin
+from sandbox.errors import SandboxError
+from sandbox.openstack.series import DEFAULT, HOST, find_series
+from tests.fakes.kube import Request
+from tests.openstack.account_servers import ROOT, ROOT_PASSWORD, AccountServersBed, Client, account_servers
+from tests.reconcile.credentials.rotation_bed import NS, RotationBed, logins_of
+from tests.reconcile.credentials.test_secrets import Killed
+
+pytestmark = [pytest.mark.openstack, pytest.mark.slow]
+KINDS = {Server.DATABASE: "database", Server.BROKER: "broker", Server.KEYSTONE: "keystone"}
+PODS = 2
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccountServersBed]:
+    series = find_series(os.environ.get("OPENSTACK_SERIES") or DEFAULT)
+    try:
+        with account_servers(series, tmp_path_factory.mktemp("accounts")) as made:
+            yield made
+    except SandboxError as error:
+        if "this machine has" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+class RealBed(RotationBed):
+    """Glance, whose Jobs and clients meet real servers."""
+
+    services = ("image",)
+
+    def __init__(self, real: AccountServersBed) -> None:
+        self.real = real
+        self.pods: list[Client] = []
+        self.counted: list[dict[str, Any]] = []
+        super().__init__()
+
+    def prepare(self) -> None:
+        """The administrators of the servers."""
+        given = {
+            "database-credentials": {"root-password": ROOT_PASSWORD},
+            "messaging-credentials": {"admin-password": "guest"},
+            "identity-credentials": {"admin-password": "sandbox"},
+        }
+        for name, texts in given.items():
+            meta = {"name": name, "namespace": NS}
+            secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": texts}
+            self.kube.create(secret)
+
+    def account_servers(self) -> AccountServers:
+        return RealAccountServers()
+
+    def values(self, service: str) -> dict[str, Any]:
+        values = super().values(service)
+        endpoints = values["endpoints"]
+        here = {"host_fqdn_override": {"default": HOST}}
+        endpoints["oslo_db"] |= {**here, "port": {"mysql": {"default": self.real.port("mariadb")}}}
+        endpoints["oslo_db"]["auth"]["admin"]["username"] = ROOT
+        endpoints["oslo_messaging"] |= {**here, "port": {"http": {"default": self.real.management}}}
+        endpoints["oslo_messaging"]["auth"]["admin"]["username"] = "guest"
+        endpoints["identity"] |= {
+            **here,
+            "port": {"api": {"default": self.real.port("keystone"), "internal": self.real.port("keystone")}},
+        }
+        return values
+
+    def run_jobs(self, chart: str, values: Mapping[str, Any]) -> None:
+        self.real.run_jobs(named(values))
+
+    def run_pods(self, chart: str, values: Mapping[str, Any]) -> None:
+        """One after the other, as a Deployment replaces them: the next one works before one before ends."""
+        before, self.pods = self.pods, []
+        for _ in range(PODS):
+            pod = self.real.client(named(values))
+            pod.ready()
+            self.pods.append(pod)
+            if before:
+                self.counted.append(before.pop().end())
+        while before:
+            self.counted.append(before.pop().end())
+
+    def end(self) -> dict[str, Any]:
+        """All that the clients have counted."""
+        while self.pods:
+            self.counted.append(self.pods.pop().end())
+        return {
+            "requests": sum(one["requests"] for one in self.counted),
+            "failures": [text for one in self.counted for text in one["failures"]],
+        }
+
+
+@pytest.fixture
+def bed(real: AccountServersBed) -> Iterator[RealBed]:
+    made = RealBed(real)
+    yield made
+    made.end()
+
+
+def named(values: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    return {KINDS[server]: (name, password) for server, name, password in logins_of(values, "glance")}
+
+
+def refused(real: AccountServersBed, logins: Mapping[str, tuple[str, str]]) -> list[str]:
+    """The servers that refuse these names and passwords."""
+    found = []
+    name, password = logins["database"]
+    try:
+        pymysql.connect(host=HOST, port=real.port("mariadb"), user=name, password=password).close()
+    except pymysql.err.OperationalError as error:
+        assert error.args[0] == 1045
+        found.append("database")
+    api = JsonApi(f"http://{HOST}:{real.management}/api", login=("guest", "guest"))
+    if name_of_broker := logins["broker"][0]:
+        found += [] if api.get(f"/users/{name_of_broker}") else ["broker"]
+    name, password = logins["keystone"]
+    account = {"username": name, "password": password, "project_name": "service"}
+    domains = {"user_domain_name": "service", "project_domain_name": "service"}
+    login = {"auth_url": real.configuration.identity_url, **account, **domains}
+    cloud = openstack.connect(load_envvars=False, load_yaml_config=False, auth=login)
+    try:
+        cloud.authorize()
+    except openstack.exceptions.SDKException as error:
+        assert "401" in str(error)
+        found.append("keystone")
+    return found
+
+
+def test_a_service_is_rotated_while_its_clients_work(bed: RealBed, real: AccountServersBed) -> None:
+    before = named(bed.resolved("image"))
+    bed.ask("image")
+    bed.settle()
+    after = named(bed.resolved("image"))
+    assert {name for name, _ in after.values()} == {"glance-2"}
+    assert bed.rotation("image") == {}, bed.rotation("image")
+    assert refused(real, before) == ["database", "broker", "keystone"]
+    assert refused(real, after) == []
+    counted = bed.end()
+    print(f"{counted['requests']} requests, {len(counted['failures'])} failed")
+    assert counted["requests"] > 100
+    assert counted["failures"] == []
+
+
+def test_killed_before_and_after_each_step_it_ends_with_one_account_each(
+    bed: RealBed, real: AccountServersBed
+) -> None:
+    before = named(bed.resolved("image"))
+    bed.ask("image")
+    at = 0
+
+    def kill(request: Request) -> None:
+        nonlocal at
+        at += 1
+        if at % 2:
+            raise Killed
+
+    for _ in range(20):
+        bed.kube.before_write = bed.kube.after_write = kill
+        try:
+            bed.reconcile()
+        except Killed:
+            bed.restart()
+        finally:
+            bed.kube.before_write = bed.kube.after_write = lambda request: None
+        if bed.resolved("image") != bed.deployed("image"):
+            bed.upgrade("image")
+            bed.replace_pods("image")
+        bed.clock.advance(10)
+    bed.settle()
+    assert bed.rotation("image") == {}
+    assert refused(real, before) == ["database", "broker", "keystone"]
+    assert refused(real, named(bed.resolved("image"))) == []
+    assert bed.end()["failures"] == []
+
+
+def test_who_still_works_with_the_account_before_keeps_it(bed: RealBed, real: AccountServersBed) -> None:
+    before = named(bed.resolved("image"))
+    other = real.client(before)
+    other.ready()
+    bed.ask("image")
+    bed.settle(4)
+    name = before["database"][0]
+    assert bed.rotation("image")["phase"] == "Removing"
+    assert f"account {name} still has" in bed.rotation("image")["message"]
+    assert refused(real, before) == []
+    assert other.end()["failures"] == []
+    bed.settle()
+    assert bed.rotation("image") == {}
+    assert refused(real, before) == ["database", "broker", "keystone"]
+
+
+def test_an_application_credential_keeps_a_rotation_from_beginning(
+    bed: RealBed, real: AccountServersBed
+) -> None:
+    name, password = named(bed.resolved("image"))["keystone"]
+    account = {"username": name, "password": password, "project_name": "service"}
+    domains = {"user_domain_name": "service", "project_domain_name": "service"}
+    login = {"auth_url": real.configuration.identity_url, **account, **domains}
+    cloud = openstack.connect(load_envvars=False, load_yaml_config=False, auth=login)
+    user = cloud.current_user_id
+    made = cloud.identity.create_application_credential(user, name="kept")
+    bed.ask("image")
+    bed.settle(2)
+    assert "1 application credentials" in bed.rotation("image")["message"]
+    assert named(bed.resolved("image"))["keystone"] == (name, password)
+    cloud.identity.delete_application_credential(user, made.id)
+    bed.settle()
+    assert bed.rotation("image") == {}
+
+
+def test_a_wrong_password_of_an_administrator_is_told_without_it(real: AccountServersBed) -> None:
+    place = ServerPlace(Server.DATABASE, HOST, real.port("mariadb"), ROOT)
+    with pytest.raises(ServerUnavailable, match=f"refuses {ROOT}$"):
+        account = Account(Server.DATABASE, "glance", "glance", "oslo_db")
+        RealAccountServers().sessions(ServerLogin(place, "not-the-password"), account)
+    api = JsonApi(f"http://{HOST}:{real.management}/api", login=("guest", "not-the-password"))
+    with pytest.raises(ServerUnavailable, match="answers GET /whoami with 401") as caught:
+        api.call("GET", "/whoami")
+    assert "not-the-password" not in str(caught.value)

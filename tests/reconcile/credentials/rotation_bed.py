@@ -1,0 +1,340 @@
+"""A region whose releases are upgraded, and whose pods are replaced, when a test says so.
+
+It knows the truth: which accounts each server has, and with which name and password each pod works.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from controller.adapters.helm.release_records import RECORD_TYPE, SecretRecords, encode_record
+from controller.domain.api.names import REVISION_LABEL
+from controller.domain.credentials.rotation.accounts import Account, Server
+from controller.domain.values.catalogue import CredentialSecret
+from controller.domain.values.chart_values import secret_ref
+from controller.domain.values.secret_refs import resolve
+from controller.errors import ServerUnavailable
+from controller.ports.accounts import AccountServers, ServerLogin
+from controller.ports.kubernetes import DEPLOYMENT, HELMBUNDLE, OSDPL, SECRET, KubeObject
+from controller.reconcile.credentials.rotation import CredentialRotation
+from controller.reconcile.credentials.secrets import SecretsReconciler
+from controller.reconcile.shared.secret_values import SecretValues
+from tests.fakes.kube import FakeKube
+from tests.fakes.world import FakeClock, FakeRandomness
+from tests.reconcile.credentials.test_secrets import Recorder
+
+NS, REGION = "openstack", "region-one"
+ROTATE = "osctl.dev/rotate-requested-at"
+ACCOUNTS = {"nova-password": "password", "database-password": "password", "messaging-password": "password"}
+CATALOGUE = {
+    "database": {"root-password": "password"},
+    "messaging": {"admin-password": "password"},
+    "identity": {"admin-password": "password"},
+    "image": {key.replace("nova", "glance"): kind for key, kind in ACCOUNTS.items()},
+    "compute": {**ACCOUNTS, "test-password": "password", "ceph-secret-uuid": "uuid"},
+}
+CHARTS = {"image": "glance", "compute": "nova"}
+SERVERS = {
+    "oslo_db": Server.DATABASE,
+    "oslo_db_cell0": Server.DATABASE,
+    "oslo_messaging": Server.BROKER,
+    "identity": Server.KEYSTONE,
+}
+
+Login = tuple[Server, str, str]
+
+
+def values_of(service: str) -> dict[str, Any]:
+    """As the template of every release has them."""
+    chart, own = CHARTS[service], f"{service}-credentials"
+
+    def account(key: str, prefix: str = chart) -> dict[str, Any]:
+        return {"username": secret_ref(own, "account-suffix", prefix), "password": secret_ref(own, key)}
+
+    root = {"password": secret_ref("database-credentials", "root-password")}
+    broker = {"password": secret_ref("messaging-credentials", "admin-password")}
+    admin = {"password": secret_ref("identity-credentials", "admin-password")}
+    database = {"auth": {"admin": root, chart: account("database-password")}}
+    users: dict[str, Any] = {"admin": admin, chart: account(f"{chart}-password")}
+    endpoints: dict[str, Any] = {
+        "oslo_db": database,
+        "oslo_messaging": {"auth": {"admin": broker, chart: account("messaging-password")}},
+        "identity": {"auth": users},
+    }
+    values: dict[str, Any] = {"endpoints": endpoints}
+    if service == "compute":
+        users["test"] = {"password": secret_ref(own, "test-password")}
+        endpoints["oslo_db_cell0"] = database
+        values["conf"] = {"ceph": {"secret_uuid": secret_ref(own, "ceph-secret-uuid")}}
+    return values
+
+
+def logins_of(values: Mapping[str, Any], chart: str) -> Iterator[Login]:
+    """The accounts that a pod with these resolved values works with."""
+    for name, server in SERVERS.items():
+        account = values["endpoints"].get(name, {}).get("auth", {}).get(chart)
+        if account:
+            yield server, account["username"], account["password"]
+
+
+class Servers:
+    """`controller.ports.accounts.AccountServers`, and the accounts that there are."""
+
+    def __init__(self) -> None:
+        self.accounts: dict[tuple[Server, str], str] = {}
+        self.pods: dict[str, frozenset[Login]] = {}
+        self.others: dict[tuple[Server, str], int] = {}
+        self.owned: dict[str, tuple[str, ...]] = {}
+        self.passed_on: set[tuple[str, str]] = set()
+        self.down: set[Server] = set()
+
+    def belongings(self, login: ServerLogin, account: Account) -> tuple[str, ...]:
+        self._answer(login)
+        return self.owned.get(account.name, ())
+
+    def sessions(self, login: ServerLogin, account: Account) -> int:
+        self._answer(login)
+        ours = sum((account.server, account.name) == one[:2] for pod in self.pods.values() for one in pod)
+        return ours + self.others.get((account.server, account.name), 0)
+
+    def pass_on(self, login: ServerLogin, before: Account, after: Account) -> None:
+        self._answer(login)
+        if (after.server, after.name) in self.accounts:
+            self.passed_on.add((before.name, after.name))
+
+    def drop(self, login: ServerLogin, account: Account) -> None:
+        self._answer(login)
+        self.accounts.pop((account.server, account.name), None)
+
+    def _answer(self, login: ServerLogin) -> None:
+        assert login.password
+        if login.place.server in self.down:
+            raise ServerUnavailable(f"{login.place.shown} does not answer")
+
+
+class RotationBed:
+    """Everything is installed, and everything runs."""
+
+    services: tuple[str, ...] = tuple(CHARTS)
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.kube = FakeKube(self.clock)
+        self.events = Recorder()
+        self.servers = Servers()
+        self.spec: dict[str, Any] = {}
+        self._revisions: dict[str, int] = {}
+        self._seeds = 0
+        self.restart()
+        self.prepare()
+        meta = {"name": REGION, "namespace": NS}
+        osdpl = {"apiVersion": OSDPL.api_version, "kind": OSDPL.kind, "metadata": meta, "spec": {}}
+        self.kube.create(osdpl)
+        self.reconcile()
+        for service in self.services:
+            self._install(service)
+        self.reconcile()
+        self.kube.forget_requests()
+
+    def prepare(self) -> None:
+        """What is there before the region is."""
+
+    # -- what the controller does
+
+    def restart(self) -> None:
+        """A new process."""
+        self._seeds += 1
+        randomness = FakeRandomness(self._seeds)
+        ports = {"kube": self.kube, "clock": self.clock, "randomness": randomness, "events": self.events}
+        records = SecretRecords(self.kube)
+        self.reconciler = SecretsReconciler(
+            **ports,
+            credentials_of=lambda osdpl: tuple(
+                CredentialSecret(f"{name}-credentials", name, kinds) for name, kinds in CATALOGUE.items()
+            ),
+            records=records,
+            rotation=CredentialRotation(**ports, records=records, servers=self.account_servers()),
+            digest_key=lambda: b"k" * 32,
+            resync=300.0,
+        )
+
+    def account_servers(self) -> AccountServers:
+        return self.servers
+
+    def reconcile(self) -> float | None:
+        return self.reconciler.reconcile((NS, REGION))
+
+    # -- what others do
+
+    def ask(self, service: str, when: str = "2026-11-22T12:00:00Z") -> None:
+        patch = {"metadata": {"annotations": {ROTATE: when}}}
+        self.kube.merge_patch(SECRET, f"{service}-credentials", NS, patch)
+
+    def upgrade(self, service: str) -> None:
+        """helmbundle upgrades the release: its Jobs make the accounts that are not there yet."""
+        values = self.resolved(service)
+        chart = CHARTS[service]
+        self.run_jobs(chart, values)
+        self._record(chart, values)
+        self._deployment(chart, replaced=False)
+
+    def run_jobs(self, chart: str, values: Mapping[str, Any]) -> None:
+        """They make accounts, and change none that is there."""
+        for server, name, password in logins_of(values, chart):
+            self.servers.accounts.setdefault((server, name), password)
+
+    def replace_pods(self, service: str) -> None:
+        """The pods of the release are those of its last revision."""
+        chart = CHARTS[service]
+        self.run_pods(chart, self.deployed(service))
+        self._deployment(chart, replaced=True)
+
+    def run_pods(self, chart: str, values: Mapping[str, Any]) -> None:
+        self.servers.pods[chart] = frozenset(logins_of(values, chart))
+
+    def settle(self, passes: int = 12) -> None:
+        """Everybody does what is theirs, some times."""
+        for _ in range(passes):
+            self.reconcile()
+            for service in self.services:
+                if self.resolved(service) != self.deployed(service):
+                    self.upgrade(service)
+                self.replace_pods(service)
+            self.clock.advance(10)
+            if self._is_quiet():
+                break
+
+    def _is_quiet(self) -> bool:
+        rotating = {"osctl.dev/rotation", ROTATE}
+        return all(
+            rotating.isdisjoint(self.notes(one)) and self.resolved(one) == self.deployed(one)
+            for one in self.services
+        )
+
+    def edit(self, service: str, change: Any) -> None:
+        """The operator changes the values of a release."""
+        bundle = self.kube.get(HELMBUNDLE, service, NS)
+        assert bundle is not None
+        change(bundle["spec"]["releases"][0]["values"])
+        self.kube.replace(bundle)
+
+    def set_replicas(self, service: str, replicas: int) -> None:
+        patch = {"spec": {"replicas": replicas}}
+        self.kube.merge_patch(DEPLOYMENT, f"{CHARTS[service]}-api", NS, patch)
+
+    def set_mode(self, mode: str) -> None:
+        osdpl = self.kube.get(OSDPL, REGION, NS)
+        assert osdpl is not None
+        self.kube.replace({**osdpl, "spec": {"mode": mode}})
+
+    # -- what is
+
+    def resolved(self, service: str) -> dict[str, Any]:
+        bundle = self.kube.get(HELMBUNDLE, service, NS)
+        assert bundle is not None
+        values = bundle["spec"]["releases"][0]["values"]
+        return dict(resolve(values, SecretValues(self.kube, NS).lookup).values)
+
+    def texts(self, name: str) -> dict[str, str]:
+        data = (self.kube.get(SECRET, name, NS) or {}).get("data", {})
+        return {key: base64.b64decode(text).decode() for key, text in data.items()}
+
+    def notes(self, service: str) -> dict[str, str]:
+        secret = self.kube.get(SECRET, f"{service}-credentials", NS)
+        assert secret is not None
+        return dict(secret["metadata"].get("annotations") or {})
+
+    def rotation(self, service: str) -> dict[str, Any]:
+        """As it is published."""
+        osdpl = self.kube.get(OSDPL, REGION, NS)
+        assert osdpl is not None
+        entry = osdpl["status"]["secrets"][f"{service}-credentials"]
+        return dict(entry.get("rotation") or {})
+
+    def names(self, prefix: str) -> set[tuple[Server, str]]:
+        """The accounts that the servers have."""
+        return {one for one in self.servers.accounts if one[1].startswith(prefix)}
+
+    def failures(self) -> list[Login]:
+        """Accounts with which pods work at this moment, and that their server refuses."""
+        return [
+            one
+            for pod in self.servers.pods.values()
+            for one in pod
+            if self.servers.accounts.get(one[:2]) != one[2]
+        ]
+
+    # -- how it is set up
+
+    def values(self, service: str) -> dict[str, Any]:
+        return values_of(service)
+
+    def _install(self, service: str) -> None:
+        labels = {"osctl.dev/deployment": REGION, "osctl.dev/service": service}
+        chart = CHARTS[service]
+        release = {"name": chart, "chart": {"name": chart, "path": chart}, "values": self.values(service)}
+        self.kube.create(
+            {
+                "apiVersion": HELMBUNDLE.api_version,
+                "kind": HELMBUNDLE.kind,
+                "metadata": {"name": service, "namespace": NS, "labels": labels},
+                "spec": {"releases": [release]},
+            }
+        )
+        marks = {"meta.helm.sh/release-name": chart, "meta.helm.sh/release-namespace": NS}
+        meta = {"name": f"{chart}-api", "namespace": NS, "annotations": marks}
+        body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": {"replicas": 2}}
+        self.kube.create(body)
+        self.upgrade(service)
+        self.replace_pods(service)
+
+    def deployed(self, service: str) -> dict[str, Any]:
+        chart = CHARTS[service]
+        return dict(SecretRecords(self.kube).given_values(chart, NS, self._revisions[chart]))
+
+    def _record(self, chart: str, values: Mapping[str, Any]) -> None:
+        before = self._revisions.get(chart, 0)
+        if before:
+            self.mark(chart, before, "superseded")
+        version = self._revisions[chart] = before + 1
+        record = {
+            "name": chart,
+            "version": version,
+            "info": {"status": "deployed"},
+            "config": values,
+            "manifest": "",
+        }
+        labels = {"owner": "helm", "name": chart, "version": str(version), "status": "deployed"}
+        labels[REVISION_LABEL] = str(version)
+        self.kube.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "type": RECORD_TYPE,
+                "metadata": {
+                    "name": f"sh.helm.release.v1.{chart}.v{version}",
+                    "namespace": NS,
+                    "labels": labels,
+                },
+                "data": {"release": encode_record(record)},
+            }
+        )
+
+    def mark(self, chart: str, version: int, status: str) -> None:
+        """Helm says another word of a revision."""
+        name = f"sh.helm.release.v1.{chart}.v{version}"
+        self.kube.merge_patch(SECRET, name, NS, {"metadata": {"labels": {"status": status}}})
+
+    def _deployment(self, chart: str, *, replaced: bool) -> KubeObject:
+        live = self.kube.get(DEPLOYMENT, f"{chart}-api", NS)
+        assert live is not None
+        status = {
+            "observedGeneration": live["metadata"]["generation"],
+            "replicas": 2 if replaced else 3,
+            "updatedReplicas": 2 if replaced else 1,
+            "readyReplicas": 2,
+            "availableReplicas": 2,
+        }
+        return self.kube.replace({**live, "status": status}, subresource="status")

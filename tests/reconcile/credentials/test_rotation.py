@@ -1,0 +1,377 @@
+"""Credentials of a service are rotated: nothing that runs is refused, and in the end one account is left."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from controller.domain.credentials.rotation.accounts import Server
+from controller.domain.shared import metrics
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, POD, SECRET
+from controller.reconcile.shared.status_metrics import measured_region, secret_series
+from tests.fakes.kube import Request
+from tests.fakes.metrics import FakeMetrics
+from tests.reconcile.credentials.rotation_bed import CHARTS, NS, REGION, ROTATE, RotationBed
+from tests.reconcile.credentials.test_secrets import Killed
+
+EVERYWHERE = {Server.DATABASE, Server.BROKER, Server.KEYSTONE}
+
+
+@pytest.fixture
+def bed() -> RotationBed:
+    return RotationBed()
+
+
+def test_it_begins_with_new_passwords_for_accounts_with_other_names(bed: RotationBed) -> None:
+    before = bed.texts("compute-credentials")
+    bed.ask("compute")
+    bed.reconcile()
+    after = bed.texts("compute-credentials")
+    changed = {key for key in after if after[key] != before.get(key)}
+    assert changed == {"account-suffix", "nova-password", "database-password", "messaging-password"}
+    assert after["account-suffix"] == "-2"
+    assert bed.rotation("compute")["phase"] == "Rolling"
+    assert ROTATE not in bed.notes("compute")
+    assert bed.events.seen[-1][1] == "CredentialsRotating"
+
+
+def test_it_ends_with_one_account_for_each_server(bed: RotationBed) -> None:
+    bed.ask("compute")
+    bed.settle()
+    assert bed.names("nova") == {(server, "nova-2") for server in EVERYWHERE}
+    assert bed.names("glance") == {(server, "glance") for server in EVERYWHERE}
+    assert bed.failures() == []
+    assert bed.rotation("compute") == {}
+    assert "osctl.dev/rotation" not in bed.notes("compute")
+    assert bed.notes("compute")["osctl.dev/rotated-at"]
+    assert bed.events.seen[-1][1] == "CredentialsRotated"
+
+
+def test_when_a_rotation_under_way_began_is_measured(bed: RotationBed) -> None:
+    measured = FakeMetrics()
+    measure = measured_region(measured, secret_series)
+
+    def began() -> float | None:
+        measure(None, bed.kube.get(OSDPL, REGION, NS) or {})
+        return measured.value(metrics.SECRET_ROTATION_START, region=REGION, secret="compute-credentials")
+
+    bed.ask("compute")
+    bed.reconcile()
+    assert began() == bed.clock.now()
+    bed.settle()
+    assert began() is None
+
+
+def test_the_next_rotation_takes_a_name_that_never_was(bed: RotationBed) -> None:
+    for _ in range(2):
+        bed.ask("compute")
+        bed.settle()
+    assert bed.names("nova") == {(server, "nova-3") for server in EVERYWHERE}
+
+
+def test_the_account_before_stays_until_the_last_pod_is_replaced(bed: RotationBed) -> None:
+    bed.ask("compute")
+    bed.reconcile()
+    bed.reconcile()
+    assert bed.rotation("compute")["message"] == "release nova has not taken it up"
+    bed.upgrade("compute")
+    bed.reconcile()
+    assert "Deployment nova-api has pods of before" in bed.rotation("compute")["message"]
+    assert (Server.DATABASE, "nova") in bed.names("nova")
+    bed.replace_pods("compute")
+    bed.reconcile()
+    assert bed.names("nova") == {(server, "nova-2") for server in EVERYWHERE}
+
+
+def test_a_pod_that_is_still_ending_is_waited_for(bed: RotationBed) -> None:
+    bed.ask("compute")
+    bed.reconcile()
+    bed.upgrade("compute")
+    bed.replace_pods("compute")
+    meta = {
+        "name": "nova-api-1",
+        "namespace": NS,
+        "labels": {"release_group": "nova"},
+        "finalizers": ["example.org/held"],
+    }
+    bed.kube.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta})
+    bed.kube.delete(POD, "nova-api-1", NS)
+    bed.reconcile()
+    assert bed.rotation("compute")["message"] == "Pod nova-api-1 has not ended yet"
+    assert (Server.DATABASE, "nova") in bed.names("nova")
+
+
+def test_the_run_of_a_job_that_began_before_is_waited_for(bed: RotationBed) -> None:
+    meta = {
+        "name": "nova-purge-1",
+        "namespace": NS,
+        "labels": {"release_group": "nova"},
+        "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "nova-purge", "uid": "u"}],
+    }
+    bed.kube.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "status": {"phase": "Running"}})
+    bed.clock.advance(60)
+    bed.ask("compute")
+    bed.settle(3)
+    assert bed.rotation("compute")["message"] == "Pod nova-purge-1 of a Job began before"
+    bed.kube.delete(POD, "nova-purge-1", NS)
+    bed.settle(2)
+    assert bed.rotation("compute") == {}
+
+
+def test_who_else_uses_the_account_before_is_told_and_keeps_it(bed: RotationBed) -> None:
+    bed.servers.others[Server.DATABASE, "nova"] = 3
+    bed.ask("compute")
+    bed.settle()
+    found = bed.rotation("compute")
+    assert found["phase"] == "Removing"
+    assert found["message"] == (
+        "account nova still has 3 connections at mariadb.openstack.svc.cluster.local:3306"
+    )
+    assert bed.names("nova") == {(server, name) for server in EVERYWHERE for name in ("nova", "nova-2")}
+    bed.servers.others.clear()
+    bed.settle(1)
+    assert bed.rotation("compute") == {}
+
+
+def test_nothing_begins_while_a_server_cannot_be_reached(bed: RotationBed) -> None:
+    bed.servers.down = {Server.BROKER}
+    bed.ask("compute")
+    bed.settle(2)
+    assert bed.texts("compute-credentials").get("account-suffix") is None
+    assert bed.rotation("compute") == {
+        "phase": "Waiting",
+        "message": "rabbitmq.openstack.svc.cluster.local:15672 does not answer",
+    }
+    bed.servers.down = set()
+    bed.settle()
+    assert bed.rotation("compute") == {}
+
+
+def test_nothing_begins_while_a_release_is_not_what_its_spec_says(bed: RotationBed) -> None:
+    bed.mark("nova", 1, "failed")
+    bed.ask("compute")
+    bed.reconcile()
+    assert bed.rotation("compute") == {"phase": "Waiting", "message": "release nova is not deployed"}
+
+
+def test_what_cannot_be_moved_to_another_account_keeps_the_rotation_from_beginning(bed: RotationBed) -> None:
+    bed.servers.owned["nova"] = ("2 application credentials",)
+    bed.ask("compute")
+    bed.settle(2)
+    assert (
+        "account nova has what would end with it: 2 application credentials"
+        in bed.rotation("compute")["message"]
+    )
+    assert bed.texts("compute-credentials").get("account-suffix") is None
+
+
+def test_roles_are_passed_on_as_soon_as_the_next_account_is_there(bed: RotationBed) -> None:
+    bed.ask("compute")
+    bed.reconcile()
+    bed.upgrade("compute")
+    bed.reconcile()
+    assert ("nova", "nova-2") in bed.servers.passed_on
+    assert (Server.KEYSTONE, "nova") in bed.names("nova")
+
+
+def test_a_secret_that_was_deleted_comes_back_with_the_names_that_its_passwords_are_for(
+    bed: RotationBed,
+) -> None:
+    bed.ask("compute")
+    bed.settle()
+    used = {"nova-password", "database-password", "messaging-password", "account-suffix"}
+    before = {key: text for key, text in bed.texts("compute-credentials").items() if key in used}
+    bed.kube.delete(SECRET, "compute-credentials", NS)
+    bed.reconcile()
+    assert {key: bed.texts("compute-credentials").get(key) for key in before} == before
+    bed.settle()
+    assert bed.names("nova") == {(server, "nova-2") for server in EVERYWHERE}
+
+
+def test_one_secret_after_the_other(bed: RotationBed) -> None:
+    bed.ask("compute")
+    bed.ask("image")
+    bed.reconcile()
+    assert bed.rotation("image")["phase"] == "Rolling"
+    assert bed.rotation("compute") == {
+        "phase": "Waiting",
+        "message": "Secret image-credentials is rotated first",
+    }
+    bed.settle()
+    assert bed.names("nova") == {(server, "nova-2") for server in EVERYWHERE}
+    assert bed.names("glance") == {(server, "glance-2") for server in EVERYWHERE}
+
+
+def test_a_paused_region_rotates_nothing_and_goes_on_afterwards(bed: RotationBed) -> None:
+    bed.ask("image")
+    bed.reconcile()
+    bed.ask("compute")
+    bed.set_mode("Paused")
+    bed.settle(3)
+    assert bed.rotation("compute")["phase"] == "Waiting"
+    assert (Server.DATABASE, "glance") in bed.names("glance")
+    bed.set_mode("Apply")
+    bed.settle()
+    assert (bed.rotation("compute"), bed.rotation("image")) == ({}, {})
+
+
+def test_an_operators_own_name_of_an_account_is_left_alone(bed: RotationBed) -> None:
+    """Also where it is given while a rotation is under way, and is the name before it."""
+    bed.ask("compute")
+    bed.reconcile()
+    bed.upgrade("compute")
+
+    def by_hand(values: dict[str, Any]) -> None:
+        for endpoint in ("oslo_db", "oslo_db_cell0"):
+            values["endpoints"][endpoint]["auth"]["nova"]["username"] = "nova"
+
+    bed.edit("compute", by_hand)
+    bed.settle()
+    assert (Server.DATABASE, "nova") in bed.names("nova")
+    assert (Server.BROKER, "nova") not in bed.names("nova")
+    assert bed.rotation("compute") == {}
+
+
+def test_a_secret_without_accounts_is_refused_by_name(bed: RotationBed) -> None:
+    before = bed.texts("database-credentials")
+    bed.ask("database")
+    bed.settle(2)
+    assert bed.texts("database-credentials") == before
+    assert bed.events.seen[-1][:2] == ("Warning", "RotationRefused")
+    assert "no release has an account whose name and password it says" in bed.events.seen[-1][2]
+    assert ROTATE not in bed.notes("database")
+
+
+def test_where_only_certificates_are_let_in_it_is_refused(bed: RotationBed) -> None:
+    bed.edit("compute", lambda values: values.update(tls={"oslo_db": True}))
+    bed.upgrade("compute")
+    bed.replace_pods("compute")
+    bed.ask("compute")
+    bed.settle(2)
+    assert bed.events.seen[-1][1] == "RotationRefused"
+    assert "only clients with a certificate may speak to the database of nova" in bed.events.seen[-1][2]
+
+
+def test_bundles_are_looked_at_once_and_at_once(bed: RotationBed) -> None:
+    bed.ask("compute")
+    bed.reconcile()
+    bed.reconcile()
+
+    def asked(service: str) -> str | None:
+        bundle = bed.kube.get(HELMBUNDLE, service, NS)
+        assert bundle is not None
+        return (bundle["metadata"].get("annotations") or {}).get("osctl.dev/reconcile-requested-at")
+
+    assert asked("compute")
+    assert asked("image") is None
+    bed.kube.forget_requests()
+    bed.reconcile()
+    assert bed.kube.changes == []
+
+
+def test_no_password_is_in_a_status_an_event_an_annotation_or_the_log(
+    bed: RotationBed, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    secret = "compute-credentials"
+    passwords = {text for key, text in bed.texts(secret).items() if key.endswith("password")}
+    bed.ask("compute")
+    bed.settle()
+    passwords |= {text for key, text in bed.texts(secret).items() if key.endswith("password")}
+    shown = json.dumps(bed.kube.get(OSDPL, REGION, NS)) + repr(bed.events.seen) + caplog.text
+    shown += json.dumps(bed.notes("compute"))
+    assert len(passwords) == 7
+    assert not [text for text in passwords if text in shown]
+
+
+def test_a_second_look_writes_nothing(bed: RotationBed) -> None:
+    bed.ask("compute")
+    bed.settle()
+    bed.reconcile()
+    bed.kube.forget_requests()
+    bed.reconcile()
+    assert bed.kube.changes == []
+
+
+@pytest.mark.parametrize("when", ["before_write", "after_write"])
+@pytest.mark.parametrize("nth", range(1, 9))
+def test_killed_at_any_write_it_ends_all_the_same(bed: RotationBed, when: str, nth: int) -> None:
+    bed.ask("compute")
+    ours = {"replace", "merge_patch", "patch", "apply"}
+    count = 0
+    at_work = False
+
+    def kill(request: Request) -> None:
+        nonlocal count
+        if at_work and request.verb in ours:
+            count += 1
+            if count == nth:
+                raise Killed
+
+    setattr(bed.kube, when, kill)
+    for _ in range(12):
+        at_work = True
+        try:
+            bed.reconcile()
+        except Killed:
+            bed.restart()
+        at_work = False
+        for service in CHARTS:
+            bed.upgrade(service)
+            bed.replace_pods(service)
+        assert bed.failures() == []
+    assert bed.names("nova") == {(server, "nova-2") for server in EVERYWHERE}
+    assert "osctl.dev/rotation" not in bed.notes("compute")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(25))
+def test_whatever_happens_in_between_nothing_is_refused_and_one_generation_is_left(seed: int) -> None:
+    bed = RotationBed()
+    chance = random.Random(seed)
+
+    def strike(request: Request) -> None:
+        if chance.random() < 0.08:
+            raise Killed
+
+    def pass_of_ours() -> None:
+        bed.kube.before_write = bed.kube.after_write = strike
+        try:
+            bed.reconcile()
+        except Killed:
+            bed.restart()
+        finally:
+            bed.kube.before_write = bed.kube.after_write = lambda request: None
+
+    def outage() -> None:
+        bed.servers.down = set(chance.sample(sorted(EVERYWHERE), chance.randint(0, 1)))
+
+    def edit() -> None:
+        role = {"role": f"r{chance.randint(1, 9)}"}
+        service = chance.choice(list(CHARTS))
+        bed.edit(
+            service, lambda values: values["endpoints"]["identity"]["auth"][CHARTS[service]].update(role)
+        )
+
+    steps = [
+        *[pass_of_ours] * 6,
+        *[lambda: bed.upgrade(chance.choice(list(CHARTS)))] * 3,
+        *[lambda: bed.replace_pods(chance.choice(list(CHARTS)))] * 3,
+        lambda: bed.ask(chance.choice(list(CHARTS))),
+        lambda: bed.clock.advance(chance.choice((1, 60, 86400))),
+        outage,
+        edit,
+    ]
+    for _ in range(80):
+        chance.choice(steps)()
+        assert bed.failures() == []
+    bed.servers.down = set()
+    bed.settle()
+    assert bed.failures() == []
+    for service, chart in CHARTS.items():
+        suffix = bed.texts(f"{service}-credentials").get("account-suffix", "")
+        assert bed.names(chart) == {(server, f"{chart}{suffix}") for server in EVERYWHERE}
+        assert bed.rotation(service) == {}
