@@ -253,7 +253,7 @@ def person_deletes_record(world: World, draw: Draw) -> str | None:
     if len(records) == 1:
         # Nobody knows any more what it has made: it is theirs to take away.
         give_up(world, release)
-        world.forgotten.add(release)
+        world.cluster.forgotten.add(release)
     name = records[-1]["metadata"]["name"]
     world.cluster.kube.delete(SECRET, name, NAMESPACE)
     return f"somebody deletes the Secret {name}"
