@@ -126,11 +126,6 @@ def _without_fencing(stack: ExitStack) -> None:
     _set(stack, "controller.domain.maintenance.obstacles._is_off", lambda *_: True)
 
 
-@guard("only what we disabled is enabled", OTHERS, PERSONS)
-def _all_is_ours(stack: ExitStack) -> None:
-    _set(stack, "controller.domain.hosts.next_step.is_ours", lambda *_: True)
-
-
 @guard("only what we forced down is taken out of forced down", OTHERS, PERSONS)
 def _forced_by_us(stack: ExitStack) -> None:
     forced = property(lambda self: self.service is not None and self.service.forced_down)
