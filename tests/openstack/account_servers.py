@@ -25,6 +25,8 @@ from sandbox.ports import find_free_port
 from tests.charts.pods import wait_until
 from tests.charts.test_scripts import scripts
 
+# That of 127.0.0.1 exists from the start, and has no password.
+ROOT = "keeper"
 ROOT_PASSWORD = "root-of-the-test"
 START_SECONDS = 120.0
 CLIENT = Path(__file__).parent / "account_client.py"
@@ -70,7 +72,7 @@ class AccountServersBed:
         database = f"{HOST}:{self.port('mariadb')}"
         self._job(
             [self.python, "db-init.py"],
-            ROOT_DB_CONNECTION=f"mysql+pymysql://root:{ROOT_PASSWORD}@{database}",
+            ROOT_DB_CONNECTION=f"mysql+pymysql://{ROOT}:{ROOT_PASSWORD}@{database}",
             DB_CONNECTION=f"mysql+pymysql://{name}:{password}@{database}/glance",
         )
         name, password = logins["broker"]
@@ -199,8 +201,8 @@ def _start(bed: AccountServersBed) -> None:
             time.sleep(0.5)  # before the broker, which would start one that listens everywhere
     wait_until("MariaDB answers", lambda: _succeeds(bed, "SELECT 1"), START_SECONDS)
     bed.sql(
-        f"CREATE USER root@'%' IDENTIFIED BY '{ROOT_PASSWORD}'",
-        "GRANT ALL ON *.* TO root@'%' WITH GRANT OPTION",
+        f"CREATE USER {ROOT}@'%' IDENTIFIED BY '{ROOT_PASSWORD}'",
+        f"GRANT ALL ON *.* TO {ROOT}@'%' WITH GRANT OPTION",
         "CREATE USER sandbox@'127.0.0.1' IDENTIFIED BY 'sandbox'",
         "GRANT ALL ON *.* TO sandbox@'127.0.0.1'",
         "CREATE DATABASE keystone",

@@ -12,13 +12,14 @@ import pytest
 
 from controller.adapters.accounts.json_api import JsonApi
 from controller.adapters.accounts.servers import RealAccountServers
-from controller.domain.credentials.rotation.accounts import Server
+from controller.domain.credentials.rotation.accounts import Account, Server
+from controller.domain.credentials.rotation.servers import ServerPlace
 from controller.errors import ServerUnavailable
-from controller.ports.accounts import AccountServers
+from controller.ports.accounts import AccountServers, ServerLogin
 from sandbox.errors import SandboxError
 from sandbox.openstack.series import DEFAULT, HOST, find_series
 from tests.fakes.kube import Request
-from tests.openstack.account_servers import ROOT_PASSWORD, AccountServersBed, Client, account_servers
+from tests.openstack.account_servers import ROOT, ROOT_PASSWORD, AccountServersBed, Client, account_servers
 from tests.reconcile.credentials.rotation_bed import NS, RotationBed, logins_of
 from tests.reconcile.credentials.test_secrets import Killed
 
@@ -70,6 +71,7 @@ class RealBed(RotationBed):
         endpoints = values["endpoints"]
         here = {"host_fqdn_override": {"default": HOST}}
         endpoints["oslo_db"] |= {**here, "port": {"mysql": {"default": self.real.port("mariadb")}}}
+        endpoints["oslo_db"]["auth"]["admin"]["username"] = ROOT
         endpoints["oslo_messaging"] |= {**here, "port": {"http": {"default": self.real.management}}}
         endpoints["oslo_messaging"]["auth"]["admin"]["username"] = "guest"
         endpoints["identity"] |= {
@@ -222,6 +224,10 @@ def test_an_application_credential_keeps_a_rotation_from_beginning(
 
 
 def test_a_wrong_password_of_an_administrator_is_told_without_it(real: AccountServersBed) -> None:
+    place = ServerPlace(Server.DATABASE, HOST, real.port("mariadb"), ROOT)
+    with pytest.raises(ServerUnavailable, match=f"refuses {ROOT}$"):
+        account = Account(Server.DATABASE, "glance", "glance", "oslo_db")
+        RealAccountServers().sessions(ServerLogin(place, "not-the-password"), account)
     api = JsonApi(f"http://{HOST}:{real.management}/api", login=("guest", "not-the-password"))
     with pytest.raises(ServerUnavailable, match="answers GET /whoami with 401") as caught:
         api.call("GET", "/whoami")

@@ -13,8 +13,9 @@ WRITES = {"create", "replace", "merge_patch", "delete", "apply"}
 NOT_ACTIONS = {
     "reconcile/shared/lease.py:release",
     "reconcile/shared/lease.py:_take",
-    # Its callers know what the patch is for, and log it.
+    # Their callers know what it is for, and log it.
     "reconcile/shared/preconditioned_writes.py:patch_seen",
+    "reconcile/releases/hooks/previous_runs.py:delete_run",
     # DriftWatch logs it, with what was corrected.
     "reconcile/releases/drift/compare.py:correct",
     "adapters/helm/release_records.py:relabel",
@@ -29,7 +30,7 @@ def _sources() -> Iterator[Path]:
 
 
 def _is_write(node: ast.AST) -> bool:
-    if isinstance(node, ast.Name) and node.id == "patch_seen":
+    if isinstance(node, ast.Name) and node.id in ("patch_seen", "delete_run"):
         return True
     if not (isinstance(node, ast.Attribute) and node.attr in WRITES):
         return False

@@ -66,5 +66,7 @@ def _connected(login: ServerLogin) -> Iterator[Any]:
         ):
             yield cursor
     except (pymysql.MySQLError, OSError) as error:
-        kind = type(error).__name__
-        raise ServerUnavailable(f"the database at {place.shown} does not answer ({kind})") from None
+        # 1045: ER_ACCESS_DENIED_ERROR; other words of the server's may hold a name or a password.
+        refused = isinstance(error, pymysql.OperationalError) and error.args[:1] == (1045,)
+        what = f"refuses {place.user}" if refused else f"does not answer ({type(error).__name__})"
+        raise ServerUnavailable(f"the database at {place.shown} {what}") from None

@@ -48,6 +48,7 @@ from controller.reconcile.credentials.account_logins import AccountLogins
 from controller.reconcile.credentials.credential_uptake import CredentialUptake
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.action_log import log_action
+from controller.reconcile.shared.preconditioned_writes import patch_seen
 from controller.reconcile.shared.secret_values import SecretValues
 
 # Seconds from one look at a rotation to the next.
@@ -262,7 +263,9 @@ class CredentialRotation:
             meta = bundle["metadata"]
             if str((meta.get("annotations") or {}).get(RECONCILE_ANNOTATION) or "") < asked:
                 patch = {"metadata": {"annotations": {RECONCILE_ANNOTATION: asked}}}
-                self._kube.merge_patch(HELMBUNDLE, str(meta["name"]), region.namespace, patch)
+                patch_seen(self._kube, HELMBUNDLE, bundle, patch)
+                place = f"{region.namespace}/{meta['name']}"
+                log_action("request-reconcile", place, f"HelmBundle {place}: Secret {name} has changed")
 
     def _tell(self, region: _Region, reason: Reason, text: str) -> None:
         self._events.emit(region.osdpl, type_=reason.event, reason=reason, message=text)
