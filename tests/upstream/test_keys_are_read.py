@@ -29,6 +29,7 @@ pytestmark = [pytest.mark.upstream, pytest.mark.timeout(1800)]
 
 # What makes no difference in any region, with the reason; `chart: path`, in which `*` stands for anything.
 UNREAD: Mapping[str, str] = {
+    "*: pod.resources.*": "of Jobs that are off, too; test_production.py looks at each container",
     "*: images.tags.*": "a version names the images of all Jobs, also of those that are off",
     "*: endpoints.oci_image_registry.auth.*": "an example of the chart, taken away",
     "*: endpoints.cluster_domain_suffix": "not every chart speaks to another service",
