@@ -146,8 +146,12 @@ class Client:
     def ready(self) -> None:
         """It has done everything once."""
         assert self._process.stdout
-        line = self._process.stdout.readline()
-        assert line.strip() == "ready", line + self._process.stdout.read(2000)
+        said = ""
+        for line in self._process.stdout:  # libraries may warn of something first
+            if line.strip() == "ready":
+                return
+            said += line
+        raise AssertionError(said[-2000:])
 
     def end(self) -> dict[str, Any]:
         """What it has counted: requests, failures."""
