@@ -97,16 +97,17 @@ def literals(objects: Iterable[Object]) -> list[str]:
     """`${…}` of the environment in files that no shell reads: it goes out as it is."""
     found = []
     for obj in objects:
-        if obj["kind"] not in ("ConfigMap", "Secret"):
-            continue
-        for name, text in _files(obj):
+        for name, text in files(obj):
             if name.endswith(_SCRIPTS) or text.startswith("#!"):
                 continue
             found += [f"{_title(obj)}: {name} {one}" for one in sorted(set(_LITERAL.findall(text)))]
     return found
 
 
-def _files(obj: Object) -> Iterator[tuple[str, str]]:
+def files(obj: Object) -> Iterator[tuple[str, str]]:
+    """The files of a ConfigMap or a Secret; none of anything else."""
+    if obj["kind"] not in ("ConfigMap", "Secret"):
+        return
     yield from (obj.get("stringData") or {}).items()
     for name, text in (obj.get("data") or {}).items():
         if text is None:
@@ -140,10 +141,8 @@ def open_hypervisors(objects: Iterable[Object]) -> list[str]:
     """What hypervisors let anybody in by, on the network of their nodes."""
     found = []
     for obj in objects:
-        if obj["kind"] not in ("ConfigMap", "Secret"):
-            continue
-        files = dict(_files(obj))
-        libvirt, qemu = files.get("libvirtd.conf", ""), files.get("qemu.conf", "")
+        found_files = dict(files(obj))
+        libvirt, qemu = found_files.get("libvirtd.conf", ""), found_files.get("qemu.conf", "")
         if (
             libvirt
             and re.search(r'^listen_tcp *= *"?1', libvirt, re.M)

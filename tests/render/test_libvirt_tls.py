@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from controller.domain.region.required_certificates import secrets_made
+from controller.domain.values.ceph_needs import CONSUMERS_SECRET
 from controller.domain.values.chart_values import Values
 from controller.errors import SpecInvalid
 from controller.render.region import Region
@@ -102,8 +103,6 @@ def test_a_key_of_ceph_and_a_certificate_both_restart_libvirt() -> None:
         "ceph": {"source": "Rook", "namespace": "rook-ceph"},
     }
     made = values(render(core_spec(preset="core", features=features)), "libvirt")
-    assert made["release_uuid"]["$secretRef"]["name"] != "libvirt-tls"
-    assert made["conf"]["hooks"]["scripts"]["certificate"]["$secretRef"] == {
-        "name": "libvirt-tls",
-        "key": "digest",
-    }
+    assert made["release_uuid"]["$secretRef"]["name"] == "libvirt-tls"
+    followed = made["conf"]["hooks"]["scripts"]["ceph"]["$secretRef"]
+    assert (followed["name"], followed["key"]) == (CONSUMERS_SECRET, "libvirt")

@@ -65,6 +65,12 @@ def test_the_real_demo_is_the_example_as_it_is(box: Sandbox):
     assert demo.settings() == ()
 
 
+def test_the_hypervisor_of_the_real_region_is_the_same_one_when_its_pod_starts_again():
+    """Nova's other fake drivers draw the identity of their node at each start, and Nova then refuses to."""
+    nova = RealDemo().region()["spec"]["services"]["compute"]["nova"]["values"]["conf"]["nova"]
+    assert nova["DEFAULT"]["compute_driver"] == "fake.FakeDriverWithoutFakeNodes"
+
+
 def test_a_checkout_is_in_the_controllers_containers_where_the_region_names_it(box: Sandbox, tmp_path: Path):
     charts = tmp_path / "openstack-helm"
     (charts / "nova").mkdir(parents=True)

@@ -118,3 +118,15 @@ def test_without_a_class_the_cluster_chooses_one(charts: Path) -> None:
     spec = {key: value for key, value in REGIONS["compute-small-ovs"].items() if key != "storageClass"}
     found = releases(region(charts, spec))
     assert production.unnamed_classes([obj for one in found for obj in objects(one)], [None]) == []
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_the_dashboard_verifies_whom_it_speaks_to(charts: Path, tls: bool) -> None:
+    features = {"services": {"enabled": ["dashboard"]}, "tls": {"internal": {"enabled": tls}}}
+    found = region(charts, {"preset": "core", "features": features}).release("horizon")
+    assert found is not None
+    [settings] = [
+        text for obj in objects(found) for name, text in production.files(obj) if name == "local_settings"
+    ]
+    assert "OPENSTACK_SSL_NO_VERIFY = False" in settings
+    assert ("OPENSTACK_SSL_CACERT" in settings) == tls

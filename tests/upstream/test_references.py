@@ -56,7 +56,11 @@ def test_everything_that_is_settled_is_referred_to_by_some_region(charts: Path) 
 
 def test_certificates_of_our_own_stand_for_what_the_charts_call_their_services(charts: Path) -> None:
     services = ["block-storage", "orchestration", "dashboard"]
-    features = {"services": {"enabled": services}, "tls": {"internal": {"enabled": True}}}
+    features = {
+        "services": {"enabled": services},
+        "tls": {"internal": {"enabled": True}},
+        "compute": {"libvirtTLS": {"enabled": False}},
+    }
     made = region(charts, {"preset": "core", "features": features})
     named = {one.name: set(one.names) for one in made.certificates}
     found = {}

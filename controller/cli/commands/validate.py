@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Annotated
+from decimal import Decimal
+from typing import Annotated, Any
 
 import typer
 
@@ -14,6 +15,7 @@ from controller.cli.offline.input_files import read_objects
 from controller.cli.offline.region import offline_renderer
 from controller.cli.options import FileArgument, Filenames, Output, Recursive, files_of
 from controller.cli.output import Format, count, print_data, print_problems, soft_wrapped, stderr, stdout
+from controller.domain.validation.asked_resources import AskedResources
 from controller.errors import Problem, SpecInvalid
 
 
@@ -23,7 +25,8 @@ def validate(
     filenames: Filenames = None,
     recursive: Recursive = False,
     manifests: Annotated[
-        bool, typer.Option("--manifests", help="Also render every release: its size, and what it refers to.")
+        bool,
+        typer.Option("--manifests", help="Also render releases: their size, what they refer to and ask for."),
     ] = False,
     output: Output = Format.TABLE,
 ) -> None:
@@ -72,6 +75,41 @@ def _print_line(one: Checked) -> None:
     if one.services is not None and one.releases is not None:
         size = f": {count(one.services, 'service')}, {count(one.releases, 'release')}"
     stdout().print(f"{one.source}  {one.title} is valid{size}")
+    for line in _asked(one.asked) if one.asked else ():
+        stdout().print(f"  {line}")
+
+
+def _asked(asked: AskedResources) -> Iterator[str]:
+    """What the region's pods ask for, and its claims; Jobs come and go, and are not counted."""
+    for one in asked.nodes:
+        label, figures = one.label or "any node", f"{one.cpu:.2f} CPU, {_gib(one.memory)}"
+        where = f"each node {label}" if one.each else f"nodes {label}, together"
+        yield f"{where}: {count(one.pods, 'pod')} with {figures}"
+    for claims in asked.classes:
+        name = f"storage class {claims.name}" if claims.name else "the default storage class"
+        yield f"{name}: {count(claims.claims, 'claim')} with {_gib(claims.size)}"
+
+
+def _gib(octets: Decimal) -> str:
+    return f"{octets / 1024**3:.1f} GiB"
+
+
+def _asked_data(asked: AskedResources) -> dict[str, Any]:
+    return {
+        "nodes": [
+            {
+                "selector": one.label,
+                "each": one.each,
+                "pods": one.pods,
+                "cpu": float(one.cpu),
+                "memory": int(one.memory),
+            }
+            for one in asked.nodes
+        ],
+        "volumes": [
+            {"storageClass": one.name, "claims": one.claims, "bytes": int(one.size)} for one in asked.classes
+        ],
+    }
 
 
 def _print_data(checked: Sequence[Checked], problems: Sequence[Problem], output: Format) -> None:
@@ -88,6 +126,7 @@ def _print_data(checked: Sequence[Checked], problems: Sequence[Problem], output:
                 "checked": one.checked,
                 "valid": not one.problems and not one.unread if one.checked else None,
                 **({"notCompared": one.unread} if one.unread else {}),
+                **({"asked": _asked_data(one.asked)} if one.asked else {}),
             }
             for one in checked
         ],

@@ -11,6 +11,7 @@ from controller.cli.offline.manifests import offline_helm, render_release, size_
 from controller.cli.offline.missing_objects import missing_objects
 from controller.cli.offline.own_kinds import is_bundle, is_maintenance, is_region, misnamed
 from controller.cli.offline.region import OfflineRegion, OfflineRenderer
+from controller.domain.validation.asked_resources import AskedResources, asked_resources
 from controller.errors import ChartInvalid, Problem, SpecInvalid
 from controller.ports.kubernetes import KubeObject
 
@@ -20,7 +21,7 @@ NOT_COMPARED = "its fields are valid; its values were not compared with the char
 @dataclass(frozen=True)
 class Checked:
     """One object and what was found. `services` and `releases` are counted for a region only,
-    and `region` is there if it is valid.
+    and `region` is there if it is valid; `asked` is there if its releases were rendered.
 
     `unread` says why a region's values could not be compared with its charts, empty when they could.
     """
@@ -34,6 +35,7 @@ class Checked:
     services: int | None = None
     releases: int | None = None
     region: OfflineRegion | None = None
+    asked: AskedResources | None = None
 
 
 def check_all(
@@ -88,7 +90,7 @@ def check(
     if region is None:
         return Checked(item.title, item.source, checked=True)
     bundles = region.region.bundles
-    problems, large = _rendered(region, renderer, given) if manifests else ([], [])
+    problems, large, asked = _rendered(region, renderer, given) if manifests else ([], [], None)
     return Checked(
         item.title,
         item.source,
@@ -98,13 +100,14 @@ def check(
         services=len(bundles),
         releases=sum(len(bundle.releases) for bundle in bundles),
         region=region,
+        asked=asked,
     )
 
 
 def _rendered(
     region: OfflineRegion, renderer: OfflineRenderer, given: Sequence[InputObject]
-) -> tuple[list[Problem], list[Problem]]:
-    """Mistakes and warnings that show only once Helm has rendered the releases."""
+) -> tuple[list[Problem], list[Problem], AskedResources | None]:
+    """Mistakes and warnings that show only once Helm has rendered the releases, and what these ask for."""
     helm = offline_helm()
     problems: list[Problem] = []
     warnings: list[Problem] = []
@@ -124,6 +127,7 @@ def _rendered(
                     Problem(path, f"release {release.spec.name}: {size}")
                 )
     if problems:
-        return problems, warnings  # what those releases make is not known
+        return problems, warnings, None  # what those releases make is not known
     in_charts, to_bring = missing_objects(region, made, given, renderer.known_references)
-    return in_charts, [*warnings, *to_bring]
+    asked = asked_resources(obj for objects in made.values() for obj in objects)
+    return in_charts, [*warnings, *to_bring], asked

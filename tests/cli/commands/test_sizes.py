@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import random
 from pathlib import Path
 
@@ -43,3 +44,14 @@ def test_validate_and_render_warn_of_what_is_nearly_too_large(tmp_path: Path) ->
 def test_diff_tells_the_size_of_what_changes(tmp_path: Path) -> None:
     result = osctl("diff", region_file(tmp_path, 0), region_file(tmp_path, 300_000))
     assert "size      its record takes" in result.stdout
+
+
+def test_validate_adds_up_what_a_region_asks_of_its_nodes(tmp_path: Path) -> None:
+    path = region_file(tmp_path, 0)
+    result = osctl("validate", "--manifests", path)
+    control = next(line for line in result.stdout.splitlines() if "openstack-control-plane" in line)
+    assert "pods with" in control and "CPU" in control and "GiB" in control
+    assert "each node openstack-compute-node=enabled: 2 pods" in result.stdout
+    [found] = json.loads(osctl("validate", "--manifests", path, "-o", "json").stdout)["objects"]
+    assert {one["selector"] for one in found["asked"]["nodes"]} >= {"openstack-control-plane=enabled"}
+    assert all(one["bytes"] > 0 for one in found["asked"]["volumes"])

@@ -139,7 +139,11 @@ def test_compute_converges_on_charts_of_upstreams_shape(
 ) -> None:
     """With a registry in the place of a repository."""
     charts = upstream_charts()
-    features = {"loadBalancer": {"provider": "ovn"}, "networking": {"backend": "ml2/ovn"}}
+    features = {
+        "services": {"enabled": ["dns", "load-balancer"]},
+        "loadBalancer": {"provider": "ovn"},
+        "networking": {"backend": "ml2/ovn"},
+    }
     with (
         serve(oci_registry(charts, login="bearer")) as server,
         region_of(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.api.names import HOOK, RELEASE_NAME
+from controller.domain.api.names import HOOK, RELEASE_NAME, ROLLBACK_RELEASE_PREFIX
 from controller.domain.releases.volume_claims import kept_for
 from controller.errors import ApiUnavailable, Conflict
 from controller.ports.helm import HelmRequest
@@ -58,6 +58,8 @@ class Cluster:
         self.volumes: dict[str, Volume] = {}
         self.hook_seconds: dict[str, float] = {}
         self.hooks_fail: set[str] = set()
+        # Releases whose last record a person has deleted.
+        self.forgotten: set[str] = set()
         # Whether somebody of ours hears nothing of what persons edit, until its next look.
         self.is_deaf: Callable[[], bool] = lambda: False
         # By uid: claims that persons have deleted, and since when a deletion was last asked for by a spec.
@@ -115,7 +117,9 @@ class Cluster:
             bundle = self._bundle_of(release_of(claim))
             if bundle is None or bundle["spec"].get("volumes") != "Delete":
                 continue
-            if claim["metadata"]["name"] not in self.claims_asked_for(bundle):
+            back = f"{ROLLBACK_RELEASE_PREFIX}/{release_of(claim)}"
+            goes_back = back in (bundle["metadata"].get("annotations") or {})
+            if goes_back or claim["metadata"]["name"] not in self.claims_asked_for(bundle):
                 self._asked[claim["metadata"]["uid"]] = now
 
     def _bundle_of(self, release: str) -> KubeObject | None:
@@ -291,7 +295,8 @@ class Cluster:
                 texts = {secret_text(self.raw("Secret", one), OPENS[one]) for one in OPENS}
                 volume.never = texts - {text}
             known = volume.opens.get(what, text)
-            if text != known and text not in volume.never:
+            # With its record it is forgotten that there were credentials of it.
+            if text != known and text not in volume.never and "mariadb" not in self.forgotten:
                 raise Violated(
                     CREDENTIALS, f"{name} does not open the database any more that has {what} of before"
                 )

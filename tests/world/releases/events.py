@@ -252,7 +252,8 @@ def person_deletes_record(world: World, draw: Draw) -> str | None:
     world.cluster.foreign.forget(records[-1])
     if len(records) == 1:
         # Nobody knows any more what it has made: it is theirs to take away.
-        world.forgotten.add(release)
+        give_up(world, release)
+        world.cluster.forgotten.add(release)
     name = records[-1]["metadata"]["name"]
     world.cluster.kube.delete(SECRET, name, NAMESPACE)
     return f"somebody deletes the Secret {name}"
@@ -353,16 +354,22 @@ def person_hands_over(world: World, draw: Draw) -> str | None:
     return ""
 
 
+def give_up(world: World, release: str) -> None:
+    """What carries the marks of the release, and its records, are not theirs alone any more."""
+    foreign = world.cluster.foreign
+    for one in list(foreign.objects):
+        obj = world.cluster.kube._objects[one].obj
+        notes = obj["metadata"].get("annotations") or {}
+        if notes.get(RELEASE_NAME) == release or one[3].startswith(f"sh.helm.release.v1.{release}.v"):
+            foreign.forget(obj)
+
+
 def hand_over(world: World, live: KubeObject, release: str) -> None:
     """An object, or the record of a release with all that it has made."""
     name, foreign = live["metadata"]["name"], world.cluster.foreign
     foreign.forget(live)
     if name.startswith("sh.helm"):
-        for one in list(foreign.objects):
-            obj = world.cluster.kube._objects[one].obj
-            notes = obj["metadata"].get("annotations") or {}
-            if notes.get(RELEASE_NAME) == release or one[3].startswith(f"sh.helm.release.v1.{release}.v"):
-                foreign.forget(obj)
+        give_up(world, release)
     patch = {"metadata": {"annotations": {HAND_OVER_ANNOTATION: f"{NAMESPACE}/{release}"}}}
     world.cluster.kube.merge_patch(resource_of(live), name, NAMESPACE, patch)
     world.tell(f"somebody hands the {live['kind']} {name} over to {release}")
@@ -382,6 +389,9 @@ def remove_own(world: World, identity: tuple[str, str, str, str]) -> None:
     live = world.cluster.kube._objects[identity].obj
     world.cluster.deleted_by_person.add(live["metadata"]["uid"])
     world.cluster.foreign.forget(live)
+    if identity[3].startswith("sh.helm"):
+        # What is left without a record is of whoever has a release of that name.
+        give_up(world, live["metadata"]["labels"]["name"])
     world.cluster.kube.delete(resource_of(live), identity[3], NAMESPACE)
     world.tell(f"somebody removes their {identity[1]} {identity[3]}")
 

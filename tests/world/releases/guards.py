@@ -9,6 +9,8 @@ from unittest.mock import patch
 
 from controller.adapters.helm.release_records import SecretRecords
 from controller.domain.api.object_owner import Owner, Ownership
+from controller.domain.api.region_spec import VolumePolicy
+from controller.reconcile.region.bundle_writer import BundleWriter
 from controller.reconcile.releases.actions.object_owners import ObjectOwners, OwnerGuard
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
 from controller.reconcile.releases.release_owner import ReleaseOwners
@@ -102,3 +104,15 @@ def _never_gives_up(stack: ExitStack) -> None:
 @guard("what somebody has put in the place of a hook's Job is theirs", OTHERS, NAMES)
 def _any_job_is_the_hooks(stack: ExitStack) -> None:
     stack.enter_context(patch.object(SecretRecords, "_is_made_by_hook", lambda *_: True))
+
+
+@guard("`volumes: Retain` reaches", CREDENTIALS, SERVICE)
+def _reaches_none_on_its_way_out(stack: ExitStack) -> None:
+    remove = BundleWriter.remove
+
+    def removed(self: BundleWriter, bundle: Any, volumes: VolumePolicy) -> None:
+        if not bundle["metadata"].get("deletionTimestamp"):
+            remove(self, bundle, volumes)
+
+    stack.enter_context(patch.object(BundleWriter, "remove", removed))
+    stack.enter_context(patch.object(BundleWriter, "spare", lambda self, existing, volumes: existing))

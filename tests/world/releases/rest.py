@@ -229,7 +229,9 @@ def _left_of(world: World, release: str) -> list[str]:
     records = [one for one in _records(world, release) if BUNDLE_LABEL in one["metadata"]["labels"]]
     why = [f"{one['metadata']['name']} is left" for one in records]
     etc = world.cluster.raw("ConfigMap", f"{release}-etc")
-    if release in world.forgotten:
+    if release in world.cluster.forgotten or (
+        etc is not None and identity_of(etc) in world.cluster.foreign.objects
+    ):
         return why
     if etc is not None and (etc["metadata"].get("annotations") or {}).get(RELEASE_NAME) == release:
         why.append(f"{release}-etc is left")

@@ -79,8 +79,6 @@ class World:
         # By Secret and key: what was there last, as a person has it in a backup.
         self.known: dict[tuple[str, str], str] = {}
         self.osdpl_comes_back: dict[str, Any] | None = None
-        # Releases whose last record a person has deleted.
-        self.forgotten: set[str] = set()
         self.containers: list[Container] = []
         self.cluster.is_deaf = lambda: any(one.blind for one in self.containers)
         self._pods = 1

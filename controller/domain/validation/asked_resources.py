@@ -1,0 +1,123 @@
+"""What rendered objects ask of a cluster: CPU and memory by label of nodes, volumes by storage class. Pure.
+
+Jobs are left out, which come and go; so is what a container may have beyond what it asks for. Quantities are
+those of Kubernetes (https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+_FACTORS = {
+    **{"": Decimal(1), "m": Decimal("0.001"), "k": Decimal(10**3)},
+    **{unit: Decimal(10 ** (3 * power)) for power, unit in enumerate("MGTPE", 2)},
+    **{f"{unit}i": Decimal(1024**power) for power, unit in enumerate("KMGTPE", 1)},
+}
+_QUANTITY = re.compile(r"(\d+(?:\.\d+)?|\.\d+)([a-zA-Z]*)")
+_WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
+
+
+@dataclass(frozen=True)
+class AskedOfNodes:
+    """What pods with one node selector ask for: `cpu` in cores, `memory` in bytes, `pods` in number.
+
+    `each`: that much of every node with the label, and not of all together."""
+
+    label: str
+    each: bool
+    pods: int
+    cpu: Decimal
+    memory: Decimal
+
+
+@dataclass(frozen=True)
+class AskedOfClass:
+    """Claims of one storage class, by name (empty: the cluster chooses). `size` in bytes, all together."""
+
+    name: str
+    claims: int
+    size: Decimal
+
+
+@dataclass(frozen=True)
+class AskedResources:
+    """What a region asks of its cluster."""
+
+    nodes: tuple[AskedOfNodes, ...] = ()
+    classes: tuple[AskedOfClass, ...] = ()
+
+
+@dataclass
+class _Sum:
+    count: int = 0
+    cpu: Decimal = field(default_factory=Decimal)
+    amount: Decimal = field(default_factory=Decimal)
+
+
+def parse_quantity(text: object) -> Decimal:
+    """The number that a quantity such as `100m` or `2Gi` stands for. Raises ValueError."""
+    found = _QUANTITY.fullmatch(str(text))
+    if found is None or found[2] not in _FACTORS:
+        raise ValueError(f"{text} is no quantity")
+    return Decimal(found[1]) * _FACTORS[found[2]]
+
+
+def asked_resources(objects: Iterable[Mapping[str, Any]]) -> AskedResources:
+    """The sum over workloads and claims. A figure that is written as Kubernetes has none counts nothing."""
+    nodes: dict[tuple[bool, str], _Sum] = {}
+    classes: dict[str, _Sum] = {}
+    for obj in objects:
+        kind, spec = obj.get("kind"), obj.get("spec") or {}
+        if kind in _WORKLOADS:
+            each = kind == "DaemonSet"
+            replicas = spec.get("replicas")
+            times = replicas if isinstance(replicas, int) and not each else 1
+            pod = (spec.get("template") or {}).get("spec") or {}
+            own = nodes.setdefault((each, _label(pod)), _Sum())
+            own.count += times
+            own.cpu += times * _requested(pod, "cpu")
+            own.amount += times * _requested(pod, "memory")
+            for claim in spec.get("volumeClaimTemplates") or ():
+                _add_claim(classes, claim, times)
+        elif kind == "PersistentVolumeClaim":
+            _add_claim(classes, obj, 1)
+    return AskedResources(
+        tuple(
+            AskedOfNodes(label, each, one.count, one.cpu, one.amount)
+            for (each, label), one in sorted(nodes.items())
+            if one.count
+        ),
+        tuple(AskedOfClass(name, one.count, one.amount) for name, one in sorted(classes.items())),
+    )
+
+
+def _label(pod: Mapping[str, Any]) -> str:
+    return ",".join(f"{key}={value}" for key, value in sorted((pod.get("nodeSelector") or {}).items()))
+
+
+def _requested(pod: Mapping[str, Any], resource: str) -> Decimal:
+    """Of a running pod: its init containers, which ask one after the other, ask for less in these charts."""
+    return sum((_read(one, resource) for one in _requests(pod)), Decimal())
+
+
+def _requests(pod: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for container in pod.get("containers") or ():
+        yield (container.get("resources") or {}).get("requests") or {}
+
+
+def _add_claim(classes: dict[str, _Sum], claim: Mapping[str, Any], times: int) -> None:
+    spec = claim.get("spec") or {}
+    own = classes.setdefault(spec.get("storageClassName") or "", _Sum())
+    own.count += times
+    own.amount += times * _read((spec.get("resources") or {}).get("requests") or {}, "storage")
+
+
+def _read(requests: Mapping[str, Any], resource: str) -> Decimal:
+    try:
+        return parse_quantity(requests.get(resource, 0))
+    except ValueError:
+        return Decimal()
