@@ -220,6 +220,8 @@ def _start(bed: AccountServersBed) -> None:
         )
     run_command(configuration, [*manage, "db_sync"])
     bootstrap = ["--bootstrap-password", "sandbox", "--bootstrap-region-id", "RegionOne"]
+    for kind in ("public", "internal", "admin"):
+        bootstrap += [f"--bootstrap-{kind}-url", configuration.identity_url]
     run_command(configuration, [*manage, "bootstrap", *bootstrap])
     keystone = next(one for one in services(configuration) if one.name == "keystone")
     processes.start_process(
