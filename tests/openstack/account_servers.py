@@ -146,8 +146,12 @@ class Client:
     def ready(self) -> None:
         """It has done everything once."""
         assert self._process.stdout
-        line = self._process.stdout.readline()
-        assert line.strip() == "ready", line + self._process.stdout.read(2000)
+        said = ""
+        for line in self._process.stdout:  # libraries may warn of something first
+            if line.strip() == "ready":
+                return
+            said += line
+        raise AssertionError(said[-2000:])
 
     def end(self) -> dict[str, Any]:
         """What it has counted: requests, failures."""
@@ -216,6 +220,8 @@ def _start(bed: AccountServersBed) -> None:
         )
     run_command(configuration, [*manage, "db_sync"])
     bootstrap = ["--bootstrap-password", "sandbox", "--bootstrap-region-id", "RegionOne"]
+    for kind in ("public", "internal", "admin"):
+        bootstrap += [f"--bootstrap-{kind}-url", configuration.identity_url]
     run_command(configuration, [*manage, "bootstrap", *bootstrap])
     keystone = next(one for one in services(configuration) if one.name == "keystone")
     processes.start_process(
