@@ -102,6 +102,25 @@ def test_routes_are_listed_where_a_build_wants_a_list() -> None:
     assert release.spec.values["extraObjects"] == list(plain.spec.values["extraObjects"].values())
 
 
+def compute_of_a_build_with_lists(**compute: Any) -> Region:
+    charts = OtherBuild("nova", lambda values: values.update(extraObjects=[]))
+    return rendered(charts, features={"compute": compute})
+
+
+def test_hypervisors_do_not_encrypt_with_a_build_that_cannot_serve_their_consoles() -> None:
+    region = compute_of_a_build_with_lists()
+    libvirt, nova = region.release("libvirt"), region.release("nova")
+
+    assert libvirt is not None and "listen_tls" not in libvirt.spec.values["conf"].get("libvirt", {})
+    assert nova is not None and "extraObjects" not in nova.spec.values
+    assert [text for text in of_builds(region) if "migrations and consoles are not encrypted" in text]
+
+
+def test_encrypted_hypervisors_are_refused_with_a_build_that_cannot_serve_their_consoles() -> None:
+    with pytest.raises(SpecInvalid, match=r"libvirtTLS\.enabled.*this build of the nova chart has no place"):
+        compute_of_a_build_with_lists(libvirtTLS={"enabled": True})
+
+
 def test_volumes_are_served_by_a_deployment_where_a_build_has_nothing_else() -> None:
     charts = OtherBuild("cinder", lambda values: values["manifests"].pop("statefulset_volume"))
     release = rendered(charts, features=VOLUMES).release("cinder")
