@@ -148,11 +148,13 @@ class Kube(Protocol):
         namespace: str | None = None,
         *,
         uid: str = "",
+        version: str = "",
         propagation: str = "Background",
         grace: int | None = None,
     ) -> bool:
         """Asks for deletion; False when already gone. With `uid`, only that very object: where another has
-        taken its name, that is a Conflict. `grace` in seconds: 0 removes a pod whose node is gone."""
+        taken its name, that is a Conflict; with `version`, only as long as nothing was written to it since
+        that resourceVersion. `grace` in seconds: 0 removes a pod whose node is gone."""
         ...
 
     def pod_log(

@@ -422,6 +422,14 @@ def test_another_object_of_that_name_is_not_deleted(api: Api) -> None:
     assert api.read()["metadata"]["uid"] != first["metadata"]["uid"]
 
 
+def test_an_object_that_was_written_to_since_is_not_deleted(api: Api) -> None:
+    read = api.kube.create(api.probe())["metadata"]["resourceVersion"]
+    api.kube.merge_patch(PROBE, "one", api.namespace, {"metadata": {"annotations": {"a": "b"}}})
+    with pytest.raises(Conflict):
+        api.kube.delete(PROBE, "one", api.namespace, version=read)
+    assert api.kube.delete(PROBE, "one", api.namespace, version=api.read()["metadata"]["resourceVersion"])
+
+
 def test_a_finalizer_holds_a_deleted_object(api: Api) -> None:
     api.apply("a", metadata={"finalizers": ["a.osctl.dev/finalizer"]})
     assert api.kube.delete(PROBE, "one", api.namespace)

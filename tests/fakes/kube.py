@@ -247,6 +247,7 @@ class FakeKube:
         namespace: str | None = None,
         *,
         uid: str = "",
+        version: str = "",
         propagation: str = "Background",
         grace: int | None = None,
     ) -> bool:
@@ -258,6 +259,8 @@ class FakeKube:
                 return False
             if uid and uid != stored.obj["metadata"]["uid"]:
                 raise Conflict(f"{resource.kind} {name} is another object (uid)")
+            if version and version != stored.obj["metadata"]["resourceVersion"]:
+                raise Conflict(f"{resource.kind} {name} was written to since (resourceVersion)")
             if propagation == "Orphan":
                 self._orphan(stored.obj["metadata"]["uid"])
             write.delete(stored)

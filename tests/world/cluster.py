@@ -190,12 +190,19 @@ class Cluster:
     # -- pods
 
     def delete(
-        self, resource: Resource, name: str, namespace: str | None, *, uid: str = "", grace: int | None = None
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None,
+        *,
+        uid: str = "",
+        version: str = "",
+        grace: int | None = None,
     ) -> bool:
         """As the API server does: a pod goes once its kubelet has ended it, or at once without a grace."""
         if resource == POD and grace == 0 and self.kube.has(POD, name, namespace or ""):
             self.kube.merge_patch(POD, name, namespace, {"metadata": {"finalizers": None}})
-        return self.kube.delete(resource, name, namespace, uid=uid, grace=grace)
+        return self.kube.delete(resource, name, namespace, uid=uid, version=version, grace=grace)
 
     def _pods_on(self, node: str) -> list[KubeObject]:
         """Those of the region that are on a node, besides what nobody here may touch."""

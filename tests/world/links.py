@@ -119,12 +119,15 @@ class KubeLink:
         namespace: str | None = None,
         *,
         uid: str = "",
+        version: str = "",
         propagation: str = "Background",
         grace: int | None = None,
     ) -> bool:
         def write() -> bool:
             self._world.watched.write("delete", resource.kind, name, {"uid": uid})
-            return self._world.cluster.delete(resource, name, namespace, uid=uid, grace=grace)
+            return self._world.cluster.delete(
+                resource, name, namespace, uid=uid, version=version, grace=grace
+            )
 
         return bool(self._called("delete", f"delete {resource.kind} {name}", write))
 

@@ -126,6 +126,7 @@ class PykubeClient:
         namespace: str | None = None,
         *,
         uid: str = "",
+        version: str = "",
         propagation: str = "Background",
         grace: int | None = None,
     ) -> bool:
@@ -134,8 +135,9 @@ class PykubeClient:
             "kind": "DeleteOptions",
             "propagationPolicy": propagation,
         }
-        if uid:
-            options["preconditions"] = {"uid": uid}
+        conditions = {"uid": uid, "resourceVersion": version}
+        if uid or version:
+            options["preconditions"] = {name: text for name, text in conditions.items() if text}
         if grace is not None:
             options["gracePeriodSeconds"] = grace
         url = resource_url(resource, namespace, name)

@@ -62,6 +62,9 @@ REMOVAL_LABEL = f"{GROUP}/removal"
 # On a volume that outlives what made it, with the name of that release. Gone once a release has it again.
 KEPT_LABEL = f"{GROUP}/kept"
 
+# On a Secret with credentials that is about to be deleted: nobody uses it meanwhile.
+UNUSED_ANNOTATION = f"{GROUP}/unused"
+
 # On an object, or on the newest record of a release, of others: `NAMESPACE/RELEASE` that is to have it.
 HAND_OVER_ANNOTATION = f"{GROUP}/hand-over-to"
 

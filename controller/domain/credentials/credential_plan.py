@@ -3,11 +3,15 @@
 Three rules come before everything else. A credential that has a value keeps it. A credential that was
 there once and is gone is not made again by itself: databases on retained volumes still know the old
 one. Only what we made is ever removed, and only where the operator asked for volumes to be deleted.
+
+What is to be removed is marked first, and removed by a pass that began after that, on the condition that
+nothing was written to it since. Nobody reads what is marked; so no release can begin with it between the
+moment at which it was seen to be unused and its end, however long a process stands still in between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from controller.domain.api.region_spec import OwnSecret, VolumePolicy
@@ -20,8 +24,8 @@ class StoredSecret:
     """What is there. `filled`: keys with a value; `empty`: keys without. `owned`: by an osdpl, with which
     Kubernetes would collect it, also where that one has only come back under another uid.
 
-    `ours`: it carries our label. `foreign`: it carries another's, such as Helm's. `uid` is that
-    of the object that was read.
+    `ours`: it carries our label. `foreign`: it carries another's, such as Helm's. `unused`: it is marked as
+    what is to be removed. `uid` and `version` (resourceVersion) are those of the object that was read.
     """
 
     name: str
@@ -33,14 +37,17 @@ class StoredSecret:
     owned: bool = False
     immutable: bool = False
     deleting: bool = False
+    unused: bool = False
     uid: str = ""
+    version: str = ""
 
 
 @dataclass(frozen=True)
 class SecretChange:
     """One Secret to create or to complete. `add` maps keys to the kinds to generate.
 
-    `adopt`: it lacks our labels. `disown`: an osdpl owns it, which is taken back.
+    `adopt`: it lacks our labels. `disown`: an osdpl owns it, which is taken back. `unused`: it gets the mark
+    of what is to be removed, and else loses it.
     A change is made only on the Secret as it was read (`stored`), so that
     nobody's edit in between is lost.
     """
@@ -51,6 +58,7 @@ class SecretChange:
     add: Mapping[str, str] = field(default_factory=dict)
     adopt: bool = False
     disown: bool = False
+    unused: bool = False
 
 
 @dataclass(frozen=True)
@@ -152,13 +160,12 @@ def plan_credentials(
             problems.append(CredentialProblem(secret.name, text))
             add = {}
         adopt, disown = (not there.ours, there.owned) if there else (False, False)
-        if add or adopt or disown:
+        if add or adopt or disown or (there is not None and there.unused):
             changes.append(SecretChange(secret.name, secret.service, there, add, adopt, disown))
     kept = {secret.name for secret in desired}
     rest = [there for name, there in sorted(stored.items()) if name not in kept and there.ours]
-    remove = tuple(there for there in rest if _removable(there, volumes, bundles))
-    changes += [_disowned(there) for there in rest if there not in remove and _is_to_be_disowned(there)]
-    return CredentialPlan(tuple(changes), remove, tuple(problems), tuple(lost))
+    leaving = _leaving(rest, volumes, bundles)
+    return CredentialPlan((*changes, *leaving.changes), leaving.remove, tuple(problems), tuple(lost))
 
 
 def lost_problem(lost: SecretChange, namespace: str, why: str) -> CredentialProblem:
@@ -183,10 +190,7 @@ def plan_retention(
     stored: Iterable[StoredSecret], volumes: VolumePolicy, bundles: Collection[str]
 ) -> CredentialPlan:
     """What is left to do once the osdpl is being deleted: what goes with it goes once its bundle is gone."""
-    ours = [there for there in stored if there.ours]
-    remove = tuple(there for there in ours if _removable(there, volumes, bundles))
-    stay = [there for there in ours if there not in remove and _is_to_be_disowned(there)]
-    return CredentialPlan(tuple(map(_disowned, stay)), remove)
+    return _leaving([there for there in stored if there.ours], volumes, bundles)
 
 
 def plan_disowning(stored: Iterable[StoredSecret]) -> tuple[SecretChange, ...]:
@@ -244,6 +248,19 @@ def _is_to_be_disowned(there: StoredSecret) -> bool:
 
 def _disowned(there: StoredSecret) -> SecretChange:
     return SecretChange(there.name, there.service, there, disown=True)
+
+
+def _leaving(rest: Sequence[StoredSecret], volumes: VolumePolicy, bundles: Collection[str]) -> CredentialPlan:
+    """What becomes of Secrets that are not desired: marked, removed once they are, or kept."""
+    changes, remove = [], []
+    for there in rest:
+        removable = _removable(there, volumes, bundles)
+        if removable and there.unused:
+            remove.append(there)
+        elif not there.deleting and (removable or there.unused or there.owned):
+            change = SecretChange(there.name, there.service, there, disown=there.owned, unused=removable)
+            changes.append(change)
+    return CredentialPlan(tuple(changes), tuple(remove))
 
 
 def _removable(there: StoredSecret, volumes: VolumePolicy, bundles: Collection[str]) -> bool:

@@ -78,6 +78,8 @@ ATTEMPTS = 5
 # An operator's own Secret may come at any time, and nothing tells us: Secrets are not watched, since
 # Helm's releases are Secrets too and come at every revision with all their bulk.
 RESYNC_SECONDS = 5.0
+# What is marked is removed by a pass that reads everything again.
+AT_ONCE = 0.0
 
 
 class SecretsReconciler:
@@ -126,7 +128,9 @@ class SecretsReconciler:
         """
         for attempt in range(ATTEMPTS):
             try:
-                return self._reconcile_once(key)
+                again = self._reconcile_once(key)
+                if again != AT_ONCE:
+                    return again
             except ObjectMissing:
                 return None
             except Conflict:
@@ -134,7 +138,7 @@ class SecretsReconciler:
                     raise
                 extra = {"object": "/".join(key), "reason": "Conflict"}
                 log.debug("somebody else wrote meanwhile; reading again", extra=extra)
-        return None
+        return RESYNC_SECONDS
 
     def _reconcile_once(self, key: RegionKey) -> float | None:
         namespace, name = key
@@ -146,7 +150,7 @@ class SecretsReconciler:
         store = CredentialStore(self._kube, self._randomness, osdpl)
         if osdpl["metadata"].get("deletionTimestamp"):
             self._apply_retention(store, osdpl)
-            return self._resync
+            return AT_ONCE if store.marked else self._resync
         ExchangedObjects(self._kube, osdpl).disown()
         try:
             desired, ceph = self._credentials_of(osdpl), self._ceph_of(osdpl)
@@ -160,6 +164,8 @@ class SecretsReconciler:
             self._publish(osdpl, published, waiting_condition(text, _generation(osdpl)))
             return RESYNC_SECONDS if problems else self._resync
         problems, looks_again = self._ensure(store, osdpl, desired, ceph, read_only=awaits_approval(osdpl))
+        if store.marked:
+            return AT_ONCE
         if problems or self._certificates.unfinished:
             return RESYNC_SECONDS
         if self._own_certificates.unfinished:

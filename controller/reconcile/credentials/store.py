@@ -13,6 +13,7 @@ from controller.domain.api.names import (
     MANAGED_BY,
     MANAGED_BY_US,
     SERVICE_LABEL,
+    UNUSED_ANNOTATION,
 )
 from controller.domain.credentials.credential_plan import SecretChange, StoredSecret
 from controller.domain.credentials.generate import SSH_PUBLIC_KEY, generate, private_name, public_key_of
@@ -33,6 +34,12 @@ class CredentialStore:
         self._namespace = str(osdpl["metadata"]["namespace"])
         self._objects: dict[str, KubeObject] = {}
         self._elsewhere: dict[str, KubeObject | None] = {}
+        self._marked = False
+
+    @property
+    def marked(self) -> bool:
+        """Whether this pass has marked what the next one is to remove."""
+        return self._marked
 
     def observe(self, names: Iterable[str]) -> dict[str, StoredSecret]:
         """Every Secret with our labels, and those of these names whoever made them."""
@@ -79,12 +86,16 @@ class CredentialStore:
         if change.disown:
             others = [one for one in meta.get("ownerReferences") or [] if not _is_region(one)]
             meta["ownerReferences"] = others
+        notes = {k: text for k, text in (meta.get("annotations") or {}).items() if k != UNUSED_ANNOTATION}
+        meta["annotations"] = {**notes, UNUSED_ANNOTATION: "true"} if change.unused else notes
         encoded = {key: base64.b64encode(text.encode()).decode() for key, text in new.items()}
         body = {**body, "metadata": meta, "data": {**(body.get("data") or {}), **encoded}}
         written = self._kube.replace(body) if before else self._kube.create(body)
         self._objects[change.name] = written
+        self._marked = self._marked or change.unused
         verb = "brought back" if known else "made"
         done = f"{verb} {', '.join(sorted(new))}" if new else "labels and owner brought up to date"
+        done = "marked, nothing uses it any more" if change.unused else done
         action = "complete" if before else "create"
         log_action(action, f"{self._namespace}/{change.name}", f"Secret {change.name}: {done}")
 
@@ -126,8 +137,9 @@ class CredentialStore:
         log_action("rotate", f"{self._namespace}/{name}", f"Secret {name}: {done}")
 
     def remove(self, secret: StoredSecret) -> None:
-        """Deletes that very Secret. Raises Conflict when another has taken its name."""
-        self._kube.delete(SECRET, secret.name, self._namespace, uid=secret.uid)
+        """Deletes that very Secret, as it was observed. Raises Conflict when another has taken its name, and
+        when it was written to since."""
+        self._kube.delete(SECRET, secret.name, self._namespace, uid=secret.uid, version=secret.version)
         text = f"Secret {secret.name}: deleted, its service and volumes are gone"
         log_action("delete", f"{self._namespace}/{secret.name}", text)
 
@@ -171,7 +183,9 @@ class CredentialStore:
             owned=any(_is_region(one) for one in meta.get("ownerReferences") or []),
             immutable=bool(secret.get("immutable")),
             deleting="deletionTimestamp" in meta,
+            unused=UNUSED_ANNOTATION in (meta.get("annotations") or {}),
             uid=meta["uid"],
+            version=meta["resourceVersion"],
         )
 
 

@@ -6,11 +6,11 @@ import base64
 import binascii
 from contextlib import suppress
 
-from controller.domain.api.names import MANAGED_BY, MANAGED_BY_US
+from controller.domain.api.names import MANAGED_BY, MANAGED_BY_US, UNUSED_ANNOTATION
 from controller.domain.values.chart_values import Values
 from controller.domain.values.secret_refs import find_references, reserved
 from controller.errors import SecretReserved, SpecInvalid
-from controller.ports.kubernetes import SECRET, Kube, KubeObjects
+from controller.ports.kubernetes import SECRET, Kube, KubeObject, KubeObjects
 
 
 class SecretValues:
@@ -51,6 +51,7 @@ class SecretValues:
     def lookup(self, name: str, key: str) -> str | None:
         """The text under a key of a Secret; None when either is missing, or is not UTF-8 text.
 
+        One that is about to be deleted counts as missing: nothing begins with what goes a moment later.
         Raises SecretReserved.
         """
         if name not in self._read:
@@ -58,8 +59,13 @@ class SecretValues:
             what = reserved(name, str((secret or {}).get("type") or ""))
             if what:
                 raise SecretReserved(name, what)
-            self._read[name] = None if secret is None else dict(secret.get("data") or {})
+            there = secret is not None and not _is_unused(secret)
+            self._read[name] = dict((secret or {}).get("data") or {}) if there else None
         return _decoded((self._read[name] or {}).get(key) or "")
+
+
+def _is_unused(secret: KubeObject) -> bool:
+    return UNUSED_ANNOTATION in (secret["metadata"].get("annotations") or {})
 
 
 def _texts(secrets: KubeObjects) -> frozenset[str]:

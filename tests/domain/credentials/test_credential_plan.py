@@ -26,6 +26,7 @@ NAME = "identity-credentials"
 KINDS = {"admin-password": "password", "database-password": "password"}
 WANTED = CredentialSecret(NAME, "identity", KINDS)
 COMPLETE = StoredSecret(NAME, "identity", filled=frozenset(KINDS), uid="1")
+UNUSED = replace(COMPLETE, unused=True)
 
 
 def plan(
@@ -167,7 +168,8 @@ def test_nobody_owns_credentials_either_where_everything_else_stays() -> None:
 
 
 def test_a_region_that_goes_takes_credentials_along_only_where_volumes_are_and_bundles_are_gone() -> None:
-    assert plan_retention([COMPLETE], "Delete", ()).remove == (COMPLETE,)
+    assert [change.unused for change in plan_retention([COMPLETE], "Delete", ()).changes] == [True]
+    assert plan_retention([UNUSED], "Delete", ()) == CredentialPlan(remove=(UNUSED,))
     assert plan_retention([COMPLETE], "Delete", {COMPLETE.service}) == CredentialPlan()
     assert plan_retention([COMPLETE], "Retain", ()) == CredentialPlan()
 
@@ -177,8 +179,19 @@ def test_credentials_of_a_removed_service_are_kept_with_its_volumes() -> None:
 
 
 def test_credentials_go_with_the_volumes_once_the_bundle_is_gone() -> None:
-    stored = replace(COMPLETE, owned=True)
+    stored = replace(UNUSED, owned=True)
     assert plan(stored, wanted=(), volumes="Delete", bundles=()).remove == (stored,)
+
+
+def test_what_is_to_be_removed_is_marked_first() -> None:
+    found = plan(COMPLETE, wanted=(), volumes="Delete", bundles=())
+    assert found.remove == () and [change.unused for change in found.changes] == [True]
+
+
+@pytest.mark.parametrize("wanted", [(WANTED,), ()])
+def test_what_is_used_again_loses_the_mark(wanted: Collection[CredentialSecret]) -> None:
+    found = plan(UNUSED, wanted=wanted, volumes="Delete", bundles=("identity",))
+    assert found.remove == () and [(change.unused, change.add) for change in found.changes] == [(False, {})]
 
 
 def test_credentials_stay_while_the_bundle_is_there() -> None:

@@ -17,6 +17,7 @@ from controller.domain.values.ceph_needs import CephNeeds
 from controller.errors import ApiUnavailable, Conflict, ObjectRefused, Problem, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, PVC, SECRET, KubeObject
 from controller.reconcile.credentials.secrets import RESYNC_SECONDS, SecretsReconciler
+from controller.reconcile.shared.secret_values import SecretValues
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock, FakeRandomness
 
@@ -489,6 +490,39 @@ def test_killed_between_publishing_and_removing_nothing_counts_as_lost() -> None
     bed.edit(**{"with": ["database", "identity"]})
     assert bed.restarted(seed=1).reconcile((NS, REGION)) == RESYNC
     assert bed.texts("identity-credentials")
+
+
+def test_credentials_of_a_service_that_came_back_while_a_process_stood_still_are_not_deleted() -> None:
+    bed = Bed(volumes="Delete")
+    bed.reconcile()
+    before, slow = bed.texts("identity-credentials"), bed.reconciler
+    bed.edit(**{"with": ["database"]})
+
+    def another_goes_on(request: Request) -> None:
+        if request.verb == "delete":
+            bed.kube.before_write = lambda request: None
+            bed.edit(**{"with": ["database", "identity"]})
+            bed.restarted(seed=1).reconcile((NS, REGION))
+
+    bed.kube.before_write = another_goes_on
+    assert slow.reconcile((NS, REGION)) == RESYNC
+    assert bed.texts("identity-credentials") == before
+
+
+def test_nothing_begins_with_credentials_that_are_about_to_be_deleted() -> None:
+    """Else a database could be made with a password that a process deletes which stands still."""
+    bed = Bed(volumes="Delete")
+    bed.reconcile()
+    read: list[str | None] = [SecretValues(bed.kube, NS).lookup("identity-credentials", "admin-password")]
+    bed.edit(**{"with": ["database"]})
+
+    def look(request: Request) -> None:
+        if request.verb == "delete":
+            read.append(SecretValues(bed.kube, NS).lookup("identity-credentials", "admin-password"))
+
+    bed.kube.before_write = look
+    bed.reconcile()
+    assert read[0] and read[1:] == [None]
 
 
 def owners(bed: Bed) -> list[str]:
