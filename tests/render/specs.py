@@ -434,6 +434,7 @@ UPSTREAM_ONLY = frozenset(
         "networking-extensions",
         "networking-ovn",
         "networking-ovn-dvr-dns",
+        "notifications",
         "tls-internal",
         "tls-internal-database",
         "tls-internal-own",
