@@ -157,6 +157,13 @@ class Region:
     def edit(self, **spec: Any) -> None:
         self.kubectl("patch", "osdpl", NAME, "--type=merge", "-p", json.dumps({"spec": spec}))
 
+    def put_back(self, **spec: Any) -> None:
+        """These fields as a whole; None takes one away. An edit would merge what is beside."""
+        for key, value in spec.items():
+            gone = {"op": "remove", "path": f"/spec/{key}"}
+            step = gone if value is None else {"op": "add", "path": f"/spec/{key}", "value": value}
+            self.kubectl("patch", "osdpl", NAME, "--type=json", "-p", json.dumps([step]))
+
     def osdpl(self) -> dict[str, Any]:
         return self.get("osdpl", NAME)
 

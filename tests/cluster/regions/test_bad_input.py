@@ -35,7 +35,7 @@ def reported(region: Region, **spec: Any) -> str:
     assert region.condition("Ready")["reason"] == "SpecInvalid"
     assert region.condition("Stalled")["status"] == "True"
     assert region.revisions() == before
-    region.edit(**restore)
+    region.put_back(**restore)
     region.wait_ready()
     assert region.revisions() == before
     return str(entry["message"])
