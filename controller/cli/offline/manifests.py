@@ -12,6 +12,7 @@ from controller.adapters.charts.source import ChartStore
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.release_size import nearly_too_large, release_octets, too_large
 from controller.domain.values.secret_refs import resolve
+from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.ports.helm import HelmClient, HelmRequest, RenderedRelease
 from controller.ports.kubernetes import Kube
 
@@ -42,8 +43,9 @@ def offline_helm() -> HelmClient:
     return SdkClient(cast(Kube, _NoKube()))
 
 
-def _stand_in(name: str, key: str) -> str:
-    return f"<{name}/{key}>"
+def _stand_in(name: str, key: str) -> str | None:
+    # Names of accounts are those of the charts, with nothing behind them, until they are rotated.
+    return None if key == ACCOUNT_SUFFIX else f"<{name}/{key}>"
 
 
 class _NoKube:

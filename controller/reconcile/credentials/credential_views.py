@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from controller.domain.api.region_spec import OwnSecret
 from controller.domain.credentials.credential_plan import CredentialPlan, CredentialProblem
@@ -13,10 +13,11 @@ from controller.reconcile.shared.remaining_claims import credentials_name
 
 
 class CredentialViews:
-    """Of one pass. `digest_key` is the installation's key for published digests."""
+    """Of one pass. `digest_key` gives the installation's key for published digests, and makes it when it is
+    first needed: where nothing is published, nothing is made."""
 
     def __init__(
-        self, store: CredentialStore, digest_key: bytes, problems: Collection[CredentialProblem]
+        self, store: CredentialStore, digest_key: Callable[[], bytes], problems: Collection[CredentialProblem]
     ) -> None:
         self._store = store
         self._digest_key = digest_key
@@ -44,7 +45,7 @@ class CredentialViews:
             known = frozenset(recorded.get(name, ()))
             lost = known & wanted_keys.get(name, known if name in used else frozenset[str]())
             keys = filled | lost
-            digest = self._store.digest(name, self._digest_key) if ours else ""
+            digest = self._store.digest(name, self._digest_key()) if ours else ""
             views[name] = SecretView(name, keys, digest, messages_of(name, self._problems))
         return views
 
@@ -57,7 +58,7 @@ class CredentialViews:
             name: SecretView(
                 name,
                 frozenset(used),
-                self._store.digest(name, self._digest_key, used),
+                self._store.digest(name, self._digest_key(), used),
                 messages_of(name, self._problems),
             )
             for name, used in keys.items()

@@ -201,7 +201,7 @@ class SecretsReconciler:
             rotations = self._rotation.ensure(osdpl, store, bundles, desired, read_only=read_only)
         own = _features(osdpl).credentials
         problems += [own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
-        published = CredentialViews(store, self._digest_key(), problems)
+        published = CredentialViews(store, self._digest_key, problems)
         views = published.of_ours(desired, plan, recorded=recorded, services=services)
         views = {**published.of_own(own), **views}
         problems += self._ensured_certificates(osdpl, bundles, planned=read_only)

@@ -115,9 +115,11 @@ def test_a_backup_is_restored_into_an_empty_namespace(
 
     patch = json.dumps({"stringData": {"root-password": "another"}})
     elsewhere.kubectl("patch", "secret", "database-credentials", "-p", patch)
-    refused = osctl(elsewhere, "restore", file, "--passphrase-file", "-", input=words)
-    assert refused.returncode == 6 and "database-credentials differ" in refused.stderr
-    given_up = ("--overwrite", "database-credentials", "--passphrase-file", "-")
-    assert osctl(elsewhere, "restore", file, *given_up, input=words).returncode == 0
+    only = ("restore", file, "--secret", "database-credentials", "--passphrase-file", "-")
+    refused = osctl(elsewhere, *only, input=words)
+    assert refused.returncode == 6
+    assert "nothing was written: database-credentials differ from the backup" in refused.stderr
+    given_up = osctl(elsewhere, *only, "--overwrite", "database-credentials", input=words)
+    assert given_up.returncode == 0, given_up.stderr
     assert elsewhere.secret_texts() == region.secret_texts()
     assert NAME in region.sandbox.kubectl("-n", elsewhere.namespace, "get", "osdpl", "-o", "name")

@@ -340,6 +340,15 @@ def test_a_rotated_secret_is_planned_and_not_shown(bench: Bench) -> None:
     assert bench.helm.calls == [("Install", "keystone")]
 
 
+def test_accounts_that_were_never_rotated_plan_nothing(bench: Bench) -> None:
+    name = {"$secretRef": {"name": "mine", "key": "account-suffix", "prefix": "nova"}}
+    bench.bundle("identity", release(conf=name))
+    bench.settle()
+    bench.bundle("identity", release(conf=name), mode="Plan")
+    bench.reconcile()
+    assert "releases" not in plan(bench)
+
+
 def test_a_release_that_was_rolled_back_by_name_stays_there(running: Bench) -> None:
     running.bundle("identity", release(conf="b"))
     running.settle()

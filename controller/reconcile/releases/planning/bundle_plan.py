@@ -19,7 +19,7 @@ from controller.domain.releases.plan import (
 )
 from controller.domain.releases.release_size import nearly_too_large, too_large
 from controller.domain.shared.redaction import Redactor
-from controller.domain.values.secret_refs import ResolvedValues, resolve
+from controller.domain.values.secret_refs import ResolvedValues, find_references, resolve
 from controller.errors import ChartInvalid, HelmFailed, ReleaseMissing, SecretMissing, SpecInvalid
 from controller.ports.helm import HelmRequest, RenderedRelease, Revision
 from controller.reconcile.releases.actions.object_owners import OwnerGuard
@@ -131,13 +131,17 @@ class BundlePlanner:
             return None
         missing: set[tuple[str, str]] = set()
 
-        def lookup(name: str, key: str) -> str:
+        def lookup(name: str, key: str) -> str | None:
             text = observed.secrets.lookup(name, key)
-            if text is None:
+            if text is None and (name, key) not in suffixes:
                 missing.add((name, key))
-            return text or f"<{name}/{key}>"
+                return f"<{name}/{key}>"
+            return text
 
         try:
+            # Those of accounts that were never rotated are not there, and nothing is missing.
+            references = find_references(spec.values)
+            suffixes = {(one.name, one.key) for one in references if one.prefix is not None}
             upstream = bool(spec.chart.repository)
             values = resolve(spec.values, lookup, release=spec.name, upstream=upstream)
             chart = self._charts.digest(spec.chart)
