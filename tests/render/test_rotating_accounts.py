@@ -13,6 +13,8 @@ from controller.domain.credentials.rotation.servers import server_of
 from tests.render.region import core_spec, render
 from tests.render.test_credentials import EVERYTHING
 
+pytestmark = pytest.mark.slow
+
 
 def releases_of(spec: dict[str, Any]) -> list[Release]:
     region = render(core_spec(**spec))

@@ -19,6 +19,8 @@ from tests.world.releases.rest import unrest
 from tests.world.releases.truth import Volume
 from tests.world.releases.world import Setting, World
 
+pytestmark = pytest.mark.slow
+
 WITHOUT_IMAGE = {"features": {"services": {"disabled": ["image"]}}}
 
 

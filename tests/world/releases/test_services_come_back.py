@@ -13,6 +13,8 @@ from tests.world.releases.region import SERVICE_OF
 from tests.world.releases.rest import unrest
 from tests.world.releases.world import Setting, World
 
+pytestmark = pytest.mark.slow
+
 MARIADB = list(SERVICE_OF).index("mariadb")
 
 

@@ -14,6 +14,8 @@ from tests.world.releases.process import Container
 from tests.world.releases.region import NAME, NAMESPACE
 from tests.world.releases.world import Setting, World
 
+pytestmark = pytest.mark.slow
+
 WITHOUT_CLAIM: dict[str, Any] = {"services": {"image": {"glance": {"values": {"claim": False}}}}}
 
 
