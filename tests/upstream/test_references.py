@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from controller.adapters.system.reference_files import load_known_references
+from controller.domain.credentials.ceph.region_objects import CONF_FILE, KEY, KEYRING
 from controller.domain.region.required_certificates import secrets_made
-from controller.domain.validation.dangling import SECRET, dangling, made_by
+from controller.domain.validation.dangling import CONFIGMAP, SECRET, dangling, made_by
+from controller.domain.values.ceph_needs import CEPH_CONF
 from controller.reconcile.credentials.certificate_uptake import ANNOTATION
 from tests.render.region import ROOT
 from tests.upstream.covering import covering
@@ -30,6 +32,10 @@ def _missing(charts: Path, name: str) -> set[str]:
         there.add(SECRET, secret.name, secret.credentials)
     for certificate, keys in secrets_made(made.certificates).items():
         there.add(SECRET, certificate, keys)
+    if made.ceph is not None:
+        there.add(CONFIGMAP, CEPH_CONF, (CONF_FILE,))
+        for keyring in made.ceph.key_secrets:
+            there.add(SECRET, keyring, (KEY, KEYRING))
     left = (one for found in by_release.values() for one in KNOWN.remaining(dangling(found, there)))
     return {f"{one.kind}/{one.name}" for one in left} - {f"Secret/{name}" for name in NAMED}
 

@@ -106,6 +106,7 @@ def test_a_spec_of_more_than_a_megabyte_is_answered_and_touches_nothing(shared_r
     values = {"conf": {f"key{number}": "x" * 1000 for number in range(1200)}}
     osdpl = shared_region.manifest(services={"identity": {"keystone": {"values": values}}})
     before = shared_region.revisions()
+    services = shared_region.osdpl()["spec"].get("services")
     shared_region.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=json.dumps(osdpl))
     generation = shared_region.osdpl()["metadata"]["generation"]
     entry = wait_until(
@@ -116,7 +117,7 @@ def test_a_spec_of_more_than_a_megabyte_is_answered_and_touches_nothing(shared_r
     assert "spec" in entry["message"]
     assert len(entry["message"]) < 5000
     assert shared_region.revisions() == before
-    shared_region.edit(services=None)
+    shared_region.put_back(services=services)
     shared_region.wait_ready()
     assert shared_region.revisions() == before
 
