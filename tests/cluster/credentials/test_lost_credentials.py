@@ -67,13 +67,19 @@ def test_what_is_deleted_comes_back_and_no_release_is_touched(region: Region) ->
     assert region.condition(CONDITION)["reason"] == "CredentialsLost"
     assert "was there and is gone, and no release uses it at present" in message(region)
 
+    typed: set[str] = set()
+
     def healed() -> bool:
-        for command in re.findall(r"(kubectl -n \S+ patch secret \S+ -p '[^']+')", message(region)):
+        # Each once: what has been made since would be emptied again.
+        commands = set(re.findall(r"(kubectl -n \S+ patch secret \S+ -p '[^']+')", message(region))) - typed
+        typed.update(commands)
+        for command in sorted(commands):
             _, _, _, _, _, secret, _, patch = command.split(" ", 7)
             region.kubectl("patch", "secret", secret, "-p", patch.strip("'"))
         return bool(region.condition(CONDITION)["status"] == "True")
 
     wait_until("all is in place", healed, show=lambda: message(region))
+    wait_until("none is empty", lambda: all(region.secret_texts().values()))
     now = region.secret_texts()
     assert now.keys() == before.keys()
     assert {name: now[name] for name in after} == after
