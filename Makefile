@@ -131,7 +131,7 @@ lock: ## renews the lock files from pyproject.toml (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  --group dev pyproject.toml -o requirements-dev.lock
 
-rbac: setup ## writes what charts grant into the rights of our own chart; CHARTS=… renders OpenStack-Helm's anew
+rbac: setup ## writes what charts grant into the rights of our own chart; CHARTS=… renders OpenStack-Helm's again
 	@$(BIN)/python -m tests.charts_controller.chart_objects $(CHARTS)
 	@$(BIN)/python -m tests.charts_controller.rights_table
 

@@ -150,7 +150,7 @@ def _wrong(option, values):
 def validated(definitions, files):
     """What oslo-config-validator itself says of each file: the lines that it logs as errors."""
     conf = cfg.ConfigOpts()
-    # It makes this anew for each file, which takes most of its time.
+    # It makes this again for each file, which takes most of its time.
     data = generator._generate_machine_readable_data(generator._get_groups(definitions.listed), conf)
     validator.generator._generate_machine_readable_data = lambda groups, conf: data
     validator.generator._list_opts = lambda namespaces: definitions.listed

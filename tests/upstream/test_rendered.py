@@ -38,7 +38,7 @@ Record = Callable[[str, object], None]
 SERIES = ("2025.1", "2025.2", "2026.1")
 REGIONS = ("core", "compute", "compute-baremetal", "everything", "small", "ovn-small")
 FEATURES = {name: spec for name, spec in specs().items() if name not in REGIONS}
-# What is drawn anew at each render, whatever the values say.
+# What is drawn again at each render, whatever the values say.
 RANDOM = {"gnocchi": (r"(?m)^( *RESOURCE_UUID=).*$|(configmap-bin-hash:).*$", "its test makes a resource")}
 MEMCACHE = ["--set", "endpoints.oslo_cache.auth.memcache_secret_key=made-up"]
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.upstream
 SPECS = {**specs(), **covering()}
 # What pods carry of their Ceph and of their certificates are keyed digests, for everybody to read.
 DIGEST = re.compile(rf"{MADE_UP}-{CONSUMERS_SECRET}|{MADE_UP}-[a-z0-9-]+-digest\b")
-# A public key is no secret; computes carry it, so that they are made anew with their pair.
+# A public key is no secret; computes carry it, so that they are made again with their pair.
 PUBLIC_KEY = f"{MADE_UP}-compute-credentials-ssh-public-key"
 # Charts that write a secret elsewhere, whatever the values say: their objects, without the release's name.
 IN_CLEAR = {

@@ -55,8 +55,8 @@ def _give_back(world: World) -> None:
     for machine in world.truth.present():
         deleted, uncleaned = machine.host not in cloud.services, machine.host in cloud.uncleaned
         if machine.compute and (deleted or uncleaned):
-            # Somebody has it begin anew: its log says that it cannot report, or Nova waits for it to clean up
-            # what was evacuated from a machine that was on.
+            # Somebody has it begin again: its log says that it cannot report, or Nova waits for it to clean
+            # up what was evacuated from a machine that was on.
             machine.compute = False
         if cloud.registered.get(machine.host, machine.key) != machine.key:
             # Servers of a machine that is no more are given up, unless they are being evacuated. What Nova

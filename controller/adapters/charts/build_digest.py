@@ -11,7 +11,7 @@ from controller.adapters.charts.archive import read_archive
 from controller.adapters.charts.files import LARGEST_CHART, parse_map
 from controller.errors import ChartInvalid
 
-# What packing writes anew: versions and times.
+# What packing writes again: versions and times.
 _PACKING = frozenset(("Chart.yaml", "Chart.lock", "requirements.lock"))
 _COMPARED_FIELDS = ("name", "type", "dependencies")
 _DEEPEST = 10

@@ -183,7 +183,7 @@ class OpenStackSmoke:
 
     def remove_project(self, project: SmokeProject) -> None:
         # Neutron gives each project a security group, which only an administrator can remove, and makes it
-        # anew whenever it is asked for those of the project.
+        # again whenever it is asked for those of the project.
         query = {"project_id": project.id}
         for one in self._of_project("network", "/security-groups", "security_groups", query):
             self.remove(Leftover(Kind.SECURITY_GROUP, str(one["id"])))

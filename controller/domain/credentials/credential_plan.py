@@ -174,14 +174,14 @@ def lost_problem(lost: SecretChange, namespace: str, why: str) -> CredentialProb
     keys = sorted(lost.add)
     if lost.stored is None:
         emptied = " ".join(f"--from-literal={key}=" for key in keys)
-        anew = f"kubectl -n {namespace} create secret generic {lost.name} {emptied}"
+        again = f"kubectl -n {namespace} create secret generic {lost.name} {emptied}"
     else:
         emptied = ",".join(f'"{key}":""' for key in keys)
-        anew = f"kubectl -n {namespace} patch secret {lost.name} -p '{{\"stringData\":{{{emptied}}}}}'"
+        again = f"kubectl -n {namespace} patch secret {lost.name} -p '{{\"stringData\":{{{emptied}}}}}'"
     text = (
         f"{', '.join(keys)} was there and is gone, and {why}; restore it from a backup: "
         f"osctl credentials restore FILE -n {namespace} --secret {lost.name}; or, only if no data and no "
-        f"server knows it any more, have a new one made: {anew}"
+        f"server knows it any more, have a new one made: {again}"
     )
     return CredentialProblem(lost.name, text, lost=True)
 

@@ -141,7 +141,7 @@ def _in_the_way(request: Mapping[str, Any]) -> str:
         return "something else writes it; ask in a Secret of its own"
     if "deletionTimestamp" in meta:
         return "it is being deleted"
-    return "it is immutable; make it anew" if request.get("immutable") else ""
+    return "it is immutable; make it again" if request.get("immutable") else ""
 
 
 def _word(secret: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """Brings what a Ceph cluster offers into the region's namespace, in the shapes that the charts mount.
 
 The digests of the consumers are written last and in one write: releases refer to them (`$secretRef`), so that
-a release waits until all it needs is there, and its pods are made anew once for each change, whichever
+a release waits until all it needs is there, and its pods are made again once for each change, whichever
 objects it touches. What is written again with the same content changes no digest.
 """
 

@@ -93,7 +93,7 @@ class CephRequest:
         if more and not refused:
             notes.append(
                 f"Secret {needs.namespace}/{REQUEST_SECRET} asks for more than is needed, for "
-                f"{', '.join(more)}; once no server uses it, have it written anew with "
+                f"{', '.join(more)}; once no server uses it, have it written again with "
                 f"kubectl -n {needs.namespace} delete secret {REQUEST_SECRET}"
             )
         return refused

@@ -234,7 +234,7 @@ class OwnCertificates:
             raise AuthorityUnusable(f"it does not exist; create it with the type {AUTHORITY_TYPE}")
         if secret.get("type") != AUTHORITY_TYPE:
             raise AuthorityUnusable(
-                f"its type is not {AUTHORITY_TYPE}, which keeps its key out of values; make it anew"
+                f"its type is not {AUTHORITY_TYPE}, which keeps its key out of values; make it again"
             )
         texts = texts_of(secret)
         found = parse_authority(*(texts.get(key, "") for key in ("tls.crt", "tls.key", "ca.crt")))

@@ -14,7 +14,7 @@ QUIET = 30.0
 class ComputeSilence:
     """Watches compute services before the first server of their host is evacuated. One thread at a time.
 
-    Nothing of it is kept: another process watches anew.
+    Nothing of it is kept: another process watches again.
     """
 
     def __init__(self, clock: Clock, quiet: float = QUIET) -> None:

@@ -21,7 +21,7 @@ def refuse_version_steps(kube: Kube, osdpl: KubeObject, region: Region) -> None:
     """Raises VersionStepRefused where a broker, the database or OpenStack cannot become what is asked for.
 
     What runs is read from the StatefulSets of the releases: whoever has removed one with its data begins
-    anew. Raises KubeError.
+    again. Raises KubeError.
     """
     meta, spec = osdpl["metadata"], osdpl.get("spec") or {}
     accepted, name = accepted_versions(meta.get("annotations")), str(meta["name"])

@@ -1,5 +1,5 @@
 """An exchange with Ceph on a real API server, with the rights that the chart grants: consumers wait for what
-they need, are made anew once for each change, and not at all where nothing changed."""
+they need, are made again once for each change, and not at all where nothing changed."""
 
 from __future__ import annotations
 

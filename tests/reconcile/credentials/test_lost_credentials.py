@@ -1,4 +1,4 @@
-"""Credentials that were deleted come back from Helm's records, or wait for a person; none is made anew."""
+"""Credentials that were deleted come back from Helm's records, or wait for a person; none is made again."""
 
 from __future__ import annotations
 
