@@ -546,6 +546,15 @@ def test_events_are_emitted_on_transitions_only(
     assert events.emitted == [("Normal", "Applying"), ("Normal", "RegionReady")]
 
 
+def let_bundles_go(kube: FakeKube, core: DeploymentReconciler) -> None:
+    """Core deletes the bundles, those first that need others; helmbundle has nothing left to do for them."""
+    for _ in range(3):
+        core.reconcile(KEY)
+        for bundle in kube.objects("HelmBundle"):
+            name = bundle["metadata"]["name"]
+            kube.merge_patch(HELMBUNDLE, name, KEY[0], {"metadata": {"finalizers": None}})
+
+
 def credentials(kube: FakeKube) -> None:
     """What secrets has made: credentials, the clouds.yaml, and what is no business of a removal."""
     labels = {DEPLOYMENT_LABEL: KEY[1], "app.kubernetes.io/managed-by": "openstack-controller"}
@@ -577,12 +586,7 @@ def test_a_region_that_is_deleted_stays_until_secrets_has_removed_its_certificat
     }
     kube.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta})
     kube.delete(OSDPL, KEY[1], KEY[0])
-    for _ in range(3):
-        core.reconcile(KEY)
-        for bundle in kube.objects("HelmBundle"):
-            kube.merge_patch(
-                HELMBUNDLE, bundle["metadata"]["name"], KEY[0], {"metadata": {"finalizers": None}}
-            )
+    let_bundles_go(kube, core)
     assert kube.get(OSDPL, KEY[1], KEY[0]) is not None
     kube.delete(SECRET, "osctl-authority", KEY[0])
     core.reconcile(KEY)
@@ -606,12 +610,7 @@ def test_a_region_that_is_deleted_stays_until_secrets_has_removed_what_it_exchan
         meta = {"name": name, "namespace": KEY[0], "labels": marks}
         kube.create({"apiVersion": "v1", "kind": resource.kind, "metadata": meta})
     kube.delete(OSDPL, KEY[1], KEY[0])
-    for _ in range(3):
-        core.reconcile(KEY)
-        for bundle in kube.objects("HelmBundle"):
-            kube.merge_patch(
-                HELMBUNDLE, bundle["metadata"]["name"], KEY[0], {"metadata": {"finalizers": None}}
-            )
+    let_bundles_go(kube, core)
     assert kube.get(OSDPL, KEY[1], KEY[0]) is not None
     kube.delete(resource, "ceph-etc", KEY[0])
     core.reconcile(KEY)
