@@ -21,6 +21,8 @@ STEPS = 60
 NUMBERS = 6
 # After these the world stands still until our processes have had a look.
 PASSES_AFTER = 0.75
+# The workers of a process take from their queue in no order: any of them may be the first to look.
+ORDERS = (("hosts", "maintenances", "region"), ("maintenances", "hosts", "region"))
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,25 @@ THEMES: Mapping[str, Motif] = {
         ("time_passes", (3,)),
         ("time_passes", (3,)),
         ("links_are_mended", (0,)),
+        _WHILE,
+    ),
+    "a word is heard late": (
+        *_SERVERS,
+        ("machine_sleeps", (0,)),
+        ("time_passes", (5,)),
+        ("person_makes_maintenance", (0, 3, 1, 1, 1)),
+        ("person_looks", (0, 0)),
+        ("watches_are_cut", ()),
+        ("machine_wakes", (0, 1)),
+        ("time_passes", (3,)),
+        ("machine_is_cut_off", (0, 0)),
+        _LONG,
+        ("person_confirms_later", (0, 0)),
+        ("time_passes", (1,)),
+        ("time_passes", (3,)),
+        ("time_passes", (3,)),
+        ("links_are_mended", (0,)),
+        ("watches_are_cut", ()),
         _WHILE,
     ),
     "a network host goes": (
@@ -289,7 +310,7 @@ def run_sequence(sequence: Sequence_, met: Counter[str] | None = None) -> tuple[
             world.happen(event)
             if event.numbers[-1] % 100 < PASSES_AFTER * 100:
                 world.pass_time(3.0)
-                world.run()
+                world.run(*ORDERS[event.numbers[-2] % len(ORDERS)])
         come_to_rest(world)
     except Violated as violation:
         return world, violation
