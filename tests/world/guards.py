@@ -18,6 +18,7 @@ from controller.reconcile.hosts.lost_node_cleanup import LostNodeCleanup
 from controller.reconcile.maintenance import out_of_service
 from controller.reconcile.maintenance.elapsed_times import ElapsedTimes
 from controller.reconcile.maintenance.status import MaintenanceWork
+from tests.world.driver import Play
 
 Off = Callable[[ExitStack], None]
 
@@ -38,7 +39,19 @@ class Guard:
             yield
 
 
+# In so many sequences at the most the hazard has to come about.
+MOST = 2000
 GUARDS: dict[str, Guard] = {}
+
+
+def sequences_until_found(play: Play, guard: Guard) -> int:
+    """How many it takes until the search finds the hazard while the guard is switched off."""
+    with guard.switched_off():
+        for seed in range(MOST):
+            violation, _, _ = play.perform(play.draw(seed, theme=guard.theme))
+            if violation is not None and violation.hazard == guard.hazard:
+                return seed + 1
+    raise AssertionError(f"{MOST} sequences without {guard.name!r} show no violation")
 
 
 def guard(name: str, hazard: str, theme: str = "") -> Callable[[Off], Off]:
