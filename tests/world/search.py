@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from tests.world.driver import Motif, Play, Plot
+from tests.world.driver import Event, Motif, Play, Plot
 from tests.world.events import EVENTS, happen
 from tests.world.rest import come_to_rest
 from tests.world.truth import Violated
@@ -224,6 +224,14 @@ def _setting(rng: random.Random) -> Setting:
     )
 
 
+def step(world: World, event: Event) -> None:
+    """What happens, and as a rule a look of our processes."""
+    happen(world, event)
+    if event.numbers[-1] % 100 < LOOKS_AFTER:
+        world.pass_time(3.0)
+        world.run(*ORDERS[event.numbers[-2] % len(ORDERS)])
+
+
 def perform(plot: Plot) -> tuple[Violated | None, list[str], Counter[str]]:
     """Runs the plot: what was violated, the story, and what was met."""
     world = World(plot.setting)
@@ -231,10 +239,7 @@ def perform(plot: Plot) -> tuple[Violated | None, list[str], Counter[str]]:
     try:
         world.begin()
         for event in plot.events:
-            happen(world, event)
-            if event.numbers[-1] % 100 < LOOKS_AFTER:
-                world.pass_time(3.0)
-                world.run(*ORDERS[event.numbers[-2] % len(ORDERS)])
+            step(world, event)
         come_to_rest(world)
     except Violated as found:
         violation = found
