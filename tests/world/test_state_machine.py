@@ -1,7 +1,7 @@
 """The world of hosts as a state machine of Hypothesis, which draws and shortens by rules of its own.
 
-It knows no themes, and so it seldom comes near a hazard: the search (`driver`) does. But it tries what no theme
-leads to, and `HYPOTHESIS_PROFILE=searching` has it draw others each time.
+It knows no themes, and so it seldom comes near a hazard: the search (`driver`) does. But it tries what no
+theme leads to, and `HYPOTHESIS_PROFILE=searching` has it draw others each time.
 """
 
 from __future__ import annotations
@@ -57,8 +57,6 @@ class Region(RuleBasedStateMachine):
             logging.disable(logging.NOTSET)
 
 
-class TestRegion(Region.TestCase):  # type: ignore[misc]
+@pytest.mark.slow
+class TestRegion(Region.TestCase):
     settings = settings(stateful_step_count=STEPS)
-
-
-pytest.mark.slow(TestRegion)
