@@ -141,7 +141,8 @@ def _features(results: Results) -> str:
         [name, *(_word(found.get(name)) for found in (results.features, results.references, installed))]
         for name in dict.fromkeys((*results.features, *results.references))
     )
-    return "## Features\n\n" + _table(["feature", "rendered", "nothing missing", "installed"], rows)
+    head = "## Features\n\n`pairs-…` are regions of many features, in which each meets every other one.\n\n"
+    return head + _table(["feature", "rendered", "nothing missing", "installed"], rows)
 
 
 def _installed(results: Results) -> str:

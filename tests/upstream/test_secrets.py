@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +12,24 @@ import pytest
 from controller.domain.values.ceph_needs import CONSUMERS_SECRET
 from tests.render.region import ROOT
 from tests.upstream.covering import covering
+from tests.upstream.pairs import pairs
 from tests.upstream.regions import MADE_UP, objects, region, releases, specs
 
 pytestmark = pytest.mark.upstream
 
-SPECS = {**specs(), **covering()}
+SPECS = {**specs(), **covering(), **pairs()}
 # What pods carry of their Ceph and of their certificates are keyed digests, for everybody to read.
 DIGEST = re.compile(rf"{MADE_UP}-{CONSUMERS_SECRET}|{MADE_UP}-[a-z0-9-]+-digest\b")
 # A public key is no secret; computes carry it, so that they are made again with their pair.
 PUBLIC_KEY = f"{MADE_UP}-compute-credentials-ssh-public-key"
 # Charts that write a secret elsewhere, whatever the values say: their objects, without the release's name.
 IN_CLEAR = {
-    "libvirt": {"DaemonSet/libvirt-default"},
+    "libvirt": {"DaemonSet/libvirt-default", "DaemonSet/libvirt-<labels>"},
     "mariadb": {"ConfigMap/etc"},
     "rabbitmq": {"Job/cluster-wait", "Pod/test", "StatefulSet/rabbitmq"},
 }
+# Ends the name of a DaemonSet for labelled nodes.
+LABELS = re.compile(r"-[0-9a-f]{16}$")
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -40,6 +43,11 @@ def _texts(value: Any) -> Iterator[str]:
         yield value
 
 
+def _named(obj: Mapping[str, Any], release: str) -> str:
+    name = LABELS.sub("-<labels>", obj["metadata"]["name"].removeprefix(f"{release}-"))
+    return f"{obj['kind']}/{name}"
+
+
 def _secret_part(text: str) -> str:
     return DIGEST.sub("", text).replace(PUBLIC_KEY, "")
 
@@ -48,7 +56,7 @@ def _secret_part(text: str) -> str:
 def test_no_secret_is_in_clear(charts: Path, name: str) -> None:
     for release in releases(region(charts, SPECS[name])):
         found = {
-            f"{obj['kind']}/{obj['metadata']['name'].removeprefix(f'{release.spec.name}-')}"
+            _named(obj, release.spec.name)
             for obj in objects(release)
             if obj["kind"] != "Secret" and any(MADE_UP in _secret_part(text) for text in _texts(obj))
         }
