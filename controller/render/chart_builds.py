@@ -16,6 +16,7 @@ from controller.errors import Problem, SpecInvalid
 
 _REPOSITORY = "spec.charts.repository"
 _REMEDY = "osctl charts shows which build each chart is, and which are tested"
+_CALLED = {Match.PREVIOUS: "the previous build", Match.UNKNOWN: "this unknown build"}
 
 
 class ChartDefaults(Protocol):
@@ -43,8 +44,9 @@ class ChartBuilds:
         """Our layers for a chart without the keys that its build does not have.
 
         The pinned builds have them all; the charts of the image are of one piece with the values, but for
-        components that sizes speak of and lean charts do not have. Raises SpecInvalid naming the keys that
-        cannot be left out.
+        components that sizes speak of and lean charts do not have. Those that the previous builds do not have
+        are no loss either: without a word, for these builds are tested with what is left. Raises SpecInvalid
+        naming the keys that cannot be left out.
         """
         if not chart.repository:
             size = layers.get(LayerKind.SIZE)
@@ -60,7 +62,8 @@ class ChartBuilds:
                 part = known_part(layer, defaults, self.library.open_maps)
                 known[kind] = part.layer
                 needed.update(dict.fromkeys(part.needed))
-                self._left_out.setdefault(chart.name, {}).update(dict.fromkeys(part.left_out))
+                if not (kind == LayerKind.SIZE and match == Match.PREVIOUS):
+                    self._left_out.setdefault(chart.name, {}).update(dict.fromkeys(part.left_out))
         if needed:
             raise SpecInvalid([_lacks(chart, match, key, str(self.library.builds.pinned)) for key in needed])
         return known
@@ -78,13 +81,13 @@ class ChartBuilds:
             )
         for name, keys in sorted(self._left_out.items()):
             if keys:
-                text = f"{self._matches[name]} of chart {name} does not have {', '.join(keys)}: left out"
+                text = f"{_CALLED[self._matches[name]]} of chart {name} does not have {', '.join(keys)}: left out"
                 yield Problem(_REPOSITORY, text, f"use a build that has it: {_REMEDY}")
 
 
 def _lacks(chart: ChartRef, match: Match, key: str, pinned: str) -> Problem:
     return Problem(
         _REPOSITORY,
-        f"{match} of chart {chart.name} does not have {key}, which this region needs",
+        f"{_CALLED[match]} of chart {chart.name} does not have {key}, which this region needs",
         f"take the build of {pinned}, or leave out what needs it; {_REMEDY}",
     )
