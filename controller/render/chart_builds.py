@@ -16,6 +16,7 @@ from controller.errors import Problem, SpecInvalid
 
 _REPOSITORY = "spec.charts.repository"
 _REMEDY = "osctl charts shows which build each chart is, and which are tested"
+_FIGURES = "pod.resources."
 _CALLED = {Match.PREVIOUS: "the previous build", Match.UNKNOWN: "this unknown build"}
 
 
@@ -44,9 +45,8 @@ class ChartBuilds:
         """Our layers for a chart without the keys that its build does not have.
 
         The pinned builds have them all; the charts of the image are of one piece with the values, but for
-        components that sizes speak of and lean charts do not have. Those that the previous builds do not have
-        are no loss either: without a word, for these builds are tested with what is left. Raises SpecInvalid
-        naming the keys that cannot be left out.
+        components that sizes speak of and lean charts do not have. Raises SpecInvalid naming the keys that
+        cannot be left out.
         """
         if not chart.repository:
             size = layers.get(LayerKind.SIZE)
@@ -62,10 +62,11 @@ class ChartBuilds:
                 part = known_part(layer, defaults, self.library.open_maps)
                 known[kind] = part.layer
                 needed.update(dict.fromkeys(part.needed))
-                if not (kind == LayerKind.SIZE and match == Match.PREVIOUS):
-                    self._left_out.setdefault(chart.name, {}).update(dict.fromkeys(part.left_out))
+                told = (key for key in part.left_out if not _is_no_loss(key, kind, match))
+                self._left_out.setdefault(chart.name, {}).update(dict.fromkeys(told))
         if needed:
-            raise SpecInvalid([_lacks(chart, match, key, str(self.library.builds.pinned)) for key in needed])
+            pinned, called = self.library.builds.pinned, self._called(chart.name)
+            raise SpecInvalid([_lacks(called, key, str(pinned)) for key in needed])
         return known
 
     def warnings(self) -> Iterator[Problem]:
@@ -81,13 +82,21 @@ class ChartBuilds:
             )
         for name, keys in sorted(self._left_out.items()):
             if keys:
-                text = f"{_CALLED[self._matches[name]]} of chart {name} does not have {', '.join(keys)}: left out"
+                text = f"{self._called(name)} does not have {', '.join(keys)}: left out"
                 yield Problem(_REPOSITORY, text, f"use a build that has it: {_REMEDY}")
 
+    def _called(self, chart: str) -> str:
+        return f"{_CALLED[self._matches[chart]]} of chart {chart}"
 
-def _lacks(chart: ChartRef, match: Match, key: str, pinned: str) -> Problem:
+
+def _is_no_loss(key: str, kind: LayerKind, match: Match) -> bool:
+    """Whether a size has a figure here for a container that a tested build does not have."""
+    return match == Match.PREVIOUS and kind == LayerKind.SIZE and key.startswith(_FIGURES)
+
+
+def _lacks(called: str, key: str, pinned: str) -> Problem:
     return Problem(
         _REPOSITORY,
-        f"{_CALLED[match]} of chart {chart.name} does not have {key}, which this region needs",
+        f"{called} does not have {key}, which this region needs",
         f"take the build of {pinned}, or leave out what needs it; {_REMEDY}",
     )
