@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from controller.domain.api.region_spec import OwnSecret
-from controller.domain.credentials.credential_plan import CredentialPlan, CredentialProblem
+from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.domain.credentials.secret_status import SecretView
 from controller.domain.values.catalogue import CredentialSecret
 from controller.reconcile.credentials.store import CredentialStore
@@ -26,7 +26,6 @@ class CredentialViews:
     def of_ours(
         self,
         desired: Iterable[CredentialSecret],
-        plan: CredentialPlan,
         *,
         recorded: Mapping[str, Collection[str]],
         services: Collection[str],
@@ -35,9 +34,8 @@ class CredentialViews:
         more: it may be again before its release has gone. Keys that others put into a Secret do not."""
         wanted_keys = {secret.name: frozenset(secret.credentials) for secret in desired}
         there = self._store.stored()
-        deleting = {secret.name for secret in plan.remove}
-        kept = {name for name, secret in there.items() if secret.ours} - deleting
-        used = {name for name in map(credentials_name, services) if recorded.get(name)} - deleting
+        kept = {name for name, secret in there.items() if secret.ours}
+        used = {name for name in map(credentials_name, services) if recorded.get(name)}
         views = {}
         for name in wanted_keys.keys() | kept | used:
             ours = name in there and not there[name].foreign

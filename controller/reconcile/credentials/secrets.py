@@ -164,8 +164,6 @@ class SecretsReconciler:
             self._publish(osdpl, published, waiting_condition(text, _generation(osdpl)))
             return RESYNC_SECONDS if problems else self._resync
         problems, looks_again = self._ensure(store, osdpl, desired, ceph, read_only=awaits_approval(osdpl))
-        if store.marked:
-            return AT_ONCE
         if problems or self._certificates.unfinished:
             return RESYNC_SECONDS
         if self._own_certificates.unfinished:
@@ -183,8 +181,8 @@ class SecretsReconciler:
         *,
         read_only: bool,
     ) -> tuple[list[CredentialProblem], bool]:
-        """Makes what is missing, publishes what there is, removes what nobody needs any more. What is wrong,
-        and whether other namespaces have to be looked at, of whose changes nothing tells.
+        """Makes what is missing, and publishes what there is. What is wrong, and whether other namespaces
+        have to be looked at, of whose changes nothing tells.
 
         `read_only`: the spec is only planned so far, or the region is paused, and everything stays as it is;
         but no osdpl owns it any more.
@@ -202,7 +200,7 @@ class SecretsReconciler:
         own = _features(osdpl).credentials
         problems += [own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
         published = CredentialViews(store, self._digest_key, problems)
-        views = published.of_ours(desired, plan, recorded=recorded, services=services)
+        views = published.of_ours(desired, recorded=recorded, services=services)
         views = {**published.of_own(own), **views}
         problems += self._ensured_certificates(osdpl, bundles, planned=read_only)
         views |= self._exported(store, osdpl, bundles, problems, read_only=read_only)
@@ -225,10 +223,7 @@ class SecretsReconciler:
             problems, len(needed), credentials, _generation(osdpl), later=later, notes=notes
         )
         known = (osdpl.get("status") or {}).get("secrets") or {}
-        # Published before anything is deleted: what is recorded and not there counts as lost.
         self._publish(osdpl, secret_entries(views.values(), known, self._clock.now()), condition)
-        for secret in () if read_only else plan.remove:
-            store.remove(secret)
         return problems, shared.busy or ceph is not None
 
     def _completed(
@@ -243,11 +238,9 @@ class SecretsReconciler:
     ) -> tuple[CredentialPlan, list[CredentialProblem]]:
         """Makes what is new and brings back what was lost, where that is possible; what was planned, and what
         is wrong."""
-        volumes, services = credentials_policy(self._kube, osdpl), _services_of(bundles)
 
         def planned() -> CredentialPlan:
-            there = store.stored()
-            return plan_credentials(desired, there, volumes=volumes, recorded=recorded, bundles=services)
+            return plan_credentials(desired, store.stored(), recorded=recorded)
 
         plan = planned()
         if read_only:
@@ -295,13 +288,12 @@ class SecretsReconciler:
         """The region goes, and with volumes the credentials; core lets it go once they are gone."""
         policy = credentials_policy(self._kube, osdpl)
         bundles = self._bundles(osdpl)
-        services = _services_of(bundles)
         if not bundles:
             self._clouds.remove(osdpl)
             self._own_certificates.remove(osdpl)
             ExchangedObjects(self._kube, osdpl).remove()
             NamespaceExchange(self._kube, osdpl).remove()
-        plan = plan_retention(store.observe(()).values(), policy, services)
+        plan = plan_retention(store.observe(()).values(), policy, _services_of(bundles))
         for change in plan.changes:
             store.apply(change)
         for secret in plan.remove:
