@@ -111,18 +111,23 @@ def without_trace(
 
 
 def with_earlier_life(
-    recorded: Mapping[str, Collection[str]], unknown: Iterable[CredentialSecret], earlier: EarlierLife
+    recorded: Mapping[str, Collection[str]],
+    desired: Iterable[CredentialSecret],
+    unknown: Iterable[CredentialSecret],
+    earlier: EarlierLife,
 ) -> dict[str, Collection[str]]:
-    """What is recorded, with what must have been there. An osdpl that is lost takes its status along, and
-    comes back without it.
+    """What is recorded, with what must have been there of the `unknown`. An osdpl that is lost takes its
+    status along, and comes back without it.
 
-    A release is not installed before it has its credentials; so where nothing at all is recorded yet, those
-    that it refers to were there. A claim that was kept holds data that were made with those of its service.
+    A release is not installed before it has its credentials; so where none of the desired ones is recorded
+    yet, whatever else is, those that it refers to were there. Later it may refer to what is to be made for a
+    service that is new. A claim that was kept holds data that were made with those of its service.
     """
+    begins = not any(recorded.get(secret.name) for secret in desired)
     lost = {
         secret.name: tuple(secret.credentials)
         for secret in unknown
-        if (not recorded and secret.name in earlier.used) or earlier.kept_of.intersection(secret.releases)
+        if (begins and secret.name in earlier.used) or earlier.kept_of.intersection(secret.releases)
     }
     return {**recorded, **lost}
 

@@ -276,7 +276,8 @@ class SecretsReconciler:
         if not unknown:
             return recorded
         kept = releases_with_kept_claims(self._kube, osdpl["metadata"]["namespace"])
-        return with_earlier_life(recorded, unknown, EarlierLife(used_by_installed(bundles), kept))
+        earlier = EarlierLife(used_by_installed(bundles), kept)
+        return with_earlier_life(recorded, desired, unknown, earlier)
 
     def _certificates_of(self, osdpl: KubeObject) -> dict[str, SecretView]:
         named = named_secrets(_features(osdpl))

@@ -265,13 +265,13 @@ def test_a_lost_secret_is_reported_and_not_made_anew(bed: Bed) -> None:
     assert bed.condition()["status"] == "True"
 
 
-def install(bed: Bed, service: str) -> None:
-    """Its release is deployed, with the credentials that it refers to."""
+def install(bed: Bed, service: str, uses: str = "") -> None:
+    """Its release is deployed, and refers to credentials, its own if nothing is said."""
     [release] = RELEASES[service]
     bed.put_bundle(service)
     bundle = bed.kube.get(HELMBUNDLE, service, NS)
     assert bundle is not None
-    values = {"password": {"$secretRef": {"name": f"{service}-credentials", "key": "root-password"}}}
+    values = {"password": {"$secretRef": {"name": uses or f"{service}-credentials", "key": "root-password"}}}
     chart = {"name": release, "path": release}
     spec = {"releases": [{"name": release, "chart": chart, "values": values}]}
     live = bed.kube.replace({**bundle, "spec": spec})
@@ -301,6 +301,32 @@ def test_what_was_lost_before_the_region_came_back_is_not_made_anew(bed: Bed) ->
     bed.reconcile()
     assert bed.condition()["status"] == "True"
     assert bed.texts("database-credentials") == before
+
+
+def test_what_was_lost_is_not_made_anew_either_once_something_else_is_recorded(bed: Bed) -> None:
+    """The spec is refused at first, and ends of certificates are published meanwhile."""
+    tls = {"tls": {"public": {"enabled": True, "secretName": "public-cert"}}}
+    bed.reconcile()
+    install(bed, "database")
+    bed.kube.delete(SECRET, "database-credentials", NS)
+    lose_region(bed)
+    bed.edit(features=tls, broken=True)
+    bed.reconcile()
+    assert bed.region()["status"]["secrets"].keys() == {"public-cert"}
+    bed.edit(broken=False)
+    bed.reconcile()
+    assert bed.secret("database-credentials") is None
+    assert "root-password was there and is gone" in bed.condition()["message"]
+
+
+def test_what_a_release_is_to_use_from_now_on_is_new(bed: Bed) -> None:
+    """Its HelmBundle may refer to credentials of another service before these are made."""
+    bed.edit(**{"with": ["identity"]})
+    bed.reconcile()
+    install(bed, "identity", "database-credentials")
+    bed.edit(**{"with": ["database", "identity"]})
+    bed.reconcile()
+    assert bed.texts("database-credentials").keys() == {"root-password"}
 
 
 @pytest.mark.parametrize("how", ["deleted", "emptied"])
