@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 
 from controller.domain.api.reasons import Reason
 from controller.domain.credentials.credential_plan import CredentialProblem, SecretChange, lost_problem
@@ -15,9 +16,10 @@ from controller.domain.credentials.recorded_texts import SecretKey, agreed_texts
 from controller.domain.values.chart_values import Values
 from controller.domain.values.secret_refs import find_references
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
-from controller.errors import HelmFailed, ObjectRefused, SpecInvalid
+from controller.errors import HelmFailed, SpecInvalid
 from controller.ports.helm import ReleaseRecords, Revision
 from controller.ports.kubernetes import Events, KubeObject, KubeObjects
+from controller.reconcile.credentials.refused_writes import refusal_of
 from controller.reconcile.credentials.store import CredentialStore
 
 _NOT_USED = "no release uses it at present"
@@ -65,10 +67,9 @@ class LostCredentials:
                 found = replace(change, add={key: change.add[key] for key in texts})
                 if (change.name, ACCOUNT_SUFFIX) in agreed:
                     texts[ACCOUNT_SUFFIX] = agreed[change.name, ACCOUNT_SUFFIX]
-                try:
-                    store.apply(found, texts)
-                except ObjectRefused as error:
-                    problems.append(CredentialProblem(change.name, str(error), lost=True))
+                refused = refusal_of(partial(store.apply, found, texts))
+                if refused:
+                    problems.append(CredentialProblem(change.name, refused, lost=True))
                     continue
                 keys = ", ".join(sorted(texts))
                 message = f"Secret {change.name}: {keys} was gone, and is brought back from Helm's records"

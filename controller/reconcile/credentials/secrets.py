@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from controller.domain.api.conditions import Condition, entries, find
@@ -47,7 +48,7 @@ from controller.domain.credentials.secret_status import (
 from controller.domain.region.plan import awaits_approval
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
 from controller.domain.values.ceph_needs import CephNeeds
-from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvalid
+from controller.errors import Conflict, ObjectMissing, SpecInvalid
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
@@ -61,6 +62,7 @@ from controller.reconcile.credentials.exchanged_objects import ExchangedObjects
 from controller.reconcile.credentials.lost_credentials import LostCredentials, held_back
 from controller.reconcile.credentials.namespace_exchange import NamespaceExchange
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
+from controller.reconcile.credentials.refused_writes import refusal_of
 from controller.reconcile.credentials.rotation import ROTATION_SECONDS, CredentialRotation
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.managed_region import managed_region
@@ -151,7 +153,6 @@ class SecretsReconciler:
         if osdpl["metadata"].get("deletionTimestamp"):
             self._apply_retention(store, osdpl)
             return AT_ONCE if store.marked else self._resync
-        ExchangedObjects(self._kube, osdpl).disown()
         try:
             desired, ceph = self._credentials_of(osdpl), self._ceph_of(osdpl)
         except SpecInvalid as error:
@@ -159,7 +160,8 @@ class SecretsReconciler:
             known = (osdpl.get("status") or {}).get("secrets") or {}
             found = secret_entries(self._certificates_of(osdpl).values(), known, self._clock.now())
             published = with_certificates(known, found)
-            problems = _changed(store, plan_disowning(store.observe(()).values()))
+            problems = ExchangedObjects(self._kube, osdpl).disown()
+            problems += _changed(store, plan_disowning(store.observe(()).values()))
             text = "; ".join([str(error), *(f"Secret {one.secret}: {one.message}" for one in problems)])
             self._publish(osdpl, published, waiting_condition(text, _generation(osdpl)))
             return RESYNC_SECONDS if problems else self._resync
@@ -187,13 +189,15 @@ class SecretsReconciler:
         `read_only`: the spec is only planned so far, or the region is paused, and everything stays as it is;
         but no osdpl owns it any more.
         """
-        # First of all: what it brings may be what is missed below.
+        disowned = ExchangedObjects(self._kube, osdpl).disown()
+        # Before the rest: what it brings may be what is missed below.
         shared = NamespaceExchange(self._kube, osdpl).ensure(read_only=read_only)
         bundles = self._bundles(osdpl)
         services = _services_of(bundles)
         stored = store.observe(secret.name for secret in desired)
         recorded = self._recorded(osdpl, bundles, desired, stored)
         plan, problems = self._completed(store, osdpl, bundles, desired, recorded, read_only=read_only)
+        problems += disowned
         rotations: dict[str, RotationView] = {}
         if self._rotation is not None:
             rotations = self._rotation.ensure(osdpl, store, bundles, desired, read_only=read_only)
@@ -350,9 +354,10 @@ def _changed(store: CredentialStore, changes: Iterable[SecretChange]) -> list[Cr
     problems = []
     for change in changes:
         try:
-            store.apply(change)
-        except (CredentialUnusable, ObjectRefused) as error:
-            problems.append(CredentialProblem(change.name, str(error)))
+            text = refusal_of(partial(store.apply, change))
+        except CredentialUnusable as error:
+            text = str(error)
+        problems += [CredentialProblem(change.name, text)] if text else []
     return problems
 
 

@@ -597,7 +597,8 @@ def test_a_refusal_to_take_back_an_owner_is_told_with_what_is_wrong_in_the_spec(
     condition = bed.condition()
     assert (condition["status"], condition["reason"]) == ("Unknown", "SpecInvalid")
     assert "no such preset" in condition["message"]
-    assert "Secret database-credentials: a policy forbids it" in condition["message"]
+    assert "Secret database-credentials: the API server refuses" in condition["message"]
+    assert "a policy forbids it" not in condition["message"]
 
 
 def test_with_volumes_the_credentials_of_a_deleted_region_go_after_the_last_of_its_bundles() -> None:
