@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from controller.domain.api.region_spec import OwnSecret, VolumePolicy
 from controller.domain.credentials.generate import SSH_PUBLIC_KEY, private_name
 from controller.domain.values.catalogue import CredentialSecret
+from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 
 
 @dataclass(frozen=True)
@@ -241,6 +242,9 @@ def _keys_to_add(
             lost[key] = kind
         else:
             add[key] = kind
+    # Passwords are for accounts whose names end in it.
+    if ACCOUNT_SUFFIX in recorded and ACCOUNT_SUFFIX not in filled | empty:
+        lost[ACCOUNT_SUFFIX] = ACCOUNT_SUFFIX
     for key in [key for key, kind in add.items() if kind == SSH_PUBLIC_KEY and private_name(key) in lost]:
         del add[key]
     return add, lost, problems

@@ -8,6 +8,7 @@ from controller.domain.api.region_spec import OwnSecret
 from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.domain.credentials.secret_status import SecretView
 from controller.domain.values.catalogue import CredentialSecret
+from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.remaining_claims import credentials_name
 
@@ -40,8 +41,10 @@ class CredentialViews:
         for name in wanted_keys.keys() | kept | used:
             ours = name in there and not there[name].foreign
             filled = there[name].filled if ours else frozenset[str]()
-            known = frozenset(recorded.get(name, ()))
-            lost = known & wanted_keys.get(name, known if name in used else frozenset[str]())
+            emptied = there[name].empty & {ACCOUNT_SUFFIX} if ours else frozenset[str]()
+            known = frozenset(recorded.get(name, ())) - emptied
+            wanted = wanted_keys.get(name, known if name in used else frozenset[str]())
+            lost = known & (wanted | {ACCOUNT_SUFFIX})
             keys = filled | lost
             digest = self._store.digest(name, self._digest_key()) if ours else ""
             views[name] = SecretView(name, keys, digest, messages_of(name, self._problems))

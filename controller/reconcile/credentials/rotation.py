@@ -55,6 +55,8 @@ from controller.reconcile.shared.secret_values import SecretValues
 
 # Seconds from one look at a rotation to the next.
 ROTATION_SECONDS = 10.0
+# Endings of names that are tried in one pass.
+MOST_SUFFIXES = 50
 HELD = "the region is paused, or its plan is not approved"
 
 
@@ -151,6 +153,7 @@ class CredentialRotation:
             before = tuple(dict.fromkeys(one.named(suffix) for one in use.accounts))
             waits = self._uptake.waits(region.namespace, name, region.releases, 0.0)
             waits = waits or self._in_the_way(region, before)
+            following = suffix if waits else self._free_suffix(region, use, suffix)
         except (SpecInvalid, ServerUnavailable) as error:
             waits = (str(error),)
         if waits:
@@ -163,10 +166,23 @@ class CredentialRotation:
         }
         notes = {ROTATION_ANNOTATION: record_text(record), ROTATE_ANNOTATION: None}
         done = f"new {', '.join(sorted(new))}, for accounts with other names"
-        store.rewrite(name, notes, {**new, ACCOUNT_SUFFIX: next_suffix(suffix)}, done=done)
+        store.rewrite(name, notes, {**new, ACCOUNT_SUFFIX: following}, done=done)
         text = f"Secret {name}: its accounts are replaced: {', '.join(sorted({one.name for one in before}))}"
         self._tell(region, Reason.CREDENTIALS_ROTATING, text)
         return RotationView(Phase.ROLLING, "begun just now", record.since)
+
+    def _free_suffix(self, region: _Region, use: SecretUse, suffix: str) -> str:
+        """The next ending with which no server knows an account: one that a restored Secret does not tell of
+        has another password, which no Job would change. Raises ServerUnavailable."""
+        for _ in range(MOST_SUFFIXES):
+            suffix = next_suffix(suffix)
+            accounts = dict.fromkeys(one.named(suffix) for one in use.accounts)
+            if not any(self._servers.has(region.logins.of(one, region.releases), one) for one in accounts):
+                return suffix
+        names = ", ".join(sorted({one.name for one in accounts}))
+        raise ServerUnavailable(
+            f"up to {names} the names of the next accounts are taken; delete what is unused"
+        )
 
     def _proceed(self, region: _Region, name: str, record: RotationRecord, held: str) -> RotationView | None:
         """What is next of a rotation under way; None once it is complete."""

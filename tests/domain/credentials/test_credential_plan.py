@@ -115,6 +115,14 @@ def test_what_is_lost_is_told_with_the_commands_that_bring_it_back(
     assert message.endswith(command)
 
 
+def test_the_ending_of_the_names_that_passwords_are_for_is_lost_like_them() -> None:
+    found = plan(COMPLETE, recorded={NAME: (*KINDS, "account-suffix")})
+    assert not found.changes
+    assert [change.add.keys() for change in found.lost] == [{"account-suffix"}]
+    emptied = replace(COMPLETE, empty=frozenset({"account-suffix"}))
+    assert plan(emptied, recorded={NAME: (*KINDS, "account-suffix")}) == CredentialPlan()
+
+
 def test_an_emptied_key_asks_for_a_new_credential() -> None:
     stored = replace(COMPLETE, filled=frozenset({"admin-password"}), empty=frozenset({"database-password"}))
     (change,) = plan(stored, recorded={NAME: tuple(KINDS)}).changes
