@@ -32,7 +32,6 @@ from controller.domain.credentials.credential_plan import (
     without_trace,
 )
 from controller.domain.credentials.generate import CredentialUnusable
-from controller.domain.credentials.rotation.record import RotationView
 from controller.domain.credentials.secret_status import (
     CONDITION,
     SecretView,
@@ -61,7 +60,8 @@ from controller.reconcile.credentials.exchanged_objects import ExchangedObjects
 from controller.reconcile.credentials.lost_credentials import LostCredentials, held_back
 from controller.reconcile.credentials.namespace_exchange import NamespaceExchange
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
-from controller.reconcile.credentials.rotation import ROTATION_SECONDS, CredentialRotation
+from controller.reconcile.credentials.rotation import ROTATION_SECONDS, CredentialRotation, Rotations
+from controller.reconcile.credentials.rotation_times import RotationTimes
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.region_status import apply_region_status
@@ -196,7 +196,7 @@ class SecretsReconciler:
         stored = store.observe(secret.name for secret in desired)
         recorded = self._recorded(osdpl, bundles, desired, stored)
         plan, problems = self._completed(store, osdpl, bundles, desired, recorded, read_only=read_only)
-        rotations: dict[str, RotationView] = {}
+        rotations = Rotations()
         if self._rotation is not None:
             rotations = self._rotation.ensure(osdpl, store, bundles, desired, read_only=read_only)
         own = _features(osdpl).credentials
@@ -219,8 +219,9 @@ class SecretsReconciler:
         certificates = self._certificates_of(osdpl)
         for name in named_secrets(_features(osdpl)):
             problems += [CredentialProblem(name, text) for text in certificates[name].problems]
-        views = joined_views(views, certificates, rotations)
-        notes = (*exchanged.notes, *shared.notes, *rotation_notes(rotations))
+        views = joined_views(views, certificates, rotations.views)
+        views = _timed(views, rotations)
+        notes = (*exchanged.notes, *shared.notes, *rotation_notes(rotations.views))
         condition = secrets_condition(
             problems, len(needed), credentials, _generation(osdpl), later=later, notes=notes
         )
@@ -361,6 +362,14 @@ def _changed(store: CredentialStore, changes: Iterable[SecretChange]) -> list[Cr
         except (CredentialUnusable, ObjectRefused) as error:
             problems.append(CredentialProblem(change.name, str(error)))
     return problems
+
+
+def _timed(views: Mapping[str, SecretView], rotations: Rotations) -> dict[str, SecretView]:
+    times = {name: rotations.times.get(name, RotationTimes()) for name in views}
+    return {
+        name: replace(view, last_rotation=times[name].last, next_rotation=times[name].next)
+        for name, view in views.items()
+    }
 
 
 def _services_of(bundles: KubeObjects) -> frozenset[str]:
