@@ -89,6 +89,7 @@ class Servers:
         self.owned: dict[str, tuple[str, ...]] = {}
         self.passed_on: set[tuple[str, str]] = set()
         self.down: set[Server] = set()
+        self.before_change = self.after_change = lambda: None
 
     def belongings(self, login: ServerLogin, account: Account) -> tuple[str, ...]:
         self._answer(login)
@@ -101,12 +102,16 @@ class Servers:
 
     def pass_on(self, login: ServerLogin, before: Account, after: Account) -> None:
         self._answer(login)
+        self.before_change()
         if (after.server, after.name) in self.accounts:
             self.passed_on.add((before.name, after.name))
+        self.after_change()
 
     def drop(self, login: ServerLogin, account: Account) -> None:
         self._answer(login)
+        self.before_change()
         self.accounts.pop((account.server, account.name), None)
+        self.after_change()
 
     def _answer(self, login: ServerLogin) -> None:
         assert login.password

@@ -142,37 +142,59 @@ def test_a_secret_without_accounts_is_rotated_too(bed: SharedKeysBed) -> None:
         }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("when", ["before_write", "after_write"])
-@pytest.mark.parametrize("nth", range(1, 10))
-def test_killed_at_any_write_the_pair_ends_as_one(when: str, nth: int) -> None:
+def rotated(service: str, nth: int = 0, *, after: bool = False) -> int:
+    """Rotates, with a kill before or after the nth step of all: a write, or a change on a server. How many
+    steps there were."""
     bed = SharedKeysBed()
-    bed.ask("compute")
+    bed.ask(service)
     count, at_work = 0, False
 
-    def kill(request: Request) -> None:
+    def step() -> None:
         nonlocal count
-        if at_work and request.verb in {"replace", "merge_patch", "patch", "apply"}:
-            count += 1
-            if count == nth:
-                raise Killed
+        count += 1
+        if count == nth:
+            raise Killed
 
-    setattr(bed.kube, when, kill)
-    for _ in range(12):
+    def write(request: Request) -> None:
+        if at_work and request.verb in {"replace", "merge_patch", "patch", "apply"}:
+            step()
+
+    if after:
+        bed.kube.after_write, bed.servers.after_change = write, step
+    else:
+        bed.kube.before_write, bed.servers.before_change = write, step
+    for _ in range(14):
         at_work = True
         try:
             bed.reconcile()
         except Killed:
             bed.restart()
         at_work = False
-        bed.upgrade("compute")
-        bed.replace_pods("compute")
+        for one in bed.services:
+            if bed.resolved(one) != bed.deployed(one):
+                bed.upgrade(one)
+            bed.replace_pods(one)
         bed.clock.advance(10)
-    assert count >= nth
-    assert bed.refused == 0
     assert bed.failures() == []
-    assert "osctl.dev/rotation" not in bed.notes("compute")
+    assert bed.refused == 0
+    assert bed.rotation(service) == {}
+    assert {"osctl.dev/rotation", ROTATE}.isdisjoint(bed.notes(service))
     assert_one_pair(bed)
+    for one in bed.services:
+        assert bed.resolved(one) == bed.deployed(one)
+        name = bed.charts[one] + bed.texts(f"{one}-credentials").get("account-suffix", "")
+        assert {found for _, found in bed.names(bed.charts[one])} == {name}
+    return count
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(("service", "least"), [("compute", 16), ("networking", 10), ("cache", 4)])
+def test_killed_at_each_step_one_generation_is_left(service: str, least: int, after: bool) -> None:
+    steps = rotated(service)
+    assert steps >= least
+    for nth in range(1, steps + 1):
+        assert rotated(service, nth, after=after) >= nth
 
 
 def sequence(seed: int, steps: int) -> None:
