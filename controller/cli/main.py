@@ -15,6 +15,7 @@ from controller.cli.commands.diff import diff
 from controller.cli.commands.explain import explain
 from controller.cli.commands.history import history
 from controller.cli.commands.images import images
+from controller.cli.commands.machines import app as machine_commands
 from controller.cli.commands.node import app as node_commands
 from controller.cli.commands.plan import approve, plan
 from controller.cli.commands.rbac import rbac
@@ -80,6 +81,7 @@ for _command in (*_FILES, *_RELEASES):
     app.command()(_command)
 app.add_typer(node_commands, name="node")
 app.add_typer(credential_commands, name="credentials")
+app.add_typer(machine_commands, name="machines")
 
 
 def main() -> None:
