@@ -78,6 +78,16 @@ class Reason(StrEnum):
     AUTHORITY_CHANGES = "AuthorityChanges", NORMAL
     AUTHORITY_LOST = "AuthorityLost", WARNING
 
+    # MachineSets
+    RESOURCE_SYNCHRONIZED = "ResourceSynchronized", NORMAL
+    CONVERSION_WARNING = "ConversionWarning", WARNING
+    CONVERSION_FAILED = "ConversionFailed", WARNING
+    CLUSTER_MISSING = "ClusterMissing", WARNING
+    TEMPLATE_MISSING = "TemplateMissing", WARNING
+    MIRROR_TAKEN = "MirrorTaken", WARNING
+    MIRROR_REFUSED = "MirrorRefused", WARNING
+    AUTHORITY_SWITCHED = "AuthoritySwitched", NORMAL
+
     # one release
     INSTALLING = "Installing", NORMAL
     UPGRADING = "Upgrading", NORMAL
