@@ -21,6 +21,7 @@ from controller.cli.commands.rbac import rbac
 from controller.cli.commands.reconcile import reconcile
 from controller.cli.commands.render import render
 from controller.cli.commands.rollback import rollback
+from controller.cli.commands.server import app as server_commands
 from controller.cli.commands.smoke import smoke
 from controller.cli.commands.status import status
 from controller.cli.commands.suspend import resume, suspend
@@ -80,6 +81,7 @@ for _command in (*_FILES, *_RELEASES):
     app.command()(_command)
 app.add_typer(node_commands, name="node")
 app.add_typer(credential_commands, name="credentials")
+app.add_typer(server_commands, name="server")
 
 
 def main() -> None:
