@@ -178,6 +178,32 @@ class Reason(StrEnum):
     STATUS_UNREADABLE = "StatusUnreadable", WARNING
     MAINTENANCE_ENDED = "MaintenanceEnded", NORMAL
 
+    # one server
+    SERVER_READY = "ServerReady", NORMAL
+    STEP_AWAITED = "StepAwaited", NORMAL
+    NOT_REQUIRED = "NotRequired", NORMAL
+    CREATING = "Creating", NORMAL
+    AVAILABLE = "Available", NORMAL
+    ANSWER_AWAITED = "AnswerAwaited", NORMAL
+    CREDENTIALS_ACCEPTED = "CredentialsAccepted", NORMAL
+    CREDENTIALS_MISSING = "CredentialsMissing", WARNING
+    CREDENTIALS_UNUSABLE = "CredentialsUnusable", WARNING
+    CREDENTIALS_DENIED = "CredentialsDenied", WARNING
+    CLOUD_NOT_FOUND = "CloudNotFound", WARNING
+    CLOUD_BUSY = "CloudBusy", NORMAL
+    DEPENDENCIES_RESOLVED = "DependenciesResolved", NORMAL
+    DEPENDENCY_FAILED = "DependencyFailed", WARNING
+    USER_DATA_MISSING = "UserDataMissing", WARNING
+    VOLUME_ERROR = "VolumeError", WARNING
+    QUOTA_EXCEEDED = "QuotaExceeded", WARNING
+    INSTANCE_BUILDING = "InstanceBuilding", NORMAL
+    INSTANCE_ACTIVE = "InstanceActive", NORMAL
+    INSTANCE_NOT_ACTIVE = "InstanceNotActive", WARNING
+    INSTANCE_ERROR = "InstanceError", WARNING
+    INSTANCE_DELETED = "InstanceDeleted", WARNING
+    REPLACING = "Replacing", NORMAL
+    DISABLED = "Disabled", NORMAL
+
 
 def known_reason(word: str, otherwise: Reason) -> Reason:
     """The reason that a word from a status stands for; `otherwise` if another version wrote it."""

@@ -34,6 +34,7 @@ SECTIONS = (
     "Reasons of a release",
     "Reasons of nodes",
     "Reasons of MachineSets",
+    "Reasons of servers",
     "Events",
 )
 
