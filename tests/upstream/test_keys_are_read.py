@@ -127,7 +127,7 @@ def _another(leaf: Any) -> Any:
 
 class _Renderer:
     def __init__(self, charts: Path, chart: str) -> None:
-        [some, *_] = (
+        some = next(
             release.spec.chart
             for spec in specs().values()
             for release in releases(region(charts, spec))
