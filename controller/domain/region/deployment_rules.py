@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from controller.domain.region.external_servers import external_server_problems
 from controller.domain.shared.cron_schedule import schedule_problem
 from controller.domain.values.ceph_needs import ADMINISTRATOR, backup_user
 from controller.domain.values.chart_values import DocumentPath, format_path
@@ -37,8 +38,10 @@ def feature_problems(features: Features) -> list[Problem]:
         *_baremetal_types(features),
         *_image_stores(features["image"]["backends"]),
         *_own_domains(features["identity"]["ldap"]["domains"]),
+        *_providers(features["identity"]["federation"]["providers"]),
         *_schedules(features["database"]),
         *_hypervisor_addresses(features["compute"]["libvirtTLS"]["addresses"]),
+        *external_server_problems(features),
         *_node_networks(features["networkPolicies"]["nodeNetworks"]),
         *_marks(features, ()),
     ]
@@ -248,6 +251,24 @@ def _own_domains(domains: Any) -> Iterator[Problem]:
             yield _problem(path, message, "give the domain another name")
         else:
             taken[name] = domain["name"]
+
+
+def _providers(providers: Any) -> Iterator[Problem]:
+    """Apache's module goes by the issuer: two of the same are one, and metadata of another are refused."""
+    issuers: dict[str, str] = {}
+    for index, provider in enumerate(providers):
+        path: DocumentPath = ("identity", "federation", "providers", index)
+        issuer = provider["issuer"].rstrip("/")
+        if issuer in issuers:
+            message = f'is the issuer of "{issuers[issuer]}", too'
+            yield _problem(
+                (*path, "issuer"), message, "one of them is enough: its mapping may have many rules"
+            )
+        issuers.setdefault(issuer, provider["name"])
+        told = provider["metadata"].get("issuer") if provider["metadata"] else None
+        if provider["metadata"] and str(told).rstrip("/") != issuer:
+            remedy = f"give what {issuer}/.well-known/openid-configuration answers"
+            yield _problem((*path, "metadata", "issuer"), f"must be {issuer}", remedy)
 
 
 def _schedules(database: Features) -> Iterator[Problem]:
