@@ -6,8 +6,9 @@ Secret itself (`domain.credentials.rotation.record`). One Secret is rotated at a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from controller.domain.api.conditions import timestamp
 from controller.domain.api.names import (
@@ -39,13 +40,14 @@ from controller.domain.credentials.rotation.servers import is_encrypted
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.secret_refs import find_references
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
-from controller.errors import ObjectRefused, ServerUnavailable, SpecInvalid
+from controller.errors import KubeError, ServerUnavailable, SpecInvalid, is_refusal
 from controller.ports.accounts import AccountServers
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import HELMBUNDLE, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.account_logins import AccountLogins
 from controller.reconcile.credentials.credential_uptake import CredentialUptake
+from controller.reconcile.credentials.refused_writes import REFUSED
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.preconditioned_writes import patch_seen
@@ -53,6 +55,8 @@ from controller.reconcile.shared.secret_values import SecretValues
 
 # Seconds from one look at a rotation to the next.
 ROTATION_SECONDS = 10.0
+# Endings of names that are tried in one pass.
+MOST_SUFFIXES = 50
 HELD = "the region is paused, or its plan is not approved"
 
 
@@ -117,7 +121,8 @@ class CredentialRotation:
         views: dict[str, RotationView] = {}
         busy = ""
         for name, record in _under_way(store):
-            view = self._proceed(region, name, record, held)
+            proceed = partial(self._proceed, region, name, record, held)
+            view = _unless_refused(proceed, RotationView(Phase.REMOVING, REFUSED, record.since))
             if view is not None:
                 views[name], busy = view, name
         for secret in desired:
@@ -126,7 +131,8 @@ class CredentialRotation:
             if secret.name not in store.rotatable():
                 continue
             waits = held or (f"Secret {busy} is rotated first" if busy else "")
-            view = RotationView(Phase.WAITING, waits) if waits else self._begin(region, secret)
+            view = RotationView(Phase.WAITING, waits or REFUSED)
+            view = view if waits else _unless_refused(partial(self._begin, region, secret), view)
             if view is not None:
                 views[secret.name] = view
                 busy = busy or (secret.name if view.since is not None else "")
@@ -147,6 +153,7 @@ class CredentialRotation:
             before = tuple(dict.fromkeys(one.named(suffix) for one in use.accounts))
             waits = self._uptake.waits(region.namespace, name, region.releases, 0.0)
             waits = waits or self._in_the_way(region, before)
+            following = suffix if waits else self._free_suffix(region, use, suffix)
         except (SpecInvalid, ServerUnavailable) as error:
             waits = (str(error),)
         if waits:
@@ -159,13 +166,23 @@ class CredentialRotation:
         }
         notes = {ROTATION_ANNOTATION: record_text(record), ROTATE_ANNOTATION: None}
         done = f"new {', '.join(sorted(new))}, for accounts with other names"
-        try:
-            store.rewrite(name, notes, {**new, ACCOUNT_SUFFIX: next_suffix(suffix)}, done=done)
-        except ObjectRefused as error:
-            return RotationView(Phase.WAITING, str(error))
+        store.rewrite(name, notes, {**new, ACCOUNT_SUFFIX: following}, done=done)
         text = f"Secret {name}: its accounts are replaced: {', '.join(sorted({one.name for one in before}))}"
         self._tell(region, Reason.CREDENTIALS_ROTATING, text)
         return RotationView(Phase.ROLLING, "begun just now", record.since)
+
+    def _free_suffix(self, region: _Region, use: SecretUse, suffix: str) -> str:
+        """The next ending with which no server knows an account: one that a restored Secret does not tell of
+        has another password, which no Job would change. Raises ServerUnavailable."""
+        for _ in range(MOST_SUFFIXES):
+            suffix = next_suffix(suffix)
+            accounts = dict.fromkeys(one.named(suffix) for one in use.accounts)
+            if not any(self._servers.has(region.logins.of(one, region.releases), one) for one in accounts):
+                return suffix
+        names = ", ".join(sorted({one.name for one in accounts}))
+        raise ServerUnavailable(
+            f"up to {names} the names of the next accounts are taken; delete what is unused"
+        )
 
     def _proceed(self, region: _Region, name: str, record: RotationRecord, held: str) -> RotationView | None:
         """What is next of a rotation under way; None once it is complete."""
@@ -269,6 +286,16 @@ class CredentialRotation:
 
     def _tell(self, region: _Region, reason: Reason, text: str) -> None:
         self._events.emit(region.osdpl, type_=reason.event, reason=reason, message=text)
+
+
+def _unless_refused(step: Callable[[], RotationView | None], otherwise: RotationView) -> RotationView | None:
+    """What a step gives; `otherwise` where the API server refuses a write of it."""
+    try:
+        return step()
+    except KubeError as error:
+        if not is_refusal(error):
+            raise
+        return otherwise
 
 
 def _under_way(store: CredentialStore) -> Iterator[tuple[str, RotationRecord]]:

@@ -90,6 +90,10 @@ class Servers:
         self.passed_on: set[tuple[str, str]] = set()
         self.down: set[Server] = set()
 
+    def has(self, login: ServerLogin, account: Account) -> bool:
+        self._answer(login)
+        return (account.server, account.name) in self.accounts
+
     def belongings(self, login: ServerLogin, account: Account) -> tuple[str, ...]:
         self._answer(login)
         return self.owned.get(account.name, ())
