@@ -9,7 +9,7 @@ replaced, one for each further stage. Between two writes nothing has to be remem
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
@@ -20,6 +20,8 @@ from controller.domain.credentials.rotation.in_place import SSH_STAGES
 from controller.domain.shared.times import seconds_of
 
 _MESSAGE = 2048
+# About a hundred accounts.
+_RECORD = 16384
 
 
 class Phase(StrEnum):
@@ -58,16 +60,19 @@ class RotationRecord:
 
 @dataclass(frozen=True)
 class RotationView:
-    """A rotation as it is published."""
+    """A rotation as it is published. `record`: the text of its annotation, empty before it has begun."""
 
     phase: Phase
     message: str
     since: float | None = None
+    record: str = ""
 
     def entry(self) -> dict[str, Any]:
         """What stands in `status.secrets[].rotation`."""
         entry = {"phase": str(self.phase), "message": shorten(self.message, _MESSAGE)}
-        return entry if self.since is None else {**entry, "since": timestamp(self.since)}
+        if self.since is not None:
+            entry["since"] = timestamp(self.since)
+        return {**entry, "record": self.record} if 0 < len(self.record) <= _RECORD else entry
 
 
 def record_text(record: RotationRecord) -> str:
@@ -102,6 +107,25 @@ def parse_rotation(text: str) -> RotationRecord | None:
         )
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
+
+
+def lost_rotations(osdpl: Mapping[str, Any], there: Collection[str]) -> dict[str, RotationView]:
+    """Rotations whose Secret is gone with its annotation, by the status. `there`: the Secrets that are."""
+    found = {}
+    for name in (osdpl.get("status") or {}).get("secrets") or {}:
+        text = recorded_rotation(osdpl, name)
+        record = parse_rotation(text)
+        if name not in there and record is not None:
+            found[name] = RotationView(
+                Phase.ROLLING, "it goes on once its Secret is back", record.since, text
+            )
+    return found
+
+
+def recorded_rotation(osdpl: Mapping[str, Any], secret: str) -> str:
+    """The record of a rotation as the status has it; empty for none."""
+    entry = ((osdpl.get("status") or {}).get("secrets") or {}).get(secret) or {}
+    return str((entry.get("rotation") or {}).get("record") or "")
 
 
 def _account(given: Mapping[str, str]) -> Account:
