@@ -2,7 +2,7 @@
 
 It keeps what the reconciler relies on: ids of its own, marks as the requests carry them, ports that are in
 use while their server is there, names that may be there twice, lists that a cell may hide servers from.
-`tests/openstack/test_servers_contract.py` holds it, and a real cloud, to that.
+`tests/openstack/servers/test_contract.py` holds it, and a real cloud, to that.
 
 `before` and `after` are called with the name of each write and its kind, and may raise: an exception after
 the write is an answer that did not come. What happens in time happens when a test calls `pass_time()`.

@@ -1,4 +1,5 @@
-"""Rotates the credentials of services: the next accounts, everything that uses them, an end of those before.
+"""Rotates the credentials of services, when somebody asks for it or the schedule of the region says so: the
+next accounts, everything that uses them, an end of those before.
 
 Each pass looks at how everything is, and does the one thing that is next; what has to be remembered is in the
 Secret itself (`domain.credentials.rotation.record`). One Secret is rotated at a time.
@@ -7,7 +8,7 @@ Secret itself (`domain.credentials.rotation.record`). One Secret is rotated at a
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from controller.domain.api.conditions import timestamp
@@ -18,7 +19,7 @@ from controller.domain.api.names import (
     ROTATION_ANNOTATION,
 )
 from controller.domain.api.reasons import Reason
-from controller.domain.credentials.generate import generate
+from controller.domain.credentials.generate import SSH_PRIVATE_KEY, CredentialUnusable, generate
 from controller.domain.credentials.rotation.accounts import (
     Account,
     Release,
@@ -29,6 +30,14 @@ from controller.domain.credentials.rotation.accounts import (
     releases_of,
     use_of,
 )
+from controller.domain.credentials.rotation.in_place import (
+    SSH_STAGES,
+    coming_name,
+    in_place,
+    lets_in_next,
+    pair_texts,
+)
+from controller.domain.credentials.rotation.not_rotated import why_refused
 from controller.domain.credentials.rotation.record import (
     Phase,
     RotationRecord,
@@ -36,7 +45,6 @@ from controller.domain.credentials.rotation.record import (
     parse_rotation,
     record_text,
 )
-from controller.domain.credentials.rotation.servers import is_encrypted
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.secret_refs import find_references
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
@@ -48,6 +56,7 @@ from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.account_logins import AccountLogins
 from controller.reconcile.credentials.credential_uptake import CredentialUptake
 from controller.reconcile.credentials.refused_writes import REFUSED
+from controller.reconcile.credentials.rotation_times import RotationTimes, rotation_times
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.preconditioned_writes import patch_seen
@@ -73,6 +82,15 @@ class _Region:
     @property
     def namespace(self) -> str:
         return str(self.osdpl["metadata"]["namespace"])
+
+
+@dataclass(frozen=True)
+class Rotations:
+    """How far each rotation is that was asked for or is under way, and when Secrets were and will be rotated;
+    by the name of the Secret."""
+
+    views: Mapping[str, RotationView] = field(default_factory=dict)
+    times: Mapping[str, RotationTimes] = field(default_factory=dict)
 
 
 class CredentialRotation:
@@ -106,11 +124,11 @@ class CredentialRotation:
         osdpl: KubeObject,
         store: CredentialStore,
         bundles: KubeObjects,
-        desired: Iterable[CredentialSecret],
+        desired: Collection[CredentialSecret],
         *,
         read_only: bool,
-    ) -> dict[str, RotationView]:
-        """Does what is next, and tells how far each rotation is, by the name of its Secret.
+    ) -> Rotations:
+        """Does what is next, and tells how far each rotation is.
 
         `store` has observed; `read_only`: nothing may be changed now. Raises Conflict, KubeError.
         """
@@ -120,15 +138,20 @@ class CredentialRotation:
         region = _Region(osdpl, store, bundles, releases_of(bundles), logins)
         views: dict[str, RotationView] = {}
         busy = ""
+        kinds = {secret.name: secret.credentials for secret in desired}
         for name, record in _under_way(store):
-            proceed = partial(self._proceed, region, name, record, held)
-            view = _unless_refused(proceed, RotationView(Phase.REMOVING, REFUSED, record.since))
+            phase = Phase.ROLLING if record.has_stages else Phase.REMOVING
+            proceed = partial(self._proceed, region, name, record, held, kinds.get(name, {}))
+            view = _unless_refused(proceed, RotationView(phase, REFUSED, record.since))
             if view is not None:
                 views[name], busy = view, name
+        # Looked at only now: what has just come to its end is not due any more.
+        times = rotation_times(osdpl, store, region.releases, desired, self._clock.now())
         for secret in desired:
-            if secret.name in views or ROTATE_ANNOTATION not in store.notes(secret.name):
+            asked = ROTATE_ANNOTATION in store.notes(secret.name)
+            if secret.name in views or secret.name not in store.rotatable():
                 continue
-            if secret.name not in store.rotatable():
+            if not asked and (held or not times[secret.name].is_due):
                 continue
             waits = held or (f"Secret {busy} is rotated first" if busy else "")
             view = RotationView(Phase.WAITING, waits or REFUSED)
@@ -137,39 +160,51 @@ class CredentialRotation:
                 views[secret.name] = view
                 busy = busy or (secret.name if view.since is not None else "")
         self._unfinished = bool(views) and not read_only
-        return views
+        return Rotations(views, times)
 
     def _begin(self, region: _Region, secret: CredentialSecret) -> RotationView | None:
         """The first write, if nothing is in its way; None where it is refused for good."""
         store, name = region.store, secret.name
         try:
             use = use_of(name, region.releases)
-            refused = _refused(use, secret, region.releases)
+            shared = in_place(secret.service, secret.credentials, use)
+            refused = why_refused(use, shared, secret.credentials, region.releases)
             if refused:
                 store.rewrite(name, {ROTATE_ANNOTATION: None}, done="not rotated")
                 self._tell(region, Reason.ROTATION_REFUSED, f"Secret {name} is not rotated: {refused}")
                 return None
             suffix = store.text(name, ACCOUNT_SUFFIX)
-            before = tuple(dict.fromkeys(one.named(suffix) for one in use.accounts))
+            moving = use.accounts if use.keys & secret.credentials.keys() else ()
+            before = tuple(dict.fromkeys(one.named(suffix) for one in moving))
             waits = self._uptake.waits(region.namespace, name, region.releases, 0.0)
             waits = waits or self._in_the_way(region, before)
-            following = suffix if waits else self._free_suffix(region, use, suffix)
-        except (SpecInvalid, ServerUnavailable) as error:
-            waits = (str(error),)
+            record = RotationRecord(self._now(), suffix, before, tuple(shared.gaps), shared.pairs)
+            new = {} if waits else self._first_texts(region, secret, use, record)
+        except (SpecInvalid, ServerUnavailable, CredentialUnusable) as error:
+            waits, new = (str(error),), {}
         if waits:
             return RotationView(Phase.WAITING, "; ".join(waits))
-        record = RotationRecord(float(int(self._clock.now())), suffix, before)
-        new = {
-            key: generate(kind, self._randomness)
-            for key, kind in secret.credentials.items()
-            if key in use.keys
-        }
         notes = {ROTATION_ANNOTATION: record_text(record), ROTATE_ANNOTATION: None}
-        done = f"new {', '.join(sorted(new))}, for accounts with other names"
-        store.rewrite(name, notes, {**new, ACCOUNT_SUFFIX: following}, done=done)
-        text = f"Secret {name}: its accounts are replaced: {', '.join(sorted({one.name for one in before}))}"
-        self._tell(region, Reason.CREDENTIALS_ROTATING, text)
+        names = sorted(key for key in new if key in secret.credentials)
+        done = f"new {', '.join(names)}" + (", for accounts with other names" if before else "")
+        store.rewrite(name, notes, new, done=done)
+        replaced = sorted({one.name for one in before} | shared.keys)
+        self._tell(
+            region, Reason.CREDENTIALS_ROTATING, f"Secret {name}: these are replaced: {', '.join(replaced)}"
+        )
         return RotationView(Phase.ROLLING, "begun just now", record.since)
+
+    def _first_texts(
+        self, region: _Region, secret: CredentialSecret, use: SecretUse, record: RotationRecord
+    ) -> dict[str, str | None]:
+        """What the Secret says from the first write on. Raises CredentialUnusable, ServerUnavailable."""
+        wanted = {*record.shared, *(use.keys if record.accounts else ())}
+        new: dict[str, str | None] = {
+            key: generate(kind, self._randomness) for key, kind in secret.credentials.items() if key in wanted
+        }
+        if record.accounts:
+            new[ACCOUNT_SUFFIX] = self._free_suffix(region, use, record.suffix_before)
+        return new | self._pair_texts(region.store, secret.name, record)
 
     def _free_suffix(self, region: _Region, use: SecretUse, suffix: str) -> str:
         """The next ending with which no server knows an account: one that a restored Secret does not tell of
@@ -184,18 +219,59 @@ class CredentialRotation:
             f"up to {names} the names of the next accounts are taken; delete what is unused"
         )
 
-    def _proceed(self, region: _Region, name: str, record: RotationRecord, held: str) -> RotationView | None:
-        """What is next of a rotation under way; None once it is complete."""
+    def _pair_texts(self, store: CredentialStore, name: str, record: RotationRecord) -> dict[str, str | None]:
+        """What the Secret says of pairs of keys in the stage of the record. Raises CredentialUnusable."""
+        texts = store.texts(name)
+        found: dict[str, str | None] = {}
+        for private in record.pairs:
+            if not texts.get(private):
+                raise CredentialUnusable(f"{private} is not there")
+            # A rotation begins with a key of its own, also where a backup has brought back one of another.
+            left_out = "" if record.rewritten else coming_name(private)
+            known = {key: text for key, text in texts.items() if key != left_out}
+            found |= pair_texts(record.stage, private, known, self._made_key)
+        return found
+
+    def _now(self) -> float:
+        return float(int(self._clock.now()))
+
+    def _made_key(self) -> str:
+        return generate(SSH_PRIVATE_KEY, self._randomness)
+
+    def _again(
+        self, region: _Region, name: str, record: RotationRecord, kinds: Mapping[str, str]
+    ) -> RotationView | None:
+        """Makes again what was lost of keys that are being replaced: releases that have taken up the next one
+        and those that have not do not agree on it, and only pods know either. None where all are there."""
+        lost = [key for key in record.shared if key in kinds and not region.store.text(name, key)]
+        if not lost:
+            return None
+        following = replace(record, rewritten=self._now())
+        new = {key: generate(kinds[key], self._randomness) for key in lost}
+        notes = {ROTATION_ANNOTATION: record_text(following)}
+        done = f"{', '.join(lost)} was lost while it was replaced, and is made again"
+        region.store.rewrite(name, notes, new, done=done)
+        return RotationView(Phase.ROLLING, done, record.since)
+
+    def _proceed(
+        self, region: _Region, name: str, record: RotationRecord, held: str, kinds: Mapping[str, str]
+    ) -> RotationView | None:
+        """What is next of a rotation under way; None once it is complete. `kinds`: of the Secret's keys."""
         if held:
             return RotationView(Phase.ROLLING, held, record.since)
+        again = self._again(region, name, record, kinds)
+        if again is not None:
+            return again
         try:
             use = use_of(name, region.releases)
             going = self._going(region, name, record, use)
-            waits = self._uptake.waits(region.namespace, name, region.releases, record.since)
+            waits = self._uptake.waits(region.namespace, name, region.releases, record.written)
             if waits:
                 self._wake(region, name, record)
                 self._pass_on(region, going, ignored=(ServerUnavailable,))
                 return RotationView(Phase.ROLLING, "; ".join(waits), record.since)
+            if record.has_stages:
+                return self._next_stage(region.store, name, record)
             self._pass_on(region, going)
             waits = (*self._in_the_way(region, going), *self._connected(region, going))
             if waits:
@@ -205,9 +281,26 @@ class CredentialRotation:
         except (SpecInvalid, ServerUnavailable) as error:
             return RotationView(Phase.REMOVING, str(error), record.since)
         notes = {ROTATION_ANNOTATION: None, ROTATED_ANNOTATION: timestamp(self._clock.now())}
-        region.store.rewrite(name, notes, done="rotated, the accounts before are gone")
-        self._tell(region, Reason.CREDENTIALS_ROTATED, f"Secret {name}: everything uses its new accounts")
+        region.store.rewrite(name, notes, done="rotated, what was before is not used any more")
+        self._tell(region, Reason.CREDENTIALS_ROTATED, f"Secret {name}: everything uses what it says now")
         return None
+
+    def _next_stage(self, store: CredentialStore, name: str, record: RotationRecord) -> RotationView:
+        """The write after which pods take up the next stage of pairs of keys; of the first one again where
+        somebody has taken the next key out of the Secret."""
+        texts = store.texts(name)
+        try:
+            ready = record.stage > 1 or all(lets_in_next(one, texts) for one in record.pairs)
+            stage = record.stage + 1 if ready else 1
+            following = replace(record, stage=stage, rewritten=self._now())
+            new = self._pair_texts(store, name, following)
+            notes = {ROTATION_ANNOTATION: record_text(following)}
+            store.rewrite(
+                name, notes, new, done=f"stage {stage} of {SSH_STAGES} of {', '.join(record.pairs)}"
+            )
+        except (CredentialUnusable, LookupError) as error:
+            return RotationView(Phase.ROLLING, str(error), record.since)
+        return RotationView(Phase.ROLLING, f"stage {stage} of {SSH_STAGES} of SSH keys", record.since)
 
     def _going(
         self, region: _Region, name: str, record: RotationRecord, use: SecretUse
@@ -273,7 +366,7 @@ class CredentialRotation:
 
     def _wake(self, region: _Region, name: str, record: RotationRecord) -> None:
         """Has bundles looked at now: nothing tells them that a Secret has changed."""
-        asked = timestamp(record.since)
+        asked = timestamp(record.written)
         for bundle in region.bundles:
             if not any(references_to(name, one) for one in releases_of([bundle])):
                 continue
@@ -303,15 +396,3 @@ def _under_way(store: CredentialStore) -> Iterator[tuple[str, RotationRecord]]:
         record = parse_rotation(store.notes(name).get(ROTATION_ANNOTATION, ""))
         if record is not None:
             yield name, record
-
-
-def _refused(use: SecretUse, secret: CredentialSecret, releases: Collection[Release]) -> str:
-    """Why this command rotates nothing of the Secret, empty where it does."""
-    if not use.accounts or not use.keys & secret.credentials.keys():
-        return "no release has an account whose name and password it says"
-    by_name = {one.name: one for one in releases}
-    for one in use.accounts:
-        if is_encrypted(one.account, by_name[one.account.release]):
-            what = one.account.server.lower()
-            return f"only clients with a certificate may speak to the {what} of {one.account.release}"
-    return ""

@@ -75,9 +75,14 @@ def component_series(status: Status) -> Series:
 
 
 def secret_series(status: Status) -> Series:
-    """secrets': when contents changed, when certificates end, and rotations that are under way."""
+    """secrets': when contents changed, when certificates end, rotations that are under way and to come."""
     secrets = status.get("secrets") or {}
-    for metric, key in ((metrics.SECRET_ROTATED, "rotated"), (metrics.CERTIFICATE_EXPIRY, "expires")):
+    keys = {
+        metrics.SECRET_ROTATED: "rotated",
+        metrics.CERTIFICATE_EXPIRY: "expires",
+        metrics.SECRET_NEXT_ROTATION: "nextRotation",
+    }
+    for metric, key in keys.items():
         yield (
             metric,
             [({"secret": name}, seconds_of(entry[key])) for name, entry in secrets.items() if entry.get(key)],

@@ -15,7 +15,7 @@ from controller.domain.credentials.rotation.accounts import Account, Server
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.chart_values import secret_ref
 from controller.domain.values.secret_refs import resolve
-from controller.errors import ServerUnavailable
+from controller.errors import SecretMissing, ServerUnavailable
 from controller.ports.accounts import AccountServers, ServerLogin
 from controller.ports.kubernetes import DEPLOYMENT, HELMBUNDLE, OSDPL, SECRET, KubeObject
 from controller.reconcile.credentials.rotation import CredentialRotation
@@ -89,6 +89,7 @@ class Servers:
         self.owned: dict[str, tuple[str, ...]] = {}
         self.passed_on: set[tuple[str, str]] = set()
         self.down: set[Server] = set()
+        self.before_change = self.after_change = lambda: None
 
     def has(self, login: ServerLogin, account: Account) -> bool:
         self._answer(login)
@@ -105,12 +106,16 @@ class Servers:
 
     def pass_on(self, login: ServerLogin, before: Account, after: Account) -> None:
         self._answer(login)
+        self.before_change()
         if (after.server, after.name) in self.accounts:
             self.passed_on.add((before.name, after.name))
+        self.after_change()
 
     def drop(self, login: ServerLogin, account: Account) -> None:
         self._answer(login)
+        self.before_change()
         self.accounts.pop((account.server, account.name), None)
+        self.after_change()
 
     def _answer(self, login: ServerLogin) -> None:
         assert login.password
@@ -121,6 +126,8 @@ class Servers:
 class RotationBed:
     """Everything is installed, and everything runs."""
 
+    charts: Mapping[str, str] = CHARTS
+    catalogue: Mapping[str, Mapping[str, str]] = CATALOGUE
     services: tuple[str, ...] = tuple(CHARTS)
 
     def __init__(self) -> None:
@@ -156,7 +163,7 @@ class RotationBed:
         self.reconciler = SecretsReconciler(
             **ports,
             credentials_of=lambda osdpl: tuple(
-                CredentialSecret(f"{name}-credentials", name, kinds) for name, kinds in CATALOGUE.items()
+                CredentialSecret(f"{name}-credentials", name, kinds) for name, kinds in self.catalogue.items()
             ),
             records=records,
             rotation=CredentialRotation(**ports, records=records, servers=self.account_servers()),
@@ -179,7 +186,7 @@ class RotationBed:
     def upgrade(self, service: str) -> None:
         """helmbundle upgrades the release: its Jobs make the accounts that are not there yet."""
         values = self.resolved(service)
-        chart = CHARTS[service]
+        chart = self.charts[service]
         self.run_jobs(chart, values)
         self._record(chart, values)
         self._deployment(chart, replaced=False)
@@ -191,7 +198,7 @@ class RotationBed:
 
     def replace_pods(self, service: str) -> None:
         """The pods of the release are those of its last revision."""
-        chart = CHARTS[service]
+        chart = self.charts[service]
         self.run_pods(chart, self.deployed(service))
         self._deployment(chart, replaced=True)
 
@@ -203,7 +210,7 @@ class RotationBed:
         for _ in range(passes):
             self.reconcile()
             for service in self.services:
-                if self.resolved(service) != self.deployed(service):
+                if self.resolvable(service) and self.resolved(service) != self.deployed(service):
                     self.upgrade(service)
                 self.replace_pods(service)
             self.clock.advance(10)
@@ -212,9 +219,8 @@ class RotationBed:
 
     def _is_quiet(self) -> bool:
         rotating = {"osctl.dev/rotation", ROTATE}
-        return all(
-            rotating.isdisjoint(self.notes(one)) and self.resolved(one) == self.deployed(one)
-            for one in self.services
+        return all(rotating.isdisjoint(self.notes(one)) for one in self.catalogue) and all(
+            self.resolvable(one) and self.resolved(one) == self.deployed(one) for one in self.services
         )
 
     def edit(self, service: str, change: Any) -> None:
@@ -224,14 +230,22 @@ class RotationBed:
         change(bundle["spec"]["releases"][0]["values"])
         self.kube.replace(bundle)
 
+    def edit_secret(self, name: str, texts: Mapping[str, str | None]) -> None:
+        """Somebody writes to it; what is None goes."""
+        data = {key: text and base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+        self.kube.merge_patch(SECRET, name, NS, {"data": data})
+
     def set_replicas(self, service: str, replicas: int) -> None:
         patch = {"spec": {"replicas": replicas}}
-        self.kube.merge_patch(DEPLOYMENT, f"{CHARTS[service]}-api", NS, patch)
+        self.kube.merge_patch(DEPLOYMENT, f"{self.charts[service]}-api", NS, patch)
 
     def set_mode(self, mode: str) -> None:
+        self.set_spec({"mode": mode})
+
+    def set_spec(self, spec: Mapping[str, Any]) -> None:
         osdpl = self.kube.get(OSDPL, REGION, NS)
         assert osdpl is not None
-        self.kube.replace({**osdpl, "spec": {"mode": mode}})
+        self.kube.replace({**osdpl, "spec": spec})
 
     # -- what is
 
@@ -240,6 +254,14 @@ class RotationBed:
         assert bundle is not None
         values = bundle["spec"]["releases"][0]["values"]
         return dict(resolve(values, SecretValues(self.kube, NS).lookup).values)
+
+    def resolvable(self, service: str) -> bool:
+        """Whether all that the release needs is there: helmbundle waits otherwise."""
+        try:
+            self.resolved(service)
+        except SecretMissing:
+            return False
+        return True
 
     def texts(self, name: str) -> dict[str, str]:
         data = (self.kube.get(SECRET, name, NS) or {}).get("data", {})
@@ -250,12 +272,15 @@ class RotationBed:
         assert secret is not None
         return dict(secret["metadata"].get("annotations") or {})
 
-    def rotation(self, service: str) -> dict[str, Any]:
-        """As it is published."""
+    def published(self, service: str) -> dict[str, Any]:
+        """The entry of its Secret in the status."""
         osdpl = self.kube.get(OSDPL, REGION, NS)
         assert osdpl is not None
-        entry = osdpl["status"]["secrets"][f"{service}-credentials"]
-        return dict(entry.get("rotation") or {})
+        return dict(osdpl["status"]["secrets"][f"{service}-credentials"])
+
+    def rotation(self, service: str) -> dict[str, Any]:
+        """As it is published."""
+        return dict(self.published(service).get("rotation") or {})
 
     def names(self, prefix: str) -> set[tuple[Server, str]]:
         """The accounts that the servers have."""
@@ -277,7 +302,7 @@ class RotationBed:
 
     def _install(self, service: str) -> None:
         labels = {"osctl.dev/deployment": REGION, "osctl.dev/service": service}
-        chart = CHARTS[service]
+        chart = self.charts[service]
         release = {"name": chart, "chart": {"name": chart, "path": chart}, "values": self.values(service)}
         self.kube.create(
             {
@@ -295,7 +320,7 @@ class RotationBed:
         self.replace_pods(service)
 
     def deployed(self, service: str) -> dict[str, Any]:
-        chart = CHARTS[service]
+        chart = self.charts[service]
         return dict(SecretRecords(self.kube).given_values(chart, NS, self._revisions[chart]))
 
     def _record(self, chart: str, values: Mapping[str, Any]) -> None:

@@ -117,3 +117,28 @@ def test_a_replacement_that_is_killed_ends_with_one_set_and_the_same_address(at:
     assert world.only(Kind.FLOATING_IP).id == floating
     server = world.cloud.bodies[world.only(Kind.SERVER).id]["server"]
     assert server["key_name"] == "mine"
+
+
+def test_a_request_that_is_carried_out_after_its_process_is_gone_is_not_sent_again() -> None:
+    world = ServerWorld()
+    world.create()
+    create = world.cloud.create
+    late: list[tuple[Kind, Any]] = []
+
+    def hold(kind: Kind, body: Any) -> Any:
+        if kind == Kind.SERVER and not late:
+            late.append((kind, body))
+            raise Killed
+        return create(kind, body)
+
+    world.cloud.create = hold  # type: ignore[method-assign]
+    with contextlib.suppress(Killed):
+        world.settle()
+    world.restart()
+    for _ in range(3):
+        world.step()
+        world.clock.advance(10.0)
+    create(*late[0])
+    world.settle()
+    assert world.reason() == "ServerReady"
+    assert world.status()["instanceID"] == world.only(Kind.SERVER).id

@@ -1,8 +1,9 @@
 """What a rotation has to remember, and how far it is: one annotation of the Secret that is rotated. Pure.
 
-There are two writes. The first puts new passwords and another ending of the names into the Secret, with the
-accounts that go in the annotation; from then on the Secret says how everything is to be. The last takes the
-annotation away once nothing uses these accounts, and they are gone. In between nothing has to be remembered.
+The first write puts new passwords and another ending of the names into the Secret, with the accounts that go
+in the annotation; from then on the Secret says how everything is to be. The last takes the annotation away
+once nothing uses these accounts, and they are gone. In between are writes only where pairs of keys are
+replaced, one for each further stage. Between two writes nothing has to be remembered.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 from controller.domain.api.conditions import shorten, timestamp
 from controller.domain.credentials.rotation.accounts import Account, Server
+from controller.domain.credentials.rotation.in_place import SSH_STAGES
 from controller.domain.shared.times import seconds_of
 
 _MESSAGE = 2048
@@ -30,12 +32,28 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True)
 class RotationRecord:
-    """A rotation under way since `since` (seconds since the epoch), and the accounts that go with it, whose
-    names ended in `suffix_before`."""
+    """A rotation under way since `since`, and the accounts that go with it, whose names ended in
+    `suffix_before`. `shared` are the keys that were replaced in one write; the `pairs` of keys, by their
+    private ones, are in a `stage`. `rewritten`: when the Secret was written to since, 0.0 for never. Times
+    are in seconds since the epoch."""
 
     since: float
     suffix_before: str
     accounts: tuple[Account, ...]
+    shared: tuple[str, ...] = ()
+    pairs: tuple[str, ...] = ()
+    stage: int = 1
+    rewritten: float = 0.0
+
+    @property
+    def written(self) -> float:
+        """When the Secret began to say what it says now."""
+        return self.rewritten or self.since
+
+    @property
+    def has_stages(self) -> bool:
+        """Whether there is another write before the last one."""
+        return bool(self.pairs) and self.stage < SSH_STAGES
 
 
 @dataclass(frozen=True)
@@ -55,7 +73,17 @@ class RotationView:
 def record_text(record: RotationRecord) -> str:
     """The record as its annotation has it; there is no secret in it."""
     accounts = [{k: str(v) for k, v in asdict(one).items() if v} for one in record.accounts]
-    whole = {"since": timestamp(record.since), "before": record.suffix_before, "accounts": accounts}
+    whole: dict[str, Any] = {
+        "since": timestamp(record.since),
+        "before": record.suffix_before,
+        "accounts": accounts,
+    }
+    if record.shared:
+        whole["shared"] = list(record.shared)
+    if record.pairs:
+        whole |= {"pairs": list(record.pairs), "stage": record.stage}
+    if record.rewritten:
+        whole["rewritten"] = timestamp(record.rewritten)
     return json.dumps(whole, sort_keys=True)
 
 
@@ -63,8 +91,15 @@ def parse_rotation(text: str) -> RotationRecord | None:
     """The record of an annotation; None where nobody can read it, which is as if there were none."""
     try:
         given = json.loads(text)
-        accounts = tuple(map(_account, given["accounts"]))
-        return RotationRecord(seconds_of(given["since"]), str(given["before"]), accounts)
+        return RotationRecord(
+            since=seconds_of(given["since"]),
+            suffix_before=str(given["before"]),
+            accounts=tuple(map(_account, given["accounts"])),
+            shared=tuple(map(str, given.get("shared", ()))),
+            pairs=tuple(map(str, given.get("pairs", ()))),
+            stage=int(given.get("stage", 1)),
+            rewritten=seconds_of(given.get("rewritten")),
+        )
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
 
