@@ -18,7 +18,12 @@ from controller.domain.api.names import (
     ROTATION_ANNOTATION,
 )
 from controller.domain.api.reasons import Reason
-from controller.domain.credentials.generate import SSH_PRIVATE_KEY, CredentialUnusable, generate
+from controller.domain.credentials.generate import (
+    SSH_PRIVATE_KEY,
+    WRAPPING_KIND,
+    CredentialUnusable,
+    generate,
+)
 from controller.domain.credentials.rotation.accounts import (
     Account,
     Release,
@@ -45,16 +50,18 @@ from controller.domain.credentials.rotation.record import (
     parse_rotation,
     record_text,
 )
+from controller.domain.credentials.rotation.wrapping import ended_texts, lost_texts, moved_texts
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.secret_refs import find_references
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import ObjectRefused, ServerUnavailable, SpecInvalid
-from controller.ports.accounts import AccountServers
+from controller.ports.accounts import AccountServers, WrappedKeys
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import HELMBUNDLE, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.account_logins import AccountLogins
 from controller.reconcile.credentials.credential_uptake import CredentialUptake
+from controller.reconcile.credentials.rewrapping import Rewrapping
 from controller.reconcile.credentials.rotation_times import RotationTimes, rotation_times
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.action_log import log_action
@@ -102,12 +109,14 @@ class CredentialRotation:
         events: Events,
         records: ReleaseRecords,
         servers: AccountServers,
+        keys: WrappedKeys,
     ) -> None:
         self._kube = kube
         self._clock = clock
         self._randomness = randomness
         self._events = events
         self._servers = servers
+        self._rewrapping = Rewrapping(keys)
         self._uptake = CredentialUptake(kube, records)
         self._unfinished = False
 
@@ -173,7 +182,11 @@ class CredentialRotation:
             before = tuple(dict.fromkeys(one.named(suffix) for one in moving))
             waits = self._uptake.waits(region.namespace, name, region.releases, 0.0)
             waits = waits or self._in_the_way(region, before)
-            record = RotationRecord(self._now(), suffix, before, tuple(shared.gaps), shared.pairs)
+            if shared.wraps and not waits:
+                waits = self._rewrapping.waits(name, store, region.releases, region.logins)
+            record = RotationRecord(
+                self._now(), suffix, before, tuple(shared.gaps), shared.pairs, wraps=shared.wraps
+            )
             new = {} if waits else self._first_texts(store, secret, use, shared, record)
         except (SpecInvalid, ServerUnavailable, CredentialUnusable) as error:
             waits, new = (str(error),), {}
@@ -207,6 +220,8 @@ class CredentialRotation:
         }
         if record.accounts:
             new[ACCOUNT_SUFFIX] = next_suffix(record.suffix_before)
+        if record.wraps:
+            new |= moved_texts(store.texts(secret.name), self._made_wrapping_key)
         return new | self._pair_texts(store, secret.name, record)
 
     def _pair_texts(self, store: CredentialStore, name: str, record: RotationRecord) -> dict[str, str | None]:
@@ -225,6 +240,9 @@ class CredentialRotation:
     def _now(self) -> float:
         return float(int(self._clock.now()))
 
+    def _made_wrapping_key(self) -> str:
+        return generate(WRAPPING_KIND, self._randomness)
+
     def _made_key(self) -> str:
         return generate(SSH_PRIVATE_KEY, self._randomness)
 
@@ -234,12 +252,14 @@ class CredentialRotation:
         """Makes again what was lost of keys that are being replaced: releases that have taken up the next one
         and those that have not do not agree on it, and only pods know either. None where all are there."""
         lost = [key for key in record.shared if key in kinds and not region.store.text(name, key)]
-        if not lost:
+        new = {key: generate(kinds[key], self._randomness) for key in lost}
+        if record.wraps:
+            new |= lost_texts(region.store.texts(name), self._made_wrapping_key)
+        if not new:
             return None
         following = replace(record, rewritten=self._now())
-        new = {key: generate(kinds[key], self._randomness) for key in lost}
         notes = {ROTATION_ANNOTATION: record_text(following)}
-        done = f"{', '.join(lost)} was lost while it was replaced, and is made again"
+        done = f"{', '.join(sorted(new))} was lost while it was replaced, and is there again"
         region.store.rewrite(name, notes, new, done=done)
         return RotationView(Phase.ROLLING, done, record.since)
 
@@ -259,6 +279,8 @@ class CredentialRotation:
                 return self._next_stage(region.store, name, record)
             self._pass_on(region, going)
             waits = (*self._in_the_way(region, going), *self._connected(region, going))
+            if record.wraps:
+                waits += self._rewrapping.waits(name, region.store, region.releases, region.logins)
             if waits:
                 return RotationView(Phase.REMOVING, "; ".join(waits), record.since)
             for account in going:
@@ -266,7 +288,8 @@ class CredentialRotation:
         except (SpecInvalid, ServerUnavailable) as error:
             return RotationView(Phase.REMOVING, str(error), record.since)
         notes = {ROTATION_ANNOTATION: None, ROTATED_ANNOTATION: timestamp(self._clock.now())}
-        region.store.rewrite(name, notes, done="rotated, what was before is not used any more")
+        ended = ended_texts() if record.wraps else {}
+        region.store.rewrite(name, notes, ended, done="rotated, what was before is not used any more")
         self._tell(region, Reason.CREDENTIALS_ROTATED, f"Secret {name}: everything uses what it says now")
         return None
 
