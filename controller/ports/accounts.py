@@ -34,6 +34,10 @@ class AccountServers(Protocol):
     Raises ServerUnavailable where the server does not answer, or refuses its administrator.
     """
 
+    def has(self, login: ServerLogin, account: Account) -> bool:
+        """Whether the server knows the account."""
+        ...
+
     def belongings(self, login: ServerLogin, account: Account) -> tuple[str, ...]:
         """What would go with the account and cannot be moved to another, in words."""
         ...

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.charts.lean import LEAN, nest, objects
+from controller.adapters.charts.files import walk
+from tests.charts.lean import CHARTS, LEAN, nest, objects
 
 pytestmark = pytest.mark.slow
 
@@ -47,3 +49,18 @@ def test_scripts_begin_with_their_interpreter_and_stop_at_the_first_error(name: 
         assert first.startswith("#!"), key
         if key.endswith(".sh"):
             assert "\nset -e" in text or "\nset -uo" in text, key
+
+
+@pytest.mark.parametrize("name", LEAN)
+def test_what_an_installer_compiles_beside_a_script_is_no_part_of_the_chart(
+    name: str, tmp_path: Path
+) -> None:
+    """Else each image that is built has charts of its own, and every region upgrades its releases to them."""
+    before = walk(CHARTS / name, CHARTS).files
+    shutil.copytree(CHARTS / name, tmp_path / name)
+    for script in list((tmp_path / name).rglob("*.py")):
+        compiled = script.parent / "__pycache__" / f"{script.stem}.cpython-311.pyc"
+        compiled.parent.mkdir(exist_ok=True)
+        compiled.write_bytes(b"made at another time")
+    after = walk(tmp_path / name, tmp_path).files
+    assert [file for file, _ in after] == [file for file, _ in before]

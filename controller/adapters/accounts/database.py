@@ -24,6 +24,11 @@ _NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 class DatabaseAccounts:
     """`controller.ports.accounts.AccountServers`, for databases."""
 
+    def has(self, login: ServerLogin, account: Account) -> bool:
+        with _connected(login) as cursor:
+            cursor.execute("SELECT COUNT(*) FROM mysql.user WHERE User = %s", (account.name,))
+            return bool(cursor.fetchone()[0])
+
     def belongings(self, login: ServerLogin, account: Account) -> tuple[str, ...]:
         found = []
         with _connected(login) as cursor:

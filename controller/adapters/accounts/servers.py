@@ -20,6 +20,9 @@ class RealAccountServers:
             Server.KEYSTONE: KeystoneAccounts(),
         }
 
+    def has(self, login: ServerLogin, account: Account) -> bool:
+        return self._servers[account.server].has(login, account)
+
     def belongings(self, login: ServerLogin, account: Account) -> tuple[str, ...]:
         return self._servers[account.server].belongings(login, account)
 

@@ -10,7 +10,7 @@ import typer
 from controller.adapters.system.clock import SystemClock
 from controller.cli.cluster import Cluster, open_cluster
 from controller.cli.commands.credentials_backup import backup, restore
-from controller.cli.commands.reconcile import Region
+from controller.cli.commands.releases.reconcile import Region
 from controller.cli.options import Context, Kubeconfig, Namespace, Output
 from controller.cli.output import Format, print_data, print_table, soft_wrapped, stdout
 from controller.cli.targets import annotate, stamp

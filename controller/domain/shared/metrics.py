@@ -227,6 +227,13 @@ NODE_MAINTENANCE_LEFT = Gauge(
     ("maintenance", "node"),
 )
 
+# servers
+SERVER = Gauge(
+    "osctl_server",
+    "Always 1; an OpenStackServer as NAMESPACE/NAME, its status in Nova's words, and why it is as it is.",
+    ("server", "state", "reason"),
+)
+
 EVERY_CONTAINER: tuple[Metric, ...] = (
     BUILD_INFO,
     RECONCILE_DURATION,
@@ -267,4 +274,5 @@ BY_CONTAINER: dict[str, tuple[Metric, ...]] = {
         NODE_MAINTENANCE_START,
         NODE_MAINTENANCE_LEFT,
     ),
+    "servers": (SERVER,),
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from controller.domain.api.names import COPIES_CONFIGMAP, MANAGED_BY, MANAGED_BY_US, SHARED_LABEL
 from controller.domain.credentials.credential_plan import CredentialProblem
@@ -22,8 +23,9 @@ from controller.domain.credentials.shared_secrets import (
     parse_place,
     requested_from,
 )
-from controller.errors import Forbidden, ObjectRefused
+from controller.errors import Forbidden, KubeError, is_refusal
 from controller.ports.kubernetes import CONFIGMAP, SECRET, Kube, KubeObject
+from controller.reconcile.credentials.refused_writes import REFUSED, refusal_of
 from controller.reconcile.shared.action_log import log_action
 
 NO_RIGHT = "the controller may not {0} it; name it in exchange.namespaces of the values of its chart"
@@ -109,13 +111,19 @@ class NamespaceExchange:
             request = self._kube.get(SECRET, target.name, target.namespace)
             decision = decide_copy(source, offer, target, request)
             if decision.step == Step.FILL:
-                self._note(found, {**found.copies, target: source.name})
+                unnoted = self._note(found, {**found.copies, target: source.name})
+                if unnoted:
+                    found.notes.append(unnoted)
+                    return
             refused = self._carry_out(decision.step, request, offer, source)
         except Forbidden:
             text = f"Secret {source} is offered to {target}, and {NO_RIGHT.format('read and update')}"
             found.notes.append(text)
             return
-        found.notes += [text for text in (decision.message, refused) if text]
+        if refused:
+            found.notes.append(f"Secret {target}: {refused}")
+        if decision.message:
+            found.notes.append(decision.message)
 
     def _take_back(self, target: Place, found: _Pass) -> None:
         """Empties a copy that was filled from here and is not offered any more."""
@@ -125,12 +133,14 @@ class NamespaceExchange:
             refused = ""
             if copy is not None and _is_ours(copy, source, self._namespace):
                 refused = self._write(emptied(copy), f"emptied, {source} is not offered any more")
+                refused = refused and f"Secret {target}: {refused}"
         except Forbidden:
             refused = f"Secret {target} has a copy, and {NO_RIGHT.format('empty')}"
         if refused:
             found.notes.append(refused)
             return
-        self._note(found, {place: name for place, name in found.copies.items() if place != target})
+        unnoted = self._note(found, {place: name for place, name in found.copies.items() if place != target})
+        found.notes += [unnoted] if unnoted else []
 
     def _carry_out(
         self, step: Step, request: KubeObject | None, offer: KubeObject | None, source: Place
@@ -143,13 +153,17 @@ class NamespaceExchange:
         return self._write(emptied(request), f"emptied, {source} is not offered any more")
 
     def _write(self, secret: KubeObject, done: str) -> str:
-        """Why it could not be, without the API server's words, which may quote the Secret."""
+        """Why it could not be, without the API server's words, which may quote the Secret. Raises Forbidden
+        for one of another namespace, where a right may be missing."""
         meta = secret["metadata"]
         place = f"{meta['namespace']}/{meta['name']}"
         try:
             self._kube.replace(secret)
-        except ObjectRefused:
-            return f"the API server refuses to have Secret {place} written"
+        except KubeError as error:
+            elsewhere = meta["namespace"] != self._namespace
+            if not is_refusal(error) or (elsewhere and isinstance(error, Forbidden)):
+                raise
+            return REFUSED
         log_action("exchange", place, f"Secret {place}: {done}")
         return ""
 
@@ -160,10 +174,19 @@ class NamespaceExchange:
         places = ((parse_place(key.replace(".", "/", 1)), name) for key, name in data.items())
         return {place: name for place, name in places if place is not None}
 
-    def _note(self, found: _Pass, copies: Mapping[Place, str]) -> None:
-        """Writes down where copies are, and remembers it."""
+    def _note(self, found: _Pass, copies: Mapping[Place, str]) -> str:
+        """Writes down where copies are, and remembers it; why it could not be."""
         if copies == found.copies:
-            return
+            return ""
+        place = f"{self._namespace}/{COPIES_CONFIGMAP}"
+        refused = refusal_of(partial(self._write_record, copies))
+        if refused:
+            return f"ConfigMap {place}: {refused}"
+        log_action("exchange", place, f"ConfigMap {place}: notes {len(copies)} copies")
+        found.copies = dict(copies)
+        return ""
+
+    def _write_record(self, copies: Mapping[Place, str]) -> None:
         data = {f"{place.namespace}.{place.name}": name for place, name in sorted(copies.items())}
         if self._record is None:
             meta = {
@@ -175,9 +198,6 @@ class NamespaceExchange:
             self._record = self._kube.create({**head, "data": data})
         else:
             self._record = self._kube.replace({**self._record, "data": data})
-        place = f"{self._namespace}/{COPIES_CONFIGMAP}"
-        log_action("exchange", place, f"ConfigMap {place}: notes {len(data)} copies")
-        found.copies = dict(copies)
 
 
 def _is_ours(copy: KubeObject, source: Place | None, namespace: str) -> bool:

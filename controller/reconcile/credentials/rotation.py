@@ -7,8 +7,9 @@ Secret itself (`domain.credentials.rotation.record`). One Secret is rotated at a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from controller.domain.api.conditions import timestamp
 from controller.domain.api.names import (
@@ -19,10 +20,7 @@ from controller.domain.api.names import (
 )
 from controller.domain.api.reasons import Reason
 from controller.domain.credentials.generate import (
-    SSH_PRIVATE_KEY,
-    WRAPPING_KIND,
     CredentialUnusable,
-    generate,
 )
 from controller.domain.credentials.rotation.accounts import (
     Account,
@@ -36,11 +34,8 @@ from controller.domain.credentials.rotation.accounts import (
 )
 from controller.domain.credentials.rotation.in_place import (
     SSH_STAGES,
-    InPlace,
-    coming_name,
     in_place,
     lets_in_next,
-    pair_texts,
 )
 from controller.domain.credentials.rotation.not_rotated import why_refused
 from controller.domain.credentials.rotation.record import (
@@ -50,18 +45,20 @@ from controller.domain.credentials.rotation.record import (
     parse_rotation,
     record_text,
 )
-from controller.domain.credentials.rotation.wrapping import ended_texts, lost_texts, moved_texts
+from controller.domain.credentials.rotation.wrapping import ended_texts
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.secret_refs import find_references
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
-from controller.errors import ObjectRefused, ServerUnavailable, SpecInvalid
+from controller.errors import KubeError, ServerUnavailable, SpecInvalid, is_refusal
 from controller.ports.accounts import AccountServers, WrappedKeys
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import HELMBUNDLE, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.account_logins import AccountLogins
 from controller.reconcile.credentials.credential_uptake import CredentialUptake
+from controller.reconcile.credentials.refused_writes import REFUSED
 from controller.reconcile.credentials.rewrapping import Rewrapping
+from controller.reconcile.credentials.rotation_texts import RotationTexts
 from controller.reconcile.credentials.rotation_times import RotationTimes, rotation_times
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.action_log import log_action
@@ -70,6 +67,8 @@ from controller.reconcile.shared.secret_values import SecretValues
 
 # Seconds from one look at a rotation to the next.
 ROTATION_SECONDS = 10.0
+# Endings of names that are tried in one pass.
+MOST_SUFFIXES = 50
 HELD = "the region is paused, or its plan is not approved"
 
 
@@ -113,7 +112,7 @@ class CredentialRotation:
     ) -> None:
         self._kube = kube
         self._clock = clock
-        self._randomness = randomness
+        self._texts = RotationTexts(randomness)
         self._events = events
         self._servers = servers
         self._rewrapping = Rewrapping(keys)
@@ -146,8 +145,9 @@ class CredentialRotation:
         busy = ""
         kinds = {secret.name: secret.credentials for secret in desired}
         for name, record in _under_way(store):
-            view = self._again(region, name, record, kinds.get(name, {})) if not held else None
-            view = view or self._proceed(region, name, record, held)
+            phase = Phase.ROLLING if record.has_stages else Phase.REMOVING
+            proceed = partial(self._proceed, region, name, record, held, kinds.get(name, {}))
+            view = _unless_refused(proceed, RotationView(phase, REFUSED, record.since))
             if view is not None:
                 views[name], busy = view, name
         # Looked at only now: what has just come to its end is not due any more.
@@ -159,7 +159,8 @@ class CredentialRotation:
             if not asked and (held or not times[secret.name].is_due):
                 continue
             waits = held or (f"Secret {busy} is rotated first" if busy else "")
-            view = RotationView(Phase.WAITING, waits) if waits else self._begin(region, secret)
+            view = RotationView(Phase.WAITING, waits or REFUSED)
+            view = view if waits else _unless_refused(partial(self._begin, region, secret), view)
             if view is not None:
                 views[secret.name] = view
                 busy = busy or (secret.name if view.since is not None else "")
@@ -187,7 +188,8 @@ class CredentialRotation:
             record = RotationRecord(
                 self._now(), suffix, before, tuple(shared.gaps), shared.pairs, wraps=shared.wraps
             )
-            new = {} if waits else self._first_texts(store, secret, use, shared, record)
+            following = partial(self._free_suffix, region, use, suffix)
+            new = {} if waits else self._texts.first(store, secret, use, record, following)
         except (SpecInvalid, ServerUnavailable, CredentialUnusable) as error:
             waits, new = (str(error),), {}
         if waits:
@@ -195,66 +197,35 @@ class CredentialRotation:
         notes = {ROTATION_ANNOTATION: record_text(record), ROTATE_ANNOTATION: None}
         names = sorted(key for key in new if key in secret.credentials)
         done = f"new {', '.join(names)}" + (", for accounts with other names" if before else "")
-        try:
-            store.rewrite(name, notes, new, done=done)
-        except ObjectRefused as error:
-            return RotationView(Phase.WAITING, str(error))
+        store.rewrite(name, notes, new, done=done)
         replaced = sorted({one.name for one in before} | shared.keys)
         self._tell(
             region, Reason.CREDENTIALS_ROTATING, f"Secret {name}: these are replaced: {', '.join(replaced)}"
         )
         return RotationView(Phase.ROLLING, "begun just now", record.since)
 
-    def _first_texts(
-        self,
-        store: CredentialStore,
-        secret: CredentialSecret,
-        use: SecretUse,
-        shared: InPlace,
-        record: RotationRecord,
-    ) -> dict[str, str | None]:
-        """What the Secret says from the first write on. Raises CredentialUnusable."""
-        wanted = use.keys | shared.gaps.keys() if record.accounts else shared.gaps.keys()
-        new: dict[str, str | None] = {
-            key: generate(kind, self._randomness) for key, kind in secret.credentials.items() if key in wanted
-        }
-        if record.accounts:
-            new[ACCOUNT_SUFFIX] = next_suffix(record.suffix_before)
-        if record.wraps:
-            new |= moved_texts(store.texts(secret.name), self._made_wrapping_key)
-        return new | self._pair_texts(store, secret.name, record)
-
-    def _pair_texts(self, store: CredentialStore, name: str, record: RotationRecord) -> dict[str, str | None]:
-        """What the Secret says of pairs of keys in the stage of the record. Raises CredentialUnusable."""
-        texts = store.texts(name)
-        found: dict[str, str | None] = {}
-        for private in record.pairs:
-            if not texts.get(private):
-                raise CredentialUnusable(f"{private} is not there")
-            # A rotation begins with a key of its own, also where a backup has brought back one of another.
-            left_out = "" if record.rewritten else coming_name(private)
-            known = {key: text for key, text in texts.items() if key != left_out}
-            found |= pair_texts(record.stage, private, known, self._made_key)
-        return found
+    def _free_suffix(self, region: _Region, use: SecretUse, suffix: str) -> str:
+        """The next ending with which no server knows an account: one that a restored Secret does not tell of
+        has another password, which no Job would change. Raises ServerUnavailable."""
+        for _ in range(MOST_SUFFIXES):
+            suffix = next_suffix(suffix)
+            accounts = dict.fromkeys(one.named(suffix) for one in use.accounts)
+            if not any(self._servers.has(region.logins.of(one, region.releases), one) for one in accounts):
+                return suffix
+        names = ", ".join(sorted({one.name for one in accounts}))
+        raise ServerUnavailable(
+            f"up to {names} the names of the next accounts are taken; delete what is unused"
+        )
 
     def _now(self) -> float:
         return float(int(self._clock.now()))
-
-    def _made_wrapping_key(self) -> str:
-        return generate(WRAPPING_KIND, self._randomness)
-
-    def _made_key(self) -> str:
-        return generate(SSH_PRIVATE_KEY, self._randomness)
 
     def _again(
         self, region: _Region, name: str, record: RotationRecord, kinds: Mapping[str, str]
     ) -> RotationView | None:
         """Makes again what was lost of keys that are being replaced: releases that have taken up the next one
         and those that have not do not agree on it, and only pods know either. None where all are there."""
-        lost = [key for key in record.shared if key in kinds and not region.store.text(name, key)]
-        new = {key: generate(kinds[key], self._randomness) for key in lost}
-        if record.wraps:
-            new |= lost_texts(region.store.texts(name), self._made_wrapping_key)
+        new = self._texts.lost(region.store.texts(name), record, kinds)
         if not new:
             return None
         following = replace(record, rewritten=self._now())
@@ -263,10 +234,15 @@ class CredentialRotation:
         region.store.rewrite(name, notes, new, done=done)
         return RotationView(Phase.ROLLING, done, record.since)
 
-    def _proceed(self, region: _Region, name: str, record: RotationRecord, held: str) -> RotationView | None:
-        """What is next of a rotation under way; None once it is complete."""
+    def _proceed(
+        self, region: _Region, name: str, record: RotationRecord, held: str, kinds: Mapping[str, str]
+    ) -> RotationView | None:
+        """What is next of a rotation under way; None once it is complete. `kinds`: of the Secret's keys."""
         if held:
             return RotationView(Phase.ROLLING, held, record.since)
+        again = self._again(region, name, record, kinds)
+        if again is not None:
+            return again
         try:
             use = use_of(name, region.releases)
             going = self._going(region, name, record, use)
@@ -285,7 +261,7 @@ class CredentialRotation:
                 return RotationView(Phase.REMOVING, "; ".join(waits), record.since)
             for account in going:
                 self._drop(region, account)
-        except (SpecInvalid, ServerUnavailable) as error:
+        except (SpecInvalid, ServerUnavailable, CredentialUnusable) as error:
             return RotationView(Phase.REMOVING, str(error), record.since)
         notes = {ROTATION_ANNOTATION: None, ROTATED_ANNOTATION: timestamp(self._clock.now())}
         ended = ended_texts() if record.wraps else {}
@@ -301,12 +277,12 @@ class CredentialRotation:
             ready = record.stage > 1 or all(lets_in_next(one, texts) for one in record.pairs)
             stage = record.stage + 1 if ready else 1
             following = replace(record, stage=stage, rewritten=self._now())
-            new = self._pair_texts(store, name, following)
+            new = self._texts.pairs(store.texts(name), following)
             notes = {ROTATION_ANNOTATION: record_text(following)}
             store.rewrite(
                 name, notes, new, done=f"stage {stage} of {SSH_STAGES} of {', '.join(record.pairs)}"
             )
-        except (CredentialUnusable, ObjectRefused, LookupError) as error:
+        except (CredentialUnusable, LookupError) as error:
             return RotationView(Phase.ROLLING, str(error), record.since)
         return RotationView(Phase.ROLLING, f"stage {stage} of {SSH_STAGES} of SSH keys", record.since)
 
@@ -387,6 +363,16 @@ class CredentialRotation:
 
     def _tell(self, region: _Region, reason: Reason, text: str) -> None:
         self._events.emit(region.osdpl, type_=reason.event, reason=reason, message=text)
+
+
+def _unless_refused(step: Callable[[], RotationView | None], otherwise: RotationView) -> RotationView | None:
+    """What a step gives; `otherwise` where the API server refuses a write of it."""
+    try:
+        return step()
+    except KubeError as error:
+        if not is_refusal(error):
+            raise
+        return otherwise
 
 
 def _under_way(store: CredentialStore) -> Iterator[tuple[str, RotationRecord]]:

@@ -155,6 +155,21 @@ def measured_maintenance(measures: Metrics) -> Seen:
     return seen
 
 
+def measured_server(measures: Metrics) -> Seen:
+    """What to do with each OpenStackServer that a watch shows, to have it measured."""
+
+    def seen(event: str | None, obj: Mapping[str, Any]) -> None:
+        meta, status = obj["metadata"], obj.get("status") or {}
+        words = {
+            "state": str(status.get("instanceState") or ""),
+            "reason": str(find(status.get("conditions") or (), "Ready").get("reason") or ""),
+        }
+        rows: list[Row] = [] if event == "DELETED" else [(words, 1.0)]
+        measures.replace(metrics.SERVER, rows, server=f"{meta['namespace']}/{meta['name']}")
+
+    return seen
+
+
 _RELEASE_VALUES: Mapping[Gauge, Callable[[Mapping[str, Any]], float]] = {
     metrics.RELEASE_DEPLOYED: lambda entry: float(entry.get("state") == ReportedState.DEPLOYED),
     metrics.RELEASE_FAILURES: lambda entry: float((entry.get("lastAttempt") or {}).get("failures") or 0),

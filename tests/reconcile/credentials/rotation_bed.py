@@ -93,6 +93,10 @@ class Servers:
         self.wrapped: list[str] = []
         self.before_change = self.after_change = lambda: None
 
+    def has(self, login: ServerLogin, account: Account) -> bool:
+        self._answer(login)
+        return (account.server, account.name) in self.accounts
+
     def belongings(self, login: ServerLogin, account: Account) -> tuple[str, ...]:
         self._answer(login)
         return self.owned.get(account.name, ())

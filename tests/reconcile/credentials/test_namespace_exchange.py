@@ -145,7 +145,7 @@ def test_what_the_api_server_refuses_is_told_without_its_words(bed: Bed) -> None
     change(bed, THERE, "ldap-bind", lambda one: one.update(stringData={"password": "two"}))
     bed.kube.before_write = refuse
     bed.reconcile()
-    assert "the API server refuses to have Secret openstack/ldap written" in bed.condition()["message"]
+    assert 'Secret "ldap": the API server refuses' in bed.condition()["message"]
     assert "the text" not in bed.condition()["message"]
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from controller.domain.credentials.backup import backup_of, plan_restore
 from controller.domain.credentials.rotation.accounts import Server
 from controller.domain.shared import metrics
-from controller.ports.kubernetes import HELMBUNDLE, OSDPL, POD, SECRET
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, POD, SECRET, KubeObject
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
 from tests.fakes.kube import Request
 from tests.fakes.metrics import FakeMetrics
@@ -325,6 +326,58 @@ def test_killed_at_any_write_it_ends_all_the_same(bed: RotationBed, when: str, n
         assert bed.failures() == []
     assert bed.names("nova") == {(server, "nova-2") for server in EVERYWHERE}
     assert "osctl.dev/rotation" not in bed.notes("compute")
+
+
+def restore(bed: RotationBed, backup: KubeObject) -> None:
+    """`osctl credentials restore`, with everything overwritten."""
+    name = backup["metadata"]["name"]
+    [kept] = backup_of(NS, "", [backup]).secrets
+    live = bed.kube.get(SECRET, name, NS)
+    [step] = plan_restore([kept], {name: live} if live else {}, [name])
+    if live is None:
+        bed.kube.create(kept.body(NS))
+    else:
+        data = {key: step.secret.data[key] for key in step.keys}
+        bed.kube.replace({**live, "data": {**live["data"], **data}})
+
+
+@pytest.mark.parametrize("how", ["lost", "overwritten"])
+def test_passwords_of_before_a_rotation_work_again_after_a_restore(bed: RotationBed, how: str) -> None:
+    backup = bed.kube.get(SECRET, "image-credentials", NS)
+    assert backup is not None
+    bed.ask("image")
+    bed.settle()
+    if how == "lost":
+        bed.kube.delete(SECRET, "image-credentials", NS)
+    restore(bed, backup)
+    bed.settle()
+    assert bed.failures() == []
+    bed.ask("image", "2026-12-22T12:00:00Z")
+    bed.settle(30)
+    assert bed.failures() == []
+    assert bed.rotation("image") == {}
+    assert bed.texts("image-credentials")["account-suffix"] == "-3", "glance-2 has another password"
+
+
+def test_names_that_are_taken_are_told_and_not_searched_without_end(bed: RotationBed) -> None:
+    bed.servers.accounts |= {(Server.BROKER, f"glance-{number}"): "" for number in range(2, 500)}
+    bed.ask("image")
+    bed.reconcile()
+    assert bed.rotation("image")["phase"] == "Waiting"
+    assert "up to glance-51 the names of the next accounts are taken" in bed.rotation("image")["message"]
+
+
+def test_the_ending_of_names_is_brought_back_where_it_was_taken_out(bed: RotationBed) -> None:
+    bed.ask("image")
+    bed.settle()
+    secret = bed.kube.get(SECRET, "image-credentials", NS)
+    assert secret is not None
+    del secret["data"]["account-suffix"]
+    bed.kube.replace(secret)
+    bed.reconcile()
+    assert bed.texts("image-credentials")["account-suffix"] == "-2"
+    bed.settle()
+    assert bed.names("glance") == {(server, "glance-2") for server in EVERYWHERE}
 
 
 @pytest.mark.slow
