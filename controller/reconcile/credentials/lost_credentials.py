@@ -14,7 +14,11 @@ from controller.domain.api.names import ROTATION_ANNOTATION
 from controller.domain.api.reasons import Reason
 from controller.domain.credentials.credential_plan import CredentialProblem, SecretChange, lost_problem
 from controller.domain.credentials.recorded_texts import SecretKey, agreed_texts, recorded_texts
-from controller.domain.credentials.rotation.record import parse_rotation, recorded_rotation
+from controller.domain.credentials.rotation.record import (
+    parse_rotation,
+    recorded_rotation,
+    restored_by_rotation,
+)
 from controller.domain.values.chart_values import Values
 from controller.domain.values.secret_refs import find_references
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
@@ -55,6 +59,7 @@ class LostCredentials:
     ) -> list[CredentialProblem]:
         """Writes what the records hold; what is told of the rest. Raises Conflict, KubeError."""
         problems = []
+        lost = tuple(_without_rotating(store, change) for change in lost)
         gone = {(change.name, key) for change in lost for key in change.add}
         # What a rotation has put beside them belongs to them: the names that the passwords are for.
         gone |= {(one.name, ACCOUNT_SUFFIX) for one in lost if not store.text(one.name, ACCOUNT_SUFFIX)}
@@ -125,6 +130,15 @@ class LostCredentials:
             if texts is not None:
                 return texts
         return None
+
+
+def _without_rotating(store: CredentialStore, lost: SecretChange) -> SecretChange:
+    """What is lost, but for what the rotation of its Secret puts back."""
+    record = parse_rotation(store.notes(lost.name).get(ROTATION_ANNOTATION, ""))
+    if record is None:
+        return lost
+    theirs = restored_by_rotation(record, store.texts(lost.name))
+    return replace(lost, add={key: kind for key, kind in lost.add.items() if key not in theirs})
 
 
 def held_back(lost: Sequence[SecretChange], namespace: str) -> list[CredentialProblem]:

@@ -19,20 +19,19 @@ from controller.domain.api.names import (
     ROTATION_ANNOTATION,
 )
 from controller.domain.api.reasons import Reason
-from controller.domain.credentials.generate import SSH_PRIVATE_KEY, CredentialUnusable, generate
+from controller.domain.credentials.generate import (
+    CredentialUnusable,
+)
 from controller.domain.credentials.rotation.accounts import (
     Release,
-    SecretUse,
     references_to,
     releases_of,
     use_of,
 )
 from controller.domain.credentials.rotation.in_place import (
     SSH_STAGES,
-    coming_name,
     in_place,
     lets_in_next,
-    pair_texts,
 )
 from controller.domain.credentials.rotation.not_rotated import why_refused
 from controller.domain.credentials.rotation.record import (
@@ -43,11 +42,12 @@ from controller.domain.credentials.rotation.record import (
     parse_rotation,
     record_text,
 )
+from controller.domain.credentials.rotation.wrapping import ended_texts
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.secret_refs import find_references
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import KubeError, ServerUnavailable, SpecInvalid, is_refusal
-from controller.ports.accounts import AccountServers
+from controller.ports.accounts import AccountServers, WrappedKeys
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import HELMBUNDLE, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
@@ -55,6 +55,8 @@ from controller.reconcile.credentials.account_logins import AccountLogins
 from controller.reconcile.credentials.credential_uptake import CredentialUptake
 from controller.reconcile.credentials.refused_writes import REFUSED
 from controller.reconcile.credentials.replaced_accounts import ReplacedAccounts, accounts_to_go
+from controller.reconcile.credentials.rewrapping import Rewrapping
+from controller.reconcile.credentials.rotation_texts import RotationTexts
 from controller.reconcile.credentials.rotation_times import RotationTimes, rotation_times
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.action_log import log_action
@@ -74,6 +76,7 @@ class _Region:
     store: CredentialStore
     bundles: KubeObjects
     releases: tuple[Release, ...]
+    logins: AccountLogins
     accounts: ReplacedAccounts
 
     @property
@@ -102,12 +105,14 @@ class CredentialRotation:
         events: Events,
         records: ReleaseRecords,
         servers: AccountServers,
+        keys: WrappedKeys,
     ) -> None:
         self._kube = kube
         self._clock = clock
-        self._randomness = randomness
+        self._texts = RotationTexts(randomness)
         self._events = events
         self._servers = servers
+        self._rewrapping = Rewrapping(keys)
         self._uptake = CredentialUptake(kube, records)
         self._unfinished = False
 
@@ -132,8 +137,9 @@ class CredentialRotation:
         held = HELD if read_only else ""
         namespace = str(osdpl["metadata"]["namespace"])
         releases = releases_of(bundles)
-        accounts = ReplacedAccounts(self._servers, AccountLogins(self._kube, namespace), releases)
-        region = _Region(osdpl, store, bundles, releases, accounts)
+        logins = AccountLogins(self._kube, namespace)
+        accounts = ReplacedAccounts(self._servers, logins, releases)
+        region = _Region(osdpl, store, bundles, releases, logins, accounts)
         views = lost_rotations(osdpl, store.stored())
         busy = ""
         kinds = {secret.name: secret.credentials for secret in desired}
@@ -180,8 +186,13 @@ class CredentialRotation:
             before = tuple(dict.fromkeys(one.named(suffix) for one in moving))
             waits = self._uptake.waits(region.namespace, name, region.releases, 0.0)
             waits = waits or region.accounts.in_the_way(before)
-            record = RotationRecord(self._now(), suffix, before, tuple(shared.gaps), shared.pairs)
-            new = {} if waits else self._first_texts(region, secret, use, record)
+            if shared.wraps and not waits:
+                waits = self._rewrapping.waits(name, store, region.releases, region.logins)
+            record = RotationRecord(
+                self._now(), suffix, before, tuple(shared.gaps), shared.pairs, wraps=shared.wraps
+            )
+            following = partial(region.accounts.free_suffix, use, suffix)
+            new = {} if waits else self._texts.first(store, secret, use, record, following)
         except (SpecInvalid, ServerUnavailable, CredentialUnusable) as error:
             waits, new = (str(error),), {}
         if waits:
@@ -196,49 +207,20 @@ class CredentialRotation:
         )
         return RotationView(Phase.ROLLING, "begun just now", record.since)
 
-    def _first_texts(
-        self, region: _Region, secret: CredentialSecret, use: SecretUse, record: RotationRecord
-    ) -> dict[str, str | None]:
-        """What the Secret says from the first write on. Raises CredentialUnusable, ServerUnavailable."""
-        wanted = {*record.shared, *(use.keys if record.accounts else ())}
-        new: dict[str, str | None] = {
-            key: generate(kind, self._randomness) for key, kind in secret.credentials.items() if key in wanted
-        }
-        if record.accounts:
-            new[ACCOUNT_SUFFIX] = region.accounts.free_suffix(use, record.suffix_before)
-        return new | self._pair_texts(region.store, secret.name, record)
-
-    def _pair_texts(self, store: CredentialStore, name: str, record: RotationRecord) -> dict[str, str | None]:
-        """What the Secret says of pairs of keys in the stage of the record. Raises CredentialUnusable."""
-        texts = store.texts(name)
-        found: dict[str, str | None] = {}
-        for private in record.pairs:
-            if not texts.get(private):
-                raise CredentialUnusable(f"{private} is not there")
-            # A rotation begins with a key of its own, also where a backup has brought back one of another.
-            left_out = "" if record.rewritten else coming_name(private)
-            known = {key: text for key, text in texts.items() if key != left_out}
-            found |= pair_texts(record.stage, private, known, self._made_key)
-        return found
-
     def _now(self) -> float:
         return float(int(self._clock.now()))
-
-    def _made_key(self) -> str:
-        return generate(SSH_PRIVATE_KEY, self._randomness)
 
     def _again(
         self, region: _Region, name: str, record: RotationRecord, kinds: Mapping[str, str]
     ) -> RotationView | None:
         """Makes again what was lost of keys that are being replaced: releases that have taken up the next one
         and those that have not do not agree on it, and only pods know either. None where all are there."""
-        lost = [key for key in record.shared if key in kinds and not region.store.text(name, key)]
-        if not lost:
+        new = self._texts.lost(region.store.texts(name), record, kinds)
+        if not new:
             return None
         following = replace(record, rewritten=self._now())
-        new = {key: generate(kinds[key], self._randomness) for key in lost}
         notes = {ROTATION_ANNOTATION: record_text(following)}
-        done = f"{', '.join(lost)} was lost while it was replaced, and is made again"
+        done = f"{', '.join(sorted(new))} was lost while it was replaced, and is there again"
         region.store.rewrite(name, notes, new, done=done)
         return RotationView(Phase.ROLLING, done, record.since)
 
@@ -264,15 +246,18 @@ class CredentialRotation:
                 return self._next_stage(region.store, name, record)
             region.accounts.pass_on(going.replaced)
             waits = region.accounts.in_the_way(going.replaced) + region.accounts.connected(going.replaced)
+            if record.wraps:
+                waits += self._rewrapping.waits(name, region.store, region.releases, region.logins)
             if not waits:
                 region.accounts.drop(going.replaced)
                 waits = region.accounts.still_there(going.left)
             if waits:
                 return RotationView(Phase.REMOVING, "; ".join(waits), record.since)
-        except (SpecInvalid, ServerUnavailable) as error:
+        except (SpecInvalid, ServerUnavailable, CredentialUnusable) as error:
             return RotationView(Phase.REMOVING, str(error), record.since)
         notes = {ROTATION_ANNOTATION: None, ROTATED_ANNOTATION: timestamp(self._clock.now())}
-        region.store.rewrite(name, notes, done="rotated, what was before is not used any more")
+        ended = ended_texts() if record.wraps else {}
+        region.store.rewrite(name, notes, ended, done="rotated, what was before is not used any more")
         self._tell(region, Reason.CREDENTIALS_ROTATED, f"Secret {name}: everything uses what it says now")
         return None
 
@@ -284,7 +269,7 @@ class CredentialRotation:
             ready = record.stage > 1 or all(lets_in_next(one, texts) for one in record.pairs)
             stage = record.stage + 1 if ready else 1
             following = replace(record, stage=stage, rewritten=self._now())
-            new = self._pair_texts(store, name, following)
+            new = self._texts.pairs(store.texts(name), following)
             notes = {ROTATION_ANNOTATION: record_text(following)}
             store.rewrite(
                 name, notes, new, done=f"stage {stage} of {SSH_STAGES} of {', '.join(record.pairs)}"

@@ -17,6 +17,7 @@ from typing import Any
 from controller.domain.api.conditions import shorten, timestamp
 from controller.domain.credentials.rotation.accounts import Account, Server
 from controller.domain.credentials.rotation.in_place import SSH_STAGES
+from controller.domain.credentials.rotation.wrapping import FORMER, IN_USE, NEXT, kept_name
 from controller.domain.shared.times import seconds_of
 
 _MESSAGE = 2048
@@ -36,8 +37,8 @@ class Phase(StrEnum):
 class RotationRecord:
     """A rotation under way since `since`, and the accounts that go with it, whose names ended in
     `suffix_before`. `shared` are the keys that were replaced in one write; the `pairs` of keys, by their
-    private ones, are in a `stage`. `rewritten`: when the Secret was written to since, 0.0 for never. Times
-    are in seconds since the epoch."""
+    private ones, are in a `stage`; with `wraps` those of `rotation.wrapping` were moved. `rewritten`: when
+    the Secret was written to since, 0.0 for never. Times are in seconds since the epoch."""
 
     since: float
     suffix_before: str
@@ -45,6 +46,7 @@ class RotationRecord:
     shared: tuple[str, ...] = ()
     pairs: tuple[str, ...] = ()
     stage: int = 1
+    wraps: bool = False
     rewritten: float = 0.0
 
     @property
@@ -87,6 +89,8 @@ def record_text(record: RotationRecord) -> str:
         whole["shared"] = list(record.shared)
     if record.pairs:
         whole |= {"pairs": list(record.pairs), "stage": record.stage}
+    if record.wraps:
+        whole["wraps"] = True
     if record.rewritten:
         whole["rewritten"] = timestamp(record.rewritten)
     return json.dumps(whole, sort_keys=True)
@@ -103,6 +107,7 @@ def parse_rotation(text: str) -> RotationRecord | None:
             shared=tuple(map(str, given.get("shared", ()))),
             pairs=tuple(map(str, given.get("pairs", ()))),
             stage=int(given.get("stage", 1)),
+            wraps=bool(given.get("wraps")),
             rewritten=seconds_of(given.get("rewritten")),
         )
     except (ValueError, LookupError, TypeError, AttributeError):
@@ -132,3 +137,10 @@ def _account(given: Mapping[str, str]) -> Account:
     names = ("name", "release", "endpoint")
     name, release, endpoint = (str(given[field]) for field in names)
     return Account(Server(given["server"]), name, release, endpoint, str(given.get("domain", "")))
+
+
+def restored_by_rotation(record: RotationRecord, texts: Mapping[str, str]) -> frozenset[str]:
+    """What a rotation that is under way puts back by itself where it is lost: Helm's records have what was
+    before, or do not agree. `texts`: what the Secret says now."""
+    there = {key for key in (IN_USE, FORMER) if texts.get(kept_name(key))} | {NEXT}
+    return frozenset((*record.shared, *(there if record.wraps else ())))
