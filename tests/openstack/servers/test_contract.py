@@ -39,7 +39,8 @@ class OneServer:
     def __init__(self, cloud: ServerCloud, until: Callable[[str, Callable[[], Any]], Any]) -> None:
         self.cloud = cloud
         self.until = until
-        spec = parse_server_spec(server(rootVolume={"sizeGiB": 1}, floatingIP={"pool": "public"}))
+        data = {"name": "data", "sizeGiB": 1, "storage": {"type": "Volume"}}
+        spec = parse_server_spec(server(additionalBlockDevices=[data], floatingIP={"pool": "public"}))
         self.plan = ServerPlan(f"contract-{secrets.token_hex(3)}", secrets.token_hex(16), spec)
         self.record = ServerRecord()
         self.resolved = Resolved(
