@@ -44,6 +44,7 @@ NODE_MAINTENANCE = Resource("osctl.dev/v1alpha1", "NodeMaintenance", "nodemainte
 PDB = Resource("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
 CRONJOB = Resource("batch/v1", "CronJob", "cronjobs")
 HELMBUNDLE = Resource("osctl.dev/v1alpha1", "HelmBundle", "helmbundles")
+SERVER = Resource("osctl.dev/v1alpha1", "OpenStackServer", "openstackservers")
 
 
 #: The kinds of Kubernetes 1.36 and of this product that lie in no namespace, by API group; but for those

@@ -154,10 +154,12 @@ def test_a_service_that_was_removed_finds_its_data_when_it_is_added_again(
 ) -> None:
     make = "import openstack\nc = openstack.connect(cloud='default')\n"
     client(make + "c.compute.create_flavor(name='kept', ram=64, vcpus=1, disk=1)\n")
-    edit(ready, {"features": {"services": {"disabled": ["compute"]}}})
+    compute = deployment(ready)["spec"]["services"]["compute"]
+    # Values of a service that is not there are a mistake, and would be refused.
+    edit(ready, {"features": {"services": {"disabled": ["compute"]}}, "services": {"compute": None}})
     wait_until(lambda: not items(ready, "deployment", "--selector=application=nova"), "nova is there", 600)
     wait_ready(ready)
-    edit(ready, {"features": {"services": None}})
+    edit(ready, {"features": {"services": None}, "services": {"compute": compute}})
     wait_ready(ready)
     assert "kept" in client(make + "print([one.name for one in c.compute.flavors(is_public=None)])\n")
     client(make + "c.compute.delete_flavor(c.compute.find_flavor('kept'))\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from controller.domain.health.quorum import describe, has_quorum
 from controller.domain.health.region_health import Facts
@@ -145,13 +146,45 @@ def judge_volume_services(services: Iterable[VolumeService], expected: int) -> W
     return _registered("volume services", [one.enabled for one in known], lost, least)
 
 
-def judge_endpoints(answers: Iterable[EndpointAnswer]) -> WorkloadHealth:
-    """Endpoints of the catalogue that answer."""
-    asked = list(answers)
+@dataclass(frozen=True)
+class Releases:
+    """A region's releases by name, and their Services as `name.namespace`: none, where they are not known."""
+
+    names: frozenset[str] = frozenset()
+    services: frozenset[str] = frozenset()
+
+    def have_left(self, endpoint: ServiceEndpoint) -> bool:
+        """Whether the endpoint is of a release that was removed, as far as its address tells.
+
+        Keystone keeps the endpoints of a service that is removed, as the database keeps its data.
+        """
+        try:
+            host = urlsplit(endpoint.url).hostname or ""
+        except ValueError:
+            return False
+        name, namespace, *rest = [*host.split("."), "", ""]
+        ours = rest[0] == "svc" and namespace in {one.partition(".")[2] for one in self.services}
+        of_one = any(f"{name}-".startswith(f"{release}-") for release in self.names)
+        return ours and f"{name}.{namespace}" not in self.services and not of_one
+
+
+UNKNOWN_RELEASES = Releases()
+
+
+def judge_endpoints(
+    answers: Iterable[EndpointAnswer], releases: Releases = UNKNOWN_RELEASES
+) -> WorkloadHealth:
+    """Endpoints of the catalogue that answer. Of a service that was removed, none is expected to."""
+    heard = list(answers)
+    gone = [one.endpoint for one in heard if one.wrong and releases.have_left(one.endpoint)]
+    asked = [one for one in heard if one.endpoint not in gone]
     if not asked:
         return WorkloadHealth(Health.UNHEALTHY, 0, 1, "the catalogue has no endpoint")
     lost = [f"{one.endpoint.service} {one.endpoint.url}: {one.wrong}" for one in asked if one.wrong]
-    return _of("endpoints", len(asked), lost, word="without a proper answer")
+    verdict = _of("endpoints", len(asked), lost, word="without a proper answer")
+    names = ", ".join(sorted({one.service for one in gone})[:SHOWN])
+    left = f"the catalogue still has what was removed: {names}" if gone else ""
+    return replace(verdict, text="; ".join(filter(None, (verdict.text, left))))
 
 
 def endpoint_error(status: int) -> str:
@@ -166,10 +199,11 @@ def endpoint_error(status: int) -> str:
 @dataclass(frozen=True)
 class Probed:
     """What is probed of a region: what is `asked`, each with how many should answer, and `quorums` by the
-    probe's name, as reported by their members' pods."""
+    probe's name, as reported by their members' pods. `releases`: those that can be asked for."""
 
     asked: Mapping[str, int]
     quorums: Mapping[str, WorkloadHealth]
+    releases: Releases = UNKNOWN_RELEASES
 
 
 def probed(facts: Facts) -> Probed:
@@ -190,7 +224,11 @@ def probed(facts: Facts) -> Probed:
         if release in served
         for verdict in _quorums(release, facts)
     }
-    return Probed({name: count for name, count in asked.items() if count}, quorums)
+    services: frozenset[str] = frozenset()
+    if served <= facts.manifests.keys():
+        services = services.union(*(facts.manifests[name].services for name in served))
+    releases = Releases(frozenset(facts.releases), services)
+    return Probed({name: count for name, count in asked.items() if count}, quorums, releases)
 
 
 # By probe: the release that must have been deployed, and the workloads whose pods register with its API.

@@ -67,10 +67,11 @@ class Workload:
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """What one revision of a release put into the cluster: the workloads that go on running, as if they
-    were missing, and the names of the Jobs that are its hooks."""
+    were missing, the names of the Jobs that are its hooks, and its Services as `name.namespace`."""
 
     workloads: tuple[Workload, ...]
     hook_jobs: frozenset[str]
+    services: frozenset[str] = frozenset()
 
 
 def parse_manifest(
@@ -80,28 +81,35 @@ def parse_manifest(
 
     Objects for other namespaces are left out: they are not watched.
     """
-    workloads = []
+    workloads, services = [], set()
     for obj in objects:
         meta = obj.get("metadata") or {}
         here = meta.get("name") and (meta.get("namespace") or namespace) == namespace
+        if here and obj.get("kind") == "Service":
+            services.add(f"{meta['name']}.{namespace}")
         if here and obj.get("kind") in ("Deployment", "StatefulSet", "DaemonSet"):
             marked = {**meta, "annotations": {**(meta.get("annotations") or {}), RELEASE_NAME: release}}
             found = parse_workload({**obj, "metadata": marked})
             if found is not None and not found.off:
                 workloads.append(replace(found, missing=True))
     jobs = [hook.get("metadata") or {} for hook in hooks if hook.get("kind") == "Job"]
-    return Manifest(tuple(workloads), frozenset(str(meta["name"]) for meta in jobs if meta.get("name")))
+    hook_jobs = frozenset(str(meta["name"]) for meta in jobs if meta.get("name"))
+    return Manifest(tuple(workloads), hook_jobs, frozenset(services))
 
 
 def common_manifest(revisions: Sequence[Manifest]) -> Manifest:
     """What is to be there while a release is on its way between these revisions, the newest last.
 
-    Workloads that all of them have, and the Jobs of all their hooks.
+    Workloads that all of them have, and all of their Services and of the Jobs of their hooks.
     """
     names = [{(one.kind, one.name) for one in manifest.workloads} for manifest in revisions]
     shared = frozenset.intersection(*map(frozenset, names))
     workloads = tuple(one for one in revisions[-1].workloads if (one.kind, one.name) in shared)
-    return Manifest(workloads, frozenset().union(*(manifest.hook_jobs for manifest in revisions)))
+    return Manifest(
+        workloads,
+        frozenset().union(*(manifest.hook_jobs for manifest in revisions)),
+        frozenset().union(*(manifest.services for manifest in revisions)),
+    )
 
 
 def parse_workload(obj: Mapping[str, Any]) -> Workload | None:

@@ -33,7 +33,6 @@ from controller.domain.credentials.credential_plan import (
     without_trace,
 )
 from controller.domain.credentials.generate import CredentialUnusable
-from controller.domain.credentials.rotation.record import RotationView
 from controller.domain.credentials.secret_status import (
     CONDITION,
     SecretView,
@@ -63,7 +62,8 @@ from controller.reconcile.credentials.lost_credentials import LostCredentials, h
 from controller.reconcile.credentials.namespace_exchange import NamespaceExchange
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
 from controller.reconcile.credentials.refused_writes import refusal_of
-from controller.reconcile.credentials.rotation import ROTATION_SECONDS, CredentialRotation
+from controller.reconcile.credentials.rotation import ROTATION_SECONDS, CredentialRotation, Rotations
+from controller.reconcile.credentials.rotation_times import RotationTimes
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.region_status import apply_region_status
@@ -198,7 +198,7 @@ class SecretsReconciler:
         recorded = self._recorded(osdpl, bundles, desired, stored)
         plan, problems = self._completed(store, osdpl, bundles, desired, recorded, read_only=read_only)
         problems += disowned
-        rotations: dict[str, RotationView] = {}
+        rotations = Rotations()
         if self._rotation is not None:
             rotations = self._rotation.ensure(osdpl, store, bundles, desired, read_only=read_only)
         own = _features(osdpl).credentials
@@ -221,8 +221,9 @@ class SecretsReconciler:
         certificates = self._certificates_of(osdpl)
         for name in named_secrets(_features(osdpl)):
             problems += [CredentialProblem(name, text) for text in certificates[name].problems]
-        views = joined_views(views, certificates, rotations)
-        notes = (*exchanged.notes, *shared.notes, *rotation_notes(rotations))
+        views = joined_views(views, certificates, rotations.views)
+        views = _timed(views, rotations)
+        notes = (*exchanged.notes, *shared.notes, *rotation_notes(rotations.views))
         condition = secrets_condition(
             problems, len(needed), credentials, _generation(osdpl), later=later, notes=notes
         )
@@ -359,6 +360,14 @@ def _changed(store: CredentialStore, changes: Iterable[SecretChange]) -> list[Cr
             text = str(error)
         problems += [CredentialProblem(change.name, text)] if text else []
     return problems
+
+
+def _timed(views: Mapping[str, SecretView], rotations: Rotations) -> dict[str, SecretView]:
+    times = {name: rotations.times.get(name, RotationTimes()) for name in views}
+    return {
+        name: replace(view, last_rotation=times[name].last, next_rotation=times[name].next)
+        for name, view in views.items()
+    }
 
 
 def _services_of(bundles: KubeObjects) -> frozenset[str]:

@@ -87,7 +87,7 @@ class ServiceProbes:
         self._quorums: frozenset[str] = frozenset()
         self._next = 0.0
         self._running = False
-        self._rounds: queue.SimpleQueue[Mapping[str, int]] = queue.SimpleQueue()
+        self._rounds: queue.SimpleQueue[Probed] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def components(self, desired: Probed, known: Mapping[str, Any]) -> dict[ComponentKey, ComponentHealth]:
@@ -111,7 +111,7 @@ class ServiceProbes:
                 name: probe.shown(now, stale_after=self._stale_after) for name, probe in self._probes.items()
             }
         if due:
-            self._begin(asked)
+            self._begin(desired)
         self._measure_quorums(desired.quorums)
         for name, verdict in shown.items():
             if verdict.health == Health.UNKNOWN:
@@ -123,8 +123,8 @@ class ServiceProbes:
         """The region is gone: nothing is asked or measured any more."""
         self.components(Probed({}, {}), {})
 
-    def _begin(self, asked: Mapping[str, int]) -> None:
-        self._rounds.put(asked)
+    def _begin(self, desired: Probed) -> None:
+        self._rounds.put(desired)
         if self._thread is not None:
             return
         thread = threading.Thread(target=self._work, name="probes", daemon=True)
@@ -166,27 +166,27 @@ class ServiceProbes:
             stale_in = min(one.heard for one in self._probes.values()) + self._stale_after - now
             return stale_in + 1.0 if stale_in >= 0 else None
 
-    def _round(self, asked: Mapping[str, int]) -> None:
+    def _round(self, desired: Probed) -> None:
         deadline = self._clock.monotonic() + ROUND_WITHIN
         try:
-            for name, expected in asked.items():
+            for name in desired.asked:
                 if self._clock.monotonic() < deadline:
-                    self._probe(name, expected, deadline)
+                    self._probe(name, desired, deadline)
                 else:
                     self._note(name, "the probes before it took too long")
         finally:
             with self._lock:
                 self._running = False
-                come = self._probes.keys() - asked.keys()
+                come = self._probes.keys() - desired.asked.keys()
                 self._next = self._clock.monotonic() + (0.0 if come else self._every)
             self._changed()
 
-    def _probe(self, name: str, expected: int, deadline: float) -> None:
+    def _probe(self, name: str, desired: Probed, deadline: float) -> None:
         began = self._clock.monotonic()
         failure = ""
         verdict: WorkloadHealth | None = None
         try:
-            verdict = self._ask(name, expected, self._cloud(), deadline)
+            verdict = self._ask(name, desired, self._cloud(), deadline)
         except (CloudUnavailable, CloudRefused) as error:
             failure = str(error)
         except ControllerError as error:
@@ -212,14 +212,16 @@ class ServiceProbes:
                 self._measures.set(metrics.PROBE_SUCCESS, 0.0, probe=name)
                 self._probes[name] = self._probes[name].failed(failure, self._clock.monotonic())
 
-    def _ask(self, name: str, expected: int, cloud: ProbedCloud, deadline: float) -> WorkloadHealth:
+    def _ask(self, name: str, desired: Probed, cloud: ProbedCloud, deadline: float) -> WorkloadHealth:
+        expected = desired.asked[name]
         if name == "compute-services":
             return judge_compute_services(cloud.compute_services(), cloud.compute_control(), expected)
         if name == "network-agents":
             return judge_agents(cloud.network_agents(), expected)
         if name == "volume-services":
             return judge_volume_services(cloud.volume_services(), expected)
-        return judge_endpoints(self._asked(cloud, one, deadline) for one in cloud.endpoints())
+        answers = (self._asked(cloud, one, deadline) for one in cloud.endpoints())
+        return judge_endpoints(answers, desired.releases)
 
     def _asked(self, cloud: ProbedCloud, endpoint: ServiceEndpoint, deadline: float) -> EndpointAnswer:
         if self._clock.monotonic() > deadline:

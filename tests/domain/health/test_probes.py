@@ -12,6 +12,7 @@ from controller.domain.health.probes import (
     FIRST_ANSWER_WITHIN,
     EndpointAnswer,
     Probe,
+    Releases,
     ServiceEndpoint,
     endpoint_error,
     judge_agents,
@@ -98,6 +99,44 @@ def test_an_endpoint_without_a_proper_answer_is_named() -> None:
     nova = ServiceEndpoint("compute", "http://nova/v2.1")
     verdict = judge_endpoints([EndpointAnswer(nova, "HTTP 503"), EndpointAnswer(nova)])
     assert verdict.text == "1 of 2 endpoints without a proper answer: compute http://nova/v2.1: HTTP 503"
+
+
+REGION = Releases(
+    frozenset({"keystone", "glance"}), frozenset({"keystone-api.openstack", "glance-api.openstack"})
+)
+GONE = "http://nova-api.openstack.svc.cluster.local:8774/v2.1/"
+
+
+def test_the_endpoint_of_a_service_that_was_removed_is_named_and_does_not_count() -> None:
+    keystone = ServiceEndpoint("identity", "http://keystone-api.openstack.svc.cluster.local:5000/v3")
+    answers = [EndpointAnswer(keystone), EndpointAnswer(ServiceEndpoint("compute", GONE), "ConnectionError")]
+    verdict = judge_endpoints(answers, REGION)
+    assert (verdict.health, verdict.ready, verdict.desired) == (Health.READY, 1, 1)
+    assert verdict.text == "the catalogue still has what was removed: compute"
+
+
+@pytest.mark.parametrize(
+    ("url", "releases"),
+    [
+        pytest.param("http://glance-api.openstack.svc.cluster.local:9292", REGION, id="of a release"),
+        pytest.param("http://glance-v3.openstack.svc.cluster.local:9292", REGION, id="of one by its name"),
+        pytest.param("http://rgw.ceph.svc.cluster.local:7480", REGION, id="of another namespace"),
+        pytest.param("http://nova.example.org", REGION, id="of another place"),
+        pytest.param("http://[nova", REGION, id="of no place"),
+        pytest.param(GONE, replace(REGION, services=frozenset()), id="while Helm's records are not known"),
+    ],
+)
+def test_an_endpoint_that_nothing_shows_to_be_removed_counts(url: str, releases: Releases) -> None:
+    lost = EndpointAnswer(ServiceEndpoint("compute", url), "ConnectionError")
+    assert judge_endpoints([lost], releases).health == Health.UNHEALTHY
+
+
+def test_what_is_removed_is_told_by_the_records_of_all_releases() -> None:
+    known = facts()
+    manifest = Manifest((), frozenset(), frozenset({"keystone-api.openstack"}))
+    read = replace(known, manifests=dict.fromkeys(known.releases, manifest))
+    assert probed(read).releases == Releases(frozenset(known.releases), manifest.services)
+    assert probed(replace(read, manifests={"keystone": manifest})).releases.services == frozenset()
 
 
 @pytest.mark.parametrize("status", [200, 300, 302, 401, 403, 405])

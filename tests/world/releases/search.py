@@ -32,6 +32,18 @@ THEMES: dict[str, Motif] = {
         ("person_removes_service", ()),
         _WHILE,
     ),
+    "an upgrade fails": (
+        ("person_says_what_becomes_of_volumes", (0,)),
+        ("hook_fails", (3,)),
+        ("person_edits_values", (0,)),
+        _WHILE,
+        ("person_says_what_becomes_of_volumes", (1,)),
+        ("hook_fails", (3,)),
+        _LONG,
+        ("person_edits_values", (1,)),
+        _WHILE,
+        ("hooks_are_mended", ()),
+    ),
     "a service goes and comes back": (
         ("hook_is_slow", (2,)),
         ("person_removes_service", (0,)),
