@@ -1,21 +1,28 @@
-"""servers: OpenStackServers, in the region's OpenStack or another one."""
+"""servers: OpenStackServers, in the region's OpenStack or another one, and the mirrors of MachineSets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from containers.composition import Parts, run
+from containers.observing import GATHERING
+from controller.adapters.kubernetes.metadata_watch import MetadataWatches
 from controller.adapters.kubernetes.watches import Key, Watch
 from controller.adapters.openstack.server_cloud import OpenStackServerClouds
+from controller.domain.machines.provider_spec import Cluster
+from controller.domain.machines.writes import Target, TemplateOwner
 from controller.operator import Container
 from controller.ports.kubernetes import SERVER
+from controller.reconcile.machines.changes import ChangedSets
+from controller.reconcile.machines.machine_sets import MIRROR, SOURCE, TEMPLATE, MachineSetsReconciler
 from controller.reconcile.servers.openstack_server import ServersReconciler
 from controller.reconcile.shared.edit_filter import EditFilter
 from controller.reconcile.shared.status_metrics import measured_server
 
-# A pass at all objects, for what a watch may have missed.
+# A pass at all MachineSets, and at all OpenStackServers, for what a watch may have missed.
 SWEEP: Key = ("sweep", "", "")
+MACHINES: Key = ("machines", "", "")
 # Passes at a time: each waits for OpenStack most of its time.
 WORKERS = 8
 
@@ -52,14 +59,45 @@ def compose(parts: Parts) -> Container:
         return settings.resync
 
     queue.add(SWEEP)
+    machines = _machines(parts)
     return Container(
         name="servers",
         watches=(Watch(SERVER, seen=seen),),
-        reconcilers={"server": reconciler.reconcile, "sweep": sweep},
+        reconcilers={"server": reconciler.reconcile, "sweep": sweep, **machines},
         queue=queue,
         workers=WORKERS,
         namespaces=settings.server_namespaces,
     )
+
+
+def _machines(parts: Parts) -> dict[str, Callable[[str, str], float | None]]:
+    """The reconciler of MachineSets, where they are mirrored; a change of any object brings a pass."""
+    settings, queue = parts.settings.machines, parts.queue
+    if settings is None:
+        return {}
+    target = Target(
+        Cluster(settings.cluster, settings.cluster_namespace, settings.virtual_addresses),
+        TemplateOwner(settings.template_owner),
+    )
+    reconciler = MachineSetsReconciler(
+        kube=parts.kube,
+        clock=parts.clock,
+        events=parts.events,
+        namespace=settings.namespace,
+        target=target,
+        resync=parts.settings.resync,
+    )
+    watches = MetadataWatches(parts.connection, parts.randomness, user_agent="openstack-controller/servers")
+    sink = ChangedSets(lambda: queue.add(MACHINES, after=GATHERING))
+
+    def reconcile(*_: str) -> float:
+        watches.follow(SOURCE, settings.namespace, sink)
+        for resource in (MIRROR, TEMPLATE):
+            watches.follow(resource, settings.cluster_namespace, sink)
+        return reconciler.reconcile()
+
+    queue.add(MACHINES)
+    return {"machines": reconcile}
 
 
 def _key(obj: Mapping[str, Any]) -> Key:

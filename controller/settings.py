@@ -27,12 +27,24 @@ class SettingInvalid(ControllerError):
 
 
 @dataclass(frozen=True)
+class MachineSettings:
+    """MachineSets in `namespace` get mirrors in `cluster_namespace`, that of the Cluster `cluster`."""
+
+    cluster: str
+    namespace: str
+    cluster_namespace: str
+    template_owner: str
+    virtual_addresses: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Settings:
     """What a container needs to know beyond the cluster.
 
     `region_namespace`: where the osdpl, its bundles and releases live, and our Leases, which make us the only
     ones to write there. `pod_namespace` and `pod_name`: the holder in the Lease. `containers`: those that the
-    chart deploys. `server_namespaces`: those beside the region's in which OpenStackServers are served.
+    chart deploys. `server_namespaces`: those beside the region's in which OpenStackServers are served;
+    `machines`: which MachineSets are mirrored, None for none.
     `concurrency`: Helm actions at a time; `hook_waiters`: those that only wait for their hooks, beside
     these. `helm_binary`: the program of Helm 4 that actions run, None for Helm's library within the
     container. `qps`: Helm's requests per second to the API server. `history`: revisions kept of a release.
@@ -65,6 +77,7 @@ class Settings:
     crds_dir: Path
     chart_cache: Path
     server_namespaces: tuple[str, ...]
+    machines: MachineSettings | None
     pod_image: str
     pod_pull_secrets: tuple[str, ...]
     own_release: str
@@ -109,6 +122,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         crds_dir=Path(env.get("CRDS_DIR") or shipped / "charts" / "openstack-controller" / "files" / "crds"),
         chart_cache=Path(env.get("CHART_CACHE_DIR") or Path(tempfile.gettempdir()) / "osctl-charts"),
         server_namespaces=_words(env.get("SERVER_NAMESPACES", "")),
+        machines=_machines(env),
         pod_image=env.get("POD_IMAGE") or "openstack-controller",
         pod_pull_secrets=_words(env.get("POD_PULL_SECRETS", "")),
         own_release=env.get("OWN_RELEASE") or "",
@@ -149,6 +163,22 @@ def shipped_files() -> Path:
     schemes = (sysconfig.get_default_scheme(), sysconfig.get_preferred_scheme("user"))
     places = [Path(sysconfig.get_path("data", scheme)) / SHARE for scheme in schemes]
     return next((place for place in places if place.is_dir()), places[0])
+
+
+def _machines(env: Mapping[str, str]) -> MachineSettings | None:
+    cluster = env.get("MACHINES_CLUSTER", "")
+    if not cluster:
+        return None
+    owner = env.get("MACHINES_TEMPLATE_OWNER") or "MachineSet"
+    if owner not in ("MachineSet", "Cluster"):
+        raise SettingInvalid(f"MACHINES_TEMPLATE_OWNER must be MachineSet or Cluster, and is {owner!r}")
+    return MachineSettings(
+        cluster=cluster,
+        namespace=env.get("MACHINES_NAMESPACE") or "openshift-machine-api",
+        cluster_namespace=env.get("MACHINES_CLUSTER_NAMESPACE") or "openshift-cluster-api",
+        template_owner=owner,
+        virtual_addresses=_words(env.get("MACHINES_VIRTUAL_ADDRESSES", "")),
+    )
 
 
 def _words(text: str) -> tuple[str, ...]:

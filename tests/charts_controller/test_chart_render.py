@@ -15,7 +15,7 @@ from helm_python.errors import HelmError
 from controller.domain.api.names import CONTAINERS, OPTIONAL_CONTAINERS
 from controller.domain.validation.rbac_union import granted, permissions
 from controller.ports.kubernetes import resource_of
-from controller.settings import read_settings
+from controller.settings import MachineSettings, read_settings
 from tests.api.definitions import CRDS
 from tests.charts_controller.chart_objects import CONTROLLER_CHART, chart_rules, objects, service_charts
 
@@ -136,6 +136,62 @@ def test_the_longest_pause_between_tries_is_a_setting() -> None:
     for settings, seconds in (({}, 300), ({"retryCapSeconds": 60}, 60)):
         containers = {one["name"]: one for one in _pod(settings=settings)["containers"]}
         assert read_settings(_environment(containers["helmbundle"])).retry_cap == seconds
+
+
+MACHINES = {"enabled": True, "cluster": "ocp", "virtualAddresses": ["10.0.0.5", "10.0.0.7"]}
+
+
+def test_machine_sets_are_mirrored_only_where_that_was_chosen() -> None:
+    containers = _pod(servers={"enabled": True}, machines=MACHINES)["containers"]
+    machines = read_settings(_environment(containers[-1])).machines
+    assert machines == MachineSettings(
+        cluster="ocp",
+        namespace="openshift-machine-api",
+        cluster_namespace="openshift-cluster-api",
+        template_owner="MachineSet",
+        virtual_addresses=("10.0.0.5", "10.0.0.7"),
+    )
+    plain = _pod(servers={"enabled": True})["containers"][-1]
+    assert read_settings(_environment(plain)).machines is None
+    assert "machine" not in str(granted(_render(servers={"enabled": True})))
+
+
+def test_mirrors_want_the_container_that_makes_them_and_a_cluster() -> None:
+    with pytest.raises(HelmError, match=r"machines\.enabled needs servers\.enabled"):
+        _render(machines=MACHINES)
+    with pytest.raises(HelmError, match=r"machines\.cluster: name the Cluster"):
+        _render(servers={"enabled": True}, machines={"enabled": True})
+
+
+def test_mirrors_have_a_role_where_the_sets_are_and_one_where_the_cluster_is() -> None:
+    rendered = _render(servers={"enabled": True}, machines=MACHINES)
+    sources, mirrors = (
+        one for one in _of("Role", rendered) if one["metadata"]["name"].endswith(("-sources", "-mirrors"))
+    )
+    assert sources["metadata"]["namespace"] == "openshift-machine-api"
+    assert mirrors["metadata"]["namespace"] == "openshift-cluster-api"
+    assert granted([sources]) == {
+        *(
+            ("machine.openshift.io", "machinesets", "", verb)
+            for verb in ("get", "list", "watch", "update", "delete")
+        ),
+        ("machine.openshift.io", "machinesets/status", "", "update"),
+        *(("", "events", "", verb) for verb in ("get", "create", "patch")),
+    }
+    made = ("get", "list", "watch", "create", "update", "delete")
+    assert granted([mirrors]) == {
+        *(("cluster.x-k8s.io", "machinesets", "", verb) for verb in made),
+        ("cluster.x-k8s.io", "machinesets/status", "", "update"),
+        ("cluster.x-k8s.io", "clusters", "", "get"),
+        *(("infrastructure.cluster.x-k8s.io", "openstackmachinetemplates", "", verb) for verb in made),
+    }
+
+
+def test_edits_of_mirrors_are_denied_unless_that_was_chosen() -> None:
+    for chosen, count in ({}, 3), ({"denyEdits": False}, 0):
+        rendered = _render(servers={"enabled": True}, machines={**MACHINES, **chosen})
+        assert len(_of("ValidatingAdmissionPolicy", rendered)) == count
+        assert len(_of("ValidatingAdmissionPolicyBinding", rendered)) == count
 
 
 @pytest.mark.parametrize(

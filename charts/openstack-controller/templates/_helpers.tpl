@@ -39,6 +39,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $deployed = append $deployed $name -}}
 {{- end -}}
 {{- end -}}
+{{- if and .Values.machines.enabled (not .Values.servers.enabled) -}}
+{{- fail "machines.enabled needs servers.enabled: the container servers mirrors MachineSets" -}}
+{{- end -}}
 {{- if .Values.servers.enabled -}}
 {{- $deployed = append $deployed "servers" -}}
 {{- end -}}

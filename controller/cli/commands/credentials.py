@@ -23,6 +23,7 @@ from controller.cli.views.credentials import (
 from controller.domain.api.names import RECONCILE_ANNOTATION, ROTATE_ANNOTATION
 from controller.domain.credentials.rotation.accounts import releases_of
 from controller.domain.credentials.rotation.in_place import SSH_STAGES
+from controller.domain.credentials.rotation.wrapping import IN_USE
 from controller.domain.health.workloads import parse_workload
 from controller.domain.validation.crd_schema import nearest
 from controller.errors import ObjectMissing, ObjectRefused
@@ -118,6 +119,11 @@ def _print_plan(one: ServiceCredentials, single: Iterable[tuple[str, str]]) -> N
         out.print(soft_wrapped(f"  other accounts  {', '.join(one.accounts)}"))
     for key, gap in one.shared.gaps.items():
         out.print(soft_wrapped(f"  replaced        {key}: {gap}"), style="yellow")
+    if one.shared.wraps:
+        text = (
+            f"{IN_USE}: no interruption; keys of projects are wrapped again, the one before goes on reading"
+        )
+        out.print(soft_wrapped(f"  replaced        {text}"))
     for key in one.shared.pairs:
         text = f"{key}: no interruption; all pods let in both keys until each has the next one"
         out.print(soft_wrapped(f"  replaced        {text}"))

@@ -8,7 +8,7 @@ from typing import Any
 
 from controller.cli.views.release_rows import parse_time, short_duration
 from controller.domain.credentials.rotation.accounts import Release, SecretUse, references_to, uses_of
-from controller.domain.credentials.rotation.in_place import InPlace, in_place, is_coming
+from controller.domain.credentials.rotation.in_place import InPlace, in_place, is_temporary
 from controller.domain.credentials.rotation.not_rotated import not_rotated
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import SpecInvalid
@@ -93,7 +93,7 @@ def service_credentials(
         kept = {
             key: not_rotated(service, key, use)
             for key in entry["keys"]
-            if key != ACCOUNT_SUFFIX and not is_coming(key)
+            if key != ACCOUNT_SUFFIX and not is_temporary(key)
         }
         found.append(
             ServiceCredentials(

@@ -10,9 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 
+from controller.domain.api.names import ROTATION_ANNOTATION
 from controller.domain.api.reasons import Reason
 from controller.domain.credentials.credential_plan import CredentialProblem, SecretChange, lost_problem
 from controller.domain.credentials.recorded_texts import SecretKey, agreed_texts, recorded_texts
+from controller.domain.credentials.rotation.record import (
+    parse_rotation,
+    recorded_rotation,
+    restored_by_rotation,
+)
 from controller.domain.values.chart_values import Values
 from controller.domain.values.secret_refs import find_references
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
@@ -53,6 +59,7 @@ class LostCredentials:
     ) -> list[CredentialProblem]:
         """Writes what the records hold; what is told of the rest. Raises Conflict, KubeError."""
         problems = []
+        lost = tuple(_without_rotating(store, change) for change in lost)
         gone = {(change.name, key) for change in lost for key in change.add}
         # What a rotation has put beside them belongs to them: the names that the passwords are for.
         gone |= {(one.name, ACCOUNT_SUFFIX) for one in lost if not store.text(one.name, ACCOUNT_SUFFIX)}
@@ -69,7 +76,8 @@ class LostCredentials:
                 found = replace(change, add={key: change.add[key] for key in texts})
                 if (change.name, ACCOUNT_SUFFIX) in agreed:
                     texts[ACCOUNT_SUFFIX] = agreed[change.name, ACCOUNT_SUFFIX]
-                refused = refusal_of(partial(store.apply, found, texts))
+                notes = _rotation_notes(osdpl, change, texts.get(ACCOUNT_SUFFIX, ""))
+                refused = refusal_of(partial(store.apply, found, texts, notes))
                 if refused:
                     problems.append(CredentialProblem(change.name, refused, lost=True))
                     continue
@@ -124,9 +132,28 @@ class LostCredentials:
         return None
 
 
+def _without_rotating(store: CredentialStore, lost: SecretChange) -> SecretChange:
+    """What is lost, but for what the rotation of its Secret puts back."""
+    record = parse_rotation(store.notes(lost.name).get(ROTATION_ANNOTATION, ""))
+    if record is None:
+        return lost
+    theirs = restored_by_rotation(record, store.texts(lost.name))
+    return replace(lost, add={key: kind for key, kind in lost.add.items() if key not in theirs})
+
+
 def held_back(lost: Sequence[SecretChange], namespace: str) -> list[CredentialProblem]:
     """What is told of lost credentials while nothing may be written."""
     return [lost_problem(change, namespace, _ON_HOLD) for change in lost]
+
+
+def _rotation_notes(osdpl: KubeObject, lost: SecretChange, suffix: str) -> dict[str, str]:
+    """The annotation of a rotation that was under way, where the whole Secret was lost; none if what comes
+    back is from before its first write."""
+    text = "" if lost.stored else recorded_rotation(osdpl, lost.name)
+    record = parse_rotation(text)
+    if record is None or (record.accounts and suffix == record.suffix_before):
+        return {}
+    return {ROTATION_ANNOTATION: text}
 
 
 def _passwords_beside(lost: SecretChange) -> Set[str]:

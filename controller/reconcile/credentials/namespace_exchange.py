@@ -6,7 +6,7 @@ noted before it is, so that it is emptied again although what it came of is gone
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -68,9 +68,13 @@ class NamespaceExchange:
         found = _Pass(self._read_record())
         for secret in shared:
             self._take(secret, found)
-        given = {target: secret for secret in shared for target in offered_to(secret)}
-        for target, secret in sorted(given.items(), key=lambda one: one[0]):
-            self._give(secret, target, found)
+        given: dict[Place, dict[Place, KubeObject]] = {}
+        for secret in shared:
+            source = Place(self._namespace, str(secret["metadata"]["name"]))
+            for target in offered_to(secret):
+                given.setdefault(target, {})[source] = secret
+        for target, offers in sorted(given.items(), key=lambda one: one[0]):
+            self._give(offers, target, found)
         for target in sorted(found.copies.keys() - given.keys()):
             self._take_back(target, found)
         return Exchanged(tuple(found.problems), tuple(found.notes), bool(shared or found.copies))
@@ -102,13 +106,30 @@ class NamespaceExchange:
         texts = (decision.message, self._carry_out(decision.step, request, offer, source))
         found.problems += [CredentialProblem(target.name, text) for text in texts if text]
 
-    def _give(self, offer: KubeObject, target: Place, found: _Pass) -> None:
-        """What the region offers to another namespace."""
+    def _give(self, offers: Mapping[Place, KubeObject], target: Place, found: _Pass) -> None:
+        """What the region offers to another namespace: of several Secrets the one that is asked for."""
         if target.namespace == self._namespace:
             return
-        source = Place(self._namespace, str(offer["metadata"]["name"]))
         try:
             request = self._kube.get(SECRET, target.name, target.namespace)
+        except Forbidden:
+            self._note_no_right(sorted(offers), target, found)
+            return
+        asked = requested_from(request) if request is not None else None
+        if asked is not None and asked in offers:
+            self._give_one(asked, offers[asked], request, target, found)
+            return
+        copied = copied_from(request) if request is not None else None
+        if copied is not None and copied.namespace == self._namespace and copied not in offers:
+            self._take_back(target, found)
+            return
+        for source, offer in sorted(offers.items(), key=lambda one: one[0]):
+            self._give_one(source, offer, request, target, found)
+
+    def _give_one(
+        self, source: Place, offer: KubeObject, request: KubeObject | None, target: Place, found: _Pass
+    ) -> None:
+        try:
             decision = decide_copy(source, offer, target, request)
             if decision.step == Step.FILL:
                 unnoted = self._note(found, {**found.copies, target: source.name})
@@ -117,13 +138,17 @@ class NamespaceExchange:
                     return
             refused = self._carry_out(decision.step, request, offer, source)
         except Forbidden:
-            text = f"Secret {source} is offered to {target}, and {NO_RIGHT.format('read and update')}"
-            found.notes.append(text)
+            self._note_no_right([source], target, found)
             return
         if refused:
             found.notes.append(f"Secret {target}: {refused}")
         if decision.message:
             found.notes.append(decision.message)
+
+    def _note_no_right(self, sources: Sequence[Place], target: Place, found: _Pass) -> None:
+        names = ", ".join(map(str, sources))
+        text = f"Secret {names} is offered to {target}, and {NO_RIGHT.format('read and update')}"
+        found.notes.append(text)
 
     def _take_back(self, target: Place, found: _Pass) -> None:
         """Empties a copy that was filled from here and is not offered any more."""
@@ -201,5 +226,6 @@ class NamespaceExchange:
 
 
 def _is_ours(copy: KubeObject, source: Place | None, namespace: str) -> bool:
-    """Whether it was filled from a Secret of the namespace, and still asks for that."""
-    return source is not None and source.namespace == namespace and requested_from(copy) == source
+    """Whether it was filled from a Secret of the namespace, and still is one that asks, if for another."""
+    ours = source is not None and source.namespace == namespace
+    return ours and requested_from(copy) is not None

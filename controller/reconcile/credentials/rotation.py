@@ -19,43 +19,44 @@ from controller.domain.api.names import (
     ROTATION_ANNOTATION,
 )
 from controller.domain.api.reasons import Reason
-from controller.domain.credentials.generate import SSH_PRIVATE_KEY, CredentialUnusable, generate
+from controller.domain.credentials.generate import (
+    CredentialUnusable,
+)
 from controller.domain.credentials.rotation.accounts import (
-    Account,
     Release,
-    SecretUse,
-    names_in_use,
-    next_suffix,
     references_to,
     releases_of,
     use_of,
 )
 from controller.domain.credentials.rotation.in_place import (
     SSH_STAGES,
-    coming_name,
     in_place,
     lets_in_next,
-    pair_texts,
 )
 from controller.domain.credentials.rotation.not_rotated import why_refused
 from controller.domain.credentials.rotation.record import (
     Phase,
     RotationRecord,
     RotationView,
+    lost_rotations,
     parse_rotation,
     record_text,
 )
+from controller.domain.credentials.rotation.wrapping import ended_texts
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.secret_refs import find_references
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import KubeError, ServerUnavailable, SpecInvalid, is_refusal
-from controller.ports.accounts import AccountServers
+from controller.ports.accounts import AccountServers, WrappedKeys
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import HELMBUNDLE, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.account_logins import AccountLogins
 from controller.reconcile.credentials.credential_uptake import CredentialUptake
 from controller.reconcile.credentials.refused_writes import REFUSED
+from controller.reconcile.credentials.replaced_accounts import ReplacedAccounts, accounts_to_go
+from controller.reconcile.credentials.rewrapping import Rewrapping
+from controller.reconcile.credentials.rotation_texts import RotationTexts
 from controller.reconcile.credentials.rotation_times import RotationTimes, rotation_times
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.action_log import log_action
@@ -64,8 +65,6 @@ from controller.reconcile.shared.secret_values import SecretValues
 
 # Seconds from one look at a rotation to the next.
 ROTATION_SECONDS = 10.0
-# Endings of names that are tried in one pass.
-MOST_SUFFIXES = 50
 HELD = "the region is paused, or its plan is not approved"
 
 
@@ -78,6 +77,7 @@ class _Region:
     bundles: KubeObjects
     releases: tuple[Release, ...]
     logins: AccountLogins
+    accounts: ReplacedAccounts
 
     @property
     def namespace(self) -> str:
@@ -105,12 +105,14 @@ class CredentialRotation:
         events: Events,
         records: ReleaseRecords,
         servers: AccountServers,
+        keys: WrappedKeys,
     ) -> None:
         self._kube = kube
         self._clock = clock
-        self._randomness = randomness
+        self._texts = RotationTexts(randomness)
         self._events = events
         self._servers = servers
+        self._rewrapping = Rewrapping(keys)
         self._uptake = CredentialUptake(kube, records)
         self._unfinished = False
 
@@ -134,9 +136,11 @@ class CredentialRotation:
         """
         held = HELD if read_only else ""
         namespace = str(osdpl["metadata"]["namespace"])
+        releases = releases_of(bundles)
         logins = AccountLogins(self._kube, namespace)
-        region = _Region(osdpl, store, bundles, releases_of(bundles), logins)
-        views: dict[str, RotationView] = {}
+        accounts = ReplacedAccounts(self._servers, logins, releases)
+        region = _Region(osdpl, store, bundles, releases, logins, accounts)
+        views = lost_rotations(osdpl, store.stored())
         busy = ""
         kinds = {secret.name: secret.credentials for secret in desired}
         for name, record in _under_way(store):
@@ -144,7 +148,9 @@ class CredentialRotation:
             proceed = partial(self._proceed, region, name, record, held, kinds.get(name, {}))
             view = _unless_refused(proceed, RotationView(phase, REFUSED, record.since))
             if view is not None:
-                views[name], busy = view, name
+                views[name] = view
+                # One whose service is gone, and may never come back, holds up no other.
+                busy = name if _is_used(name, releases) else busy
         # Looked at only now: what has just come to its end is not due any more.
         times = rotation_times(osdpl, store, region.releases, desired, self._clock.now())
         for secret in desired:
@@ -159,6 +165,8 @@ class CredentialRotation:
             if view is not None:
                 views[secret.name] = view
                 busy = busy or (secret.name if view.since is not None else "")
+        for name, view in views.items():
+            views[name] = replace(view, record=store.notes(name).get(ROTATION_ANNOTATION, view.record))
         self._unfinished = bool(views) and not read_only
         return Rotations(views, times)
 
@@ -177,9 +185,14 @@ class CredentialRotation:
             moving = use.accounts if use.keys & secret.credentials.keys() else ()
             before = tuple(dict.fromkeys(one.named(suffix) for one in moving))
             waits = self._uptake.waits(region.namespace, name, region.releases, 0.0)
-            waits = waits or self._in_the_way(region, before)
-            record = RotationRecord(self._now(), suffix, before, tuple(shared.gaps), shared.pairs)
-            new = {} if waits else self._first_texts(region, secret, use, record)
+            waits = waits or region.accounts.in_the_way(before)
+            if shared.wraps and not waits:
+                waits = self._rewrapping.waits(name, store, region.releases, region.logins)
+            record = RotationRecord(
+                self._now(), suffix, before, tuple(shared.gaps), shared.pairs, wraps=shared.wraps
+            )
+            following = partial(region.accounts.free_suffix, use, suffix)
+            new = {} if waits else self._texts.first(store, secret, use, record, following)
         except (SpecInvalid, ServerUnavailable, CredentialUnusable) as error:
             waits, new = (str(error),), {}
         if waits:
@@ -194,62 +207,20 @@ class CredentialRotation:
         )
         return RotationView(Phase.ROLLING, "begun just now", record.since)
 
-    def _first_texts(
-        self, region: _Region, secret: CredentialSecret, use: SecretUse, record: RotationRecord
-    ) -> dict[str, str | None]:
-        """What the Secret says from the first write on. Raises CredentialUnusable, ServerUnavailable."""
-        wanted = {*record.shared, *(use.keys if record.accounts else ())}
-        new: dict[str, str | None] = {
-            key: generate(kind, self._randomness) for key, kind in secret.credentials.items() if key in wanted
-        }
-        if record.accounts:
-            new[ACCOUNT_SUFFIX] = self._free_suffix(region, use, record.suffix_before)
-        return new | self._pair_texts(region.store, secret.name, record)
-
-    def _free_suffix(self, region: _Region, use: SecretUse, suffix: str) -> str:
-        """The next ending with which no server knows an account: one that a restored Secret does not tell of
-        has another password, which no Job would change. Raises ServerUnavailable."""
-        for _ in range(MOST_SUFFIXES):
-            suffix = next_suffix(suffix)
-            accounts = dict.fromkeys(one.named(suffix) for one in use.accounts)
-            if not any(self._servers.has(region.logins.of(one, region.releases), one) for one in accounts):
-                return suffix
-        names = ", ".join(sorted({one.name for one in accounts}))
-        raise ServerUnavailable(
-            f"up to {names} the names of the next accounts are taken; delete what is unused"
-        )
-
-    def _pair_texts(self, store: CredentialStore, name: str, record: RotationRecord) -> dict[str, str | None]:
-        """What the Secret says of pairs of keys in the stage of the record. Raises CredentialUnusable."""
-        texts = store.texts(name)
-        found: dict[str, str | None] = {}
-        for private in record.pairs:
-            if not texts.get(private):
-                raise CredentialUnusable(f"{private} is not there")
-            # A rotation begins with a key of its own, also where a backup has brought back one of another.
-            left_out = "" if record.rewritten else coming_name(private)
-            known = {key: text for key, text in texts.items() if key != left_out}
-            found |= pair_texts(record.stage, private, known, self._made_key)
-        return found
-
     def _now(self) -> float:
         return float(int(self._clock.now()))
-
-    def _made_key(self) -> str:
-        return generate(SSH_PRIVATE_KEY, self._randomness)
 
     def _again(
         self, region: _Region, name: str, record: RotationRecord, kinds: Mapping[str, str]
     ) -> RotationView | None:
         """Makes again what was lost of keys that are being replaced: releases that have taken up the next one
         and those that have not do not agree on it, and only pods know either. None where all are there."""
-        lost = [key for key in record.shared if key in kinds and not region.store.text(name, key)]
-        if not lost:
+        new = self._texts.lost(region.store.texts(name), record, kinds)
+        if not new:
             return None
         following = replace(record, rewritten=self._now())
-        new = {key: generate(kinds[key], self._randomness) for key in lost}
         notes = {ROTATION_ANNOTATION: record_text(following)}
-        done = f"{', '.join(lost)} was lost while it was replaced, and is made again"
+        done = f"{', '.join(sorted(new))} was lost while it was replaced, and is there again"
         region.store.rewrite(name, notes, new, done=done)
         return RotationView(Phase.ROLLING, done, record.since)
 
@@ -264,24 +235,29 @@ class CredentialRotation:
             return again
         try:
             use = use_of(name, region.releases)
-            going = self._going(region, name, record, use)
+            suffix = region.store.text(name, ACCOUNT_SUFFIX)
+            going = accounts_to_go(record, use, region.releases, self._suffixes(region), suffix)
             waits = self._uptake.waits(region.namespace, name, region.releases, record.written)
             if waits:
                 self._wake(region, name, record)
-                self._pass_on(region, going, ignored=(ServerUnavailable,))
+                region.accounts.pass_on(going.replaced, ignored=(ServerUnavailable,))
                 return RotationView(Phase.ROLLING, "; ".join(waits), record.since)
             if record.has_stages:
                 return self._next_stage(region.store, name, record)
-            self._pass_on(region, going)
-            waits = (*self._in_the_way(region, going), *self._connected(region, going))
+            region.accounts.pass_on(going.replaced)
+            waits = region.accounts.in_the_way(going.replaced) + region.accounts.connected(going.replaced)
+            if record.wraps:
+                waits += self._rewrapping.waits(name, region.store, region.releases, region.logins)
+            if not waits:
+                region.accounts.drop(going.replaced)
+                waits = region.accounts.still_there(going.left)
             if waits:
                 return RotationView(Phase.REMOVING, "; ".join(waits), record.since)
-            for account in going:
-                self._drop(region, account)
-        except (SpecInvalid, ServerUnavailable) as error:
+        except (SpecInvalid, ServerUnavailable, CredentialUnusable) as error:
             return RotationView(Phase.REMOVING, str(error), record.since)
         notes = {ROTATION_ANNOTATION: None, ROTATED_ANNOTATION: timestamp(self._clock.now())}
-        region.store.rewrite(name, notes, done="rotated, what was before is not used any more")
+        ended = ended_texts() if record.wraps else {}
+        region.store.rewrite(name, notes, ended, done="rotated, what was before is not used any more")
         self._tell(region, Reason.CREDENTIALS_ROTATED, f"Secret {name}: everything uses what it says now")
         return None
 
@@ -293,7 +269,7 @@ class CredentialRotation:
             ready = record.stage > 1 or all(lets_in_next(one, texts) for one in record.pairs)
             stage = record.stage + 1 if ready else 1
             following = replace(record, stage=stage, rewritten=self._now())
-            new = self._pair_texts(store, name, following)
+            new = self._texts.pairs(store.texts(name), following)
             notes = {ROTATION_ANNOTATION: record_text(following)}
             store.rewrite(
                 name, notes, new, done=f"stage {stage} of {SSH_STAGES} of {', '.join(record.pairs)}"
@@ -301,20 +277,6 @@ class CredentialRotation:
         except (CredentialUnusable, LookupError) as error:
             return RotationView(Phase.ROLLING, str(error), record.since)
         return RotationView(Phase.ROLLING, f"stage {stage} of {SSH_STAGES} of SSH keys", record.since)
-
-    def _going(
-        self, region: _Region, name: str, record: RotationRecord, use: SecretUse
-    ) -> dict[Account, Account]:
-        """The accounts that are to go, each with the one in its place. What the values name again, or name
-        otherwise by now, stays."""
-        suffix = region.store.text(name, ACCOUNT_SUFFIX)
-        used = names_in_use(region.releases, self._suffixes(region))
-        found: dict[Account, Account] = {}
-        for account in record.accounts:
-            successor = use.successor(account, record.suffix_before)
-            if successor is not None and (account.server, account.name) not in used:
-                found[account] = successor.named(suffix)
-        return found
 
     def _suffixes(self, region: _Region) -> dict[str, str]:
         values = SecretValues(self._kube, region.namespace)
@@ -325,44 +287,6 @@ class CredentialRotation:
             if one.prefix is not None
         }
         return {name: values.lookup(name, ACCOUNT_SUFFIX) or "" for name in names}
-
-    def _in_the_way(self, region: _Region, accounts: Iterable[Account]) -> tuple[str, ...]:
-        """What would be lost with the accounts. Also finds out whether their servers can be reached."""
-        found = []
-        for account in accounts:
-            login = region.logins.of(account, region.releases)
-            belongings = self._servers.belongings(login, account)
-            if belongings:
-                found.append(f"account {account.name} has what would end with it: {', '.join(belongings)}")
-        return tuple(dict.fromkeys(found))
-
-    def _connected(self, region: _Region, accounts: Iterable[Account]) -> tuple[str, ...]:
-        found = []
-        for account in accounts:
-            login = region.logins.of(account, region.releases)
-            sessions = self._servers.sessions(login, account)
-            if sessions:
-                place = login.place.shown
-                found.append(f"account {account.name} still has {sessions} connections at {place}")
-        return tuple(dict.fromkeys(found))
-
-    def _pass_on(
-        self,
-        region: _Region,
-        accounts: Mapping[Account, Account],
-        ignored: tuple[type[Exception], ...] = (),
-    ) -> None:
-        for before, after in accounts.items():
-            try:
-                self._servers.pass_on(region.logins.of(before, region.releases), before, after)
-            except ignored:
-                continue
-
-    def _drop(self, region: _Region, account: Account) -> None:
-        login = region.logins.of(account, region.releases)
-        self._servers.drop(login, account)
-        text = f"account {account.name} at {login.place.shown}: deleted, another one has its place"
-        log_action("delete", f"{account.server}/{account.name}", text, release=account.release)
 
     def _wake(self, region: _Region, name: str, record: RotationRecord) -> None:
         """Has bundles looked at now: nothing tells them that a Secret has changed."""
@@ -389,6 +313,14 @@ def _unless_refused(step: Callable[[], RotationView | None], otherwise: Rotation
         if not is_refusal(error):
             raise
         return otherwise
+
+
+def _is_used(name: str, releases: Iterable[Release]) -> bool:
+    """Whether a release refers to the Secret; one whose values cannot be read may."""
+    try:
+        return any(references_to(name, one) for one in releases)
+    except SpecInvalid:
+        return True
 
 
 def _under_way(store: CredentialStore) -> Iterator[tuple[str, RotationRecord]]:

@@ -71,10 +71,16 @@ class CredentialStore:
         chosen = texts if keys is None else {entry: texts.get(entry, "") for entry in keys}
         return f"hmac-sha256:{secret_digest(chosen, key)}" if secret else ""
 
-    def apply(self, change: SecretChange, known: Mapping[str, str] | None = None) -> None:
+    def apply(
+        self,
+        change: SecretChange,
+        known: Mapping[str, str] | None = None,
+        more_notes: Mapping[str, str] | None = None,
+    ) -> None:
         """Creates or completes a Secret, on the condition that it is as it was observed.
 
-        `known`: the texts of those keys, of all of them, that are not to be made but brought back. Raises
+        `known`: the texts of those keys, of all of them, that are not to be made but brought back, and
+        `more_notes` the annotations that come back with them. Raises
         Conflict when someone else was there meanwhile, and CredentialUnusable when a public key
         cannot be derived.
         """
@@ -88,6 +94,7 @@ class CredentialStore:
             others = [one for one in meta.get("ownerReferences") or [] if not _is_region(one)]
             meta["ownerReferences"] = others
         notes = {k: text for k, text in (meta.get("annotations") or {}).items() if k != UNUSED_ANNOTATION}
+        notes |= more_notes or {}
         meta["annotations"] = {**notes, UNUSED_ANNOTATION: "true"} if change.unused else notes
         encoded = {key: base64.b64encode(text.encode()).decode() for key, text in new.items()}
         body = {**body, "metadata": meta, "data": {**(body.get("data") or {}), **encoded}}

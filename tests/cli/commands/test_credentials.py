@@ -15,6 +15,7 @@ from controller.ports.kubernetes import OSDPL, SECRET
 from tests.cli.objects import osctl
 from tests.reconcile.credentials.rotation_bed import NS, REGION, ROTATE, RotationBed
 from tests.reconcile.credentials.shared_keys_bed import SharedKeysBed
+from tests.reconcile.credentials.test_wrapping_keys_rotation import WrappingBed
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC).timestamp()
 
@@ -137,3 +138,17 @@ def test_a_dry_run_states_what_is_interrupted_and_what_is_not(monkeypatch: pytes
     assert "replaced ssh-private-key: no interruption; all pods let in both keys" in shown
     assert "upgraded nova; 3 times, each time with all their pods" in shown
     assert listed(made)["networking"]["interruptions"].keys() == {"metadata-secret"}
+
+
+def test_a_dry_run_tells_of_the_key_that_wraps(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = WrappingBed()
+    monkeypatch.setattr("controller.cli.commands.credentials.open_cluster", lambda *_: Cluster(made.kube, NS))
+    _, out, _ = run("credentials", "rotate", "--service", "key-manager", "--dry-run")
+    assert "replaced simple-crypto-key: no interruption; keys of projects are wrapped again" in " ".join(
+        out.split()
+    )
+    made.ask("key-manager")
+    made.reconcile()
+    found = listed(made)["key-manager"]
+    assert found["notRotated"] == {}
+    assert not [key for key in found["rotates"] if key.endswith("-kept")]

@@ -16,7 +16,7 @@ from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.chart_values import secret_ref
 from controller.domain.values.secret_refs import resolve
 from controller.errors import SecretMissing, ServerUnavailable
-from controller.ports.accounts import AccountServers, ServerLogin
+from controller.ports.accounts import AccountServers, ServerLogin, WrappedKeys
 from controller.ports.kubernetes import DEPLOYMENT, HELMBUNDLE, OSDPL, SECRET, KubeObject
 from controller.reconcile.credentials.rotation import CredentialRotation
 from controller.reconcile.credentials.secrets import SecretsReconciler
@@ -89,6 +89,8 @@ class Servers:
         self.owned: dict[str, tuple[str, ...]] = {}
         self.passed_on: set[tuple[str, str]] = set()
         self.down: set[Server] = set()
+        # What Barbican keeps: with which key each is wrapped.
+        self.wrapped: list[str] = []
         self.before_change = self.after_change = lambda: None
 
     def has(self, login: ServerLogin, account: Account) -> bool:
@@ -116,6 +118,16 @@ class Servers:
         self.before_change()
         self.accounts.pop((account.server, account.name), None)
         self.after_change()
+
+    def rewrap(self, login: ServerLogin, database: str, key: str, former: str) -> int:
+        self._answer(login)
+        assert database == "barbican"
+        found = [number for number, one in enumerate(self.wrapped) if one == former != key]
+        for number in found:
+            self.before_change()
+            self.wrapped[number] = key
+            self.after_change()
+        return len(found)
 
     def _answer(self, login: ServerLogin) -> None:
         assert login.password
@@ -166,12 +178,17 @@ class RotationBed:
                 CredentialSecret(f"{name}-credentials", name, kinds) for name, kinds in self.catalogue.items()
             ),
             records=records,
-            rotation=CredentialRotation(**ports, records=records, servers=self.account_servers()),
+            rotation=CredentialRotation(
+                **ports, records=records, servers=self.account_servers(), keys=self.wrapped_keys()
+            ),
             digest_key=lambda: b"k" * 32,
             resync=300.0,
         )
 
     def account_servers(self) -> AccountServers:
+        return self.servers
+
+    def wrapped_keys(self) -> WrappedKeys:
         return self.servers
 
     def reconcile(self) -> float | None:

@@ -58,7 +58,11 @@ class SharedKeysBed(RotationBed):
         self.differing = 0
 
     def values(self, service: str) -> dict[str, Any]:
-        values = _renamed(values_of("compute")) if service == "networking" else values_of(service)
+        values = (
+            renamed(values_of("compute"), {"nova": "neutron", "compute": "networking"})
+            if service == "networking"
+            else values_of(service)
+        )
         values["endpoints"]["oslo_cache"] = {
             "auth": {"memcache_secret_key": secret_ref("cache-credentials", "memcache-secret-key")}
         }
@@ -99,19 +103,18 @@ class SharedKeysBed(RotationBed):
 _PAIR = ("private_key", "public_key")
 
 
-def _renamed(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What Nova's release has, of Neutron."""
+def renamed(values: Mapping[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
+    """What Nova's release has of accounts, of another service."""
 
-    def renamed(value: Any) -> Any:
+    def of(value: Any) -> Any:
         if isinstance(value, Mapping):
-            return {renamed(key): renamed(part) for key, part in value.items()}
-        return (
-            value.replace("nova", "neutron").replace("compute", "networking")
-            if isinstance(value, str)
-            else value
-        )
+            return {of(key): of(part) for key, part in value.items()}
+        if isinstance(value, str):
+            for word, other in words.items():
+                value = value.replace(word, other)
+        return value
 
-    made = {"endpoints": dict(renamed(values["endpoints"]))}
+    made = {"endpoints": dict(of(values["endpoints"]))}
     made["endpoints"].pop("oslo_db_cell0")
     made["endpoints"]["identity"]["auth"].pop("test")
     return made

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from controller.domain.credentials.generate import SSH_PRIVATE_KEY, SSH_PUBLIC_KEY, public_key_of
 from controller.domain.credentials.rotation.accounts import SecretUse
+from controller.domain.credentials.rotation.wrapping import KEYS, is_kept, wraps
 
 SSH_STAGES = 3
 _COMING = "-next"
@@ -34,18 +35,21 @@ _GAPS: Mapping[tuple[str, str], str] = {
 
 @dataclass(frozen=True)
 class InPlace:
-    """What of a Secret is replaced under its own name: `gaps` by key, and the private keys of `pairs`."""
+    """What of a Secret is replaced under its own name: `gaps` by key, and the private keys of `pairs`.
+    `wraps`: the keys of `rotation.wrapping`, too."""
 
     gaps: Mapping[str, str] = field(default_factory=dict)
     pairs: tuple[str, ...] = ()
+    wraps: bool = False
 
     @property
     def keys(self) -> frozenset[str]:
         """All keys that get another text."""
-        return frozenset((*self.gaps, *self.pairs, *map(public_name, self.pairs)))
+        wrapping = KEYS if self.wraps else ()
+        return frozenset((*self.gaps, *self.pairs, *map(public_name, self.pairs), *wrapping))
 
     def __bool__(self) -> bool:
-        return bool(self.gaps or self.pairs)
+        return bool(self.gaps or self.pairs or self.wraps)
 
 
 def in_place(service: str, keys: Collection[str], use: SecretUse) -> InPlace:
@@ -53,7 +57,7 @@ def in_place(service: str, keys: Collection[str], use: SecretUse) -> InPlace:
     used = [key for key in keys if key in use.fixed]
     gaps = {key: _GAPS[service, key] for key in sorted(used) if (service, key) in _GAPS}
     pairs = [key for key in sorted(used) if key.endswith(SSH_PRIVATE_KEY) and public_name(key) in used]
-    return InPlace(gaps, tuple(pairs))
+    return InPlace(gaps, tuple(pairs), wraps(service, used))
 
 
 def public_name(private: str) -> str:
@@ -66,9 +70,9 @@ def coming_name(private: str) -> str:
     return f"{private}{_COMING}"
 
 
-def is_coming(key: str) -> bool:
+def is_temporary(key: str) -> bool:
     """Whether a key of a Secret is there for the time of a rotation only."""
-    return key.endswith(SSH_PRIVATE_KEY + _COMING)
+    return key.endswith(SSH_PRIVATE_KEY + _COMING) or is_kept(key)
 
 
 def pair_texts(stage: int, private: str, texts: Mapping[str, str], make: Callable[[], str]) -> Texts:

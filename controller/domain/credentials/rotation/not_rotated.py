@@ -27,7 +27,6 @@ _REASONS: Mapping[str, Mapping[str, str]] = {
         "heat-stack-user-password": "it administers the domain of the users of stacks",
         "auth-encryption-key": _KEY_OF_DATA,
     },
-    "key-manager": {"simple-crypto-key": _KEY_OF_DATA},
     "load-balancer": {
         "octavia-password": "access lists of secrets name its account by an id",
         "heartbeat-key": "load balancers that run have it, and would be taken for dead and made again",

@@ -9,7 +9,7 @@ replaced, one for each further stage. Between two writes nothing has to be remem
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
@@ -17,9 +17,12 @@ from typing import Any
 from controller.domain.api.conditions import shorten, timestamp
 from controller.domain.credentials.rotation.accounts import Account, Server
 from controller.domain.credentials.rotation.in_place import SSH_STAGES
+from controller.domain.credentials.rotation.wrapping import FORMER, IN_USE, NEXT, kept_name
 from controller.domain.shared.times import seconds_of
 
 _MESSAGE = 2048
+# About a hundred accounts.
+_RECORD = 16384
 
 
 class Phase(StrEnum):
@@ -34,8 +37,8 @@ class Phase(StrEnum):
 class RotationRecord:
     """A rotation under way since `since`, and the accounts that go with it, whose names ended in
     `suffix_before`. `shared` are the keys that were replaced in one write; the `pairs` of keys, by their
-    private ones, are in a `stage`. `rewritten`: when the Secret was written to since, 0.0 for never. Times
-    are in seconds since the epoch."""
+    private ones, are in a `stage`; with `wraps` those of `rotation.wrapping` were moved. `rewritten`: when
+    the Secret was written to since, 0.0 for never. Times are in seconds since the epoch."""
 
     since: float
     suffix_before: str
@@ -43,6 +46,7 @@ class RotationRecord:
     shared: tuple[str, ...] = ()
     pairs: tuple[str, ...] = ()
     stage: int = 1
+    wraps: bool = False
     rewritten: float = 0.0
 
     @property
@@ -58,16 +62,19 @@ class RotationRecord:
 
 @dataclass(frozen=True)
 class RotationView:
-    """A rotation as it is published."""
+    """A rotation as it is published. `record`: the text of its annotation, empty before it has begun."""
 
     phase: Phase
     message: str
     since: float | None = None
+    record: str = ""
 
     def entry(self) -> dict[str, Any]:
         """What stands in `status.secrets[].rotation`."""
         entry = {"phase": str(self.phase), "message": shorten(self.message, _MESSAGE)}
-        return entry if self.since is None else {**entry, "since": timestamp(self.since)}
+        if self.since is not None:
+            entry["since"] = timestamp(self.since)
+        return {**entry, "record": self.record} if 0 < len(self.record) <= _RECORD else entry
 
 
 def record_text(record: RotationRecord) -> str:
@@ -82,6 +89,8 @@ def record_text(record: RotationRecord) -> str:
         whole["shared"] = list(record.shared)
     if record.pairs:
         whole |= {"pairs": list(record.pairs), "stage": record.stage}
+    if record.wraps:
+        whole["wraps"] = True
     if record.rewritten:
         whole["rewritten"] = timestamp(record.rewritten)
     return json.dumps(whole, sort_keys=True)
@@ -98,13 +107,40 @@ def parse_rotation(text: str) -> RotationRecord | None:
             shared=tuple(map(str, given.get("shared", ()))),
             pairs=tuple(map(str, given.get("pairs", ()))),
             stage=int(given.get("stage", 1)),
+            wraps=bool(given.get("wraps")),
             rewritten=seconds_of(given.get("rewritten")),
         )
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
 
 
+def lost_rotations(osdpl: Mapping[str, Any], there: Collection[str]) -> dict[str, RotationView]:
+    """Rotations whose Secret is gone with its annotation, by the status. `there`: the Secrets that are."""
+    found = {}
+    for name in (osdpl.get("status") or {}).get("secrets") or {}:
+        text = recorded_rotation(osdpl, name)
+        record = parse_rotation(text)
+        if name not in there and record is not None:
+            found[name] = RotationView(
+                Phase.ROLLING, "it goes on once its Secret is back", record.since, text
+            )
+    return found
+
+
+def recorded_rotation(osdpl: Mapping[str, Any], secret: str) -> str:
+    """The record of a rotation as the status has it; empty for none."""
+    entry = ((osdpl.get("status") or {}).get("secrets") or {}).get(secret) or {}
+    return str((entry.get("rotation") or {}).get("record") or "")
+
+
 def _account(given: Mapping[str, str]) -> Account:
     names = ("name", "release", "endpoint")
     name, release, endpoint = (str(given[field]) for field in names)
     return Account(Server(given["server"]), name, release, endpoint, str(given.get("domain", "")))
+
+
+def restored_by_rotation(record: RotationRecord, texts: Mapping[str, str]) -> frozenset[str]:
+    """What a rotation that is under way puts back by itself where it is lost: Helm's records have what was
+    before, or do not agree. `texts`: what the Secret says now."""
+    there = {key for key in (IN_USE, FORMER) if texts.get(kept_name(key))} | {NEXT}
+    return frozenset((*record.shared, *(there if record.wraps else ())))
