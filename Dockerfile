@@ -32,5 +32,5 @@ ENV PATH=/opt/osctl/bin:/usr/local/bin:/usr/bin:/bin \
 USER 65532:65532
 WORKDIR /tmp
 # The chart names the command of each container: osctl-core, osctl-helmbundle, osctl-health,
-# osctl-secrets or osctl-node.
+# osctl-secrets, osctl-node or osctl-servers.
 CMD ["osctl", "--help"]

@@ -13,6 +13,7 @@ from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.values_files import load_library
 from controller.domain.api.keys import RegionKey
 from controller.domain.region.deployment import parse_deployment
+from controller.domain.region.facts import ANSWERED_BY
 from controller.operator import Container
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.region.deployment import DeploymentReconciler
@@ -53,7 +54,7 @@ def compose(parts: Parts) -> Container:
     others = OtherContainers(
         parts.kube,
         parts.clock,
-        containers=(name for name in settings.containers if name != "core"),
+        containers=(name for name in settings.containers if name in ANSWERED_BY),
         namespace=settings.region_namespace,
         changed=requeue_regions,
         times=SilenceTimes(settings.lease_duration),

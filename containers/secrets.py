@@ -48,6 +48,7 @@ def compose(parts: Parts) -> Container:
     def ceph_of(osdpl: Mapping[str, Any]) -> CephNeeds | None:
         return region_ceph(parse_deployment(osdpl, schema).spec, library)
 
+    servers = RealAccountServers()
     reconciler = SecretsReconciler(
         kube=parts.kube,
         clock=parts.clock,
@@ -63,7 +64,8 @@ def compose(parts: Parts) -> Container:
             randomness=parts.randomness,
             events=parts.events,
             records=SecretRecords(parts.kube),
-            servers=RealAccountServers(),
+            servers=servers,
+            keys=servers,
         ),
         digest_key=InstallationKey(parts.kube, parts.randomness, settings.region_namespace).read,
         resync=settings.resync,

@@ -201,12 +201,18 @@ class ServerUnavailable(ControllerError):
 class CloudUnavailable(ControllerError):
     """The region's OpenStack did not answer, or not completely: nothing follows from that.
 
-    `retry_after` is in seconds, None when the server did not say.
+    `retry_after` is in seconds, None when the server did not say. `untouched`: the request was not sent, or
+    turned away before anything was done for it.
     """
 
-    def __init__(self, message: str, retry_after: float | None = None) -> None:
+    def __init__(self, message: str, retry_after: float | None = None, *, untouched: bool = False) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.untouched = untouched
+
+
+class CredentialsDenied(CloudUnavailable):
+    """Keystone does not take the credentials: nothing else can be known until there are others."""
 
 
 class CloudRefused(ControllerError):
@@ -215,3 +221,7 @@ class CloudRefused(ControllerError):
     def __init__(self, message: str, code: int = 0) -> None:
         super().__init__(message)
         self.code = code
+
+
+class CloudMissing(CloudRefused):
+    """A clouds.yaml has no cloud, or its cloud no region, of the name that was asked for."""

@@ -66,7 +66,8 @@ class Background(Protocol):
 class Container:
     """All that differs between containers. `reconcilers` maps the first part of a key to its reconciler.
 
-    `background` is what its passes begin and do not wait for.
+    `background` is what its passes begin and do not wait for. `namespaces`: those that it watches beside the
+    region's.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Container:
     queue: WorkQueue[Key]
     workers: int = 2
     background: tuple[Background, ...] = ()
+    namespaces: tuple[str, ...] = ()
 
     def wind_down(self) -> None:
         """Nothing more is begun but the passes that write down how work in the background has ended."""
@@ -186,7 +188,7 @@ def _watch(
             container.watches,
             container.queue.add,
             connection=connection,
-            namespace=settings.region_namespace,
+            namespaces=(settings.region_namespace, *container.namespaces),
             identity=settings.pod_name,
             signs=signs,
         )

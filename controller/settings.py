@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from controller.domain.api.keys import ReleaseKey
-from controller.domain.api.names import CONTAINERS
+from controller.domain.api.names import CONTAINERS, OPTIONAL_CONTAINERS
 from controller.domain.health.workload_health import PROGRESS_DEADLINE
 from controller.domain.shared import backoff
 from controller.errors import ControllerError
@@ -27,12 +27,24 @@ class SettingInvalid(ControllerError):
 
 
 @dataclass(frozen=True)
+class MachineSettings:
+    """MachineSets in `namespace` get mirrors in `cluster_namespace`, that of the Cluster `cluster`."""
+
+    cluster: str
+    namespace: str
+    cluster_namespace: str
+    template_owner: str
+    virtual_addresses: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Settings:
     """What a container needs to know beyond the cluster.
 
     `region_namespace`: where the osdpl, its bundles and releases live, and our Leases, which make us the only
     ones to write there. `pod_namespace` and `pod_name`: the holder in the Lease. `containers`: those that the
-    chart deploys.
+    chart deploys. `server_namespaces`: those beside the region's in which OpenStackServers are served;
+    `machines`: which MachineSets are mirrored, None for none.
     `concurrency`: Helm actions at a time; `hook_waiters`: those that only wait for their hooks, beside
     these. `helm_binary`: the program of Helm 4 that actions run, None for Helm's library within the
     container. `qps`: Helm's requests per second to the API server. `history`: revisions kept of a release.
@@ -64,6 +76,8 @@ class Settings:
     values_dir: Path
     crds_dir: Path
     chart_cache: Path
+    server_namespaces: tuple[str, ...]
+    machines: MachineSettings | None
     pod_image: str
     pod_pull_secrets: tuple[str, ...]
     own_release: str
@@ -107,6 +121,8 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         values_dir=Path(env.get("VALUES_DIR") or shipped / "values"),
         crds_dir=Path(env.get("CRDS_DIR") or shipped / "charts" / "openstack-controller" / "files" / "crds"),
         chart_cache=Path(env.get("CHART_CACHE_DIR") or Path(tempfile.gettempdir()) / "osctl-charts"),
+        server_namespaces=_words(env.get("SERVER_NAMESPACES", "")),
+        machines=_machines(env),
         pod_image=env.get("POD_IMAGE") or "openstack-controller",
         pod_pull_secrets=_words(env.get("POD_PULL_SECRETS", "")),
         own_release=env.get("OWN_RELEASE") or "",
@@ -149,6 +165,22 @@ def shipped_files() -> Path:
     return next((place for place in places if place.is_dir()), places[0])
 
 
+def _machines(env: Mapping[str, str]) -> MachineSettings | None:
+    cluster = env.get("MACHINES_CLUSTER", "")
+    if not cluster:
+        return None
+    owner = env.get("MACHINES_TEMPLATE_OWNER") or "MachineSet"
+    if owner not in ("MachineSet", "Cluster"):
+        raise SettingInvalid(f"MACHINES_TEMPLATE_OWNER must be MachineSet or Cluster, and is {owner!r}")
+    return MachineSettings(
+        cluster=cluster,
+        namespace=env.get("MACHINES_NAMESPACE") or "openshift-machine-api",
+        cluster_namespace=env.get("MACHINES_CLUSTER_NAMESPACE") or "openshift-cluster-api",
+        template_owner=owner,
+        virtual_addresses=_words(env.get("MACHINES_VIRTUAL_ADDRESSES", "")),
+    )
+
+
 def _words(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
@@ -156,8 +188,8 @@ def _words(text: str) -> tuple[str, ...]:
 def _containers(text: str) -> tuple[str, ...]:
     named = _words(text)
     for name in named:
-        if name not in CONTAINERS:
-            raise SettingInvalid(f'DEPLOYED_CONTAINERS: "{name}" is none of {", ".join(CONTAINERS)}')
+        if name not in (known := (*CONTAINERS, *OPTIONAL_CONTAINERS)):
+            raise SettingInvalid(f'DEPLOYED_CONTAINERS: "{name}" is none of {", ".join(known)}')
     return named or CONTAINERS
 
 

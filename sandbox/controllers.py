@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -185,6 +186,15 @@ class Controllers:
             return False
         finally:
             connection.close()
+
+    def metrics(self, name: str) -> str:
+        """What its metrics endpoint answers, as Prometheus would ask. Raises SandboxError."""
+        url = f"http://127.0.0.1:{self._port(self._known(name))}/metrics"
+        try:
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                return bytes(answer.read()).decode()
+        except OSError as error:
+            raise SandboxError(f"{name}: its metrics do not answer: {error}") from error
 
     def wait_healthy(self, timeout: float = 120.0) -> None:
         """Until all of them answer. Raises SandboxError with the end of the log of one that does not."""

@@ -13,17 +13,19 @@ from controller.cli.commands.charts import charts
 from controller.cli.commands.credentials import app as credential_commands
 from controller.cli.commands.diff import diff
 from controller.cli.commands.explain import explain
-from controller.cli.commands.history import history
 from controller.cli.commands.images import images
+from controller.cli.commands.machines import app as machine_commands
 from controller.cli.commands.node import app as node_commands
 from controller.cli.commands.plan import approve, plan
 from controller.cli.commands.rbac import rbac
-from controller.cli.commands.reconcile import reconcile
+from controller.cli.commands.releases.history import history
+from controller.cli.commands.releases.reconcile import reconcile
+from controller.cli.commands.releases.rollback import rollback
+from controller.cli.commands.releases.suspend import resume, suspend
 from controller.cli.commands.render import render
-from controller.cli.commands.rollback import rollback
+from controller.cli.commands.server import app as server_commands
 from controller.cli.commands.smoke import smoke
 from controller.cli.commands.status import status
-from controller.cli.commands.suspend import resume, suspend
 from controller.cli.commands.validate import validate
 from controller.cli.commands.wait import wait
 from controller.cli.exit_codes import epilog, exit_code
@@ -80,6 +82,8 @@ for _command in (*_FILES, *_RELEASES):
     app.command()(_command)
 app.add_typer(node_commands, name="node")
 app.add_typer(credential_commands, name="credentials")
+app.add_typer(machine_commands, name="machines")
+app.add_typer(server_commands, name="server")
 
 
 def main() -> None:

@@ -19,11 +19,24 @@ class ServerLogin:
     ca: str = ""
 
 
+class WrappedKeys(Protocol):
+    """What Barbican keeps in its database: the keys of projects, each wrapped. May be repeated."""
+
+    def rewrap(self, login: ServerLogin, database: str, key: str, former: str) -> int:
+        """Has what `former` unwraps wrapped with `key`; how much that was. What `key` unwraps, and what
+        neither does, is left as it is. Raises ServerUnavailable; ValueError where a key is none."""
+        ...
+
+
 class AccountServers(Protocol):
     """Accounts of services on their servers. Every call has a deadline and may be repeated.
 
     Raises ServerUnavailable where the server does not answer, or refuses its administrator.
     """
+
+    def has(self, login: ServerLogin, account: Account) -> bool:
+        """Whether the server knows the account."""
+        ...
 
     def belongings(self, login: ServerLogin, account: Account) -> tuple[str, ...]:
         """What would go with the account and cannot be moved to another, in words."""

@@ -32,6 +32,7 @@ PVC = Resource("v1", "PersistentVolumeClaim", "persistentvolumeclaims")
 PV = Resource("v1", "PersistentVolume", "persistentvolumes", namespaced=False)
 EVENT = Resource("v1", "Event", "events")
 NODE = Resource("v1", "Node", "nodes", namespaced=False)
+STORAGE_CLASS = Resource("storage.k8s.io/v1", "StorageClass", "storageclasses", namespaced=False)
 NAMESPACE = Resource("v1", "Namespace", "namespaces", namespaced=False)
 DEPLOYMENT = Resource("apps/v1", "Deployment", "deployments")
 STATEFULSET = Resource("apps/v1", "StatefulSet", "statefulsets")
@@ -43,6 +44,7 @@ NODE_MAINTENANCE = Resource("osctl.dev/v1alpha1", "NodeMaintenance", "nodemainte
 PDB = Resource("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
 CRONJOB = Resource("batch/v1", "CronJob", "cronjobs")
 HELMBUNDLE = Resource("osctl.dev/v1alpha1", "HelmBundle", "helmbundles")
+SERVER = Resource("osctl.dev/v1alpha1", "OpenStackServer", "openstackservers")
 
 
 #: The kinds of Kubernetes 1.36 and of this product that lie in no namespace, by API group; but for those

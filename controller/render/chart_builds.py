@@ -16,6 +16,8 @@ from controller.errors import Problem, SpecInvalid
 
 _REPOSITORY = "spec.charts.repository"
 _REMEDY = "osctl charts shows which build each chart is, and which are tested"
+_FIGURES = "pod.resources."
+_CALLED = {Match.PREVIOUS: "the previous build", Match.UNKNOWN: "this unknown build"}
 
 
 class ChartDefaults(Protocol):
@@ -60,9 +62,11 @@ class ChartBuilds:
                 part = known_part(layer, defaults, self.library.open_maps)
                 known[kind] = part.layer
                 needed.update(dict.fromkeys(part.needed))
-                self._left_out.setdefault(chart.name, {}).update(dict.fromkeys(part.left_out))
+                told = (key for key in part.left_out if not _is_no_loss(key, kind, match))
+                self._left_out.setdefault(chart.name, {}).update(dict.fromkeys(told))
         if needed:
-            raise SpecInvalid([_lacks(chart, match, key, str(self.library.builds.pinned)) for key in needed])
+            pinned, called = self.library.builds.pinned, self._called(chart.name)
+            raise SpecInvalid([_lacks(called, key, str(pinned)) for key in needed])
         return known
 
     def warnings(self) -> Iterator[Problem]:
@@ -78,13 +82,21 @@ class ChartBuilds:
             )
         for name, keys in sorted(self._left_out.items()):
             if keys:
-                text = f"{self._matches[name]} of chart {name} does not have {', '.join(keys)}: left out"
+                text = f"{self._called(name)} does not have {', '.join(keys)}: left out"
                 yield Problem(_REPOSITORY, text, f"use a build that has it: {_REMEDY}")
 
+    def _called(self, chart: str) -> str:
+        return f"{_CALLED[self._matches[chart]]} of chart {chart}"
 
-def _lacks(chart: ChartRef, match: Match, key: str, pinned: str) -> Problem:
+
+def _is_no_loss(key: str, kind: LayerKind, match: Match) -> bool:
+    """Whether a size has a figure here for a container that a tested build does not have."""
+    return match == Match.PREVIOUS and kind == LayerKind.SIZE and key.startswith(_FIGURES)
+
+
+def _lacks(called: str, key: str, pinned: str) -> Problem:
     return Problem(
         _REPOSITORY,
-        f"{match} of chart {chart.name} does not have {key}, which this region needs",
+        f"{called} does not have {key}, which this region needs",
         f"take the build of {pinned}, or leave out what needs it; {_REMEDY}",
     )

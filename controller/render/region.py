@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from controller.domain.region.deployment import OpenStackDeployment
+from controller.domain.region.external_servers import parted_databases
 from controller.domain.region.feature_services import feature_service_problems
 from controller.domain.region.named_charts import (
     chart_of,
@@ -80,9 +81,8 @@ class RegionBundle:
 class Region:
     """Everything that a deployment asks for.
 
-    `bundles` are in the order of the catalogue. `credentials` are the Secrets that must be generated, but for
-    those that the operator names; `certificates` those of the region's own authority. `missing`: services
-    that cannot be rendered for want of a chart, and why. `ceph`: what is exchanged with a cluster."""
+    `bundles` are in the order of the catalogue. `credentials`: Secrets to generate; `certificates`: those of
+    the region's own authority; `missing`: services without a chart, and why; `ceph`: what is exchanged."""
 
     bundles: tuple[RegionBundle, ...]
     credentials: tuple[CredentialSecret, ...]
@@ -129,8 +129,7 @@ def template_layers(
 ) -> tuple[Layer, ...]:
     """What templates write for one release when the deployment is this one; nothing else is rendered.
 
-    What other releases get is taken from `region`, or from `value_of`. Raises SpecInvalid, also when the
-    deployment has no such release, and ChartInvalid.
+    Others have values of `region`, or of `value_of`. Raises ChartInvalid; SpecInvalid without the release.
     """
     owners = {one.spec.name: bundle.service for bundle in region.bundles for one in bundle.releases}
     owners |= {chart: s for s in region.missing for chart in library.catalogue[s].charts}
@@ -317,7 +316,9 @@ class _RegionRenderer:
         nodes, problems = node_layer(self.spec, entry, chart.name, merged)
         if nodes is not None:
             merged = merge_onto(merged, [nodes])
-        if problems := problems + password_problems(release, merged, self.spec):
+        problems += password_problems(release, merged, self.spec)
+        problems += parted_databases(release, merged.values)
+        if problems:
             raise SpecInvalid(problems)
         drift, drift_ignore = drift_of(spec.drift, spec.drift_rules, release)
         return RegionRelease(

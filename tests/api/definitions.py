@@ -17,6 +17,7 @@ PLURALS = {
     "OpenStackDeployment": "openstackdeployments",
     "HelmBundle": "helmbundles",
     "NodeMaintenance": "nodemaintenances",
+    "OpenStackServer": "openstackservers",
 }
 SCHEMAS: Mapping[str, ResourceSchema] = {kind: load_schema(CRDS, plural) for kind, plural in PLURALS.items()}
 DEFINITIONS: Mapping[str, Any] = {
@@ -31,6 +32,13 @@ REGION: Mapping[str, Any] = {
     "publicDomainName": "it.just.works",
 }
 RELEASE: Mapping[str, Any] = {"name": "keystone", "chart": {"name": "keystone", "path": "keystone"}}
+
+
+SERVER: Mapping[str, Any] = {
+    "image": {"filter": {"name": "tiny"}},
+    "flavor": "small",
+    "ports": [{"network": {"filter": {"name": "net0"}}}],
+}
 
 
 def osdpl(name: str = "region-one", namespace: str = "openstack", **spec: Any) -> dict[str, Any]:
@@ -52,6 +60,18 @@ def evacuation(**fenced: str) -> dict[str, Any]:
     obj = _obj("NodeMaintenance", "plan", "", spec)
     del obj["metadata"]["namespace"]
     return obj
+
+
+def server(server_name: str = "bastion", **spec: Any) -> dict[str, Any]:
+    """An OpenStackServer with what is required, and `spec` over it; what is None is left out."""
+    whole = {**copy.deepcopy(dict(SERVER)), **spec}
+    given = {key: value for key, value in whole.items() if value is not None}
+    return _obj("OpenStackServer", server_name, "openstack", given)
+
+
+def server_port(**port: Any) -> dict[str, Any]:
+    """An OpenStackServer with one port."""
+    return server(ports=[{"network": {"filter": {"name": "net0"}}, **port}])
 
 
 def features(**given: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.api.definitions import bundle, evacuation, features, osdpl
+from tests.api.definitions import bundle, evacuation, features, osdpl, server, server_port
 
 SECRET = {"name": "vault", "key": "id"}
 VAULT = {"url": "https://vault.example.org", "roleID": SECRET, "secretID": SECRET}
@@ -57,7 +57,84 @@ REPOSITORY = "https://charts.example.org"
 ROOK = {"source": "Rook", "namespace": "rook-ceph"}
 OFFER = {"source": "Secret", "namespace": "storage"}
 
+NET0 = {"network": {"filter": {"name": "net0"}}}
+UUID = "6f1c2a40-0000-4000-8000-000000000001"
+LOCAL = {"name": "scratch", "sizeGiB": 1, "storage": {"type": "Local"}}
+
+
+def _device(**storage: Any) -> dict[str, Any]:
+    return server(additionalBlockDevices=[{"name": "data", "sizeGiB": 1, "storage": storage}])
+
+
+SERVER_CASES: Sequence[RuleCase] = (
+    RuleCase(
+        "exactly one of flavor and flavorID must be set",
+        [server(flavor="small"), server(flavor=None, flavorID="1")],
+        [server(flavor=None), server(flavorID="1")],
+    ),
+    RuleCase(
+        "exactly one of id and filter must be set",
+        [server(image={"id": UUID}), server_port(network={"id": UUID})],
+        [server(image={}), server(image={"id": UUID, "filter": {"name": "tiny"}}), server_port(network={})],
+    ),
+    RuleCase(
+        "exactly one of network and pool must be set",
+        [server(floatingIP={"pool": "public"}), server(floatingIP={"network": {"id": UUID}})],
+        [server(floatingIP={}), server(floatingIP={"pool": "public", "network": {"id": UUID}})],
+    ),
+    RuleCase(
+        "one of subnet and ipAddress must be set",
+        [server_port(fixedIPs=[{"ipAddress": "192.0.2.1"}, {"subnet": {"id": UUID}}])],
+        [server_port(fixedIPs=[{}])],
+    ),
+    RuleCase(
+        "tags that begin with osctl-server- are the controller's own",
+        [server(tags=["osctl", "a=b"]), server_port(tags=["a/b"])],
+        [server(tags=[f"osctl-server-{UUID}"]), server_port(tags=[f"osctl-server-{UUID}"])],
+    ),
+    RuleCase(
+        "the name root is that of the root volume",
+        [server(additionalBlockDevices=[LOCAL])],
+        [server(additionalBlockDevices=[{**LOCAL, "name": "root"}])],
+    ),
+    RuleCase(
+        "must be an IP address or a network",
+        [server_port(allowedAddressPairs=[{"ipAddress": "192.0.2.0/24"}, {"ipAddress": "2001:db8::1"}])],
+        [server_port(allowedAddressPairs=[{"ipAddress": "everything"}])],
+    ),
+    RuleCase(
+        "volume belongs to type Volume",
+        [_device(type="Volume", volume={"type": "fast"}), _device(type="Local")],
+        [_device(type="Local", volume={"type": "fast"})],
+    ),
+    RuleCase(
+        "name belongs to from Name, and is needed there",
+        [
+            _device(type="Volume", volume={"availabilityZone": {"from": "Machine"}}),
+            _device(type="Volume", volume={"availabilityZone": {"name": "az1"}}),
+        ],
+        [
+            _device(type="Volume", volume={"availabilityZone": {"from": "Machine", "name": "az1"}}),
+            _device(type="Volume", volume={"availabilityZone": {"from": "Name"}}),
+        ],
+    ),
+    RuleCase(
+        "securityGroups and allowedAddressPairs need port security",
+        [server_port(disablePortSecurity=True), server_port(securityGroups=[{"id": UUID}])],
+        [
+            server_port(disablePortSecurity=True, securityGroups=[{"id": UUID}]),
+            server_port(disablePortSecurity=True, allowedAddressPairs=[{"ipAddress": "192.0.2.1"}]),
+        ],
+    ),
+    RuleCase(
+        "each nameSuffix may be there once",
+        [server(ports=[{**NET0, "nameSuffix": "a"}, NET0, NET0])],
+        [server(ports=[{**NET0, "nameSuffix": "a"}, {**NET0, "nameSuffix": "a"}])],
+    ),
+)
+
 CASES: Sequence[RuleCase] = (
+    *SERVER_CASES,
     RuleCase(
         "source and namespace belong together",
         [features(ceph=ROOK), features(ceph={"pools": {"replicas": 2}})],
@@ -342,4 +419,7 @@ TRANSITION_MESSAGES = (
     "a maintenance stays with its region; make another one",
     "a maintenance stays with its node; make another one",
     "a maintenance does not become a plan again; make another one for that",
+    "update cannot be changed; make another server",
+    "a floating IP stays in its network; remove it first",
+    "a field of a frozen server cannot be changed",
 )

@@ -14,7 +14,7 @@ from controller.domain.region.deployment import parse_deployment
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from tests.api.conftest import Api
-from tests.api.definitions import CRDS, SCHEMAS, bundle, evacuation, osdpl
+from tests.api.definitions import CRDS, SCHEMAS, bundle, evacuation, osdpl, server
 
 pytestmark = pytest.mark.cluster
 EXAMPLES = sorted((CRDS.parents[1] / "examples").glob("*.yaml"))
@@ -105,6 +105,62 @@ def test_a_maintenance_names_its_region_and_stays_with_it(api: Api, plan: dict[s
         refused = api.patch(plan, {"spec": {"region": other}})
         assert refused.status == 422, other
     assert api.patch(plan, {"spec": None}).status == 422
+
+
+@pytest.mark.parametrize(
+    ("spec", "change", "words"),
+    [
+        ({}, {"flavor": "large"}, "a field of a frozen server cannot be changed"),
+        ({}, {"ports": [{"network": {"filter": {"name": "net1"}}}]}, "a field of a frozen server"),
+        ({}, {"image": {"filter": {"name": "other"}}}, "a field of a frozen server"),
+        ({}, {"tags": ["more"]}, "a field of a frozen server"),
+        ({}, {"floatingIP": {"pool": "public"}}, "a field of a frozen server"),
+        ({}, {"onExternalDeletion": "Recreate"}, "a field of a frozen server"),
+        ({}, {"update": "Replace"}, "update cannot be changed"),
+        ({"update": "Replace"}, {"update": "Frozen"}, "update cannot be changed"),
+        (
+            {"update": "Replace", "floatingIP": {"pool": "public"}},
+            {"floatingIP": {"pool": "other"}},
+            "a floating IP stays in its network",
+        ),
+    ],
+    ids=lambda value: ", ".join(value) if isinstance(value, dict) else None,
+)
+def test_a_server_refuses_an_edit_that_cannot_be(
+    api: Api, spec: dict[str, Any], change: dict[str, Any], words: str
+) -> None:
+    made = server(**spec)
+    _created(api, made)
+    refused = api.patch(made, {"spec": change})
+    assert refused.status == 422 and words in refused.message
+
+
+def test_a_server_may_always_be_disabled_and_given_other_credentials_and_a_bastion_edited(api: Api) -> None:
+    frozen = server()
+    stored = _created(api, frozen)
+    assert set(_conditions(stored).values()) == {"Unknown"} and len(_conditions(stored)) == 9
+    assert api.patch(frozen, {"spec": {"enabled": False}}).accepted
+    assert api.patch(frozen, {"spec": {"identityRef": {"name": "other"}}}).accepted
+    bastion = server("edited", update="Replace")
+    _created(api, bastion)
+    assert api.patch(bastion, {"spec": {"flavor": "large", "floatingIP": {"pool": "public"}}}).accepted
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"ports": []}, "spec.ports: Invalid value"),
+        ({"ports": None}, "spec.ports: Required value"),
+        ({"image": {"filter": {}}}, "should have at least 1 properties"),
+        ({"image": {"filter": {"name": "a", "tags": ["a,b"]}}}, "should match"),
+        ({"tags": ["a/b"]}, "should match"),
+        ({"image": {"id": "not-a-uuid"}}, "should match"),
+    ],
+    ids=str,
+)
+def test_a_server_that_cannot_be_made_is_refused(api: Api, spec: dict[str, Any], words: str) -> None:
+    refused = api.create(server(**spec))
+    assert refused.status == 422 and words in refused.message
 
 
 def test_a_bare_word_that_a_machine_is_off_is_refused(asked: Api) -> None:

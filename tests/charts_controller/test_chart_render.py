@@ -12,10 +12,10 @@ import yaml
 from helm_python import Chart
 from helm_python.errors import HelmError
 
-from controller.domain.api.names import CONTAINERS
+from controller.domain.api.names import CONTAINERS, OPTIONAL_CONTAINERS
 from controller.domain.validation.rbac_union import granted, permissions
 from controller.ports.kubernetes import resource_of
-from controller.settings import read_settings
+from controller.settings import MachineSettings, read_settings
 from tests.api.definitions import CRDS
 from tests.charts_controller.chart_objects import CONTROLLER_CHART, chart_rules, objects, service_charts
 
@@ -60,7 +60,7 @@ def test_the_definitions_are_installed_as_the_files_have_them() -> None:
     }
     files = [yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader) for path in CRDS.glob("*.yaml")]
     assert installed == {crd["metadata"]["name"]: crd for crd in files}
-    assert len(files) == 3
+    assert len(files) == 4
 
 
 def test_the_definitions_can_be_left_out() -> None:
@@ -87,6 +87,32 @@ def test_a_disabled_container_is_not_deployed_and_not_waited_for() -> None:
     assert {_environment(container)["DEPLOYED_CONTAINERS"] for container in containers} == {",".join(left)}
 
 
+def test_servers_are_served_only_where_that_was_chosen() -> None:
+    containers = _pod(servers={"enabled": True, "namespaces": ["team"]})["containers"]
+    assert [container["name"] for container in containers] == [*CONTAINERS, *OPTIONAL_CONTAINERS]
+    settings = read_settings(_environment(containers[-1]))
+    assert settings.containers == (*CONTAINERS, *OPTIONAL_CONTAINERS)
+    assert settings.server_namespaces == ("openstack", "team")
+    assert containers[-1]["command"] == ["osctl-servers"]
+    assert "servers" not in str(granted(_render()))
+
+
+def test_servers_have_a_role_in_each_namespace_that_is_named() -> None:
+    rendered = _render(servers={"enabled": True, "namespaces": ["team"]})
+    roles = [one for one in _of("Role", rendered) if one["metadata"]["name"].endswith("-servers")]
+    assert [one["metadata"]["namespace"] for one in roles] == ["openstack", "team"]
+    assert granted(roles[1:]) == {
+        *(("osctl.dev", "openstackservers", "", verb) for verb in ("get", "list", "watch", "patch")),
+        ("osctl.dev", "openstackservers/status", "", "patch"),
+        ("", "secrets", "", "get"),
+        *(("", "events", "", verb) for verb in ("get", "create", "patch")),
+    }
+    bound = [one for one in _of("RoleBinding", rendered) if one["metadata"]["namespace"] == "team"]
+    assert [one["roleRef"]["name"] for one in bound] == [roles[1]["metadata"]["name"]]
+    leases = {name for _, resource, name, _ in granted(rendered) if resource == "leases"}
+    assert "osctl-servers" in leases
+
+
 def test_the_settings_that_the_chart_makes_are_those_that_a_container_reads() -> None:
     for container in _pod(region={"namespace": "openstack"}, settings={"logLevel": "DEBUG"})["containers"]:
         settings = read_settings(_environment(container))
@@ -110,6 +136,62 @@ def test_the_longest_pause_between_tries_is_a_setting() -> None:
     for settings, seconds in (({}, 300), ({"retryCapSeconds": 60}, 60)):
         containers = {one["name"]: one for one in _pod(settings=settings)["containers"]}
         assert read_settings(_environment(containers["helmbundle"])).retry_cap == seconds
+
+
+MACHINES = {"enabled": True, "cluster": "ocp", "virtualAddresses": ["10.0.0.5", "10.0.0.7"]}
+
+
+def test_machine_sets_are_mirrored_only_where_that_was_chosen() -> None:
+    containers = _pod(servers={"enabled": True}, machines=MACHINES)["containers"]
+    machines = read_settings(_environment(containers[-1])).machines
+    assert machines == MachineSettings(
+        cluster="ocp",
+        namespace="openshift-machine-api",
+        cluster_namespace="openshift-cluster-api",
+        template_owner="MachineSet",
+        virtual_addresses=("10.0.0.5", "10.0.0.7"),
+    )
+    plain = _pod(servers={"enabled": True})["containers"][-1]
+    assert read_settings(_environment(plain)).machines is None
+    assert "machine" not in str(granted(_render(servers={"enabled": True})))
+
+
+def test_mirrors_want_the_container_that_makes_them_and_a_cluster() -> None:
+    with pytest.raises(HelmError, match=r"machines\.enabled needs servers\.enabled"):
+        _render(machines=MACHINES)
+    with pytest.raises(HelmError, match=r"machines\.cluster: name the Cluster"):
+        _render(servers={"enabled": True}, machines={"enabled": True})
+
+
+def test_mirrors_have_a_role_where_the_sets_are_and_one_where_the_cluster_is() -> None:
+    rendered = _render(servers={"enabled": True}, machines=MACHINES)
+    sources, mirrors = (
+        one for one in _of("Role", rendered) if one["metadata"]["name"].endswith(("-sources", "-mirrors"))
+    )
+    assert sources["metadata"]["namespace"] == "openshift-machine-api"
+    assert mirrors["metadata"]["namespace"] == "openshift-cluster-api"
+    assert granted([sources]) == {
+        *(
+            ("machine.openshift.io", "machinesets", "", verb)
+            for verb in ("get", "list", "watch", "update", "delete")
+        ),
+        ("machine.openshift.io", "machinesets/status", "", "update"),
+        *(("", "events", "", verb) for verb in ("get", "create", "patch")),
+    }
+    made = ("get", "list", "watch", "create", "update", "delete")
+    assert granted([mirrors]) == {
+        *(("cluster.x-k8s.io", "machinesets", "", verb) for verb in made),
+        ("cluster.x-k8s.io", "machinesets/status", "", "update"),
+        ("cluster.x-k8s.io", "clusters", "", "get"),
+        *(("infrastructure.cluster.x-k8s.io", "openstackmachinetemplates", "", verb) for verb in made),
+    }
+
+
+def test_edits_of_mirrors_are_denied_unless_that_was_chosen() -> None:
+    for chosen, count in ({}, 3), ({"denyEdits": False}, 0):
+        rendered = _render(servers={"enabled": True}, machines={**MACHINES, **chosen})
+        assert len(_of("ValidatingAdmissionPolicy", rendered)) == count
+        assert len(_of("ValidatingAdmissionPolicyBinding", rendered)) == count
 
 
 @pytest.mark.parametrize(
@@ -482,15 +564,15 @@ def test_values_that_cannot_be_meant_are_refused(values: dict[str, Any]) -> None
 def test_every_value_is_known_to_the_schema_and_to_a_template() -> None:
     templates = "".join(path.read_text() for path in (CONTROLLER_CHART / "templates").iterdir())
     for path in _leaves(DEFAULTS):
-        # containers.<name>.enabled is reached through a variable
-        name = path[-1] if path[0] == "containers" else ".".join(path)
+        # what a container has is reached through a variable
+        name = path[-1] if path[0] in ("containers", "servers") else ".".join(path)
         assert re.search(rf"\.{re.escape(name)}\b", templates), ".".join(path)
 
 
 def _leaves(tree: Mapping[str, Any], path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     found = []
     for key, value in tree.items():
-        whole = path[:1] == ("containers",) and len(path) == 2
+        whole = (path[:1] == ("containers",) and len(path) == 2) or path[:1] == ("servers",)
         opaque = key in ("podSecurityContext", "securityContext")
         if isinstance(value, dict) and value and not opaque and not whole:
             found += _leaves(value, (*path, key))

@@ -223,7 +223,8 @@ def test_a_container_that_is_not_deployed_is_not_scraped() -> None:
 
 
 def test_the_alerts_are_installed_as_the_file_has_them() -> None:
-    [rules] = _of("PrometheusRule", monitoring(rules={"enabled": True}))
+    chosen = {"monitoring": {"rules": {"enabled": True}}, "servers": {"enabled": True}}
+    [rules] = _of("PrometheusRule", _render(**chosen))
 
     def comparable(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Without what is only known where the chart is installed."""

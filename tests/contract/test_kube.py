@@ -9,6 +9,7 @@ import pytest
 
 from controller.errors import Conflict, ObjectMissing, ObjectRefused
 from controller.ports.kubernetes import EVENT, POD, SECRET
+from controller.reconcile.shared.preconditioned_writes import NOTHING_READ
 from tests.contract.kube_api import PROBE, Api, api
 
 __all__ = ["api"]
@@ -248,6 +249,14 @@ def test_applying_with_a_uid_writes_to_that_very_object(api: Api) -> None:
     with pytest.raises(Conflict):
         api.apply("a", metadata={**named, **version, "finalizers": ["osctl.dev/a"]})
     assert api.read() == second
+
+
+def test_applying_as_what_was_not_there_makes_it_once_and_changes_nothing_that_is(api: Api) -> None:
+    made = api.apply("a", metadata=dict(NOTHING_READ), spec={"size": 3})
+    assert made["spec"]["size"] == 3
+    with pytest.raises(Conflict):
+        api.apply("a", metadata=dict(NOTHING_READ), spec={"size": 4})
+    assert api.read()["spec"]["size"] == 3
 
 
 def test_what_an_owner_leaves_out_is_removed(api: Api) -> None:

@@ -77,7 +77,8 @@ class FakeKube:
         self._objects: dict[Identity, _Stored] = {}
         self._schemas: dict[str, shapes.Schema] = {}
         self._with_status = set(WITH_STATUS)
-        self._revision = 0
+        # That of an empty store, as in etcd: the first object has the next one.
+        self._revision = 1
         self._lock = threading.RLock()
         self.requests: list[Request] = []
         self.logs: dict[tuple[str, str, str], str] = {}

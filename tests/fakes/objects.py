@@ -18,6 +18,8 @@ WITH_STATUS = {
     "HelmBundle",
     "NodeMaintenance",
     "OpenStackServer",
+    "MachineSet",
+    "OpenStackMachineTemplate",
     "Deployment",
     "StatefulSet",
     "DaemonSet",

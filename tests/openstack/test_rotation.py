@@ -9,13 +9,14 @@ from typing import Any
 import openstack
 import pymysql
 import pytest
+from cryptography.fernet import Fernet
 
 from controller.adapters.accounts.json_api import JsonApi
 from controller.adapters.accounts.servers import RealAccountServers
 from controller.domain.credentials.rotation.accounts import Account, Server
 from controller.domain.credentials.rotation.servers import ServerPlace
 from controller.errors import ServerUnavailable
-from controller.ports.accounts import AccountServers, ServerLogin
+from controller.ports.accounts import AccountServers, ServerLogin, WrappedKeys
 from sandbox.errors import SandboxError
 from sandbox.openstack.series import DEFAULT, HOST, find_series
 from tests.fakes.kube import Request
@@ -64,6 +65,9 @@ class RealBed(RotationBed):
             self.kube.create(secret)
 
     def account_servers(self) -> AccountServers:
+        return RealAccountServers()
+
+    def wrapped_keys(self) -> WrappedKeys:
         return RealAccountServers()
 
     def values(self, service: str) -> dict[str, Any]:
@@ -221,6 +225,35 @@ def test_an_application_credential_keeps_a_rotation_from_beginning(
     cloud.identity.delete_application_credential(user, made.id)
     bed.settle()
     assert bed.rotation("image") == {}
+
+
+def test_what_barbican_has_wrapped_is_wrapped_again_row_by_row(real: AccountServersBed) -> None:
+    former, key, other = (Fernet.generate_key().decode() for _ in range(3))
+    rows = {
+        name: Fernet(by).encrypt(b"key").decode() for name, by in (("a", former), ("b", key), ("c", other))
+    }
+    plugin = "barbican.plugin.crypto.simple_crypto.SimpleCryptoPlugin"
+    inserted = [
+        f"INSERT INTO barbican.kek_data VALUES ('{name}', '{plugin}', '{row}')" for name, row in rows.items()
+    ]
+    table = "barbican.kek_data (id VARCHAR(36) PRIMARY KEY, plugin_name VARCHAR(255), plugin_meta TEXT)"
+    no_meta = f"INSERT INTO barbican.kek_data VALUES ('d', '{plugin}', NULL), ('e', 'another', '{rows['a']}')"
+    real.sql("CREATE DATABASE barbican", f"CREATE TABLE {table}", *inserted, no_meta)
+    login = ServerLogin(ServerPlace(Server.DATABASE, HOST, real.port("mariadb"), ROOT), ROOT_PASSWORD)
+    servers = RealAccountServers()
+    assert [servers.rewrap(login, "barbican", key, former) for _ in range(2)] == [1, 0]
+    with (
+        pymysql.connect(
+            host=HOST, port=real.port("mariadb"), user=ROOT, password=ROOT_PASSWORD
+        ) as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("SELECT id, plugin_meta FROM barbican.kek_data")
+        found = dict(cursor.fetchall())
+    assert Fernet(key).decrypt(found.pop("a")) == b"key"
+    assert found == {"b": rows["b"], "c": rows["c"], "d": None, "e": rows["a"]}
+    with pytest.raises(ServerUnavailable, match="no name of a database"):
+        servers.rewrap(login, "barbican`; --", key, former)
 
 
 def test_a_wrong_password_of_an_administrator_is_told_without_it(real: AccountServersBed) -> None:

@@ -21,10 +21,11 @@ from controller.adapters.system.logs import LogSecrets
 from controller.adapters.system.metrics import PrometheusMetrics
 from controller.domain.api.names import CONTAINERS
 from controller.domain.credentials.certificates import ISSUED, TLS_TYPE
-from controller.ports.kubernetes import HELMBUNDLE, NODE, NODE_MAINTENANCE, OSDPL, SECRET
+from controller.ports.kubernetes import HELMBUNDLE, NODE, NODE_MAINTENANCE, OSDPL, SECRET, SERVER
 from controller.reconcile.credentials.certificates import CHECK_SECONDS
 from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import read_settings
+from tests.api.definitions import server
 from tests.domain.health_objects import deployment
 from tests.domain.hosts.test_nodes import node
 from tests.fakes.helm import FakeHelm
@@ -284,3 +285,15 @@ def test_node_tells_of_nodes_and_maintenances(run: Run) -> None:
     assert there is not None
     assert (labels["phase"], value) == (there["status"]["phase"], 1)
     assert (labels["maintenance"], labels["node"], labels["mode"]) == ("m1", "cmp1", "Cordon")
+
+
+def test_servers_tells_of_each_server_why_it_is_as_it_is(run: Run) -> None:
+    cluster = Cluster()
+    cluster.kube.create(server("bastion"))
+    container = run("servers", cluster)
+    container.work(4)
+    [(labels, value)] = container.scrape()["osctl_server"]
+    assert (labels["server"], labels["reason"], value) == ("openstack/bastion", "CredentialsMissing", 1)
+    cluster.kube.delete(SERVER, "bastion", NS)
+    container.container.watches[0].seen("DELETED", server("bastion"))
+    assert "osctl_server" not in container.scrape()

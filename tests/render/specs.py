@@ -18,6 +18,20 @@ OIDC = {
     "clientSecret": {"name": "oidc-client", "key": "secret"},
     "mapping": [{"local": [{"user": {"name": "{0}"}}], "remote": [{"type": "OIDC-preferred_username"}]}],
 }
+OTHER_OIDC = {
+    **OIDC,
+    "name": "partners",
+    "issuer": "https://sso.example.com/realms/one/",
+    "clientID": 'a"{{client}}',
+    "clientSecret": {"name": "oidc-partners", "key": "secret"},
+    "scopes": ["openid", "groups"],
+    "metadata": {
+        "issuer": "https://sso.example.com/realms/one/",
+        "authorization_endpoint": "https://sso.example.com/auth",
+        "token_endpoint": "https://sso.example.com/token",
+        "jwks_uri": "https://sso.example.com/keys",
+    },
+}
 LDAP = {
     "name": "staff",
     "url": "ldaps://ldap.example.org",
@@ -88,6 +102,7 @@ FEATURES: Mapping[str, dict[str, Any]] = {
                 "domains": [
                     {
                         **LDAP,
+                        "caSecret": "directory",
                         "userTreeDN": "ou=users,dc=example,dc=org",
                         "groupTreeDN": "ou=groups,dc=example,dc=org",
                     }
@@ -204,6 +219,17 @@ FEATURES: Mapping[str, dict[str, Any]] = {
     "compute-new-hosts": _features(nodes={"newHosts": "AtOnce"}),
     "compute-console-none": _features(compute={"console": {"type": "none"}}),
     "compute-libvirt-tls": _features(compute={"libvirtTLS": {"enabled": True}}),
+    "compute-pods": _features(
+        compute={
+            "pods": {
+                "tolerations": [
+                    {"key": "role", "operator": "Equal", "value": "compute", "effect": "NoSchedule"},
+                    {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 3600},
+                ],
+                "priorityClassName": "system-node-critical",
+            }
+        }
+    ),
     "compute-libvirt-in-clear": _features(compute={"libvirtTLS": {"enabled": False}}),
     "volumes-ceph": _features(blockStorage={"backends": [CEPH_STORE]}),
     "volumes-lvm-nfs-custom": _features(
@@ -259,6 +285,13 @@ FEATURES: Mapping[str, dict[str, Any]] = {
         }
     ),
     "identity-oidc": _features(identity={"federation": {"providers": [OIDC]}}),
+    "identity-two-providers": _features(
+        identity={
+            "federation": {
+                "providers": [{**OIDC, "metadata": {"issuer": "https://login.example.org"}}, OTHER_OIDC]
+            }
+        }
+    ),
     "identity-ldap": _features(identity={"ldap": {"domains": [LDAP]}}),
     "identity-oidc-and-ldap": _features(
         identity={"federation": {"providers": [OIDC]}, "ldap": {"domains": [LDAP]}}
@@ -289,6 +322,21 @@ FEATURES: Mapping[str, dict[str, Any]] = {
         database={"cleanup": {"compute": {}, "block-storage": {"olderThanDays": 60}, "orchestration": {}}}
     ),
     "brokers": _features(messaging={"dedicatedBrokers": ["compute", "networking"], "volumeSize": "20Gi"}),
+    "external-servers": _features(
+        database={"external": {"address": "192.0.2.10", "port": 3307, "administrator": "cloud"}},
+        messaging={
+            "external": {
+                "addresses": ["192.0.2.11", "192.0.2.12"],
+                "port": 5673,
+                "managementPort": 15673,
+                "administrator": "cloud",
+            }
+        },
+        credentials={
+            "database": {"root-password": {"name": "servers", "key": "database"}},
+            "messaging": {"admin-password": {"name": "servers", "key": "broker"}},
+        },
+    ),
     "notifications": _features(
         services={"enabled": ["load-balancer"]},
         messaging={"notifications": {"enabled": True, "topics": ["notifications", "billing"]}},
@@ -427,6 +475,7 @@ UPSTREAM_ONLY = frozenset(
         "fields-of-operations",
         "identity-oidc",
         "identity-oidc-and-ldap",
+        "identity-two-providers",
         "images-two-stores",
         "load-balancer-ovn",
         "metering",

@@ -69,9 +69,22 @@ def test_keys_that_a_build_does_not_have_are_left_out_by_name(previous: bool) ->
     region = rendered(OtherBuild("nova", lambda values: values.pop("console"), previous=previous))
 
     [warning] = [text for text in of_builds(region) if "left out" in text]
-    assert "of chart nova does not have console: left out" in warning
+    which = "the previous build" if previous else "this unknown build"
+    assert f"{which} of chart nova does not have console: left out" in warning
     release = region.release("nova")
     assert release is not None and "console" not in release.spec.values
+
+
+@pytest.mark.parametrize("previous", [False, True])
+def test_figures_of_a_container_that_a_build_does_not_have_are_no_loss_in_a_build_that_is_tested(
+    previous: bool,
+) -> None:
+    charts = OtherBuild(
+        "mariadb", lambda values: values["pod"]["resources"].pop("controller"), previous=previous
+    )
+    told = [text for text in of_builds(rendered(charts)) if "pod.resources.controller" in text]
+
+    assert bool(told) == (not previous)
 
 
 def test_an_object_that_a_build_cannot_make_is_refused_by_name() -> None:

@@ -62,7 +62,7 @@ _COVERING: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 def covering() -> dict[str, dict[str, Any]]:
     """The specs by name."""
     return {
-        name: reduce(_laid_over, (FEATURES[feature] for feature in features), base)
+        name: reduce(laid_over, (FEATURES[feature] for feature in features), base)
         for name, (base, features) in _COVERING.items()
     }
 
@@ -72,11 +72,11 @@ def features_of(name: str) -> tuple[str, ...]:
     return _COVERING[name][1] if name in _COVERING else ()
 
 
-def _laid_over(below: Any, above: Any) -> Any:
+def laid_over(below: Any, above: Any) -> Any:
     """Maps and lists of both; the size and preset of a region stay those that it was given first."""
     if isinstance(below, dict) and isinstance(above, dict):
         kept = {key: below[key] for key in ("preset", "size") if key in below}
-        return {**below, **{key: _laid_over(below.get(key), above[key]) for key in above}, **kept}
+        return {**below, **{key: laid_over(below.get(key), above[key]) for key in above}, **kept}
     if isinstance(below, list) and isinstance(above, list):
         return below + [item for item in above if item not in below]
     return above

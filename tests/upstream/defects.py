@@ -69,6 +69,21 @@ def _hides_the_key_of_clients(objects: Objects) -> bool:
     return bool(keys) and "/etc/pki/libvirt/private/clientkey.pem" not in keys
 
 
+def _puts_up_with_no_taint(objects: Objects) -> bool:
+    return any(obj["kind"] == "DaemonSet" and not pod.get("tolerations") for obj, pod in pod_specs(objects))
+
+
+def _has_no_priority(objects: Objects) -> bool:
+    return any(
+        obj["kind"] == "DaemonSet" and not pod.get("priorityClassName") for obj, pod in pod_specs(objects)
+    )
+
+
+_PODS = {
+    "compute": {
+        "pods": {"tolerations": [{"operator": "Exists"}], "priorityClassName": "system-node-critical"}
+    }
+}
 DEFECTS: Mapping[str, Defect] = {
     "designate-service-cleaner": Defect(
         "designate", ("pod", "mounts", "designate_service_cleaner"), _mounts_what_is_no_volume
@@ -87,5 +102,12 @@ DEFECTS: Mapping[str, Defect] = {
         ("pod", "mounts", "libvirt"),
         _hides_the_key_of_clients,
         {"compute": {"libvirtTLS": {"enabled": True}}},
+    ),
+    "libvirt-priority": Defect("libvirt", ("pod", "dns_policy"), _has_no_priority, _PODS),
+    "ovn-controller-tolerations": Defect(
+        "ovn",
+        ("pod", "dns_policy"),
+        _puts_up_with_no_taint,
+        {**_PODS, "networking": {"backend": "ml2/ovn"}},
     ),
 }

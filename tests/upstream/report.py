@@ -1,9 +1,9 @@
 """The report of `make test-upstream`, in Markdown: what was rendered, is valid and was installed.
 
 Tests tell by `record_property`: `region` (name, series, objects by service), `previous` (name, series),
-`feature` (its name), `ready` (name, releases, seconds) and `options` (chart, series, and how many were
-compared with the definitions of the packages). Of references and installed regions, the parameter of the
-test is the name.
+`feature` (its name), `ready` (name, services, releases, seconds) and `options` (chart, series, and how many
+were compared with the definitions of the packages). Of references, of objects that an API server takes and of
+installed regions, the parameter of the test is the name.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ class Results:
     previous: dict[tuple[str, str], bool] = field(default_factory=dict)
     features: dict[str, bool] = field(default_factory=dict)
     references: dict[str, bool] = field(default_factory=dict)
+    taken: dict[str, bool] = field(default_factory=dict)
     installed: dict[str, bool] = field(default_factory=dict)
-    ready: dict[str, Mapping[str, int]] = field(default_factory=dict)
+    ready: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     options: dict[tuple[str, str], tuple[bool, int]] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
 
@@ -49,7 +50,11 @@ class Results:
         parameter = _PARAMETER.search(nodeid)
         if parameter is None or outcome == "skipped":
             return
-        for file, found in (("test_references", self.references), ("test_installed", self.installed)):
+        for file, found in (
+            ("test_references", self.references),
+            ("test_dry_run", self.taken),
+            ("test_installed", self.installed),
+        ):
             if f"{file}.py" in nodeid:
                 found[parameter.group(1)] = found.get(parameter.group(1), True) and good
 
@@ -92,6 +97,8 @@ def _head(charts: Path) -> str:
 
 def _regions(results: Results) -> str:
     names = list(dict.fromkeys(name for name, _ in (*results.regions, *results.previous)))
+    if not names:
+        return ""
     series = sorted({one for _, one in (*results.regions, *results.previous)})
     rows: list[Iterable[str]] = []
     for name in names:
@@ -110,10 +117,19 @@ def _services(results: Results) -> str:
     for (_, series), (good, objects) in results.regions.items():
         for service, count in objects.items() if good else ():
             found.setdefault(service, {})[series] = max(count, found.get(service, {}).get(series, 0))
+    installed: dict[str, bool] = {}
+    for region, good in results.installed.items():
+        for service in results.ready.get(region, {}).get("services", ()):
+            found.setdefault(service, {})
+            installed[service] = installed.get(service, False) or good
     series = sorted({one for counts in found.values() for one in counts})
-    order = [name for name in library().catalogue.services if name in found]
-    rows = ([name, *(str(found[name].get(one, "")) for one in series)] for name in order)
-    return "## Services: the most objects in one region\n\n" + _table(["service", *series], rows)
+    rows = [
+        [name, *(str(found[name].get(one, "")) for one in series), _word(installed.get(name))]
+        for name in library().catalogue.services
+        if name in found
+    ]
+    head = "## Services: the most objects in one region\n\n"
+    return head + _table(["service", *series, "installed"], rows) if rows else ""
 
 
 def _options(results: Results) -> str:
@@ -133,15 +149,21 @@ def _options(results: Results) -> str:
 
 
 def _features(results: Results) -> str:
-    installed: dict[str, bool] = {}
+    installed = dict(results.installed)
     for region, good in results.installed.items():
         for feature in features_of(region):
             installed[feature] = installed.get(feature, True) and good
-    rows = (
-        [name, *(_word(found.get(name)) for found in (results.features, results.references, installed))]
-        for name in dict.fromkeys((*results.features, *results.references))
+    columns = (results.features, results.references, results.taken, installed)
+    names = dict.fromkeys((*results.features, *results.references, *results.taken))
+    if not names:
+        return ""
+    head = (
+        "## Features, and regions of several\n\n"
+        "What is empty was not run. `pairs-…` are regions of many features, in which each meets every other "
+        "one.\n\n"
     )
-    return "## Features\n\n" + _table(["feature", "rendered", "nothing missing", "installed"], rows)
+    rows = ([name, *(_word(found.get(name)) for found in columns)] for name in names)
+    return head + _table(["feature", "rendered", "nothing missing", "taken by Kubernetes", "installed"], rows)
 
 
 def _installed(results: Results) -> str:

@@ -12,11 +12,12 @@ import pytest
 from sandbox.cluster import Sandbox
 from tests.upstream.covering import covering
 from tests.upstream.definitions import prepare
+from tests.upstream.pairs import pairs
 from tests.upstream.regions import objects, region, releases, specs
 
 pytestmark = [pytest.mark.upstream, pytest.mark.cluster, pytest.mark.timeout(600)]
 
-SPECS = {**specs(), **covering()}
+SPECS = {**specs(), **covering(), **pairs()}
 _TAKEN: set[str] = set()
 
 

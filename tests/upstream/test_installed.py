@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from controller.domain.values.secret_refs import find_references
+from controller.render.region import Region as RenderedRegion
 from sandbox import audit
 from sandbox.cluster import Sandbox
 from tests.chart_repositories.certificates import authority
@@ -45,12 +46,18 @@ EDIT = {"services": {"image": {"glance": {"values": {"conf": {"glance": {"DEFAUL
 
 @dataclass(frozen=True)
 class Installed:
-    """A region of a case, and the names of its releases."""
+    """A region of a case, the names of its releases and services, and of all that was there before."""
 
     region: Region
     wanted: frozenset[str]
+    services: tuple[str, ...]
     before: frozenset[str]
     began: float
+
+    def told(self, name: str, began: float) -> dict[str, object]:
+        """What the report has of it, now that it is Ready."""
+        seconds = round(time.monotonic() - began)
+        return {"name": name, "services": self.services, "releases": len(self.wanted), "seconds": seconds}
 
 
 @pytest.fixture(scope="module", params=covering())
@@ -67,20 +74,21 @@ def _applied(sandbox: Sandbox, charts: Path, spec: Mapping[str, Any], directory:
     prepare(sandbox)
     try:
         for region in installed(sandbox, namespace, directory):
-            wanted = frozenset(release.spec.name for release in releases(rendered(charts, spec)))
-            _bring(region, charts, spec)
+            made = rendered(charts, spec)
+            wanted = frozenset(release.spec.name for release in releases(made))
+            services = tuple(bundle.service for bundle in made.bundles)
+            _bring(region, made)
             before = frozenset(_everything(region))
             manifest = region.manifest(charts={"repository": f"file://{charts}"}, **{"features": {}, **spec})
             began = time.monotonic()
             region.apply(manifest)
-            yield Installed(region, wanted, before, began)
+            yield Installed(region, wanted, services, before, began)
     finally:
         sandbox.kubectl("delete", "namespace", namespace, "--wait=false", "--ignore-not-found")
 
 
-def _bring(region: Region, charts: Path, spec: Mapping[str, Any]) -> None:
+def _bring(region: Region, made: RenderedRegion) -> None:
     """What an operator brings: every Secret that the region refers to and nobody generates."""
-    made = rendered(charts, spec)
     generated = {secret.name for secret in made.credentials}
     pem = base64.b64encode(authority().ca.encode()).decode()
     certificate = dict.fromkeys(("ca.crt", "tls.crt", "tls.key"), pem)
@@ -118,9 +126,8 @@ def test_the_region_becomes_ready_and_no_action_fails_on_the_way(
     region = case.region
 
     region.wait_ready(READY_SECONDS)
-    seconds = round(time.monotonic() - case.began)
     name = request.node.callspec.params["case"]
-    record_property("ready", {"name": name, "releases": len(case.wanted), "seconds": seconds})
+    record_property("ready", case.told(name, case.began))
     assert {name for name, (_, state) in region.revisions().items() if state == "deployed"} == case.wanted
     assert _failed(region) == {}
 
@@ -204,10 +211,7 @@ def test_a_region_of_the_previous_builds_is_upgraded_to_the_pinned_ones(
         began = time.monotonic()
         region.edit(mode="Apply")
         region.wait_ready(READY_SECONDS)
-        seconds = round(time.monotonic() - began)
-        record_property(
-            "ready", {"name": f"upgrade-of-{name}", "releases": len(case.wanted), "seconds": seconds}
-        )
+        record_property("ready", case.told(f"upgrade-of-{name}", began))
 
         # What differs between the builds is upgraded once; charts of our own are not touched.
         once = {name: (number + (name not in OURS), "deployed") for name, (number, _) in before.items()}

@@ -14,12 +14,13 @@ from controller.domain.values.ceph_needs import CEPH_CONF
 from controller.reconcile.credentials.certificate_uptake import ANNOTATION
 from tests.render.region import ROOT
 from tests.upstream.covering import covering
+from tests.upstream.pairs import pairs
 from tests.upstream.regions import MADE_UP, OVN, objects, region, releases, specs
 
 pytestmark = pytest.mark.upstream
 
 KNOWN = load_known_references(ROOT / "values")
-SPECS = {**specs(), **covering()}
+SPECS = {**specs(), **covering(), **pairs()}
 # By the spec of each region: its own Secrets, which fields of features name.
 NAMED = {"oidc-client", "public-tls", "region-ca-bundle", "vault-ca"}
 

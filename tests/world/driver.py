@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from tests.told import SEARCHED
 from tests.world.truth import Violated
 
 T = TypeVar("T")
@@ -69,7 +70,7 @@ class Found:
 
     def __str__(self) -> str:
         lines = [f"{self.text}", f"seed {self.plot.seed}; {self.plot.setting}", *self.story]
-        lines += ["", "As a test:", f"    replay({self.plot.setting!r},"]
+        lines += ["", "As a test:", f"    PLAY.replay({self.plot.setting!r},"]
         return "\n".join([*lines, *(f"        {event!r}," for event in self.plot.events), "    )"])
 
 
@@ -82,6 +83,20 @@ class Report:
     seconds: float = 0.0
     met: Counter[str] = field(default_factory=Counter)
     found: list[Found] = field(default_factory=list)
+
+    def holds(self) -> None:
+        """Shows what was found as a scenario that can be replayed."""
+        assert not self.found, f"\n{self.found[0]}"
+
+    def tell(self, record: Callable[[str, object], None]) -> None:
+        """How often each fault occurred, among the last words of the run."""
+        record(SEARCHED, f"{self.sequences} sequences, {self.steps} steps, {self.seconds:.0f} s")
+        for name, count in sorted(self.met.items()):
+            record(SEARCHED, f"{count:8} {name}")
+
+    def never(self, names: Iterable[str]) -> list[str]:
+        """Those of the names that were not met."""
+        return [name for name in names if not self.met[name]]
 
 
 @dataclass(frozen=True)
@@ -125,6 +140,12 @@ class Play:
                 for _ in range(rng.randrange(3))
             )
         return Event(name, numbers, meanwhile)
+
+    def replay(self, setting: Any, *events: Event) -> None:
+        """A sequence that was found once, as an example. Raises Violated."""
+        violation, _, _ = self.perform(Plot(0, setting, events))
+        if violation is not None:
+            raise violation
 
     def search(
         self, seeds: Iterable[int], *, steps: int = STEPS, most: int = 1, shrinks: bool = True

@@ -18,6 +18,7 @@ from controller.reconcile.hosts.lost_node_cleanup import LostNodeCleanup
 from controller.reconcile.maintenance import out_of_service
 from controller.reconcile.maintenance.elapsed_times import ElapsedTimes
 from controller.reconcile.maintenance.status import MaintenanceWork
+from tests.world.driver import Play
 
 Off = Callable[[ExitStack], None]
 
@@ -38,7 +39,19 @@ class Guard:
             yield
 
 
+# In so many sequences at the most the hazard has to come about.
+MOST = 2000
 GUARDS: dict[str, Guard] = {}
+
+
+def sequences_until_found(play: Play, guard: Guard) -> int:
+    """How many it takes until the search finds the hazard while the guard is switched off."""
+    with guard.switched_off():
+        for seed in range(MOST):
+            violation, _, _ = play.perform(play.draw(seed, theme=guard.theme))
+            if violation is not None and violation.hazard == guard.hazard:
+                return seed + 1
+    raise AssertionError(f"{MOST} sequences without {guard.name!r} show no violation")
 
 
 def guard(name: str, hazard: str, theme: str = "") -> Callable[[Off], Off]:
@@ -49,10 +62,11 @@ def guard(name: str, hazard: str, theme: str = "") -> Callable[[Off], Off]:
     return noted
 
 
-LOST, GIVEN, SLEEPS, CUT, DISKS, MAINTENANCE, TWO, HOSTS, NETWORK, PERSONS, MANY = (
+LOST, GIVEN, SLEEPS, LATE, CUT, DISKS, MAINTENANCE, TWO, HOSTS, NETWORK, PERSONS, MANY = (
     "a machine is lost and comes back",
     "a word is given, and Nova is away",
     "a machine sleeps",
+    "a word is heard late",
     "a machine is cut off",
     "disks",
     "maintenance",
@@ -126,6 +140,12 @@ def _without_fencing(stack: ExitStack) -> None:
     _set(stack, "controller.domain.maintenance.obstacles._is_off", lambda *_: True)
 
 
+@guard("only what we disabled is enabled", OTHERS, PERSONS)
+def _all_is_ours(stack: ExitStack) -> None:
+    for where in ("hosts.cordon_and_return", "hosts.next_step"):
+        _set(stack, f"controller.domain.{where}.is_ours", lambda *_: True)
+
+
 @guard("only what we forced down is taken out of forced down", OTHERS, PERSONS)
 def _forced_by_us(stack: ExitStack) -> None:
     forced = property(lambda self: self.service is not None and self.service.forced_down)
@@ -169,7 +189,7 @@ def _reports_say_nothing(stack: ExitStack) -> None:
     _set(stack, "controller.domain.hosts.fencing_confirmation.changed_since", _shows_nothing)
 
 
-@guard("a confirmation that was not taken up counts for nothing", TWICE, SLEEPS)
+@guard("a confirmation that was not taken up counts for nothing", TWICE, LATE)
 def _all_words_count(stack: ExitStack) -> None:
     noted = property(lambda self: self.confirmation is not None and not self.is_ready and not self.void)
     stack.enter_context(patch.object(NodeFacts, "is_fenced", noted))

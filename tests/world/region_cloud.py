@@ -131,6 +131,11 @@ class RegionCloud(FakeCloud):
         newest = max((one for one in self.moves.values() if one.server == server), key=lambda one: one.id)
         return newest.kind == "evacuation" and newest.source == host and not newest.failed
 
+    def left_on(self, host: str) -> list[str]:
+        """Servers of a host that nobody evacuates: those that are being migrated run there meanwhile."""
+        evacuated = {one.server for one in self._under_way if self.moves[one.migration].kind == "evacuation"}
+        return [one.id for one in self.hosted.values() if one.host == host and one.id not in evacuated]
+
     # -- moves
 
     def _begin(self, name: str, id_: str, kind: str, status: str, task: str) -> None:

@@ -6,7 +6,7 @@ from controller.domain.shared.cloud_facts import MARK
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE
 from tests.world.cluster import COMPUTE
 from tests.world.truth import Violated
-from tests.world.watched_writes import ANNOTATIONS
+from tests.world.watched_writes import ANNOTATIONS, LOCK
 from tests.world.world import World
 
 # Passes, and seconds between two of them.
@@ -130,7 +130,20 @@ def unrest(world: World) -> list[str]:
             agent for agent, items in cloud.on_agents.items() if item in items and agent in cloud.agents
         ]
         why += [] if having else [f"{item} is on no agent"]
-    return why + _servers(world)
+    return why + _locks(world) + _servers(world)
+
+
+def _locks(world: World) -> list[str]:
+    """Drain locks are on the Nodes that have servers, and on no other."""
+    having = {one.host for one in world.cloud.hosted.values()}
+    wanted = {one.node for one in world.truth.present() if one.host in having}
+    why = []
+    for kind in ("Pod", "PodDisruptionBudget"):
+        names = {one["metadata"]["name"] for one in world.cluster.kube.objects(kind)}
+        locked = {name.removeprefix(LOCK) for name in names if name.startswith(LOCK)}
+        why += [f"the {kind} of the lock of {node} is left" for node in sorted(locked - wanted)]
+        why += [f"{node} has servers and no {kind} of a lock" for node in sorted(wanted - locked)]
+    return why
 
 
 def _servers(world: World) -> list[str]:

@@ -18,6 +18,8 @@ PASS = 90.0
 SERVER_DEADLINE = 120.0
 OF_OTHERS = frozenset((("NodeMaintenance", "of-the-other-region"), ("Pod", "somebodys")))
 ANNOTATIONS = f"{NAMESPACE}.osctl.dev/"
+# What a drain lock is called, before the name of its Node.
+LOCK = "osctl-drain-lock-"
 
 
 class WatchedWrites:
@@ -87,9 +89,9 @@ class WatchedWrites:
 
     def _watch_deletion(self, kind: str, name: str, given: Mapping[str, Any]) -> None:
         world = self._world
-        lock = name.startswith("osctl-drain-lock-")
+        lock = name.startswith(LOCK)
         if lock:
-            node = name.removeprefix("osctl-drain-lock-")
+            node = name.removeprefix(LOCK)
             machine = world.truth.with_node(node) if node in world.cluster.nodes else None
             left = [one.id for one in world.cloud.hosted.values() if machine and one.host == machine.host]
             if left and machine is not None and self._is_known(machine):

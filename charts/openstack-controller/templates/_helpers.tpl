@@ -39,7 +39,18 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $deployed = append $deployed $name -}}
 {{- end -}}
 {{- end -}}
+{{- if and .Values.machines.enabled (not .Values.servers.enabled) -}}
+{{- fail "machines.enabled needs servers.enabled: the container servers mirrors MachineSets" -}}
+{{- end -}}
+{{- if .Values.servers.enabled -}}
+{{- $deployed = append $deployed "servers" -}}
+{{- end -}}
 {{- $deployed | toJson -}}
+{{- end -}}
+
+{{/* Namespaces in which OpenStackServers are served, the region's first, as a JSON list. */}}
+{{- define "controller.serverNamespaces" -}}
+{{- concat (list (include "controller.region" .)) .Values.servers.namespaces | uniq | toJson -}}
 {{- end -}}
 
 {{/* Subjects of every binding: the one account of all containers. */}}

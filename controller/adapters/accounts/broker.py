@@ -12,6 +12,9 @@ from controller.ports.accounts import ServerLogin
 class BrokerAccounts:
     """`controller.ports.accounts.AccountServers`, for brokers."""
 
+    def has(self, login: ServerLogin, account: Account) -> bool:
+        return _api(login).get(f"/users/{_part(account.name)}") is not None
+
     def belongings(self, login: ServerLogin, account: Account) -> tuple[str, ...]:
         _api(login).call("GET", "/whoami")
         return ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,9 +16,18 @@ ANSWER_SECONDS = 20
 # What runs with the rights of who made it, and fails once that account is gone.
 _DEFINED = {"TRIGGERS": "triggers", "VIEWS": "views", "ROUTINES": "routines", "EVENTS": "events"}
 
+# Of what the plugin has wrapped (barbican, model/models.py, KEKDatum).
+_SIMPLE_CRYPTO = "barbican.plugin.crypto.simple_crypto.SimpleCryptoPlugin"
+_NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
+
 
 class DatabaseAccounts:
     """`controller.ports.accounts.AccountServers`, for databases."""
+
+    def has(self, login: ServerLogin, account: Account) -> bool:
+        with _connected(login) as cursor:
+            cursor.execute("SELECT COUNT(*) FROM mysql.user WHERE User = %s", (account.name,))
+            return bool(cursor.fetchone()[0])
 
     def belongings(self, login: ServerLogin, account: Account) -> tuple[str, ...]:
         found = []
@@ -43,6 +53,32 @@ class DatabaseAccounts:
     def drop(self, login: ServerLogin, account: Account) -> None:
         with _connected(login) as cursor:
             cursor.execute("DROP USER IF EXISTS %s@'%%'", (account.name,))
+
+    def rewrap(self, login: ServerLogin, database: str, key: str, former: str) -> int:
+        """`controller.ports.accounts.WrappedKeys`. Each row is written as it was read."""
+        from cryptography.fernet import Fernet, InvalidToken
+
+        if not _NAME.fullmatch(database):
+            raise ServerUnavailable(f"{database!r} is no name of a database")
+        table = f"`{database}`.kek_data"
+        now, before, count = Fernet(key), Fernet(former), 0
+        with _connected(login) as cursor:
+            query = f"SELECT id, plugin_meta FROM {table} WHERE plugin_name = %s"  # noqa: S608
+            cursor.execute(query, (_SIMPLE_CRYPTO,))
+            for row, wrapped in cursor.fetchall():
+                if not wrapped:
+                    continue
+                with contextlib.suppress(InvalidToken):
+                    now.decrypt(wrapped)
+                    continue
+                try:
+                    again = now.encrypt(before.decrypt(wrapped)).decode()
+                except InvalidToken:
+                    continue
+                change = f"UPDATE {table} SET plugin_meta = %s WHERE id = %s AND plugin_meta = %s"  # noqa: S608
+                cursor.execute(change, (again, row, wrapped))
+                count += 1
+        return count
 
 
 @contextlib.contextmanager

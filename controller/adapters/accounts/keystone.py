@@ -16,6 +16,9 @@ _INHERITED = "OS-INHERIT:inherited_to"
 class KeystoneAccounts:
     """`controller.ports.accounts.AccountServers`, for Keystone."""
 
+    def has(self, login: ServerLogin, account: Account) -> bool:
+        return _user_id(_authenticated(login), account) is not None
+
     def belongings(self, login: ServerLogin, account: Account) -> tuple[str, ...]:
         api = _authenticated(login)
         user = _user_id(api, account)

@@ -10,14 +10,18 @@ from controller.ports.accounts import AccountServers, ServerLogin
 
 
 class RealAccountServers:
-    """`controller.ports.accounts.AccountServers` on the network."""
+    """`controller.ports.accounts.AccountServers` and `WrappedKeys` on the network."""
 
     def __init__(self) -> None:
+        self._database = DatabaseAccounts()
         self._servers: dict[Server, AccountServers] = {
-            Server.DATABASE: DatabaseAccounts(),
+            Server.DATABASE: self._database,
             Server.BROKER: BrokerAccounts(),
             Server.KEYSTONE: KeystoneAccounts(),
         }
+
+    def has(self, login: ServerLogin, account: Account) -> bool:
+        return self._servers[account.server].has(login, account)
 
     def belongings(self, login: ServerLogin, account: Account) -> tuple[str, ...]:
         return self._servers[account.server].belongings(login, account)
@@ -30,3 +34,6 @@ class RealAccountServers:
 
     def drop(self, login: ServerLogin, account: Account) -> None:
         self._servers[account.server].drop(login, account)
+
+    def rewrap(self, login: ServerLogin, database: str, key: str, former: str) -> int:
+        return self._database.rewrap(login, database, key, former)

@@ -45,6 +45,13 @@ def list_oci(name: str, repository: str, client: RepositoryClient) -> tuple[str,
     return tuple(_Registry(name, "", repository, client).versions())
 
 
+def tagged_manifest(
+    name: str, tag: str, repository: str, client: RepositoryClient, *, accept: str
+) -> bytes | None:
+    """The manifest that a tag names, byte for byte; None where there is none. Raises as `fetch_oci`."""
+    return _Registry(name, "", repository, client).tagged(tag, accept=accept)
+
+
 class _Registry:
     """One chart of one registry during one pull."""
 
@@ -80,19 +87,19 @@ class _Registry:
         return answer
 
     def _manifest(self) -> Mapping[str, Any]:
-        answer = self._tagged(self._version)
+        answer = self.tagged(self._version)
         if answer is None:
             versions = self.versions()
             chosen = choose_version(self._version, versions)
-            answer = self._tagged(chosen) if chosen else None
+            answer = self.tagged(chosen) if chosen else None
             if answer is None:
                 raise missing(self._name, self._version, self._repository, versions)
         return _document(answer, f"{self._repository}/{self._name}")
 
-    def _tagged(self, version: str) -> bytes | None:
+    def tagged(self, version: str, *, accept: str = MANIFEST) -> bytes | None:
         # A tag has no "+": Helm writes "_" in its place.
         tag = quote(version.replace("+", "_"))
-        return self._get(f"manifests/{tag}", accept=MANIFEST, limit=LARGEST_DOCUMENT)
+        return self._get(f"manifests/{tag}", accept=accept, limit=LARGEST_DOCUMENT)
 
     def _layer(self, manifest: Mapping[str, Any], what: str) -> Mapping[str, Any]:
         layers = manifest.get("layers")

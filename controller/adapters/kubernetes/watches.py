@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
@@ -45,7 +45,7 @@ def _no_keys(_: Mapping[str, Any]) -> Iterable[Key]:
 
 @dataclass(frozen=True)
 class Watch:
-    """One resource to watch in the region's namespace, and the keys that a change of an object concerns.
+    """One resource to watch in its container's namespaces, and the keys that a change of an object concerns.
 
     `seen` is given each event before: its type (ADDED, MODIFIED, DELETED, or None for an object of the
     list that a watch begins with) and the object. It runs in the event loop and must not wait.
@@ -110,7 +110,7 @@ def run_watches(
     add: Callable[[Key], None],
     *,
     connection: Connection,
-    namespace: str,
+    namespaces: Sequence[str],
     identity: str,
     signs: SignsOfLife,
 ) -> None:
@@ -140,7 +140,7 @@ def run_watches(
         registry=registry,
         settings=_settings(),
         standalone=True,
-        namespaces=[namespace],
+        namespaces=list(dict.fromkeys(namespaces)),
         # A NewType of str that Kopf does not export.
         identity=cast(Any, identity),
     )

@@ -34,7 +34,7 @@ from controller.adapters.openstack.failures import STUMBLED, NoEndpoint, told_as
 from controller.adapters.openstack.logins import refuse_login_in_login
 from controller.domain.api.conditions import timestamp
 from controller.domain.shared import backoff
-from controller.errors import CloudRefused, CloudUnavailable
+from controller.errors import CloudRefused, CloudUnavailable, CredentialsDenied
 from controller.ports.system import Clock, Randomness
 
 # Seconds: until something comes, one request with all of its answer, a read with all its repetitions, and
@@ -56,9 +56,10 @@ _BROKEN = frozenset((408, 425, 500)) | _BUSY
 
 @dataclass(frozen=True)
 class Login:
-    """Ids of the user and of the domain of its project, and the types of the services in its catalogue."""
+    """Ids of the user, of its project and of that one's domain, and the types of the services it is shown."""
 
     user: str
+    project: str
     domain: str
     services: frozenset[str]
 
@@ -188,6 +189,7 @@ class CloudCalls:
             access = session.auth.get_access(session)
             return Login(
                 user=str(access.user_id),
+                project=str(access.project_id or ""),
                 domain=str(access.project_domain_id or "default"),
                 services=frozenset(str(one.get("type")) for one in access.service_catalog.catalog),
             )
@@ -243,10 +245,11 @@ class CloudCalls:
         microversion: str = "",
     ) -> Any:
         if self._clock.monotonic() >= self._until:
-            raise CloudUnavailable(f"{service} {method} {path}: not asked, the time of this pass is over")
+            text = f"{service} {method} {path}: not asked, the time of this pass is over"
+            raise CloudUnavailable(text, untouched=True)
         wait = self._quiet.get(service, 0.0) - self._clock.monotonic()
         if wait > 0:
-            raise CloudUnavailable(f"{service} asked to be left alone for a while", wait)
+            raise CloudUnavailable(f"{service} asked to be left alone for a while", wait, untouched=True)
         more: dict[str, Any] = {"microversion": microversion} if microversion else {}
         if params:
             more["params"] = dict(params)
@@ -320,9 +323,9 @@ class CloudCalls:
             asked = retry_after(answer.headers.get("Retry-After"), self._clock.now())
             if code in _BUSY and asked:
                 self._quiet[service] = self._clock.monotonic() + asked
-            raise CloudUnavailable(f"{what}: {code}", asked)
+            raise CloudUnavailable(f"{what}: {code}", asked, untouched=code == 429)
         if code == 401:
-            raise CloudUnavailable(f"{what}: the credentials are not accepted")
+            raise CredentialsDenied(f"{what}: the credentials are not accepted")
         if code == 404 and not reports_absent(service, answer.content):
             raise CloudUnavailable(f"{what}: 404, and the answer is not one of the service itself")
         if code == 404 and method in ("GET", "DELETE"):

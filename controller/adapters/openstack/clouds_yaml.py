@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from controller.domain.shared.lenient_yaml import read_document
-from controller.errors import CloudRefused
+from controller.errors import CloudMissing, CloudRefused
 
 _LEFT_OUT = frozenset(
     (
@@ -41,18 +41,31 @@ _LEFT_OUT_OF_SERVICES = (
 _ELSEWHERE = ("profile", "cloud")
 _FILES = ("cacert", "cert", "key")
 _INTERFACES = ("public", "internal", "admin")
+# Ways to log in that take all they need from the text itself, and run or read nothing else.
+_PLAIN_LOGINS = frozenset(
+    ("password", "v2password", "v3password", "token", "v3token", "v3applicationcredential", "v3totp")
+)
 
 
-def parse_clouds(content: bytes, *, trusted: bool = False) -> Mapping[str, Any]:
-    """The one cloud of a clouds.yaml, or the one named `default`, as parameters of openstack.connect.
+def parse_clouds(
+    content: bytes, *, trusted: bool = False, name: str = "", region: str = "", plain: bool = False
+) -> Mapping[str, Any]:
+    """One cloud of a clouds.yaml as parameters of openstack.connect.
 
-    `trusted`: the authority is given otherwise, so that `cacert` is not looked for. Raises CloudRefused;
-    its text names the key and quotes no value.
+    `name`: which; without, the only one or the one named `default`. `region`: which of its regions, empty for
+    what the text says.
+
+    `trusted`: the authority is given otherwise, so that `cacert` is not looked for. `plain`: the text is
+    somebody else's: it may name no file of ours, and no way to log in that does more than send what it holds.
+    Raises CloudMissing where it has no such cloud, CloudRefused; its text names the key and quotes no value.
     """
     try:
         document = read_document(content, partial(_scalar, yaml.SafeLoader("")))
         clouds = document["clouds"]
-        chosen = clouds["default"] if "default" in clouds or len(clouds) != 1 else next(iter(clouds.values()))
+        if name and name not in clouds:
+            raise CloudMissing(f'the clouds.yaml has no cloud "{name}"')
+        only = "default" if "default" in clouds or len(clouds) != 1 else next(iter(clouds))
+        chosen = clouds[name or only]
         if not chosen["auth"]["auth_url"]:
             raise KeyError("auth_url")
         given = {key.replace("-", "_"): value for key, value in chosen.items() if value is not None}
@@ -64,9 +77,31 @@ def parse_clouds(content: bytes, *, trusted: bool = False) -> Mapping[str, Any]:
     for key in _ELSEWHERE:
         if key in given:
             raise _as_keywords(f"{key} names settings that are not in the Secret: write them out")
-    found = {key: value for key, value in _of_region(given).items() if not _is_left_out(key)}
+    narrowed = _narrowed(given, region) if region else given
+    found = {key: value for key, value in _of_region(narrowed).items() if not _is_left_out(key)}
+    if plain:
+        _judge_login(found)
     _judge_values(found, trusted=trusted)
     return found
+
+
+def _narrowed(given: Mapping[str, Any], region: str) -> Mapping[str, Any]:
+    """The settings with that region chosen. Raises CloudMissing where the text lists others only."""
+    listed = given.get("regions")
+    if isinstance(listed, list) and listed:
+        names = [str(one.get("name")) if isinstance(one, dict) else str(one) for one in listed]
+        if region not in names:
+            raise CloudMissing(f'the clouds.yaml has no region "{region}"')
+    return {**given, "region_name": region}
+
+
+def _judge_login(found: Mapping[str, Any]) -> None:
+    """Raises CloudRefused where it would use what is not in the text."""
+    for key in ("cert", "key"):
+        if found.get(key):
+            raise _as_keywords(f"{key} names a file, and none of this container is for it")
+    if str(found.get("auth_type") or "password") not in _PLAIN_LOGINS:
+        raise _as_keywords(f"auth_type is one of {', '.join(sorted(_PLAIN_LOGINS))}")
 
 
 def _scalar(known: yaml.SafeLoader, event: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from controller.errors import CloudUnavailable
+from controller.errors import CloudUnavailable, CredentialsDenied
 
 # What libraries make of what they did not expect: a value of another type, half an answer.
 STUMBLED = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, OSError)
@@ -29,7 +29,7 @@ def told_as_unavailable(what: str) -> Iterator[None]:
         # Of the catalogue, and so Keystone's word. What discovery does not find is NotSupported.
         raise NoEndpoint from None
     except (failures.Unauthorized, failures.http.Forbidden):
-        raise CloudUnavailable(f"{what}: the credentials are not accepted") from None
+        raise CredentialsDenied(f"{what}: the credentials are not accepted") from None
     except failures.http.HttpError as error:
         raise CloudUnavailable(f"{what}: {error.http_status}") from None
     except (failures.ClientException, SDKException) as error:

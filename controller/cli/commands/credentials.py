@@ -10,7 +10,7 @@ import typer
 from controller.adapters.system.clock import SystemClock
 from controller.cli.cluster import Cluster, open_cluster
 from controller.cli.commands.credentials_backup import backup, restore
-from controller.cli.commands.reconcile import Region
+from controller.cli.commands.releases.reconcile import Region
 from controller.cli.options import Context, Kubeconfig, Namespace, Output
 from controller.cli.output import Format, print_data, print_table, soft_wrapped, stdout
 from controller.cli.targets import annotate, stamp
@@ -22,6 +22,8 @@ from controller.cli.views.credentials import (
 )
 from controller.domain.api.names import RECONCILE_ANNOTATION, ROTATE_ANNOTATION
 from controller.domain.credentials.rotation.accounts import releases_of
+from controller.domain.credentials.rotation.in_place import SSH_STAGES
+from controller.domain.credentials.rotation.wrapping import IN_USE
 from controller.domain.health.workloads import parse_workload
 from controller.domain.validation.crd_schema import nearest
 from controller.errors import ObjectMissing, ObjectRefused
@@ -91,11 +93,11 @@ def _credentials(cluster: Cluster, region: KubeObject) -> tuple[ServiceCredentia
 def _chosen(
     known: Sequence[ServiceCredentials], services: Sequence[str] | None
 ) -> tuple[ServiceCredentials, ...]:
-    """Raises ObjectMissing for a service that is not there, and ObjectRefused for one without accounts."""
+    """Raises ObjectMissing for a service that is not there, ObjectRefused where nothing of it is rotated."""
     if not services:
         rotating = tuple(one for one in known if one.rotates)
         if not rotating:
-            raise ObjectMissing("no service of the region has an account that can be rotated")
+            raise ObjectMissing("no service of the region has a credential that can be rotated")
         return rotating
     by_name = {one.service: one for one in known}
     for name in services:
@@ -112,9 +114,23 @@ def _chosen(
 def _print_plan(one: ServiceCredentials, single: Iterable[tuple[str, str]]) -> None:
     out = stdout()
     out.print(f"{one.service}: Secret {one.secret}", style="bold")
-    out.print(soft_wrapped(f"  new passwords   {', '.join(sorted(one.use.keys))}"))
-    out.print(soft_wrapped(f"  other accounts  {', '.join(one.accounts)}"))
-    out.print(soft_wrapped(f"  upgraded        {', '.join(one.releases)}; each replaces its pods"))
+    if one.moves:
+        out.print(soft_wrapped(f"  new passwords   {', '.join(sorted(one.use.keys))}"))
+        out.print(soft_wrapped(f"  other accounts  {', '.join(one.accounts)}"))
+    for key, gap in one.shared.gaps.items():
+        out.print(soft_wrapped(f"  replaced        {key}: {gap}"), style="yellow")
+    if one.shared.wraps:
+        text = (
+            f"{IN_USE}: no interruption; keys of projects are wrapped again, the one before goes on reading"
+        )
+        out.print(soft_wrapped(f"  replaced        {text}"))
+    for key in one.shared.pairs:
+        text = f"{key}: no interruption; all pods let in both keys until each has the next one"
+        out.print(soft_wrapped(f"  replaced        {text}"))
+    times = (
+        f"{SSH_STAGES} times, each time with all their pods" if one.shared.pairs else "each replaces its pods"
+    )
+    out.print(soft_wrapped(f"  upgraded        {', '.join(one.releases)}; {times}"))
     away = sorted(name for release, name in single if release in one.releases)
     if away:
         text = f"{', '.join(away)}: one pod each, away while it is replaced"

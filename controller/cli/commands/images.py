@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from controller.cli.exit_codes import ExitCode
 from controller.cli.offline.input_files import read_objects
 from controller.cli.offline.manifests import offline_helm, render_release
 from controller.cli.offline.region import offline_renderer
 from controller.cli.options import FileArgument, Filenames, Output, Recursive, Releases, files_of
-from controller.cli.output import Format, print_data, print_table, stdout
+from controller.cli.output import Format, print_data, print_table, soft_wrapped, stderr, stdout
 from controller.cli.release_choice import choose
 from controller.domain.releases.manifest_diff import images as images_of
-from controller.domain.values.images import image_names
+from controller.domain.values.chart_values import Values
+from controller.domain.values.images import image_names, images_by_tag
+from controller.errors import ChartInvalid
 
 
 def images(
@@ -25,11 +31,26 @@ def images(
     tags: Annotated[
         bool, typer.Option("--tags", help="Every image that the values name, also those that nothing runs.")
     ] = False,
+    digests: Annotated[
+        bool,
+        typer.Option(
+            "--digests", help="Ask registries what tags name now, and print it as spec.images.overrides."
+        ),
+    ] = False,
+    ca_file: Annotated[
+        Path | None,
+        typer.Option("--ca-file", metavar="FILE", help="Certificates that registries are trusted by."),
+    ] = None,
     output: Output = Format.TABLE,
 ) -> None:
     """Print every image of a region with the releases that run it, hook Jobs included."""
     renderer = offline_renderer()
     regions = renderer.render_all(read_objects(files_of(files, filenames), recursive=recursive))
+    if digests:
+        chosen = [release for region in regions for release in choose(region, releases)]
+        ca = ca_file.read_text(encoding="utf-8") if ca_file else ""
+        _print_pinned([release.merged.values for release in chosen], ca, output)
+        return
     users: dict[str, set[str]] = {}
     helm = None if tags else offline_helm()
     for region in regions:
@@ -48,3 +69,26 @@ def images(
         )
     else:
         print_data([{"image": image, "releases": ordered[image]} for image in ordered], output)
+
+
+def _print_pinned(values: Iterable[Values], ca: str, output: Format) -> None:
+    """The part of a spec that names images by their digest; what could not be asked is told, and left out."""
+    # Commands that work on files alone do not wait for the import of an HTTP client.
+    from controller.adapters.charts.image_digests import pinned_image
+
+    pinned, failed = cache(pinned_image), False
+    overrides: dict[str, str] = {}
+    for name, images in images_by_tag(values).items():
+        if len(images) > 1:
+            text = f"{name}: charts name several images by it, which one override cannot: {', '.join(images)}"
+            stderr().print(soft_wrapped(text), style="yellow")
+            continue
+        try:
+            overrides[name] = pinned(images[0], ca=ca)
+        except ChartInvalid as error:
+            stderr().print(soft_wrapped(f"{name}: {images[0]}: {error}"), style="yellow")
+            failed = True
+    shown = Format.YAML if output == Format.TABLE else output
+    print_data({"spec": {"images": {"overrides": overrides}}}, shown)
+    if failed:
+        raise typer.Exit(ExitCode.FAILED)

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from decimal import Decimal
 from typing import Annotated, Any
 
 import typer
 
+from controller.cli.cluster import Cluster, open_cluster
 from controller.cli.exit_codes import ExitCode
 from controller.cli.offline.checks import NOT_COMPARED, Checked, check_all
 from controller.cli.offline.input_files import read_objects
 from controller.cli.offline.region import offline_renderer
-from controller.cli.options import FileArgument, Filenames, Output, Recursive, files_of
+from controller.cli.options import (
+    Context,
+    FileArgument,
+    Filenames,
+    Kubeconfig,
+    Output,
+    Recursive,
+    files_of,
+)
 from controller.cli.output import Format, count, print_data, print_problems, soft_wrapped, stderr, stdout
 from controller.domain.validation.asked_resources import AskedResources
+from controller.domain.validation.cluster_capacity import capacity_problems, cluster_capacity
 from controller.errors import Problem, SpecInvalid
+from controller.ports.kubernetes import NODE, STORAGE_CLASS
 
 
 def validate(
@@ -28,6 +39,14 @@ def validate(
         bool,
         typer.Option("--manifests", help="Also render releases: their size, what they refer to and ask for."),
     ] = False,
+    nodes: Annotated[
+        bool,
+        typer.Option(
+            "--nodes", help="Also hold what releases ask for against the cluster's nodes and storage classes."
+        ),
+    ] = False,
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
     output: Output = Format.TABLE,
 ) -> None:
     """Check files without a cluster: schema, rules, services, values, types, references.
@@ -44,7 +63,9 @@ def validate(
         raise typer.Exit(ExitCode.INVALID) from None
     renderer = offline_renderer()
     renderer.learn(items)
-    checked = check_all(items, renderer, manifests=manifests)
+    checked = check_all(items, renderer, manifests=manifests or nodes)
+    if nodes:
+        checked = _beside_cluster(checked, open_cluster(kubeconfig, context, ""))
     problems = [problem for one in checked for problem in one.problems]
     if output == Format.TABLE:
         for one in checked:
@@ -58,6 +79,17 @@ def validate(
             raise typer.Exit(ExitCode.INVALID)
     if any(one.unread for one in checked):
         raise typer.Exit(ExitCode.FAILED)
+
+
+def _beside_cluster(checked: Sequence[Checked], cluster: Cluster) -> list[Checked]:
+    """With warnings of what the cluster lacks for each region. Raises KubeError."""
+    if not any(one.asked for one in checked):
+        return list(checked)
+    there = cluster_capacity(cluster.kube.list(NODE), cluster.kube.list(STORAGE_CLASS))
+    return [
+        replace(one, warnings=(*one.warnings, *capacity_problems(one.asked, there))) if one.asked else one
+        for one in checked
+    ]
 
 
 def _print_line(one: Checked) -> None:

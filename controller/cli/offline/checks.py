@@ -9,7 +9,7 @@ from controller.cli.offline.cross_checks import awaited_in_vain, collisions
 from controller.cli.offline.input_files import InputObject
 from controller.cli.offline.manifests import offline_helm, render_release, size_problem
 from controller.cli.offline.missing_objects import missing_objects
-from controller.cli.offline.own_kinds import is_bundle, is_maintenance, is_region, misnamed
+from controller.cli.offline.own_kinds import is_bundle, is_region, is_self_contained, misnamed
 from controller.cli.offline.region import OfflineRegion, OfflineRenderer
 from controller.domain.validation.asked_resources import AskedResources, asked_resources
 from controller.errors import ChartInvalid, Problem, SpecInvalid
@@ -77,8 +77,8 @@ def check(
             region = renderer.render(item)
         elif is_bundle(item):
             renderer.check_bundle(item)
-        elif is_maintenance(item):
-            renderer.check_maintenance(item)
+        elif is_self_contained(item):
+            renderer.check_self_contained(item)
         elif wrong := misnamed(item):
             raise SpecInvalid(wrong)
         else:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from controller.cli.offline.input_files import InputObject
-from controller.cli.offline.own_kinds import is_bundle, is_maintenance, is_region
+from controller.cli.offline.own_kinds import is_bundle, is_region, is_self_contained
 from controller.cli.offline.region import DEFAULT_NAMESPACE, OfflineRegion
 from controller.domain.values.chart_values import DocumentPath, format_path
 from controller.errors import Problem
@@ -23,7 +23,7 @@ def collisions(items: Sequence[InputObject]) -> list[list[Problem]]:
 def _collisions(
     item: InputObject, objects: dict[tuple[str, str, str], InputObject], regions: dict[str, InputObject]
 ) -> Iterator[Problem]:
-    if not (item.name and (is_region(item) or is_bundle(item) or is_maintenance(item))):
+    if not (item.name and (is_region(item) or is_bundle(item) or is_self_contained(item))):
         return
     # As written: an object without a namespace is put where the command line or the cluster's context says.
     namespace = str(item.obj["metadata"].get("namespace") or "")

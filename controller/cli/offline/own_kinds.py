@@ -9,9 +9,11 @@ from controller.cli.offline.input_files import InputObject
 from controller.domain.api.names import API_VERSION, GROUP
 from controller.domain.values.typos import suggestion
 from controller.errors import Problem
-from controller.ports.kubernetes import HELMBUNDLE, NODE_MAINTENANCE, OSDPL
+from controller.ports.kubernetes import HELMBUNDLE, NODE_MAINTENANCE, OSDPL, SERVER
 
-KINDS = {one.kind: one for one in (OSDPL, HELMBUNDLE, NODE_MAINTENANCE)}
+KINDS = {one.kind: one for one in (OSDPL, HELMBUNDLE, NODE_MAINTENANCE, SERVER)}
+# What its definition alone decides over.
+_SELF_CONTAINED = (NODE_MAINTENANCE.kind, SERVER.kind)
 _NEAR = 0.8
 
 
@@ -25,9 +27,9 @@ def is_bundle(item: InputObject) -> bool:
     return item.kind == HELMBUNDLE.kind and item.obj.get("apiVersion") == API_VERSION
 
 
-def is_maintenance(item: InputObject) -> bool:
-    """Whether the object is a NodeMaintenance of ours."""
-    return item.kind == NODE_MAINTENANCE.kind and item.obj.get("apiVersion") == API_VERSION
+def is_self_contained(item: InputObject) -> bool:
+    """Whether the object is a NodeMaintenance or an OpenStackServer of ours."""
+    return item.kind in _SELF_CONTAINED and item.obj.get("apiVersion") == API_VERSION
 
 
 def misnamed(item: InputObject) -> list[Problem]:

@@ -26,7 +26,7 @@ from controller.domain.values.merge import Layer
 from controller.domain.values.shipped_values import Library
 from controller.domain.values.template_input import ValueOf
 from controller.errors import Problem, SpecInvalid
-from controller.ports.kubernetes import HELMBUNDLE, NODE_MAINTENANCE, OSDPL, KubeObject
+from controller.ports.kubernetes import HELMBUNDLE, NODE_MAINTENANCE, OSDPL, SERVER, KubeObject
 from controller.render.region import Region, render_region, template_layers
 from controller.settings import Settings, read_settings
 
@@ -93,8 +93,9 @@ class OfflineRenderer:
         return load_schema(self.settings.crds_dir, HELMBUNDLE.plural)
 
     @cached_property
-    def _maintenance_schema(self) -> ResourceSchema:
-        return load_schema(self.settings.crds_dir, NODE_MAINTENANCE.plural)
+    def _other_schemas(self) -> dict[str, ResourceSchema]:
+        others = (NODE_MAINTENANCE, SERVER)
+        return {one.kind: load_schema(self.settings.crds_dir, one.plural) for one in others}
 
     def learn(self, items: Sequence[InputObject]) -> None:
         """Takes up what the objects say about others: Secrets that open a repository of charts."""
@@ -140,11 +141,11 @@ class OfflineRenderer:
             _check_schema(item, self._bundle_schema)
             parse_bundle(item.obj)
 
-    def check_maintenance(self, item: InputObject) -> None:
-        """Raises SpecInvalid when a NodeMaintenance is wrong."""
+    def check_self_contained(self, item: InputObject) -> None:
+        """Raises SpecInvalid when a NodeMaintenance or an OpenStackServer is wrong."""
         with _located(item):
             parse_meta(item.obj)
-            _check_schema(item, self._maintenance_schema)
+            _check_schema(item, self._other_schemas[item.kind])
 
     def render_all(self, items: Sequence[InputObject]) -> tuple[OfflineRegion, ...]:
         """All regions among the objects. Raises SpecInvalid with the problems of all, or if there is none."""

@@ -7,25 +7,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.cli.views.release_rows import parse_time, short_duration
-from controller.domain.credentials.rotation.accounts import Release, SecretUse, references_to, use_of
+from controller.domain.credentials.rotation.accounts import Release, SecretUse, references_to, uses_of
+from controller.domain.credentials.rotation.in_place import InPlace, in_place, is_temporary
 from controller.domain.credentials.rotation.not_rotated import not_rotated
+from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import SpecInvalid
 
-HEADERS = ("SERVICE", "AGE", "ROTATES", "ROTATION")
+HEADERS = ("SERVICE", "AGE", "LAST", "NEXT", "ROTATES", "ROTATION")
 ENDING = "-credentials"
 
 
 @dataclass(frozen=True)
 class ServiceCredentials:
-    """The generated credentials of one service. `changed` is in seconds since the epoch, None where that is
-    not known; `kept` says of each key that is not rotated why."""
+    """The generated credentials of one service. `shared` are those that are replaced under their own name;
+    `kept` says of each key that is not rotated why; `entry` is what the status has of the Secret."""
 
     service: str
     use: SecretUse
+    shared: InPlace
     releases: tuple[str, ...]
     kept: Mapping[str, str]
-    changed: float | None
-    rotation: Mapping[str, Any]
+    entry: Mapping[str, Any]
 
     @property
     def secret(self) -> str:
@@ -35,7 +37,23 @@ class ServiceCredentials:
     @property
     def rotates(self) -> bool:
         """Whether there is anything in it to be rotated."""
+        return self.moves or bool(self.shared)
+
+    @property
+    def moves(self) -> bool:
+        """Whether accounts in it get other names."""
         return bool(self.use.accounts and self.use.keys)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys that get another text."""
+        return tuple(sorted((self.use.keys if self.moves else frozenset[str]()) | self.shared.keys))
+
+    @property
+    def rotation(self) -> Mapping[str, Any]:
+        """One that was asked for, or is under way; empty for none."""
+        found: Mapping[str, Any] = self.entry.get("rotation") or {}
+        return found
 
     @property
     def accounts(self) -> tuple[str, ...]:
@@ -47,7 +65,11 @@ class ServiceCredentials:
         return {
             "service": self.service,
             "secret": self.secret,
-            "rotates": sorted(self.use.keys) if self.rotates else [],
+            "rotates": list(self.keys),
+            "interruptions": dict(self.shared.gaps),
+            "changed": self.entry.get("rotated"),
+            "lastRotation": self.entry.get("lastRotation"),
+            "nextRotation": self.entry.get("nextRotation"),
             "accounts": list(self.accounts),
             "releases": list(self.releases),
             "notRotated": dict(self.kept),
@@ -59,38 +81,58 @@ def service_credentials(
     status: Mapping[str, Any], releases: Sequence[Release]
 ) -> tuple[ServiceCredentials, ...]:
     """Those of each service that the status of a region knows."""
+    try:
+        uses = uses_of(releases)
+    except SpecInvalid:
+        uses = {}
     found = []
     for name, entry in sorted((status.get("secrets") or {}).items()):
         if not name.endswith(ENDING) or not entry.get("keys"):
             continue
-        service = name.removesuffix(ENDING)
-        try:
-            use = use_of(name, releases)
-        except SpecInvalid:
-            use = SecretUse()
-        kept = {key: not_rotated(service, key, use) for key in entry["keys"] if key != "account-suffix"}
+        service, use = name.removesuffix(ENDING), uses.get(name, SecretUse())
+        kept = {
+            key: not_rotated(service, key, use)
+            for key in entry["keys"]
+            if key != ACCOUNT_SUFFIX and not is_temporary(key)
+        }
         found.append(
             ServiceCredentials(
                 service,
                 use,
+                in_place(service, entry["keys"], use),
                 _consumers(name, releases),
                 {key: why for key, why in kept.items() if why},
-                parse_time(entry.get("rotated")),
-                entry.get("rotation") or {},
+                entry,
             )
         )
     return tuple(found)
 
 
-def credential_rows(found: Iterable[ServiceCredentials], now: float) -> list[tuple[str, str, str, str]]:
-    """Rows under HEADERS."""
-    rows = []
+def credential_rows(found: Iterable[ServiceCredentials], now: float) -> list[tuple[str, ...]]:
+    """Rows under HEADERS. What is to come is `in 3d`, and what is about to be `now`."""
+    rows: list[tuple[str, ...]] = []
     for one in found:
-        age = short_duration(now - one.changed) if one.changed is not None else "-"
-        what = ", ".join(sorted(one.use.keys)) if one.rotates else "-"
+        changed, last, following = (
+            parse_time(one.entry.get(word)) for word in ("rotated", "lastRotation", "nextRotation")
+        )
         rotation = f"{one.rotation['phase']}: {one.rotation.get('message', '')}" if one.rotation else "-"
-        rows.append((one.service, age, what, rotation))
+        rows.append(
+            (
+                one.service,
+                short_duration(now - changed) if changed is not None else "-",
+                f"{short_duration(now - last)} ago" if last is not None else "-",
+                _to_come(following, now),
+                ", ".join(one.keys) or "-",
+                rotation,
+            )
+        )
     return rows
+
+
+def _to_come(moment: float | None, now: float) -> str:
+    if moment is None:
+        return "-"
+    return f"in {short_duration(moment - now)}" if moment > now else "now"
 
 
 def _consumers(secret: str, releases: Iterable[Release]) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 
 CONTAINERS = ("core", "helmbundle", "health", "secrets", "node")
+# Deployed where it was chosen; no region waits for it.
+OPTIONAL_CONTAINERS = ("servers",)
 
 # Helm marks what it manages (helm.sh/helm/v4/pkg/action/validate.go), but not what its hooks make, which
 # carry this one. Hooks name their release by a label: the charts' own one, and that of OpenStack-Helm.

@@ -78,6 +78,16 @@ class Reason(StrEnum):
     AUTHORITY_CHANGES = "AuthorityChanges", NORMAL
     AUTHORITY_LOST = "AuthorityLost", WARNING
 
+    # MachineSets
+    RESOURCE_SYNCHRONIZED = "ResourceSynchronized", NORMAL
+    CONVERSION_WARNING = "ConversionWarning", WARNING
+    CONVERSION_FAILED = "ConversionFailed", WARNING
+    CLUSTER_MISSING = "ClusterMissing", WARNING
+    TEMPLATE_MISSING = "TemplateMissing", WARNING
+    MIRROR_TAKEN = "MirrorTaken", WARNING
+    MIRROR_REFUSED = "MirrorRefused", WARNING
+    AUTHORITY_SWITCHED = "AuthoritySwitched", NORMAL
+
     # one release
     INSTALLING = "Installing", NORMAL
     UPGRADING = "Upgrading", NORMAL
@@ -167,6 +177,32 @@ class Reason(StrEnum):
     DEADLINE_PASSED = "DeadlinePassed", WARNING
     STATUS_UNREADABLE = "StatusUnreadable", WARNING
     MAINTENANCE_ENDED = "MaintenanceEnded", NORMAL
+
+    # one server
+    SERVER_READY = "ServerReady", NORMAL
+    STEP_AWAITED = "StepAwaited", NORMAL
+    NOT_REQUIRED = "NotRequired", NORMAL
+    CREATING = "Creating", NORMAL
+    AVAILABLE = "Available", NORMAL
+    ANSWER_AWAITED = "AnswerAwaited", NORMAL
+    CREDENTIALS_ACCEPTED = "CredentialsAccepted", NORMAL
+    CREDENTIALS_MISSING = "CredentialsMissing", WARNING
+    CREDENTIALS_UNUSABLE = "CredentialsUnusable", WARNING
+    CREDENTIALS_DENIED = "CredentialsDenied", WARNING
+    CLOUD_NOT_FOUND = "CloudNotFound", WARNING
+    CLOUD_BUSY = "CloudBusy", NORMAL
+    DEPENDENCIES_RESOLVED = "DependenciesResolved", NORMAL
+    DEPENDENCY_FAILED = "DependencyFailed", WARNING
+    USER_DATA_MISSING = "UserDataMissing", WARNING
+    VOLUME_ERROR = "VolumeError", WARNING
+    QUOTA_EXCEEDED = "QuotaExceeded", WARNING
+    INSTANCE_BUILDING = "InstanceBuilding", NORMAL
+    INSTANCE_ACTIVE = "InstanceActive", NORMAL
+    INSTANCE_NOT_ACTIVE = "InstanceNotActive", WARNING
+    INSTANCE_ERROR = "InstanceError", WARNING
+    INSTANCE_DELETED = "InstanceDeleted", WARNING
+    REPLACING = "Replacing", NORMAL
+    DISABLED = "Disabled", NORMAL
 
 
 def known_reason(word: str, otherwise: Reason) -> Reason:

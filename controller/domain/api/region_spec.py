@@ -90,6 +90,17 @@ class NodesFeature:
 
 
 @dataclass(frozen=True)
+class CredentialRotationFeature:
+    """`spec.features.credentialRotation` as it is written: what it means is for `rotation.schedule` to say.
+    `every` is empty for no schedule, `start` for no window."""
+
+    every: str = ""
+    start: str = ""
+    duration: str = ""
+    days: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Features:
     """`spec.features`: what the controllers themselves obey, typed, and all of it as a `tree` for templates.
 
@@ -102,6 +113,7 @@ class Features:
     public_tls: PublicTLS = field(default=PublicTLS())
     internal_tls: InternalTLS = field(default=InternalTLS())
     credentials: tuple[OwnSecret, ...] = ()
+    credential_rotation: CredentialRotationFeature = field(default=CredentialRotationFeature())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,6 +188,7 @@ def parse_features(features: Mapping[str, Any] | None) -> Features:
             bool(internal.get("enabled")), _text(internal, "authoritySecret"), _text(internal, "caSecret")
         ),
         credentials=_own_secrets(_map(given.get("credentials"))),
+        credential_rotation=_credential_rotation(_map(given.get("credentialRotation"))),
     )
 
 
@@ -183,6 +196,17 @@ def _proxy(given: Mapping[str, Any]) -> ProxySpec:
     listed = given.get("noProxy")
     direct = tuple(map(str, listed)) if isinstance(listed, list) else ()
     return ProxySpec(_text(given, "http"), _text(given, "https"), direct)
+
+
+def _credential_rotation(given: Mapping[str, Any]) -> CredentialRotationFeature:
+    window = _map(given.get("window"))
+    days = window.get("days")
+    return CredentialRotationFeature(
+        _text(given, "every"),
+        _text(window, "start"),
+        _text(window, "duration"),
+        tuple(map(str, days)) if isinstance(days, list) else (),
+    )
 
 
 def _fencing(given: Mapping[str, Any]) -> FencingService:

@@ -137,7 +137,7 @@ def is_current(stored: StoredLeaf, names: LeafNames, record: AuthorityRecord, no
     if found.end <= now + LAST_DAYS and found.end < _latest_end(record):
         return False
     if record.active is None:
-        return True
+        return is_anchored(stored.chain, record.bundle)
     return int(found.begin) == int(leaf_begin(record)) and is_signed_by(stored.chain, record.active)
 
 
@@ -184,11 +184,13 @@ def _first_step(authority: Authority, in_use: Sequence[StoredLeaf], now: float) 
 
 
 def _is_outdated(record: AuthorityRecord, in_use: Iterable[StoredLeaf], now: float) -> bool:
-    """Whether consumers have what the record does not know: it was restored from a backup."""
+    """Whether consumers have what the record does not know: it was restored from a backup. What not even its
+    own Secret trusts was never made here."""
     for leaf in in_use:
         if record.active and leaf.trusted and not holds(leaf.trusted, record.active.anchors):
             return True
-        if leaf.chain and not is_anchored(leaf.chain, record.bundle) and validity(leaf.chain)[1] > now:
+        ours = leaf.chain and is_anchored(leaf.chain, leaf.trusted)
+        if ours and not is_anchored(leaf.chain, record.bundle) and validity(leaf.chain)[1] > now:
             return True
     return False
 

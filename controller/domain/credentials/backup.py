@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -22,6 +22,7 @@ from controller.domain.api.names import (
     MANAGED_BY,
     MANAGED_BY_US,
 )
+from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import BackupUnusable
 
 HELM = "Helm"
@@ -152,7 +153,8 @@ def plan_restore(
     secrets: Sequence[KeptSecret], there: Mapping[str, Mapping[str, Any]], overwrite: Collection[str] = ()
 ) -> tuple[RestoreStep, ...]:
     """What becomes of each Secret, with `there` the live ones by name. What differs stays, unless it is named
-    in `overwrite`; keys that a live one has beside are never taken away."""
+    in `overwrite`; keys that a live one has beside are never taken away, but for an ending of the names of
+    accounts that other passwords are for."""
     return tuple(_step(one, there.get(one.name), one.name in overwrite) for one in secrets)
 
 
@@ -160,6 +162,7 @@ def _step(secret: KeptSecret, there: Mapping[str, Any] | None, overwrite: bool) 
     if there is None:
         return RestoreStep(secret, Fate.CREATED, tuple(sorted(secret.data)))
     live = there.get("data") or {}
+    secret = _with_names(secret, live)
     other = tuple(sorted(key for key, text in secret.data.items() if live.get(key) not in ("", None, text)))
     missing = tuple(sorted(key for key in secret.data if secret.data[key] and not live.get(key)))
     if str(there.get("type")) != secret.type:
@@ -169,6 +172,15 @@ def _step(secret: KeptSecret, there: Mapping[str, Any] | None, overwrite: bool) 
     if other:
         return RestoreStep(secret, Fate.DIFFERS, other)
     return RestoreStep(secret, Fate.COMPLETED if missing else Fate.SAME, missing)
+
+
+def _with_names(secret: KeptSecret, live: Mapping[str, str]) -> KeptSecret:
+    """With the ending of the names that its passwords are for, where they are not those of today: accounts
+    that were never rotated have none."""
+    same = all(live.get(key) == text for key, text in secret.data.items())
+    if same or ACCOUNT_SUFFIX in secret.data or not live.get(ACCOUNT_SUFFIX):
+        return secret
+    return replace(secret, data={**secret.data, ACCOUNT_SUFFIX: ""})
 
 
 def _kept(secret: Mapping[str, Any]) -> KeptSecret:

@@ -2,7 +2,8 @@
 
 Three rules come before everything else. A credential that has a value keeps it. A credential that was
 there once and is gone is not made again by itself: databases on retained volumes still know the old
-one. Only what we made is ever removed, and only where the operator asked for volumes to be deleted.
+one. Only what we made is ever removed, and only with the whole region, where the operator asked for volumes
+to be deleted: the data of a service lie in the database of another, which outlives its release.
 
 What is to be removed is marked first, and removed by a pass that began after that, on the condition that
 nothing was written to it since. Nobody reads what is marked; so no release can begin with it between the
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 from controller.domain.api.region_spec import OwnSecret, VolumePolicy
 from controller.domain.credentials.generate import SSH_PUBLIC_KEY, private_name
 from controller.domain.values.catalogue import CredentialSecret
+from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class CredentialProblem:
 
 @dataclass(frozen=True)
 class CredentialPlan:
-    """All steps towards the desired credentials. `remove` are Secrets that are no longer needed; `lost` is
+    """All steps towards the desired credentials. `remove` are Secrets that go with their region; `lost` is
     what was there and is gone: a change for each Secret, with the keys to be brought back."""
 
     changes: tuple[SecretChange, ...] = ()
@@ -110,18 +112,23 @@ def without_trace(
 
 
 def with_earlier_life(
-    recorded: Mapping[str, Collection[str]], unknown: Iterable[CredentialSecret], earlier: EarlierLife
+    recorded: Mapping[str, Collection[str]],
+    desired: Iterable[CredentialSecret],
+    unknown: Iterable[CredentialSecret],
+    earlier: EarlierLife,
 ) -> dict[str, Collection[str]]:
-    """What is recorded, with what must have been there. An osdpl that is lost takes its status along, and
-    comes back without it.
+    """What is recorded, with what must have been there of the `unknown`. An osdpl that is lost takes its
+    status along, and comes back without it.
 
-    A release is not installed before it has its credentials; so where nothing at all is recorded yet, those
-    that it refers to were there. A claim that was kept holds data that were made with those of its service.
+    A release is not installed before it has its credentials; so where none of the desired ones is recorded
+    yet, whatever else is, those that it refers to were there. Later it may refer to what is to be made for a
+    service that is new. A claim that was kept holds data that were made with those of its service.
     """
+    begins = not any(recorded.get(secret.name) for secret in desired)
     lost = {
         secret.name: tuple(secret.credentials)
         for secret in unknown
-        if (not recorded and secret.name in earlier.used) or earlier.kept_of.intersection(secret.releases)
+        if (begins and secret.name in earlier.used) or earlier.kept_of.intersection(secret.releases)
     }
     return {**recorded, **lost}
 
@@ -130,15 +137,12 @@ def plan_credentials(
     desired: Iterable[CredentialSecret],
     stored: Mapping[str, StoredSecret],
     *,
-    volumes: VolumePolicy,
     recorded: Mapping[str, Collection[str]],
-    bundles: Collection[str],
 ) -> CredentialPlan:
-    """Compares what is desired with what is stored.
+    """Compares what is desired with what is stored. What is not desired stays, for the day it is again.
 
     `stored` has every Secret with our labels, and those of the wanted names whoever made them.
-    `recorded` are the keys that each Secret is known to have had (`status.secrets`); `bundles` the
-    services whose HelmBundle is still there: their data may still be in use.
+    `recorded` are the keys that each Secret is known to have had (`status.secrets`).
     """
     changes: list[SecretChange] = []
     lost: list[SecretChange] = []
@@ -164,8 +168,8 @@ def plan_credentials(
             changes.append(SecretChange(secret.name, secret.service, there, add, adopt, disown))
     kept = {secret.name for secret in desired}
     rest = [there for name, there in sorted(stored.items()) if name not in kept and there.ours]
-    leaving = _leaving(rest, volumes, bundles)
-    return CredentialPlan((*changes, *leaving.changes), leaving.remove, tuple(problems), tuple(lost))
+    changes += _leaving(rest, removable=False).changes
+    return CredentialPlan(tuple(changes), (), tuple(problems), tuple(lost))
 
 
 def lost_problem(lost: SecretChange, namespace: str, why: str) -> CredentialProblem:
@@ -189,8 +193,9 @@ def lost_problem(lost: SecretChange, namespace: str, why: str) -> CredentialProb
 def plan_retention(
     stored: Iterable[StoredSecret], volumes: VolumePolicy, bundles: Collection[str]
 ) -> CredentialPlan:
-    """What is left to do once the osdpl is being deleted: what goes with it goes once its bundle is gone."""
-    return _leaving([there for there in stored if there.ours], volumes, bundles)
+    """What is left to do once the osdpl is being deleted. What goes with it goes after the last of its
+    `bundles`: with any of them may stand what knows it, such as the database or the broker."""
+    return _leaving([one for one in stored if one.ours], removable=volumes == "Delete" and not bundles)
 
 
 def plan_disowning(stored: Iterable[StoredSecret]) -> tuple[SecretChange, ...]:
@@ -237,6 +242,9 @@ def _keys_to_add(
             lost[key] = kind
         else:
             add[key] = kind
+    # Passwords are for accounts whose names end in it.
+    if ACCOUNT_SUFFIX in recorded and ACCOUNT_SUFFIX not in filled | empty:
+        lost[ACCOUNT_SUFFIX] = ACCOUNT_SUFFIX
     for key in [key for key, kind in add.items() if kind == SSH_PUBLIC_KEY and private_name(key) in lost]:
         del add[key]
     return add, lost, problems
@@ -250,18 +258,14 @@ def _disowned(there: StoredSecret) -> SecretChange:
     return SecretChange(there.name, there.service, there, disown=True)
 
 
-def _leaving(rest: Sequence[StoredSecret], volumes: VolumePolicy, bundles: Collection[str]) -> CredentialPlan:
+def _leaving(rest: Sequence[StoredSecret], *, removable: bool) -> CredentialPlan:
     """What becomes of Secrets that are not desired: marked, removed once they are, or kept."""
     changes, remove = [], []
     for there in rest:
-        removable = _removable(there, volumes, bundles)
-        if removable and there.unused:
+        goes = removable and not there.deleting and bool(there.service)
+        if goes and there.unused:
             remove.append(there)
-        elif not there.deleting and (removable or there.unused or there.owned):
-            change = SecretChange(there.name, there.service, there, disown=there.owned, unused=removable)
+        elif not there.deleting and (goes or there.unused or there.owned):
+            change = SecretChange(there.name, there.service, there, disown=there.owned, unused=goes)
             changes.append(change)
     return CredentialPlan(tuple(changes), tuple(remove))
-
-
-def _removable(there: StoredSecret, volumes: VolumePolicy, bundles: Collection[str]) -> bool:
-    return volumes == "Delete" and not there.deleting and bool(there.service) and there.service not in bundles

@@ -24,6 +24,7 @@ HEX_DIGITS = "0123456789abcdef"
 # (MariaDB takes 32 characters for a replication password, the shortest limit among them).
 PASSWORD_LENGTH = 32
 
+WRAPPING_KIND = "base64-32"
 SSH_PRIVATE_KEY = "ssh-private-key"
 SSH_PUBLIC_KEY = "ssh-public-key"
 
@@ -80,7 +81,7 @@ _MAKERS: Mapping[str, Callable[[RandomSource], str]] = {
     "hex64": _hex(64),
     "uuid": _uuid,
     "fernet": _fernet,
-    "base64-32": _base64_32,
+    WRAPPING_KIND: _base64_32,
     SSH_PRIVATE_KEY: _ssh_private_key,
 }
 

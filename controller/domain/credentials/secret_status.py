@@ -21,8 +21,9 @@ class SecretView:
     """One Secret as it is published. `keys` are those it has or is known to have had.
 
     `digest` is keyed and empty while the Secret is not there, and for one that only holds a certificate.
-    `expires`: when its certificate ends, in seconds since the epoch, None where there is none. `rotation`:
-    one that was asked for, or is under way.
+    `expires`: when its certificate ends, None where there is none. `rotation`: one that was asked for, or is
+    under way; `last_rotation`, `next_rotation`: when it was and will be rotated, None for never. Times are in
+    seconds since the epoch.
     """
 
     name: str
@@ -31,6 +32,8 @@ class SecretView:
     problems: tuple[str, ...] = ()
     expires: float | None = None
     rotation: RotationView | None = None
+    last_rotation: float | None = None
+    next_rotation: float | None = None
 
 
 def joined_views(
@@ -78,6 +81,9 @@ def secret_entries(
             entry["rotated"] = same or timestamp(now)
         if view.expires is not None:
             entry["expires"] = timestamp(view.expires)
+        for word, moment in (("lastRotation", view.last_rotation), ("nextRotation", view.next_rotation)):
+            if moment is not None:
+                entry[word] = timestamp(moment)
         if view.rotation is not None:
             entry["rotation"] = view.rotation.entry()
         if view.problems:

@@ -6,7 +6,9 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from controller.domain.region.external_servers import external_server_problems
 from controller.domain.shared.cron_schedule import schedule_problem
+from controller.domain.shared.durations import format_duration, parse_duration
 from controller.domain.values.ceph_needs import ADMINISTRATOR, backup_user
 from controller.domain.values.chart_values import DocumentPath, format_path
 from controller.errors import Problem
@@ -21,6 +23,8 @@ _OWN_BRIDGES = ("br-int", "br-tun")
 # at most 100 kB (SSL_CTX_set_max_cert_list), GnuTLS messages of 128 kB.
 _MOST_OF_A_NETWORK = 1024
 _MOST_ADDRESSES = 4 * _MOST_OF_A_NETWORK
+# Of windows in which credentials are rotated, in seconds: the controller looks every five minutes.
+_SHORTEST_WINDOW, _LONGEST_WINDOW = 600, 86400
 
 
 def feature_problems(features: Features) -> list[Problem]:
@@ -37,8 +41,11 @@ def feature_problems(features: Features) -> list[Problem]:
         *_baremetal_types(features),
         *_image_stores(features["image"]["backends"]),
         *_own_domains(features["identity"]["ldap"]["domains"]),
+        *_providers(features["identity"]["federation"]["providers"]),
         *_schedules(features["database"]),
+        *_rotation_window(features["credentialRotation"]),
         *_hypervisor_addresses(features["compute"]["libvirtTLS"]["addresses"]),
+        *external_server_problems(features),
         *_node_networks(features["networkPolicies"]["nodeNetworks"]),
         *_marks(features, ()),
     ]
@@ -248,6 +255,37 @@ def _own_domains(domains: Any) -> Iterator[Problem]:
             yield _problem(path, message, "give the domain another name")
         else:
             taken[name] = domain["name"]
+
+
+def _rotation_window(rotation: Features | None) -> Iterator[Problem]:
+    if rotation is None or rotation["window"] is None:
+        return
+    try:
+        length = parse_duration(rotation["window"]["duration"])
+    except ValueError as error:
+        length, wrong = 0, str(error)
+    else:
+        wrong = f"is {format_duration(length)}, and must be from 10m to 24h"
+    if not _SHORTEST_WINDOW <= length <= _LONGEST_WINDOW:
+        yield _problem(("credentialRotation", "window", "duration"), wrong, "write it as 4h or 90m")
+
+
+def _providers(providers: Any) -> Iterator[Problem]:
+    """Apache's module goes by the issuer: two of the same are one, and metadata of another are refused."""
+    issuers: dict[str, str] = {}
+    for index, provider in enumerate(providers):
+        path: DocumentPath = ("identity", "federation", "providers", index)
+        issuer = provider["issuer"].rstrip("/")
+        if issuer in issuers:
+            message = f'is the issuer of "{issuers[issuer]}", too'
+            yield _problem(
+                (*path, "issuer"), message, "one of them is enough: its mapping may have many rules"
+            )
+        issuers.setdefault(issuer, provider["name"])
+        told = provider["metadata"].get("issuer") if provider["metadata"] else None
+        if provider["metadata"] and str(told).rstrip("/") != issuer:
+            remedy = f"give what {issuer}/.well-known/openid-configuration answers"
+            yield _problem((*path, "metadata", "issuer"), f"must be {issuer}", remedy)
 
 
 def _schedules(database: Features) -> Iterator[Problem]:

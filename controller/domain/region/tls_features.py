@@ -23,10 +23,12 @@ _BY_CERT_MANAGER = ("database", "messaging")
 
 
 def with_default_traffic(features: dict[str, Any]) -> dict[str, Any]:
-    """The completed features, with the traffic that is encrypted where the spec does not choose: all of it,
-    or what can be with certificates that we make."""
+    """The completed features, with the traffic that is encrypted where the spec does not choose: all of it
+    but to servers that others run, or what can be with certificates that we make."""
     internal = features["tls"]["internal"]
     traffic = internal["traffic"] or (TRAFFIC if internal["issuer"] else ("endpoints",))
+    if not internal["traffic"]:
+        traffic = tuple(kind for kind in traffic if not features.get(kind, {}).get("external"))
     tls = {**features["tls"], "internal": {**internal, "traffic": list(traffic)}}
     return {**features, "tls": tls}
 

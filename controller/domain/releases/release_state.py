@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from controller.domain.api.reasons import Reason
-from controller.domain.releases.requests import Requests, is_answered
+from controller.domain.releases.requests import is_answered
 from controller.domain.releases.situation import Recorded, ReleaseSituation
 
 
@@ -92,7 +92,7 @@ def _state_of_revision(situation: ReleaseSituation, recorded: Recorded) -> Obser
     requests, impossible = situation.requests, ""
     if not is_answered(requests.rollback, recorded.asked):
         # One that was served is not looked at again: what was edited since is newer.
-        impossible = _why_impossible(requests, recorded)
+        impossible = _why_impossible(situation, recorded)
         if not impossible:
             text = f"a rollback to revision {requests.rollback_revision} was asked for"
             return ObservedState(ReleaseState.ROLLBACK_REQUESTED, Reason.ROLLBACK_REQUESTED, text)
@@ -156,13 +156,21 @@ def _is_rolled_back(situation: ReleaseSituation, recorded: Recorded) -> bool:
     )
 
 
-def _why_impossible(requests: Requests, recorded: Recorded) -> str:
-    """Why the rollback that is asked for cannot be made; empty when it can."""
+def _why_impossible(situation: ReleaseSituation, recorded: Recorded) -> str:
+    """Why the rollback that is asked for cannot be made; empty when it can.
+
+    No Job makes accounts for a rollback, and those that others have replaced are deleted.
+    """
+    requests = situation.requests
     desired = requests.rollback_revision
     if not desired:
         return f'the rollback asked for names no revision: "{requests.rollback}"'
-    if desired in recorded.usable or desired in recorded.copied_from:
-        return ""
+    if desired in recorded.copied_from:
+        return ""  # it is made already, and only to be noted
+    if desired in recorded.usable:
+        accounts = situation.replaced(desired)
+        taken = "whose place other accounts have taken"
+        return f"revision {desired} logs in as {accounts}, {taken}" if accounts else ""
     there = ", ".join(str(version) for version in sorted(recorded.usable)) or "none"
     return f"there is no revision {desired} to go back to; there is: {there}"
 

@@ -155,6 +155,10 @@ def _fits() -> str:
     return ""
 
 
+def _none_replaced(revision: int) -> str:
+    return ""
+
+
 @dataclass(frozen=True)
 class ReleaseSituation:
     """Everything the decision depends on.
@@ -171,6 +175,7 @@ class ReleaseSituation:
     `retry_cap` is the longest pause between tries, in seconds.
     `open_hook` is what the next revision would cut off.
     `drift` is what differs from the deployed revision, `drift_mode` what is to happen with it.
+    `replaced` names the accounts of a revision whose place others have taken by now, empty for none.
     `too_large` says why no Secret could hold the record of the next revision, empty when one can. It is
     asked only when nothing else holds the action back: the answer costs a render.
     """
@@ -193,4 +198,5 @@ class ReleaseSituation:
     open_hook: OpenHook | None = None
     drift: Drift = NO_DRIFT
     drift_mode: DriftMode = "Correct"
+    replaced: Callable[[int], str] = _none_replaced
     too_large: Callable[[], str] = _fits

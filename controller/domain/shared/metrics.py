@@ -188,6 +188,11 @@ SECRET_ROTATION_START = Gauge(
     "When a rotation of a Secret began that is under way.",
     ("region", "secret"),
 )
+SECRET_NEXT_ROTATION = Gauge(
+    "osctl_secret_next_rotation_timestamp_seconds",
+    "When a Secret of the region is rotated next by the schedule of its spec.",
+    ("region", "secret"),
+)
 
 # node
 NODE_READY = Gauge(
@@ -222,6 +227,13 @@ NODE_MAINTENANCE_LEFT = Gauge(
     ("maintenance", "node"),
 )
 
+# servers
+SERVER = Gauge(
+    "osctl_server",
+    "Always 1; an OpenStackServer as NAMESPACE/NAME, its status in Nova's words, and why it is as it is.",
+    ("server", "state", "reason"),
+)
+
 EVERY_CONTAINER: tuple[Metric, ...] = (
     BUILD_INFO,
     RECONCILE_DURATION,
@@ -252,7 +264,7 @@ BY_CONTAINER: dict[str, tuple[Metric, ...]] = {
         PROBE_SUCCESS,
         PROBE_DURATION,
     ),
-    "secrets": (CERTIFICATE_EXPIRY, SECRET_ROTATED, SECRET_ROTATION_START),
+    "secrets": (CERTIFICATE_EXPIRY, SECRET_ROTATED, SECRET_ROTATION_START, SECRET_NEXT_ROTATION),
     "node": (
         NODE_READY,
         NODE_HOST,
@@ -262,4 +274,5 @@ BY_CONTAINER: dict[str, tuple[Metric, ...]] = {
         NODE_MAINTENANCE_START,
         NODE_MAINTENANCE_LEFT,
     ),
+    "servers": (SERVER,),
 }

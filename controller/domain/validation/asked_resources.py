@@ -25,13 +25,15 @@ _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
 class AskedOfNodes:
     """What pods with one node selector ask for: `cpu` in cores, `memory` in bytes, `pods` in number.
 
-    `each`: that much of every node with the label, and not of all together."""
+    `each`: that much of every node with the label, not of all together. `apart`: on how many nodes pods of
+    one workload have to be."""
 
     label: str
     each: bool
     pods: int
     cpu: Decimal
     memory: Decimal
+    apart: int = 1
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class _Sum:
     count: int = 0
     cpu: Decimal = field(default_factory=Decimal)
     amount: Decimal = field(default_factory=Decimal)
+    apart: int = 1
 
 
 def parse_quantity(text: object) -> Decimal:
@@ -81,13 +84,14 @@ def asked_resources(objects: Iterable[Mapping[str, Any]]) -> AskedResources:
             own.count += times
             own.cpu += times * _requested(pod, "cpu")
             own.amount += times * _requested(pod, "memory")
+            own.apart = max(own.apart, times if _keeps_apart(pod) else 1)
             for claim in spec.get("volumeClaimTemplates") or ():
                 _add_claim(classes, claim, times)
         elif kind == "PersistentVolumeClaim":
             _add_claim(classes, obj, 1)
     return AskedResources(
         tuple(
-            AskedOfNodes(label, each, one.count, one.cpu, one.amount)
+            AskedOfNodes(label, each, one.count, one.cpu, one.amount, one.apart)
             for (each, label), one in sorted(nodes.items())
             if one.count
         ),
@@ -97,6 +101,14 @@ def asked_resources(objects: Iterable[Mapping[str, Any]]) -> AskedResources:
 
 def _label(pod: Mapping[str, Any]) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted((pod.get("nodeSelector") or {}).items()))
+
+
+def _keeps_apart(pod: Mapping[str, Any]) -> bool:
+    """Whether no two pods of the workload may be on one node."""
+    terms = ((pod.get("affinity") or {}).get("podAntiAffinity") or {}).get(
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    return any(one.get("topologyKey") == "kubernetes.io/hostname" for one in terms or ())
 
 
 def _requested(pod: Mapping[str, Any], resource: str) -> Decimal:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from controller.domain.shared.durations import parse_duration
@@ -63,6 +63,10 @@ def _only_with(field: str, key: str, value: str) -> Callable[[Mapping[str, Any]]
     return lambda self: field not in self or self.get(key) == value
 
 
+def _distinct(names: Sequence[str]) -> bool:
+    return len(set(names)) == len(names)
+
+
 def _external(self: Mapping[str, Any]) -> bool:
     expected = self.get("floatingNetwork", {}).get("physicalNetwork")
     return expected is None or expected in {network["name"] for network in self.get("externalNetworks", ())}
@@ -91,6 +95,29 @@ RULES: Mapping[str, Rule] = {
     "!has(self.ready) || self.ready in ['Unknown', 'False', '']": (
         lambda self: self.get("ready", "") in ("Unknown", "False", "")
     ),
+    # OpenStackServer
+    "has(self.flavor) != has(self.flavorID)": lambda self: ("flavor" in self) != ("flavorID" in self),
+    "has(self.id) != has(self.filter)": lambda self: ("id" in self) != ("filter" in self),
+    "has(self.network) != has(self.pool)": lambda self: ("network" in self) != ("pool" in self),
+    "has(self.subnet) || has(self.ipAddress)": lambda self: "subnet" in self or "ipAddress" in self,
+    "!self.startsWith('osctl-server-')": lambda self: not self.startswith("osctl-server-"),
+    "self != 'root'": lambda self: self != "root",
+    "isIP(self) || isCIDR(self)": lambda self: is_ip(self) or is_network(self),
+    "!has(self.volume) || self.type == 'Volume'": _only_with("volume", "type", "Volume"),
+    "(has(self.from) && self.from == 'Machine') != has(self.name)": (
+        lambda self: (self.get("from") == "Machine") != ("name" in self)
+    ),
+    (
+        "!has(self.disablePortSecurity) || !self.disablePortSecurity || "
+        "(!has(self.securityGroups) && !has(self.allowedAddressPairs))"
+    ): lambda self: (
+        not self.get("disablePortSecurity")
+        or ("securityGroups" not in self and "allowedAddressPairs" not in self)
+    ),
+    (
+        "self.all(port, !has(port.nameSuffix) || self.exists_one(other, has(other.nameSuffix) && "
+        "other.nameSuffix == port.nameSuffix))"
+    ): lambda self: _distinct([port["nameSuffix"] for port in self if "nameSuffix" in port]),
     # both kinds
     "self.metadata.name.size() <= 63": lambda self: len(self["metadata"]["name"]) <= 63,
     # HelmBundle

@@ -37,6 +37,7 @@ _LIMITS = {
     "maxLength": "must have at most {} characters",
     "minItems": "must have at least {} items",
     "maxItems": "must have at most {} items",
+    "minProperties": "must have at least {} keys",
     "maxProperties": "must have at most {} keys",
 }
 _KEPT = ("type", "enum", "required", *_LIMITS)

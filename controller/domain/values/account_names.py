@@ -10,8 +10,17 @@ from controller.domain.values.chart_values import Values
 
 def renames_accounts(before: Values, after: Values) -> bool:
     """Whether an account at the same place (`endpoints.*.auth.*.username`) has got another name."""
-    names = dict(_account_names(before))
-    return any(names.get(place, name) != name for place, name in _account_names(after))
+    return bool(replaced_accounts(before, after))
+
+
+def replaced_accounts(before: Values, after: Values) -> tuple[str, ...]:
+    """The accounts of before that have got another name, each with its endpoint: `nova (oslo_db)`."""
+    names = dict(_account_names(after))
+    return tuple(
+        f"{name} ({place[0]})"
+        for place, name in sorted(_account_names(before))
+        if names.get(place, name) != name
+    )
 
 
 def _account_names(values: Values) -> Iterator[tuple[tuple[str, str], str]]:

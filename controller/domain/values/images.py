@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,3 +100,13 @@ def image_names(values: Values) -> tuple[str, ...]:
     added = lookup(values, ("pod", "extraContainers")) or {}
     found = [*tags.values(), *(one.get("image") for each in added.values() for one in each or ())]
     return tuple(sorted({image for image in found if isinstance(image, str) and image}))
+
+
+def images_by_tag(values: Iterable[Values]) -> dict[str, list[str]]:
+    """The images of releases by the name of their tag in values: several, where charts differ."""
+    found: dict[str, set[str]] = {}
+    for each in values:
+        for name, image in (lookup(each, ("images", "tags")) or {}).items():
+            if isinstance(image, str) and image:
+                found.setdefault(name, set()).add(image)
+    return {name: sorted(found[name]) for name in sorted(found)}

@@ -9,6 +9,19 @@ from typing import Any
 
 from controller.domain.values.ceph_needs import CONSUMERS, CONSUMERS_SECRET
 from controller.domain.values.chart_values import SECRET_REF, secret_ref
+from controller.domain.values.written.federation import (
+    federation_commands,
+    federation_files,
+    federation_locations,
+    federation_secret,
+)
+from controller.domain.values.written.texts import (
+    enable_new_compute,
+    network_commands,
+    nginx_tls_proxy,
+    qemu_certificates,
+    vencrypt_options,
+)
 
 # The key beside the passwords of accounts whose names change when they are rotated.
 ACCOUNT_SUFFIX = "account-suffix"
@@ -39,6 +52,15 @@ def options(given: Mapping[str, Any], conf: Mapping[str, Any] | None) -> dict[st
     return {key: value for key, value in whole.items() if value is not None}
 
 
+def django_settings(settings: Any) -> Any:
+    """Settings that the horizon chart writes into a file of Python as JSON, where `true` is no word: 1 is."""
+    if isinstance(settings, Mapping):
+        return {key: django_settings(value) for key, value in settings.items()}
+    if isinstance(settings, list):
+        return [django_settings(value) for value in settings]
+    return int(settings) if isinstance(settings, bool) else settings
+
+
 def ceph_digest(consumer: str) -> dict[str, Any]:
     """The reference to what the pods of a consumer of Ceph are made from (`ceph_needs.CONSUMERS`)."""
     if consumer not in CONSUMERS:
@@ -61,58 +83,6 @@ def literal(text: object) -> str:
     return str(text).replace("{{", '{{ "{{" }}')
 
 
-def network_commands(
-    name: str,
-    physical: str,
-    subnet: Mapping[str, Any],
-    *,
-    segment: int | None = None,
-    arguments: str = "",
-    dhcp: bool = True,
-) -> list[str]:
-    """Lines of a script that make a provider network with one subnet, where it does not exist yet.
-
-    The network is flat, or the VLAN `segment`. `subnet` has range, gateway, poolStart and poolEnd; what is
-    None is left to neutron.
-    """
-    kind = f"vlan --provider-segment {segment}" if segment else "flat"
-    network, its_subnet = shell(name), shell(f"{name}-subnet")
-    gateway = f" --gateway {shell(subnet['gateway'])}" if subnet.get("gateway") else ""
-    start, end = subnet.get("poolStart"), subnet.get("poolEnd")
-    pool = f" --allocation-pool {shell(f'start={start},end={end}')}" if start and end else ""
-    return [
-        f"openstack network show {network} || openstack network create {arguments}"
-        f" --provider-network-type {kind} --provider-physical-network {shell(physical)} {network}",
-        f"openstack subnet show {its_subnet} || openstack subnet create {'--dhcp' if dhcp else '--no-dhcp'}"
-        f" --network {network} --subnet-range {shell(subnet['range'])}{gateway}{pool} {its_subnet}",
-    ]
-
-
-def nginx_tls_proxy(port: int) -> str:
-    """Configuration of an nginx that takes TLS on 443 and passes requests on to a port of its own pod.
-
-    Services build links from the Host header, port included; images are uploads of any size.
-    """
-    return f"""server {{
-    listen 443 ssl;
-    server_name _;
-    client_max_body_size 0;
-    proxy_request_buffering off;
-
-    ssl_certificate     /etc/nginx/certs/tls.crt;
-    ssl_certificate_key /etc/nginx/certs/tls.key;
-    ssl_protocols       TLSv1.2 TLSv1.3;
-
-    location / {{
-        proxy_pass http://127.0.0.1:{port};
-        proxy_set_header Host $http_host;
-        proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-        proxy_set_header X-Forwarded-Proto https;
-    }}
-}}
-"""
-
-
 def json_text(value: Any) -> str:
     """A value as JSON text on one line, for files that a script writes."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
@@ -133,41 +103,18 @@ def certificate_digest(secret: str) -> dict[str, Any]:
     return secret_ref(secret, "digest")
 
 
-def qemu_certificates(group: str) -> str:
-    """A hook of libvirtd (https://libvirt.org/hooks.html) that gives QEMU its certificates at each start.
-
-    They lie on the host: servers outlive the pod that started them, and their QEMU goes on reading its own
-    files when it moves. What has them open, consoles, is told to read them again.
-    """
-    return f"""#!/bin/bash
-set -eu
-[ "$2" = start ] || exit 0
-to=/var/lib/libvirt/pki
-install -d -m 0750 -g {group} $to
-for name in ca-cert server-cert server-key client-cert client-key; do
-  install -m 0640 -g {group} /etc/pki/region/$name.pem $to/$name.new
-  mv -f $to/$name.new $to/$name.pem
-done
-reload='{{"execute": "display-reload", "arguments": {{"type": "vnc", "tls-certs": true}}}}'
-setsid bash -c '
-  for _ in $(seq 60); do virsh --quiet uri && break; sleep 1; done
-  virsh list --name | while read -r server; do
-    [ -z "$server" ] || virsh qemu-monitor-command "$server" "$0"
-  done' "$reload" </dev/null >/dev/null 2>&1 &
-"""
+def tolerations(given: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Tolerations as Kubernetes wants them: without the fields that are not set."""
+    return [options(one, None) for one in given]
 
 
-def vencrypt_options() -> str:
-    """A file of nova.conf for the console proxy: it shows its certificate to QEMU, and wants to see QEMU's.
-
-    Servers that were started without go on without, until they are started again or moved.
-    """
-    place = "/etc/pki/nova-novncproxy"
-    return (
-        "[vnc]\nauth_schemes = vencrypt,none\n"
-        f"vencrypt_client_cert = {place}/tls.crt\nvencrypt_client_key = {place}/tls.key\n"
-        f"vencrypt_ca_certs = {place}/ca.crt\n"
-    )
+def after_dns_policy(tolerated: list[dict[str, Any]], priority: str | None) -> str:
+    """A policy for names, and lines after it, in a chart that reads no value for what they say: it writes the
+    policy as it is, where the fields of a pod stand six columns in."""
+    lines = ["ClusterFirstWithHostNet"]
+    lines += [f"priorityClassName: {json.dumps(priority)}"] if priority else []
+    lines += [f"tolerations: {json.dumps(tolerated, sort_keys=True)}"] if tolerated else []
+    return "\n      ".join(lines)
 
 
 def only_from(applications: Iterable[str], networks: Iterable[str] = ()) -> dict[str, Any]:
@@ -184,6 +131,7 @@ TEMPLATE_FUNCTIONS: Mapping[str, Any] = {
     "translated": translated,
     "options": options,
     "prefixed": prefixed,
+    "django_settings": django_settings,
     "ceph_digest": ceph_digest,
     "shell": shell,
     "literal": literal,
@@ -194,6 +142,13 @@ TEMPLATE_FUNCTIONS: Mapping[str, Any] = {
     "account_name": account_name,
     "certificate_digest": certificate_digest,
     "qemu_certificates": qemu_certificates,
+    "federation_commands": federation_commands,
+    "federation_files": federation_files,
+    "federation_locations": federation_locations,
+    "federation_secret": federation_secret,
+    "tolerations": tolerations,
+    "after_dns_policy": after_dns_policy,
+    "enable_new_compute": enable_new_compute,
     "vencrypt_options": vencrypt_options,
     "only_from": only_from,
 }

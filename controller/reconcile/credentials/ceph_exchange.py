@@ -112,8 +112,8 @@ class CephExchange:
         if text:
             refused[SECRET.kind, CONSUMERS_SECRET] = text
         used = {secret for consumer in in_use for secret in CONSUMERS.get(consumer, ())}
-        self._objects.keep_only({CONSUMERS_SECRET, *needs.key_secrets, *used})
-        return refused
+        left = self._objects.keep_only({CONSUMERS_SECRET, *needs.key_secrets, *used})
+        return {**refused, **{(SECRET.kind, name): text for name, text in left.items()}}
 
     def _digests(
         self, needs: CephNeeds, planned: CephObjects, refused: Collection[str], in_use: Collection[str]

@@ -78,8 +78,8 @@ class CertificateStore:
 
     def remove(self, name: str) -> None:
         """Deletes the Secret that was observed. Raises Conflict when another has taken its name."""
-        gone = self._objects.pop(name)
-        self._kube.delete(SECRET, name, self.namespace, uid=str(gone["metadata"]["uid"]))
+        self._kube.delete(SECRET, name, self.namespace, uid=str(self._objects[name]["metadata"]["uid"]))
+        del self._objects[name]
         log_action("delete", f"{self.namespace}/{name}", f"Secret {name}: deleted, nothing uses it any more")
 
 

@@ -28,7 +28,9 @@ from controller.domain.credentials.clouds_yaml import (
     clouds_yaml,
 )
 from controller.domain.values.secret_refs import reserved
+from controller.errors import KubeError, is_refusal
 from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject
+from controller.reconcile.credentials.refused_writes import REFUSED
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.remaining_claims import is_clouds_export
 
@@ -50,7 +52,7 @@ class CloudsExport:
     def ensure(
         self, osdpl: KubeObject, bundles: Iterable[KubeObject], *, read_only: bool = False
     ) -> ExportedClouds:
-        """Writes the Secret where it differs. Raises Conflict, KubeError.
+        """Writes the Secret where it differs. Raises Conflict, and KubeError but for a refusal.
 
         Nothing is exported before there is a bundle and a password; what was exported stays meanwhile.
         """
@@ -59,7 +61,23 @@ class CloudsExport:
         keys = frozenset((there or {}).get("data") or ())
         if there is not None and not is_clouds_export(there["metadata"]):
             return ExportedClouds(keys & {CLOUDS_KEY, CLOUDS_CA_KEY})
-        there = self._disowned(there)
+        try:
+            return self._exported(osdpl, self._disowned(there), bundles, keys, read_only=read_only)
+        except KubeError as error:
+            if not is_refusal(error):
+                raise
+            return ExportedClouds(keys, REFUSED)
+
+    def _exported(
+        self,
+        osdpl: KubeObject,
+        there: KubeObject | None,
+        bundles: Iterable[KubeObject],
+        keys: frozenset[str],
+        *,
+        read_only: bool,
+    ) -> ExportedClouds:
+        namespace = str(osdpl["metadata"]["namespace"])
         admin = _administrator(bundles, namespace)
         if admin is None or read_only:
             return ExportedClouds(keys)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from controller.domain.api.region_spec import OwnSecret
-from controller.domain.credentials.credential_plan import CredentialPlan, CredentialProblem
+from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.domain.credentials.secret_status import SecretView
 from controller.domain.values.catalogue import CredentialSecret
+from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.remaining_claims import credentials_name
 
@@ -26,7 +27,6 @@ class CredentialViews:
     def of_ours(
         self,
         desired: Iterable[CredentialSecret],
-        plan: CredentialPlan,
         *,
         recorded: Mapping[str, Collection[str]],
         services: Collection[str],
@@ -35,15 +35,16 @@ class CredentialViews:
         more: it may be again before its release has gone. Keys that others put into a Secret do not."""
         wanted_keys = {secret.name: frozenset(secret.credentials) for secret in desired}
         there = self._store.stored()
-        deleting = {secret.name for secret in plan.remove}
-        kept = {name for name, secret in there.items() if secret.ours} - deleting
-        used = {name for name in map(credentials_name, services) if recorded.get(name)} - deleting
+        kept = {name for name, secret in there.items() if secret.ours}
+        used = {name for name in map(credentials_name, services) if recorded.get(name)}
         views = {}
         for name in wanted_keys.keys() | kept | used:
             ours = name in there and not there[name].foreign
             filled = there[name].filled if ours else frozenset[str]()
-            known = frozenset(recorded.get(name, ()))
-            lost = known & wanted_keys.get(name, known if name in used else frozenset[str]())
+            emptied = there[name].empty & {ACCOUNT_SUFFIX} if ours else frozenset[str]()
+            known = frozenset(recorded.get(name, ())) - emptied
+            wanted = wanted_keys.get(name, known if name in used else frozenset[str]())
+            lost = known & (wanted | {ACCOUNT_SUFFIX})
             keys = filled | lost
             digest = self._store.digest(name, self._digest_key()) if ours else ""
             views[name] = SecretView(name, keys, digest, messages_of(name, self._problems))

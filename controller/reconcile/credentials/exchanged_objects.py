@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from controller.domain.api.names import (
@@ -19,8 +20,10 @@ from controller.domain.api.names import (
     MANAGED_BY_US,
     REGION_LABEL,
 )
-from controller.errors import ObjectRefused
+from controller.domain.credentials.credential_plan import CredentialProblem
+from controller.errors import Forbidden, KubeError, is_refusal
 from controller.ports.kubernetes import CONFIGMAP, OSDPL, SECRET, Kube, KubeObject, Resource
+from controller.reconcile.credentials.refused_writes import REFUSED, refusal_of
 from controller.reconcile.shared.action_log import log_action
 
 PARTNER = "ceph"
@@ -68,7 +71,7 @@ class ExchangedObjects:
         else:
             written = self._written(lambda: self._kube.replace({**there, "data": body["data"]}))
         if written is None:
-            return "the API server refuses to have it written; where it is immutable, delete it"
+            return f"{REFUSED}; what is immutable may be deleted"
         if resource is SECRET:
             self._secrets[name] = written
         place = f"{self._namespace}/{name}"
@@ -99,27 +102,40 @@ class ExchangedObjects:
             log_action("exchange", place, f"{resource.kind} {place}: brought up to date")
         return None
 
-    def keep_only(self, names: Collection[str]) -> None:
-        """Deletes the other Secrets of ours. Raises Conflict, KubeError."""
+    def keep_only(self, names: Collection[str]) -> dict[str, str]:
+        """Deletes the other Secrets of ours; by name, why one cannot be. Raises Conflict, KubeError."""
+        refused = {}
         for name in self._secrets.keys() - set(names):
             meta = self._secrets.pop(name)["metadata"]
             if "deletionTimestamp" not in meta:
-                self._kube.delete(SECRET, name, self._namespace, uid=str(meta["uid"]))
+                delete = partial(self._kube.delete, SECRET, name, self._namespace, uid=str(meta["uid"]))
+                if text := refusal_of(delete):
+                    refused[name] = text
+                    continue
                 place = f"{self._namespace}/{name}"
                 log_action("delete", place, f"Secret {place}: deleted, nothing uses it any more")
+        return refused
 
-    def disown(self) -> None:
-        """Takes the region off as their owner, as earlier versions had it. Raises Conflict, KubeError."""
+    def disown(self) -> list[CredentialProblem]:
+        """Takes the region off as their owner, as earlier versions had it; where it cannot be. Raises
+        Conflict, KubeError."""
+        problems = []
         for resource, meta in self._there():
             owners = meta.get("ownerReferences") or []
             others = [one for one in owners if one.get("kind") != OSDPL.kind]
             if others == owners:
                 continue
             patch = {"resourceVersion": meta["resourceVersion"], "ownerReferences": others or None}
-            self._kube.merge_patch(resource, meta["name"], self._namespace, {"metadata": patch})
+            write = partial(
+                self._kube.merge_patch, resource, meta["name"], self._namespace, {"metadata": patch}
+            )
+            if refused := refusal_of(write):
+                problems.append(CredentialProblem(str(meta["name"]), refused, resource.kind))
+                continue
             place = f"{self._namespace}/{meta['name']}"
             text = f"{resource.kind} {place}: no OpenStackDeployment owns it any more"
             log_action("disown", place, text)
+        return problems
 
     def remove(self) -> None:
         """Deletes all of them, with the region. Raises Conflict, KubeError."""
@@ -140,7 +156,10 @@ class ExchangedObjects:
     def _written(self, write: Any) -> KubeObject | None:
         try:
             found: KubeObject = write()
-        except ObjectRefused:
+        except KubeError as error:
+            # Among a partner's objects a right may be missing, which is told otherwise.
+            if not is_refusal(error) or (self._shared and isinstance(error, Forbidden)):
+                raise
             # Its words may quote the object.
             return None
         return found

@@ -8,16 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 
+from controller.domain.api.names import ROTATION_ANNOTATION
 from controller.domain.api.reasons import Reason
 from controller.domain.credentials.credential_plan import CredentialProblem, SecretChange, lost_problem
 from controller.domain.credentials.recorded_texts import SecretKey, agreed_texts, recorded_texts
+from controller.domain.credentials.rotation.record import (
+    moved_by_rotation,
+    parse_rotation,
+    recorded_rotation,
+    restored_by_rotation,
+)
 from controller.domain.values.chart_values import Values
 from controller.domain.values.secret_refs import find_references
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
-from controller.errors import HelmFailed, ObjectRefused, SpecInvalid
+from controller.errors import HelmFailed, SpecInvalid
 from controller.ports.helm import ReleaseRecords, Revision
 from controller.ports.kubernetes import Events, KubeObject, KubeObjects
+from controller.reconcile.credentials.refused_writes import refusal_of
 from controller.reconcile.credentials.store import CredentialStore
 
 _NOT_USED = "no release uses it at present"
@@ -51,13 +60,18 @@ class LostCredentials:
     ) -> list[CredentialProblem]:
         """Writes what the records hold; what is told of the rest. Raises Conflict, KubeError."""
         problems = []
+        lost = tuple(_without_rotating(store, change) for change in lost)
         gone = {(change.name, key) for change in lost for key in change.add}
         # What a rotation has put beside them belongs to them: the names that the passwords are for.
         gone |= {(one.name, ACCOUNT_SUFFIX) for one in lost if not store.text(one.name, ACCOUNT_SUFFIX)}
+        gone |= {(one.name, key) for one in lost for key in _passwords_beside(one)}
         uses = tuple(_uses(bundles, gone))
         recorded = self._recorded(uses, gone)
-        agreed = agreed_texts(recorded)
         doubtful = {key for record in recorded for key in record}
+        agreed = agreed_texts(recorded)
+        agreed |= _endings(lost, store, agreed, doubtful)
+        moved = {(change.name, key) for change in lost for key in _moved(store, change.name)}
+        agreed = {place: text for place, text in agreed.items() if place not in moved}
         used = {key for use in uses for key in use.keys}
         for change in lost:
             texts = {key: agreed[change.name, key] for key in change.add if (change.name, key) in agreed}
@@ -65,10 +79,10 @@ class LostCredentials:
                 found = replace(change, add={key: change.add[key] for key in texts})
                 if (change.name, ACCOUNT_SUFFIX) in agreed:
                     texts[ACCOUNT_SUFFIX] = agreed[change.name, ACCOUNT_SUFFIX]
-                try:
-                    store.apply(found, texts)
-                except ObjectRefused as error:
-                    problems.append(CredentialProblem(change.name, str(error), lost=True))
+                notes = _rotation_notes(osdpl, change, texts.get(ACCOUNT_SUFFIX, ""))
+                refused = refusal_of(partial(store.apply, found, texts, notes))
+                if refused:
+                    problems.append(CredentialProblem(change.name, refused, lost=True))
                     continue
                 keys = ", ".join(sorted(texts))
                 message = f"Secret {change.name}: {keys} was gone, and is brought back from Helm's records"
@@ -78,7 +92,13 @@ class LostCredentials:
             for key, kind in change.add.items():
                 place = (change.name, key)
                 if place not in agreed:
-                    why = _DOUBTFUL if place in doubtful else _NOT_RECORDED if place in used else _NOT_USED
+                    why = (
+                        _DOUBTFUL
+                        if place in doubtful | moved
+                        else _NOT_RECORDED
+                        if place in used
+                        else _NOT_USED
+                    )
                     rest.setdefault(why, {})[key] = kind
             for why, kinds in rest.items():
                 left = replace(change, add=kinds, stored=store.stored().get(change.name))
@@ -121,9 +141,56 @@ class LostCredentials:
         return None
 
 
+def _without_rotating(store: CredentialStore, lost: SecretChange) -> SecretChange:
+    """What is lost, but for what the rotation of its Secret puts back."""
+    record = parse_rotation(store.notes(lost.name).get(ROTATION_ANNOTATION, ""))
+    if record is None:
+        return lost
+    theirs = restored_by_rotation(record, store.texts(lost.name))
+    return replace(lost, add={key: kind for key, kind in lost.add.items() if key not in theirs})
+
+
+def _moved(store: CredentialStore, name: str) -> frozenset[str]:
+    record = parse_rotation(store.notes(name).get(ROTATION_ANNOTATION, ""))
+    return moved_by_rotation(record) if record is not None else frozenset()
+
+
 def held_back(lost: Sequence[SecretChange], namespace: str) -> list[CredentialProblem]:
     """What is told of lost credentials while nothing may be written."""
     return [lost_problem(change, namespace, _ON_HOLD) for change in lost]
+
+
+def _rotation_notes(osdpl: KubeObject, lost: SecretChange, suffix: str) -> dict[str, str]:
+    """The annotation of a rotation that was under way, where the whole Secret was lost; none if what comes
+    back is from before its first write."""
+    text = "" if lost.stored else recorded_rotation(osdpl, lost.name)
+    record = parse_rotation(text)
+    if record is None or (record.accounts and suffix == record.suffix_before):
+        return {}
+    return {ROTATION_ANNOTATION: text}
+
+
+def _passwords_beside(lost: SecretChange) -> Set[str]:
+    """What the Secret has of which only the ending of the names that it is for was lost."""
+    return lost.stored.filled if lost.stored and lost.add.keys() == {ACCOUNT_SUFFIX} else frozenset()
+
+
+def _endings(
+    lost: Iterable[SecretChange],
+    store: CredentialStore,
+    agreed: Mapping[SecretKey, str],
+    doubtful: Set[SecretKey],
+) -> dict[SecretKey, str]:
+    """The endings of names that are none: by the records, or as the passwords beside are others than those
+    that are recorded. They were restored, then, from before the first rotation."""
+    found = {}
+    for one in lost:
+        ending = (one.name, ACCOUNT_SUFFIX)
+        places = [(one.name, key) for key in _passwords_beside(one) if (one.name, key) in agreed]
+        same = all(agreed[place] == store.text(*place) for place in places)
+        if places and not (same and ending in doubtful):
+            found[ending] = ""
+    return found
 
 
 def _uses(bundles: KubeObjects, lost: Set[SecretKey]) -> Iterator[_Use]:

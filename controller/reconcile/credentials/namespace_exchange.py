@@ -6,8 +6,9 @@ noted before it is, so that it is emptied again although what it came of is gone
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from controller.domain.api.names import COPIES_CONFIGMAP, MANAGED_BY, MANAGED_BY_US, SHARED_LABEL
 from controller.domain.credentials.credential_plan import CredentialProblem
@@ -22,8 +23,9 @@ from controller.domain.credentials.shared_secrets import (
     parse_place,
     requested_from,
 )
-from controller.errors import Forbidden, ObjectRefused
+from controller.errors import Forbidden, KubeError, is_refusal
 from controller.ports.kubernetes import CONFIGMAP, SECRET, Kube, KubeObject
+from controller.reconcile.credentials.refused_writes import REFUSED, refusal_of
 from controller.reconcile.shared.action_log import log_action
 
 NO_RIGHT = "the controller may not {0} it; name it in exchange.namespaces of the values of its chart"
@@ -66,9 +68,13 @@ class NamespaceExchange:
         found = _Pass(self._read_record())
         for secret in shared:
             self._take(secret, found)
-        given = {target: secret for secret in shared for target in offered_to(secret)}
-        for target, secret in sorted(given.items(), key=lambda one: one[0]):
-            self._give(secret, target, found)
+        given: dict[Place, dict[Place, KubeObject]] = {}
+        for secret in shared:
+            source = Place(self._namespace, str(secret["metadata"]["name"]))
+            for target in offered_to(secret):
+                given.setdefault(target, {})[source] = secret
+        for target, offers in sorted(given.items(), key=lambda one: one[0]):
+            self._give(offers, target, found)
         for target in sorted(found.copies.keys() - given.keys()):
             self._take_back(target, found)
         return Exchanged(tuple(found.problems), tuple(found.notes), bool(shared or found.copies))
@@ -100,22 +106,49 @@ class NamespaceExchange:
         texts = (decision.message, self._carry_out(decision.step, request, offer, source))
         found.problems += [CredentialProblem(target.name, text) for text in texts if text]
 
-    def _give(self, offer: KubeObject, target: Place, found: _Pass) -> None:
-        """What the region offers to another namespace."""
+    def _give(self, offers: Mapping[Place, KubeObject], target: Place, found: _Pass) -> None:
+        """What the region offers to another namespace: of several Secrets the one that is asked for."""
         if target.namespace == self._namespace:
             return
-        source = Place(self._namespace, str(offer["metadata"]["name"]))
         try:
             request = self._kube.get(SECRET, target.name, target.namespace)
+        except Forbidden:
+            self._note_no_right(sorted(offers), target, found)
+            return
+        asked = requested_from(request) if request is not None else None
+        if asked is not None and asked in offers:
+            self._give_one(asked, offers[asked], request, target, found)
+            return
+        copied = copied_from(request) if request is not None else None
+        if copied is not None and copied.namespace == self._namespace and copied not in offers:
+            self._take_back(target, found)
+            return
+        for source, offer in sorted(offers.items(), key=lambda one: one[0]):
+            self._give_one(source, offer, request, target, found)
+
+    def _give_one(
+        self, source: Place, offer: KubeObject, request: KubeObject | None, target: Place, found: _Pass
+    ) -> None:
+        try:
             decision = decide_copy(source, offer, target, request)
             if decision.step == Step.FILL:
-                self._note(found, {**found.copies, target: source.name})
+                unnoted = self._note(found, {**found.copies, target: source.name})
+                if unnoted:
+                    found.notes.append(unnoted)
+                    return
             refused = self._carry_out(decision.step, request, offer, source)
         except Forbidden:
-            text = f"Secret {source} is offered to {target}, and {NO_RIGHT.format('read and update')}"
-            found.notes.append(text)
+            self._note_no_right([source], target, found)
             return
-        found.notes += [text for text in (decision.message, refused) if text]
+        if refused:
+            found.notes.append(f"Secret {target}: {refused}")
+        if decision.message:
+            found.notes.append(decision.message)
+
+    def _note_no_right(self, sources: Sequence[Place], target: Place, found: _Pass) -> None:
+        names = ", ".join(map(str, sources))
+        text = f"Secret {names} is offered to {target}, and {NO_RIGHT.format('read and update')}"
+        found.notes.append(text)
 
     def _take_back(self, target: Place, found: _Pass) -> None:
         """Empties a copy that was filled from here and is not offered any more."""
@@ -125,12 +158,14 @@ class NamespaceExchange:
             refused = ""
             if copy is not None and _is_ours(copy, source, self._namespace):
                 refused = self._write(emptied(copy), f"emptied, {source} is not offered any more")
+                refused = refused and f"Secret {target}: {refused}"
         except Forbidden:
             refused = f"Secret {target} has a copy, and {NO_RIGHT.format('empty')}"
         if refused:
             found.notes.append(refused)
             return
-        self._note(found, {place: name for place, name in found.copies.items() if place != target})
+        unnoted = self._note(found, {place: name for place, name in found.copies.items() if place != target})
+        found.notes += [unnoted] if unnoted else []
 
     def _carry_out(
         self, step: Step, request: KubeObject | None, offer: KubeObject | None, source: Place
@@ -143,13 +178,17 @@ class NamespaceExchange:
         return self._write(emptied(request), f"emptied, {source} is not offered any more")
 
     def _write(self, secret: KubeObject, done: str) -> str:
-        """Why it could not be, without the API server's words, which may quote the Secret."""
+        """Why it could not be, without the API server's words, which may quote the Secret. Raises Forbidden
+        for one of another namespace, where a right may be missing."""
         meta = secret["metadata"]
         place = f"{meta['namespace']}/{meta['name']}"
         try:
             self._kube.replace(secret)
-        except ObjectRefused:
-            return f"the API server refuses to have Secret {place} written"
+        except KubeError as error:
+            elsewhere = meta["namespace"] != self._namespace
+            if not is_refusal(error) or (elsewhere and isinstance(error, Forbidden)):
+                raise
+            return REFUSED
         log_action("exchange", place, f"Secret {place}: {done}")
         return ""
 
@@ -160,10 +199,19 @@ class NamespaceExchange:
         places = ((parse_place(key.replace(".", "/", 1)), name) for key, name in data.items())
         return {place: name for place, name in places if place is not None}
 
-    def _note(self, found: _Pass, copies: Mapping[Place, str]) -> None:
-        """Writes down where copies are, and remembers it."""
+    def _note(self, found: _Pass, copies: Mapping[Place, str]) -> str:
+        """Writes down where copies are, and remembers it; why it could not be."""
         if copies == found.copies:
-            return
+            return ""
+        place = f"{self._namespace}/{COPIES_CONFIGMAP}"
+        refused = refusal_of(partial(self._write_record, copies))
+        if refused:
+            return f"ConfigMap {place}: {refused}"
+        log_action("exchange", place, f"ConfigMap {place}: notes {len(copies)} copies")
+        found.copies = dict(copies)
+        return ""
+
+    def _write_record(self, copies: Mapping[Place, str]) -> None:
         data = {f"{place.namespace}.{place.name}": name for place, name in sorted(copies.items())}
         if self._record is None:
             meta = {
@@ -175,11 +223,9 @@ class NamespaceExchange:
             self._record = self._kube.create({**head, "data": data})
         else:
             self._record = self._kube.replace({**self._record, "data": data})
-        place = f"{self._namespace}/{COPIES_CONFIGMAP}"
-        log_action("exchange", place, f"ConfigMap {place}: notes {len(data)} copies")
-        found.copies = dict(copies)
 
 
 def _is_ours(copy: KubeObject, source: Place | None, namespace: str) -> bool:
-    """Whether it was filled from a Secret of the namespace, and still asks for that."""
-    return source is not None and source.namespace == namespace and requested_from(copy) == source
+    """Whether it was filled from a Secret of the namespace, and still is one that asks, if for another."""
+    ours = source is not None and source.namespace == namespace
+    return ours and requested_from(copy) is not None

@@ -6,8 +6,9 @@ Secret, and again at the next pass where this one was cut off. Keys stay in thes
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 
 from controller.domain.api.conditions import timestamp
 from controller.domain.api.names import (
@@ -50,11 +51,11 @@ from controller.domain.credentials.x509 import (
 )
 from controller.domain.region.required_certificates import node_addresses
 from controller.domain.values.catalogue import HYPERVISOR_FILES, CertificateRequest
-from controller.errors import ObjectRefused
 from controller.ports.kubernetes import NODE, SECRET, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.certificate_store import CertificateStore, texts_of
 from controller.reconcile.credentials.certificate_uptake import are_deployed, is_taken_up, texts_in_use
+from controller.reconcile.credentials.refused_writes import refusal_of
 from controller.reconcile.shared.action_log import log_action
 
 # A region's clock may have been wrong when its authority was made.
@@ -119,20 +120,22 @@ class OwnCertificates:
             except AuthorityUnusable as error:
                 return _problems({**problems, source: str(error)})
             problems |= self._write(store, osdpl, pass_)
-            self.has_bundle = CA_BUNDLE_SECRET not in problems
+            self.has_bundle = CA_BUNDLE_SECRET in store.names
             self.unfinished = pass_.record.next is not None
             end = ends_first(pass_.record) if authority_secret else None
             if end is not None:
                 problems[source] = f'its "tls.crt" ends on {timestamp(end)[:10]}, {_SOON}'
-        if not planned:
-            self._remove_idle(store, {request.name for request in requests}, bundles)
+        idle = [] if planned else _idle(store, {request.name for request in requests}, bundles)
+        for name in idle:
+            problems |= _refused(name, partial(store.remove, name))
         return _problems(problems)
 
     def remove(self, osdpl: KubeObject) -> None:
         """With the region, once nothing of it runs any more. Raises Conflict, KubeError."""
         store = CertificateStore(self._kube, osdpl)
         store.observe(())
-        self._remove_idle(store, frozenset(), [])
+        for name in _idle(store, frozenset(), []):
+            store.remove(name)
 
     def _signs_today(self, name: str, stored: Mapping[str, KubeObject], osdpl: KubeObject) -> bool:
         """Whether the authority that the spec asks for is the one of the record: it may not change yet."""
@@ -194,38 +197,33 @@ class OwnCertificates:
 
     def _write(self, store: CertificateStore, osdpl: KubeObject, planned: _Pass) -> dict[str, str]:
         """The record first, then what follows from it; what could not be written, and why."""
-        problems, record, step = dict(planned.doubts), planned.record, planned.step
-        texts = record_texts(record, planned.given)
-        if store.write(AUTHORITY_SECRET, "authority", texts, AUTHORITY_TYPE) and step.reason:
-            meta = osdpl["metadata"]
-            log_action("sign", f"{meta['namespace']}/{meta['name']}", step.message, reason=step.reason)
-            self._events.emit(osdpl, type_=step.reason.event, reason=step.reason, message=step.message)
+        problems, record = dict(planned.doubts), planned.record
+        refused = _refused(AUTHORITY_SECRET, partial(self._record, store, osdpl, planned))
+        if refused:
+            return problems | refused
         if CA_BUNDLE_SECRET not in store.foreign:
-            store.write(CA_BUNDLE_SECRET, "bundle", bundle_texts(record.bundle))
+            texts = bundle_texts(record.bundle)
+            write = partial(store.write, CA_BUNDLE_SECRET, "bundle", texts)
+            problems |= _refused(CA_BUNDLE_SECRET, write)
         for request in planned.requests:
             if request.name in store.foreign:
                 continue
             try:
                 leaf = planned.leaf(request.name, self._randomness)
-                texts = leaf_texts(leaf, hypervisors=request.hypervisors)
-                store.write(request.name, "leaf", texts, service=request.service)
-            except (AuthorityUnusable, ObjectRefused) as error:
+            except AuthorityUnusable as error:
                 problems[request.name] = str(error)
+                continue
+            texts = leaf_texts(leaf, hypervisors=request.hypervisors)
+            write = partial(store.write, request.name, "leaf", texts, service=request.service)
+            problems |= _refused(request.name, write)
         return problems
 
-    def _remove_idle(self, store: CertificateStore, wanted: Set[str], bundles: KubeObjects) -> None:
-        """Takes away what no release asks for any more, the authority last."""
-        stored = store.names
-        if not are_deployed(bundles):
-            return
-        kept = wanted | texts_in_use(bundles)
-        if wanted:
-            kept |= {AUTHORITY_SECRET, CA_BUNDLE_SECRET}
-        idle = stored - kept
-        for name in sorted(idle - {AUTHORITY_SECRET}):
-            store.remove(name)
-        if idle == stored and AUTHORITY_SECRET in idle:
-            store.remove(AUTHORITY_SECRET)
+    def _record(self, store: CertificateStore, osdpl: KubeObject, planned: _Pass) -> None:
+        step, texts = planned.step, record_texts(planned.record, planned.given)
+        if store.write(AUTHORITY_SECRET, "authority", texts, AUTHORITY_TYPE) and step.reason:
+            meta = osdpl["metadata"]
+            log_action("sign", f"{meta['namespace']}/{meta['name']}", step.message, reason=step.reason)
+            self._events.emit(osdpl, type_=step.reason.event, reason=step.reason, message=step.message)
 
     def _given(self, name: str, namespace: str, now: float) -> Authority:
         """The operator's authority. Raises AuthorityUnusable."""
@@ -275,6 +273,25 @@ class _Pass:
             raise AuthorityUnusable("nothing can sign it: the authority's key is not there")
         pair = new_leaf(names, leaf_begin(record), leaf_end(record), record.signer, randomness)
         return StoredLeaf(pair.chain, pair.key, record.bundle)
+
+
+def _refused(name: str, write: Callable[[], object]) -> dict[str, str]:
+    """Does a write of the Secret; it, with the reason, where the API server refuses that."""
+    text = refusal_of(write)
+    return {name: text} if text else {}
+
+
+def _idle(store: CertificateStore, wanted: Set[str], bundles: KubeObjects) -> list[str]:
+    """What no release asks for any more, the authority last."""
+    stored = store.names
+    if not are_deployed(bundles):
+        return []
+    kept = wanted | texts_in_use(bundles)
+    if wanted:
+        kept |= {AUTHORITY_SECRET, CA_BUNDLE_SECRET}
+    idle = stored - kept
+    last = [AUTHORITY_SECRET] if idle == stored and AUTHORITY_SECRET in idle else []
+    return [*sorted(idle - {AUTHORITY_SECRET}), *last]
 
 
 def _requests_of(stored: Mapping[str, KubeObject]) -> list[CertificateRequest]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from controller.domain.api.conditions import Condition, entries, find
@@ -32,7 +33,6 @@ from controller.domain.credentials.credential_plan import (
     without_trace,
 )
 from controller.domain.credentials.generate import CredentialUnusable
-from controller.domain.credentials.rotation.record import RotationView
 from controller.domain.credentials.secret_status import (
     CONDITION,
     SecretView,
@@ -47,7 +47,7 @@ from controller.domain.credentials.secret_status import (
 from controller.domain.region.plan import awaits_approval
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
 from controller.domain.values.ceph_needs import CephNeeds
-from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvalid
+from controller.errors import Conflict, ObjectMissing, SpecInvalid
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
@@ -61,7 +61,9 @@ from controller.reconcile.credentials.exchanged_objects import ExchangedObjects
 from controller.reconcile.credentials.lost_credentials import LostCredentials, held_back
 from controller.reconcile.credentials.namespace_exchange import NamespaceExchange
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
-from controller.reconcile.credentials.rotation import ROTATION_SECONDS, CredentialRotation
+from controller.reconcile.credentials.refused_writes import refusal_of
+from controller.reconcile.credentials.rotation import ROTATION_SECONDS, CredentialRotation, Rotations
+from controller.reconcile.credentials.rotation_times import RotationTimes
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.region_status import apply_region_status
@@ -151,7 +153,6 @@ class SecretsReconciler:
         if osdpl["metadata"].get("deletionTimestamp"):
             self._apply_retention(store, osdpl)
             return AT_ONCE if store.marked else self._resync
-        ExchangedObjects(self._kube, osdpl).disown()
         try:
             desired, ceph = self._credentials_of(osdpl), self._ceph_of(osdpl)
         except SpecInvalid as error:
@@ -159,13 +160,12 @@ class SecretsReconciler:
             known = (osdpl.get("status") or {}).get("secrets") or {}
             found = secret_entries(self._certificates_of(osdpl).values(), known, self._clock.now())
             published = with_certificates(known, found)
-            problems = _changed(store, plan_disowning(store.observe(()).values()))
+            problems = ExchangedObjects(self._kube, osdpl).disown()
+            problems += _changed(store, plan_disowning(store.observe(()).values()))
             text = "; ".join([str(error), *(f"Secret {one.secret}: {one.message}" for one in problems)])
             self._publish(osdpl, published, waiting_condition(text, _generation(osdpl)))
             return RESYNC_SECONDS if problems else self._resync
         problems, looks_again = self._ensure(store, osdpl, desired, ceph, read_only=awaits_approval(osdpl))
-        if store.marked:
-            return AT_ONCE
         if problems or self._certificates.unfinished:
             return RESYNC_SECONDS
         if self._own_certificates.unfinished:
@@ -183,26 +183,28 @@ class SecretsReconciler:
         *,
         read_only: bool,
     ) -> tuple[list[CredentialProblem], bool]:
-        """Makes what is missing, publishes what there is, removes what nobody needs any more. What is wrong,
-        and whether other namespaces have to be looked at, of whose changes nothing tells.
+        """Makes what is missing, and publishes what there is. What is wrong, and whether other namespaces
+        have to be looked at, of whose changes nothing tells.
 
         `read_only`: the spec is only planned so far, or the region is paused, and everything stays as it is;
         but no osdpl owns it any more.
         """
-        # First of all: what it brings may be what is missed below.
+        disowned = ExchangedObjects(self._kube, osdpl).disown()
+        # Before the rest: what it brings may be what is missed below.
         shared = NamespaceExchange(self._kube, osdpl).ensure(read_only=read_only)
         bundles = self._bundles(osdpl)
         services = _services_of(bundles)
         stored = store.observe(secret.name for secret in desired)
         recorded = self._recorded(osdpl, bundles, desired, stored)
         plan, problems = self._completed(store, osdpl, bundles, desired, recorded, read_only=read_only)
-        rotations: dict[str, RotationView] = {}
+        problems += disowned
+        rotations = Rotations()
         if self._rotation is not None:
             rotations = self._rotation.ensure(osdpl, store, bundles, desired, read_only=read_only)
         own = _features(osdpl).credentials
         problems += [own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
         published = CredentialViews(store, self._digest_key, problems)
-        views = published.of_ours(desired, plan, recorded=recorded, services=services)
+        views = published.of_ours(desired, recorded=recorded, services=services)
         views = {**published.of_own(own), **views}
         problems += self._ensured_certificates(osdpl, bundles, planned=read_only)
         views |= self._exported(store, osdpl, bundles, problems, read_only=read_only)
@@ -219,16 +221,14 @@ class SecretsReconciler:
         certificates = self._certificates_of(osdpl)
         for name in named_secrets(_features(osdpl)):
             problems += [CredentialProblem(name, text) for text in certificates[name].problems]
-        views = joined_views(views, certificates, rotations)
-        notes = (*exchanged.notes, *shared.notes, *rotation_notes(rotations))
+        views = joined_views(views, certificates, rotations.views)
+        views = _timed(views, rotations)
+        notes = (*exchanged.notes, *shared.notes, *rotation_notes(rotations.views))
         condition = secrets_condition(
             problems, len(needed), credentials, _generation(osdpl), later=later, notes=notes
         )
         known = (osdpl.get("status") or {}).get("secrets") or {}
-        # Published before anything is deleted: what is recorded and not there counts as lost.
         self._publish(osdpl, secret_entries(views.values(), known, self._clock.now()), condition)
-        for secret in () if read_only else plan.remove:
-            store.remove(secret)
         return problems, shared.busy or ceph is not None
 
     def _completed(
@@ -243,11 +243,9 @@ class SecretsReconciler:
     ) -> tuple[CredentialPlan, list[CredentialProblem]]:
         """Makes what is new and brings back what was lost, where that is possible; what was planned, and what
         is wrong."""
-        volumes, services = credentials_policy(self._kube, osdpl), _services_of(bundles)
 
         def planned() -> CredentialPlan:
-            there = store.stored()
-            return plan_credentials(desired, there, volumes=volumes, recorded=recorded, bundles=services)
+            return plan_credentials(desired, store.stored(), recorded=recorded)
 
         plan = planned()
         if read_only:
@@ -283,7 +281,8 @@ class SecretsReconciler:
         if not unknown:
             return recorded
         kept = releases_with_kept_claims(self._kube, osdpl["metadata"]["namespace"])
-        return with_earlier_life(recorded, unknown, EarlierLife(used_by_installed(bundles), kept))
+        earlier = EarlierLife(used_by_installed(bundles), kept)
+        return with_earlier_life(recorded, desired, unknown, earlier)
 
     def _certificates_of(self, osdpl: KubeObject) -> dict[str, SecretView]:
         named = named_secrets(_features(osdpl))
@@ -295,13 +294,12 @@ class SecretsReconciler:
         """The region goes, and with volumes the credentials; core lets it go once they are gone."""
         policy = credentials_policy(self._kube, osdpl)
         bundles = self._bundles(osdpl)
-        services = _services_of(bundles)
         if not bundles:
             self._clouds.remove(osdpl)
             self._own_certificates.remove(osdpl)
             ExchangedObjects(self._kube, osdpl).remove()
             NamespaceExchange(self._kube, osdpl).remove()
-        plan = plan_retention(store.observe(()).values(), policy, services)
+        plan = plan_retention(store.observe(()).values(), policy, _services_of(bundles))
         for change in plan.changes:
             store.apply(change)
         for secret in plan.remove:
@@ -357,10 +355,19 @@ def _changed(store: CredentialStore, changes: Iterable[SecretChange]) -> list[Cr
     problems = []
     for change in changes:
         try:
-            store.apply(change)
-        except (CredentialUnusable, ObjectRefused) as error:
-            problems.append(CredentialProblem(change.name, str(error)))
+            text = refusal_of(partial(store.apply, change))
+        except CredentialUnusable as error:
+            text = str(error)
+        problems += [CredentialProblem(change.name, text)] if text else []
     return problems
+
+
+def _timed(views: Mapping[str, SecretView], rotations: Rotations) -> dict[str, SecretView]:
+    times = {name: rotations.times.get(name, RotationTimes()) for name in views}
+    return {
+        name: replace(view, last_rotation=times[name].last, next_rotation=times[name].next)
+        for name, view in views.items()
+    }
 
 
 def _services_of(bundles: KubeObjects) -> frozenset[str]:

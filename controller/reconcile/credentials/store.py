@@ -18,6 +18,7 @@ from controller.domain.api.names import (
 from controller.domain.credentials.credential_plan import SecretChange, StoredSecret
 from controller.domain.credentials.generate import SSH_PUBLIC_KEY, generate, private_name, public_key_of
 from controller.domain.releases.digests import secret_digest
+from controller.domain.shared.times import seconds_of
 from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject
 from controller.ports.system import Randomness
 from controller.reconcile.shared.action_log import log_action
@@ -70,10 +71,16 @@ class CredentialStore:
         chosen = texts if keys is None else {entry: texts.get(entry, "") for entry in keys}
         return f"hmac-sha256:{secret_digest(chosen, key)}" if secret else ""
 
-    def apply(self, change: SecretChange, known: Mapping[str, str] | None = None) -> None:
+    def apply(
+        self,
+        change: SecretChange,
+        known: Mapping[str, str] | None = None,
+        more_notes: Mapping[str, str] | None = None,
+    ) -> None:
         """Creates or completes a Secret, on the condition that it is as it was observed.
 
-        `known`: the texts of those keys, of all of them, that are not to be made but brought back. Raises
+        `known`: the texts of those keys, of all of them, that are not to be made but brought back, and
+        `more_notes` the annotations that come back with them. Raises
         Conflict when someone else was there meanwhile, and CredentialUnusable when a public key
         cannot be derived.
         """
@@ -87,6 +94,7 @@ class CredentialStore:
             others = [one for one in meta.get("ownerReferences") or [] if not _is_region(one)]
             meta["ownerReferences"] = others
         notes = {k: text for k, text in (meta.get("annotations") or {}).items() if k != UNUSED_ANNOTATION}
+        notes |= more_notes or {}
         meta["annotations"] = {**notes, UNUSED_ANNOTATION: "true"} if change.unused else notes
         encoded = {key: base64.b64encode(text.encode()).decode() for key, text in new.items()}
         body = {**body, "metadata": meta, "data": {**(body.get("data") or {}), **encoded}}
@@ -116,23 +124,38 @@ class CredentialStore:
         """What a Secret that was observed has under a key; empty for nothing."""
         return _texts(self._objects.get(name)).get(key, "")
 
+    def texts(self, name: str) -> Mapping[str, str]:
+        """All that a Secret has that was observed."""
+        return _texts(self._objects.get(name))
+
+    def created(self, name: str) -> float:
+        """When a Secret that was observed was made, in seconds since the epoch."""
+        found = self._objects.get(name) or {}
+        return seconds_of((found.get("metadata") or {}).get("creationTimestamp"))
+
     def rewrite(
-        self, name: str, notes: Mapping[str, str | None], texts: Mapping[str, str] | None = None, *, done: str
+        self,
+        name: str,
+        notes: Mapping[str, str | None],
+        texts: Mapping[str, str | None] | None = None,
+        *,
+        done: str,
     ) -> None:
         """Puts texts and annotations into a Secret in one write, on the condition that it is as it was
-        observed; an annotation goes with None. `done` tells of it in the log.
+        observed; what is None goes. `done` tells of it in the log.
 
         Raises Conflict when someone else was there meanwhile, and ObjectRefused.
         """
         before = self._objects[name]
         annotations = {**self.notes(name), **notes}
         left = {key: text for key, text in annotations.items() if text is not None}
-        encoded = {key: base64.b64encode(text.encode()).decode() for key, text in (texts or {}).items()}
-        body = {
-            **before,
-            "metadata": {**before["metadata"], "annotations": left},
-            "data": {**(before.get("data") or {}), **encoded},
-        }
+        data = dict(before.get("data") or {})
+        for key, text in (texts or {}).items():
+            if text is None:
+                data.pop(key, None)
+            else:
+                data[key] = base64.b64encode(text.encode()).decode()
+        body = {**before, "metadata": {**before["metadata"], "annotations": left}, "data": data}
         self._objects[name] = self._kube.replace(body)
         log_action("rotate", f"{self._namespace}/{name}", f"Secret {name}: {done}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 
 from controller.domain.api.conditions import find
@@ -19,6 +20,7 @@ from controller.ports.system import Clock
 from controller.reconcile.hosts import openstack_writes
 from controller.reconcile.hosts.fenced_nodes import TracedChanges
 from controller.reconcile.hosts.forced_down import ForcedDownHosts
+from controller.reconcile.hosts.observe import NodesSnapshot
 from controller.reconcile.hosts.removal import remove_host
 from controller.reconcile.shared.action_log import log_action
 
@@ -46,12 +48,12 @@ class HostSteps:
         host: HostFacts,
         decision: NextStep,
         node: NodeFacts | None,
-        region: RegionName,
+        snapshot: NodesSnapshot,
         *,
         cloud: Cloud,
         view: CloudView,
     ) -> NextStep:
-        """Takes the step that was decided on, and gives what is to be reported.
+        """Takes the step that was decided on, and gives what is to be reported. `node` as it is now.
 
         Raises CloudUnavailable, CloudRefused, KubeError.
         """
@@ -59,13 +61,16 @@ class HostSteps:
         if decision.step == Step.MAP_CELL:
             return self._map_cell(host, decision)
         if decision.step == Step.EVACUATE and node is not None:
-            return self._evacuate(node, decision, region)
+            return self._evacuate(node, decision, snapshot.region)
         if decision.step == Step.REMOVE:
             return remove_host(host, decision, cloud, view)
         if service is None:
             return decision
         if decision.step == Step.DISABLE:
-            return self._disable(service, decision, node, cloud)
+            lost: list[str] = []
+            if node is not None and not node.is_ready:
+                lost = [node.name, *(one.name for one in snapshot.peers(node.name, view))]
+            return self._disable(service, decision, lost, cloud)
         if decision.step == Step.ENABLE:
             openstack_writes.set_compute_service(cloud, service, enabled=True, why=decision.message)
         elif decision.step == Step.UNFORCE:
@@ -79,8 +84,10 @@ class HostSteps:
         return decision
 
     def _disable(
-        self, service: ComputeService, decision: NextStep, node: NodeFacts | None, cloud: Cloud
+        self, service: ComputeService, decision: NextStep, lost: Sequence[str], cloud: Cloud
     ) -> NextStep:
+        """`lost`: the Nodes of its machine, which may be confirmed to be off; none where it is not lost."""
+
         def change(before: ComputeService) -> ComputeService | None:
             if report_of(before) != report_of(service):
                 return None
@@ -91,12 +98,12 @@ class HostSteps:
             return replace(before, enabled=False, reason=decision.mark)
 
         done: list[ComputeService] = []
-        if node is None or node.is_ready:
+        if not lost:
             change(service)
             return decision
         changed = self._changes.make(cloud, service.host, change)
         if changed is not None:
-            self._changes.renew([node.name], *changed)
+            self._changes.renew(lost, *changed)
         return decision if done else replace(decision, step=Step.WAIT)
 
     # -- evacuation ---------------------------------------------------------------------------------

@@ -128,7 +128,7 @@ class HostStepRounds:
             if again.step != decision.step:
                 shown = replace(again, step=Step.WAIT) if again.step != Step.NOTHING else again
                 return (seen, shown), None
-            result = self._steps.take(seen, again, node, snapshot.region, cloud=cloud, view=view)
+            result = self._steps.take(seen, again, node, snapshot, cloud=cloud, view=view)
             changed = result.step in (again.step, Step.FORGET)
             return (replace(seen, service=after_step(service, again)) if changed else seen, result), changed
         except CloudUnavailable as error:

@@ -11,6 +11,8 @@ from controller.domain.releases.actions import Action, NextAction
 from controller.domain.releases.drift import NO_DRIFT, Drift
 from controller.domain.releases.next_action import decide
 from controller.domain.releases.situation import OpenHook, ReleaseSituation
+from controller.domain.values.account_names import replaced_accounts
+from controller.errors import HelmFailed
 from controller.ports.kubernetes import HELMBUNDLE
 from controller.reconcile.releases.drift.index import Followed
 from controller.reconcile.releases.drift.watch import DriftWatch
@@ -89,6 +91,7 @@ class ReleaseDecisions:
             foreign_grace=_foreign_grace(release),
             unchanged_for=self._ages.unchanged_for(observed.key(release.name), last),
             drift_mode=spec.drift if spec else "Ignore",
+            replaced=lambda revision: self._replaced(observed, release, revision),
             too_large=lambda: self._sizes.too_large(observed, release),
         )
         if situation.suspended:
@@ -112,6 +115,19 @@ class ReleaseDecisions:
             open_hook=self._open_hook(observed, release),
             drift=results.drifts[release.name],
         )
+
+    def _replaced(self, observed: ObservedBundle, release: ObservedRelease, revision: int) -> str:
+        """By the values of the newest revision, and by those that are desired. What cannot be read names
+        none: Helm cannot go back to it either."""
+        namespace, name = observed.key(release.name)
+        resolved = release.desired.resolved if release.desired else None
+        try:
+            before = self._records.given_values(name, namespace, revision)
+            newest = self._records.given_values(name, namespace, release.revisions[-1].version)
+        except HelmFailed:
+            return ""
+        after = (newest, resolved.values) if resolved else (newest,)
+        return ", ".join(dict.fromkeys(one for values in after for one in replaced_accounts(before, values)))
 
     def _is_met(self, observed: ObservedBundle, release: ObservedRelease, dependency: str) -> bool:
         """Whether the dependency is there. For what is to be installed, one that is on its way out is not: it

@@ -14,6 +14,10 @@ from controller.reconcile.shared.action_log import log_action
 ATTEMPTS = 100
 # What is read and decided again each time: others that write there do so seldom.
 READ_AGAIN = 5
+# Of an object that was not there: an apply on this condition makes it, and is a Conflict where somebody has
+# made one of its name since. No object has the first revision of a store for its version, and the API server
+# compares it with that of an object that is there only (apiserver, registry/generic/registry, Store.Update).
+NOTHING_READ: Mapping[str, Any] = {"resourceVersion": "1"}
 
 T = TypeVar("T")
 

@@ -38,8 +38,9 @@ def is_clouds_export(meta: Mapping[str, Any]) -> bool:
 
 
 def credentials_policy(kube: Kube, osdpl: Mapping[str, Any]) -> VolumePolicy:
-    """What becomes of the region's credentials. With `volumes: Delete` they go, but not before the last claim
-    that was kept earlier: one service's data may be encrypted with the keys of another. Raises KubeError.
+    """What becomes of the credentials of a region that goes. With `volumes: Delete` they go, but not before
+    the last claim that was kept earlier: one service's data may be encrypted with the keys of another.
+    Raises KubeError.
     """
     if parse_region_spec(osdpl.get("spec")).volumes != "Delete":
         return "Retain"

@@ -75,9 +75,14 @@ def component_series(status: Status) -> Series:
 
 
 def secret_series(status: Status) -> Series:
-    """secrets': when contents changed, when certificates end, and rotations that are under way."""
+    """secrets': when contents changed, when certificates end, rotations that are under way and to come."""
     secrets = status.get("secrets") or {}
-    for metric, key in ((metrics.SECRET_ROTATED, "rotated"), (metrics.CERTIFICATE_EXPIRY, "expires")):
+    keys = {
+        metrics.SECRET_ROTATED: "rotated",
+        metrics.CERTIFICATE_EXPIRY: "expires",
+        metrics.SECRET_NEXT_ROTATION: "nextRotation",
+    }
+    for metric, key in keys.items():
         yield (
             metric,
             [({"secret": name}, seconds_of(entry[key])) for name, entry in secrets.items() if entry.get(key)],
@@ -146,6 +151,21 @@ def measured_maintenance(measures: Metrics) -> Seen:
         ]
         for metric, series in rows:
             measures.replace(metric, series if there else [], maintenance=name)
+
+    return seen
+
+
+def measured_server(measures: Metrics) -> Seen:
+    """What to do with each OpenStackServer that a watch shows, to have it measured."""
+
+    def seen(event: str | None, obj: Mapping[str, Any]) -> None:
+        meta, status = obj["metadata"], obj.get("status") or {}
+        words = {
+            "state": str(status.get("instanceState") or ""),
+            "reason": str(find(status.get("conditions") or (), "Ready").get("reason") or ""),
+        }
+        rows: list[Row] = [] if event == "DELETED" else [(words, 1.0)]
+        measures.replace(metrics.SERVER, rows, server=f"{meta['namespace']}/{meta['name']}")
 
     return seen
 

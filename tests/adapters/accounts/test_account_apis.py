@@ -122,6 +122,15 @@ def test_an_answer_without_an_end_is_cut(api: Api, monkeypatch: pytest.MonkeyPat
         JsonApi(api.url).get("/x")
 
 
+def test_an_account_is_there_by_that_very_name(api: Api, broker: ServerLogin, keystone: ServerLogin) -> None:
+    api.answers["GET /api/users/nova"] = (200, {"name": "nova"})
+    has_user(api, "nova", ("nova", "u1"))
+    has_user(api, "nova-2", ("NOVA-2", "u2"))
+    servers = RealAccountServers()
+    assert [servers.has(broker, one) for one in (BEFORE, AFTER)] == [True, False]
+    assert [servers.has(keystone, one) for one in (USER, NEXT_USER)] == [True, False]
+
+
 def test_connections_of_an_account_are_counted_and_not_those_of_others(api: Api, broker: ServerLogin) -> None:
     listed = [{"user": "nova"}, {"user": "nova-2"}, {"user": "nova"}, {}]
     api.answers["GET /api/connections?columns=user"] = (200, listed)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from controller.cli.cluster import Cluster
+from controller.cli.views.credentials import credential_rows, service_credentials
 from controller.ports.kubernetes import OSDPL, SECRET
 from tests.cli.objects import osctl
 from tests.reconcile.credentials.rotation_bed import NS, REGION, ROTATE, RotationBed
+from tests.reconcile.credentials.shared_keys_bed import SharedKeysBed
+from tests.reconcile.credentials.test_wrapping_keys_rotation import WrappingBed
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC).timestamp()
 
 
 def run(*arguments: str) -> tuple[int, str, str]:
@@ -79,6 +85,21 @@ def test_what_cannot_be_rotated_is_refused_by_name(bed: RotationBed) -> None:
     assert ROTATE not in bed.notes("database")
 
 
+def test_the_list_tells_when_it_was_and_will_be_rotated(bed: RotationBed) -> None:
+    bed.set_spec({"features": {"credentialRotation": {"every": "90d"}}})
+    run("credentials", "rotate", "--service", "compute")
+    bed.settle()
+    entry = listed(bed)["compute"]
+    assert entry["lastRotation"] == bed.published("compute")["lastRotation"]
+    assert entry["nextRotation"] == bed.published("compute")["nextRotation"]
+    rows = credential_rows(service_credentials({"secrets": {"compute-credentials": {
+        "keys": ["nova-password"],
+        "lastRotation": "2026-11-20T12:00:00Z",
+        "nextRotation": "2027-02-18T12:00:00Z",
+    }}}, ()), NOW)  # fmt: skip
+    assert rows == [("compute", "-", "2 d ago", "in 88 d", "-", "-")]
+
+
 def test_a_mistyped_service_is_told(bed: RotationBed) -> None:
     code, _, err = run("credentials", "rotate", "--service", "compte")
     assert code == 6
@@ -105,3 +126,29 @@ def test_the_list_has_no_values(bed: RotationBed) -> None:
     for secret in secrets:
         for text in bed.texts(secret["metadata"]["name"]).values():
             assert text not in shown
+
+
+def test_a_dry_run_states_what_is_interrupted_and_what_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = SharedKeysBed()
+    monkeypatch.setattr("controller.cli.commands.credentials.open_cluster", lambda *_: Cluster(made.kube, NS))
+    _, out, _ = run("credentials", "rotate", "--all", "--dry-run")
+    shown = " ".join(out.split())
+    assert "replaced memcache-secret-key: no interruption" in shown
+    assert "replaced metadata-secret: from the first new pod" in shown
+    assert "replaced ssh-private-key: no interruption; all pods let in both keys" in shown
+    assert "upgraded nova; 3 times, each time with all their pods" in shown
+    assert listed(made)["networking"]["interruptions"].keys() == {"metadata-secret"}
+
+
+def test_a_dry_run_tells_of_the_key_that_wraps(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = WrappingBed()
+    monkeypatch.setattr("controller.cli.commands.credentials.open_cluster", lambda *_: Cluster(made.kube, NS))
+    _, out, _ = run("credentials", "rotate", "--service", "key-manager", "--dry-run")
+    assert "replaced simple-crypto-key: no interruption; keys of projects are wrapped again" in " ".join(
+        out.split()
+    )
+    made.ask("key-manager")
+    made.reconcile()
+    found = listed(made)["key-manager"]
+    assert found["notRotated"] == {}
+    assert not [key for key in found["rotates"] if key.endswith("-kept")]

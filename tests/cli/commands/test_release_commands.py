@@ -30,7 +30,7 @@ def kube(monkeypatch: pytest.MonkeyPatch) -> FakeKube:
         return Cluster(fake, namespace)
 
     for module in ("history", "rollback", "reconcile", "suspend"):
-        monkeypatch.setattr(f"controller.cli.commands.{module}.open_cluster", open_fake)
+        monkeypatch.setattr(f"controller.cli.commands.releases.{module}.open_cluster", open_fake)
     spec = {"openstackVersion": "2026.1", "preset": "core", "size": "single", "publicDomainName": "x.org"}
     fake.create(
         {

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from controller.cli.cluster import Cluster
 from tests.cli.objects import EXAMPLE, osctl
+from tests.fakes.kube import FakeKube
 
 pytestmark = pytest.mark.slow
 
@@ -55,3 +57,27 @@ def test_validate_adds_up_what_a_region_asks_of_its_nodes(tmp_path: Path) -> Non
     [found] = json.loads(osctl("validate", "--manifests", path, "-o", "json").stdout)["objects"]
     assert {one["selector"] for one in found["asked"]["nodes"]} >= {"openstack-control-plane=enabled"}
     assert all(one["bytes"] > 0 for one in found["asked"]["volumes"])
+
+
+def test_validate_holds_that_against_the_nodes_of_a_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kube = FakeKube()
+    monkeypatch.setattr(
+        "controller.cli.commands.validate.open_cluster", lambda *_: Cluster(kube, "openstack")
+    )
+    labels = {"openstack-control-plane": "enabled", "openvswitch": "enabled"}
+    kube.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": "one", "labels": labels},
+        }
+    )
+    result = osctl("validate", "--nodes", region_file(tmp_path, 0))
+    assert result.exit_code == 0
+    told = " ".join(result.stderr.split())
+    assert "nodes of the cluster: none has the label openstack-compute-node=enabled" in told
+    assert "kubectl label node NODE openstack-compute-node=enabled" in told
+    assert "1 has the label openstack-control-plane=enabled, with 0.00 CPU, and" in told
+    assert "storage classes of the cluster: there is no standard" in told

@@ -13,6 +13,10 @@ NODE = (
     "apiVersion: osctl.dev/v1alpha1\nkind: NodeMaintenance\nmetadata: {name: n1}\n"
     "spec:\n  region: {namespace: openstack, name: one}\n  nodeName: n1\n"
 )
+SERVER = (
+    "apiVersion: osctl.dev/v1alpha1\nkind: OpenStackServer\nmetadata: {name: bastion}\n"
+    "spec:\n  image: {filter: {name: tiny}}\n  ports: [{network: {filter: {name: net0}}}]\n"
+)
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: own}\n"
 
 
@@ -29,7 +33,7 @@ def validated(text: str) -> tuple[int, dict[str, Any]]:
         ("osctl.dev/v1alpha1", "osctl.dve/v1alpha1", "apiVersion", "osctl.dev/v1alpha1"),
         ("osctl.dev/v1alpha1", "osctl.dev", "apiVersion", "osctl.dev/v1alpha1"),
         ("kind: OpenStackDeployment", "kind: OpenstackDeployment", "kind", "OpenStackDeployment"),
-        ("kind: OpenStackDeployment", "kind: OpenStackServer", "kind", "OpenStackDeployment"),
+        ("kind: OpenStackDeployment", "kind: OpenStackDeploy", "kind", "OpenStackDeployment"),
     ],
 )
 def test_a_slip_in_the_head_is_an_error_with_its_line(old: str, new: str, path: str, meant: str):
@@ -94,3 +98,11 @@ def test_metadata_and_spec_are_told_together_each_once_with_its_line():
     _, found = validated(example_text().replace("name: region-one", f"name: {long}"))
     (problem,) = found["problems"]
     assert (problem["path"], problem["source"] != "stdin:1") == ("metadata.name", True)
+
+
+def test_a_server_is_checked_by_its_definition() -> None:
+    assert validated(SERVER + "  flavor: small\n")[0] == 0
+    code, found = validated(SERVER)
+    assert code == 3
+    assert [problem["path"] for problem in found["problems"]] == ["spec"]
+    assert "exactly one of flavor and flavorID" in found["problems"][0]["message"]

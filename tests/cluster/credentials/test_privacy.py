@@ -23,6 +23,7 @@ def shown(planted: Planted) -> Iterator[tuple[str, str]]:
     region = planted.region
     for container in CONTAINERS:
         yield f"log of {container}", region.controllers.log(container)
+        yield f"metrics of {container}", region.controllers.metrics(container)
     kinds = region.sandbox.kubectl("api-resources", "--verbs=list", "--namespaced", "-o", "name").split()
     for namespace in (region.namespace, planted.directory, "default"):
         for kind in kinds:
@@ -54,9 +55,11 @@ def test_planted_credentials_are_nowhere_but_in_secrets(planted: Planted) -> Non
         name: (text, base64.b64encode(text.encode()).decode().rstrip("="))
         for name, text in planted.texts.items()
     }
-    found, looked = set(), 0
+    found, looked, measured = set(), 0, 0
     for place, text in shown(planted):
         looked += 1
+        measured += "osctl_" in text and place.startswith("metrics of ")
         found |= {f"{name} in {place}" for name, both in forms.items() if any(form in text for form in both)}
     assert looked > 60
+    assert measured == len(CONTAINERS)
     assert sorted(found) == []

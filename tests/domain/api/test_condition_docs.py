@@ -29,13 +29,23 @@ def rows(*titles: str) -> dict[str, list[str]]:
     }
 
 
+SECTIONS = (
+    "Reasons of a region",
+    "Reasons of a release",
+    "Reasons of nodes",
+    "Reasons of MachineSets",
+    "Reasons of servers",
+    "Events",
+)
+
+
 def test_every_reason_is_explained_and_no_other() -> None:
-    explained = rows("Reasons of a region", "Reasons of a release", "Reasons of nodes", "Events")
+    explained = rows(*SECTIONS)
     assert set(explained) == {str(reason) for reason in Reason}
 
 
 def test_each_explanation_says_what_it_means_what_happens_and_what_to_do() -> None:
-    explained = rows("Reasons of a region", "Reasons of a release", "Reasons of nodes", "Events")
+    explained = rows(*SECTIONS)
     assert [word for word, cells in explained.items() if len(cells) != 3 or not all(cells)] == []
 
 

@@ -126,3 +126,30 @@ def test_what_differs_stays_unless_it_is_named(
     kept = backup_of("openstack", "", [live(one="MQ==", two="Mg==")]).secrets
     (step,) = plan_restore(kept, {"a": there} if there else {}, overwrite)
     assert (step.fate, step.keys) == (fate, keys)
+
+
+@pytest.mark.parametrize(
+    ("there", "overwrite", "fate", "keys"),
+    [
+        ({"one": "MQ=="}, (), Fate.SAME, ()),
+        ({"one": "Mg=="}, (), Fate.DIFFERS, ("account-suffix", "one")),
+        ({"one": "Mg=="}, ("a",), Fate.OVERWRITTEN, ("account-suffix", "one")),
+        ({}, (), Fate.DIFFERS, ("account-suffix",)),
+        ({}, ("a",), Fate.OVERWRITTEN, ("account-suffix", "one")),
+    ],
+)
+def test_passwords_of_before_a_rotation_come_with_the_names_that_they_are_for(
+    there: dict[str, str], overwrite: tuple[str, ...], fate: Fate, keys: tuple[str, ...]
+) -> None:
+    """A Secret that was never rotated has no account-suffix, which is as if it were empty."""
+    kept = backup_of("openstack", "", [live(one="MQ==")]).secrets
+    now = live(**{"account-suffix": "LTI=", **there})
+    (step,) = plan_restore(kept, {"a": now}, overwrite)
+    assert (step.fate, step.keys) == (fate, keys)
+    assert fate == Fate.SAME or step.secret.data["account-suffix"] == ""
+
+
+def test_what_was_never_rotated_gets_no_account_suffix() -> None:
+    kept = backup_of("openstack", "", [live(one="MQ==")]).secrets
+    (step,) = plan_restore(kept, {"a": live(one="Mg==")}, ("a",))
+    assert step.keys == ("one",)

@@ -33,12 +33,10 @@ def plan(
     stored: StoredSecret | None = None,
     *,
     wanted: Collection[CredentialSecret] = (WANTED,),
-    volumes: VolumePolicy = "Retain",
     recorded: Mapping[str, Collection[str]] | None = None,
-    bundles: Collection[str] = ("identity",),
 ) -> CredentialPlan:
     there = {stored.name: stored} if stored else {}
-    return plan_credentials(wanted, there, volumes=volumes, recorded=recorded or {}, bundles=bundles)
+    return plan_credentials(wanted, there, recorded=recorded or {})
 
 
 def test_a_missing_secret_is_made_with_all_its_keys() -> None:
@@ -65,7 +63,6 @@ KEYS = st.sampled_from(sorted(KINDS))
     filled=st.frozensets(KEYS),
     empty=st.frozensets(KEYS),
     recorded=st.frozensets(KEYS),
-    volumes=st.sampled_from(["Retain", "Delete"]),
     flags=st.fixed_dictionaries(
         {name: st.booleans() for name in ("ours", "foreign", "owned", "immutable", "deleting")}
     ),
@@ -74,11 +71,10 @@ def test_a_value_is_never_replaced(
     filled: frozenset[str],
     empty: frozenset[str],
     recorded: frozenset[str],
-    volumes: VolumePolicy,
     flags: dict[str, Any],
 ) -> None:
     stored = StoredSecret(NAME, "identity", filled, empty - filled, **flags)
-    found = plan(stored, volumes=volumes, recorded={NAME: recorded})
+    found = plan(stored, recorded={NAME: recorded})
     for change in found.changes:
         assert not change.add.keys() & filled
         assert not change.add.keys() & (recorded - filled - empty)
@@ -119,6 +115,14 @@ def test_what_is_lost_is_told_with_the_commands_that_bring_it_back(
     assert message.endswith(command)
 
 
+def test_the_ending_of_the_names_that_passwords_are_for_is_lost_like_them() -> None:
+    found = plan(COMPLETE, recorded={NAME: (*KINDS, "account-suffix")})
+    assert not found.changes
+    assert [change.add.keys() for change in found.lost] == [{"account-suffix"}]
+    emptied = replace(COMPLETE, empty=frozenset({"account-suffix"}))
+    assert plan(emptied, recorded={NAME: (*KINDS, "account-suffix")}) == CredentialPlan()
+
+
 def test_an_emptied_key_asks_for_a_new_credential() -> None:
     stored = replace(COMPLETE, filled=frozenset({"admin-password"}), empty=frozenset({"database-password"}))
     (change,) = plan(stored, recorded={NAME: tuple(KINDS)}).changes
@@ -151,13 +155,18 @@ def test_a_secret_on_its_way_out_is_reported() -> None:
     assert "being deleted" in found.problems[0].message
 
 
-@pytest.mark.parametrize("volumes", ["Retain", "Delete"])
-def test_nobody_owns_credentials(volumes: VolumePolicy) -> None:
+def test_nobody_owns_credentials() -> None:
     """An osdpl that is restored has another uid: Kubernetes would delete what the former one owned."""
     stored = replace(COMPLETE, owned=True)
-    assert [change.disown for change in plan(stored, volumes=volumes).changes] == [True]
-    assert [change.disown for change in plan_retention([stored], volumes, {stored.service}).changes] == [True]
-    assert not plan(volumes=volumes).changes[0].disown
+    assert [change.disown for change in plan(stored).changes] == [True]
+    assert [change.disown for change in plan(stored, wanted=()).changes] == [True]
+    assert not plan().changes[0].disown
+
+
+@pytest.mark.parametrize("volumes", ["Retain", "Delete"])
+def test_nobody_owns_credentials_of_a_region_that_goes(volumes: VolumePolicy) -> None:
+    [change] = plan_retention([replace(COMPLETE, owned=True)], volumes, {"identity"}).changes
+    assert (change.disown, change.unused) == (True, False)
 
 
 def test_nobody_owns_credentials_either_where_everything_else_stays() -> None:
@@ -167,41 +176,33 @@ def test_nobody_owns_credentials_either_where_everything_else_stays() -> None:
     assert plan_disowning([replace(stored, foreign=True), replace(stored, deleting=True)]) == ()
 
 
-def test_a_region_that_goes_takes_credentials_along_only_where_volumes_are_and_bundles_are_gone() -> None:
+def test_a_region_that_goes_takes_credentials_along_only_where_volumes_do_and_all_bundles_are_gone() -> None:
     assert [change.unused for change in plan_retention([COMPLETE], "Delete", ()).changes] == [True]
     assert plan_retention([UNUSED], "Delete", ()) == CredentialPlan(remove=(UNUSED,))
     assert plan_retention([COMPLETE], "Delete", {COMPLETE.service}) == CredentialPlan()
+    assert plan_retention([COMPLETE], "Delete", {"database"}) == CredentialPlan(), "its schema is there"
     assert plan_retention([COMPLETE], "Retain", ()) == CredentialPlan()
 
 
-def test_credentials_of_a_removed_service_are_kept_with_its_volumes() -> None:
-    assert plan(COMPLETE, wanted=(), bundles=()) == CredentialPlan()
-
-
-def test_credentials_go_with_the_volumes_once_the_bundle_is_gone() -> None:
-    stored = replace(UNUSED, owned=True)
-    assert plan(stored, wanted=(), volumes="Delete", bundles=()).remove == (stored,)
+def test_credentials_of_a_removed_service_are_kept() -> None:
+    assert plan(COMPLETE, wanted=()) == CredentialPlan()
 
 
 def test_what_is_to_be_removed_is_marked_first() -> None:
-    found = plan(COMPLETE, wanted=(), volumes="Delete", bundles=())
+    found = plan_retention([COMPLETE], "Delete", ())
     assert found.remove == () and [change.unused for change in found.changes] == [True]
 
 
 @pytest.mark.parametrize("wanted", [(WANTED,), ()])
-def test_what_is_used_again_loses_the_mark(wanted: Collection[CredentialSecret]) -> None:
-    found = plan(UNUSED, wanted=wanted, volumes="Delete", bundles=("identity",))
+def test_in_a_region_that_is_there_nothing_has_the_mark(wanted: Collection[CredentialSecret]) -> None:
+    found = plan(UNUSED, wanted=wanted)
     assert found.remove == () and [(change.unused, change.add) for change in found.changes] == [(False, {})]
-
-
-def test_credentials_stay_while_the_bundle_is_there() -> None:
-    assert plan(COMPLETE, wanted=(), volumes="Delete", bundles=("identity",)) == CredentialPlan()
 
 
 @pytest.mark.parametrize("changes", [{"ours": False}, {"service": ""}, {"deleting": True}])
 def test_what_is_not_surely_ours_is_never_removed(changes: dict[str, Any]) -> None:
-    stored = replace(COMPLETE, owned=True, **changes)
-    assert plan(stored, wanted=(), volumes="Delete", bundles=()).remove == ()
+    stored = replace(UNUSED, owned=True, **changes)
+    assert plan_retention([stored], "Delete", ()).remove == ()
 
 
 PAIR = CredentialSecret(

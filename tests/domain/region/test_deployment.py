@@ -365,6 +365,17 @@ BARE = {"name": "p", "purpose": "cleaning", "physicalNetwork": "dc", "range": "1
             "database.cleanup.compute.schedule",
             "day of the week 8 is not from 0 to 6",
         ),
+        *(
+            (
+                {"credentialRotation": {"every": "90d", "window": {"start": "02:00", "duration": length}}},
+                "credentialRotation.window.duration",
+                wrong,
+            )
+            for length, wrong in (
+                ("9m59s", "is 9m59s, and must be from 10m to 24h"),
+                ("25h", "is 25h, and must be from 10m to 24h"),
+            )
+        ),
         (
             {"policies": {"compute": {"$patch": "delete"}}},
             "policies.compute.$patch",

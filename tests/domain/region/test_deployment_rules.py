@@ -122,3 +122,28 @@ def test_no_service_is_cephs_administrator(features: dict[str, Any], path: str) 
     assert list(found) == [f"spec.features.{path}"]
     assert "is Ceph's administrator, whose key no" in found[f"spec.features.{path}"]
     assert problems(features=features) == {}
+
+
+def providers(*given: dict[str, object]) -> dict[str, str]:
+    base = {
+        "clientID": "cloud",
+        "clientSecret": {"name": "oidc", "key": "secret"},
+        "mapping": [{"local": [], "remote": []}],
+    }
+    own = [{**base, "name": f"p{index}", **one} for index, one in enumerate(given)]
+    return problems(features={"identity": {"federation": {"providers": own}}})
+
+
+def test_two_providers_of_one_issuer_are_one() -> None:
+    found = providers({"issuer": "https://a.example.org"}, {"issuer": "https://a.example.org/"})
+    path = "spec.features.identity.federation.providers[1].issuer"
+    assert found == {path: 'is the issuer of "p0", too'}
+
+
+def test_metadata_of_another_issuer_are_refused() -> None:
+    given = {"issuer": "https://a.example.org", "metadata": {"issuer": "https://b.example.org"}}
+    path = "spec.features.identity.federation.providers[0].metadata.issuer"
+    assert providers(given) == {path: "must be https://a.example.org"}
+    assert (
+        providers({"issuer": "https://a.example.org", "metadata": {"issuer": "https://a.example.org"}}) == {}
+    )

@@ -241,6 +241,12 @@ TABLE = {
         Action.UPGRADE,
         Reason.FORCED,
     ),
+    "a rollback is asked for to a revision whose accounts others have replaced": (
+        at(there=recorded(), requests=BACK, replaced=lambda revision: f"revision {revision} has others"),
+        ReleaseState.ROLLBACK_IMPOSSIBLE,
+        Action.NOTHING,
+        Reason.ROLLBACK_IMPOSSIBLE,
+    ),
     "a rollback is asked for to a revision that is not there": (
         at(there=recorded(), requests=Requests(rollback="9")),
         ReleaseState.ROLLBACK_IMPOSSIBLE,

@@ -11,6 +11,7 @@ import pytest
 from controller.domain.api import region_spec
 from controller.domain.region import deployment as deployment_types
 from controller.domain.releases import bundle as bundle_types
+from controller.domain.servers.server_conditions import Aspect
 from controller.domain.validation.cel_rules import RULES, is_transition, normalized
 from controller.domain.values.images import ImagesSpec
 from tests.api.definitions import DEFINITIONS, SCHEMAS, nodes
@@ -89,7 +90,7 @@ def test_unknown_fields_are_kept_in_free_form_maps_only() -> None:
     free = {
         path.rsplit(".", 1)[-1] for _, path, node in ALL if node.get("x-kubernetes-preserve-unknown-fields")
     }
-    assert free == {"values", "conf", "settings", "mapping[]"}
+    assert free == {"values", "conf", "settings", "mapping[]", "metadata"}
 
 
 def test_every_open_map_and_list_and_text_has_a_limit() -> None:
@@ -118,10 +119,21 @@ def test_every_condition_is_seeded_and_the_transient_ones_are_not() -> None:
     assert {(entry["status"], entry["reason"]) for entry in bundle} == {("Unknown", "Initializing")}
 
 
+def test_every_condition_of_a_server_is_seeded() -> None:
+    seeded = SCHEMAS["OpenStackServer"].root["properties"]["status"]["default"]["conditions"]
+    assert {entry["type"] for entry in seeded} == {"Ready", "Paused", "Deleting", *map(str, Aspect)}
+    assert {(entry["status"], entry["reason"]) for entry in seeded} == {("Unknown", "Initializing")}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_names_are_those_of_the_design(kind: str) -> None:
     names = DEFINITIONS[kind]["spec"]["names"]
-    short = {"OpenStackDeployment": ["osdpl"], "HelmBundle": ["hb"], "NodeMaintenance": ["nm"]}
+    short = {
+        "OpenStackDeployment": ["osdpl"],
+        "HelmBundle": ["hb"],
+        "NodeMaintenance": ["nm"],
+        "OpenStackServer": ["oss"],
+    }
     assert names["shortNames"] == short[kind]
     assert names["categories"] == ["openstack"]
     assert DEFINITIONS[kind]["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}

@@ -15,8 +15,8 @@ from controller.domain.credentials.rotation.accounts import Account, Server
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.chart_values import secret_ref
 from controller.domain.values.secret_refs import resolve
-from controller.errors import ServerUnavailable
-from controller.ports.accounts import AccountServers, ServerLogin
+from controller.errors import SecretMissing, ServerUnavailable
+from controller.ports.accounts import AccountServers, ServerLogin, WrappedKeys
 from controller.ports.kubernetes import DEPLOYMENT, HELMBUNDLE, OSDPL, SECRET, KubeObject
 from controller.reconcile.credentials.rotation import CredentialRotation
 from controller.reconcile.credentials.secrets import SecretsReconciler
@@ -89,6 +89,13 @@ class Servers:
         self.owned: dict[str, tuple[str, ...]] = {}
         self.passed_on: set[tuple[str, str]] = set()
         self.down: set[Server] = set()
+        # What Barbican keeps: with which key each is wrapped.
+        self.wrapped: list[str] = []
+        self.before_change = self.after_change = lambda: None
+
+    def has(self, login: ServerLogin, account: Account) -> bool:
+        self._answer(login)
+        return (account.server, account.name) in self.accounts
 
     def belongings(self, login: ServerLogin, account: Account) -> tuple[str, ...]:
         self._answer(login)
@@ -101,12 +108,26 @@ class Servers:
 
     def pass_on(self, login: ServerLogin, before: Account, after: Account) -> None:
         self._answer(login)
+        self.before_change()
         if (after.server, after.name) in self.accounts:
             self.passed_on.add((before.name, after.name))
+        self.after_change()
 
     def drop(self, login: ServerLogin, account: Account) -> None:
         self._answer(login)
+        self.before_change()
         self.accounts.pop((account.server, account.name), None)
+        self.after_change()
+
+    def rewrap(self, login: ServerLogin, database: str, key: str, former: str) -> int:
+        self._answer(login)
+        assert database == "barbican"
+        found = [number for number, one in enumerate(self.wrapped) if one == former != key]
+        for number in found:
+            self.before_change()
+            self.wrapped[number] = key
+            self.after_change()
+        return len(found)
 
     def _answer(self, login: ServerLogin) -> None:
         assert login.password
@@ -117,6 +138,8 @@ class Servers:
 class RotationBed:
     """Everything is installed, and everything runs."""
 
+    charts: Mapping[str, str] = CHARTS
+    catalogue: Mapping[str, Mapping[str, str]] = CATALOGUE
     services: tuple[str, ...] = tuple(CHARTS)
 
     def __init__(self) -> None:
@@ -152,15 +175,20 @@ class RotationBed:
         self.reconciler = SecretsReconciler(
             **ports,
             credentials_of=lambda osdpl: tuple(
-                CredentialSecret(f"{name}-credentials", name, kinds) for name, kinds in CATALOGUE.items()
+                CredentialSecret(f"{name}-credentials", name, kinds) for name, kinds in self.catalogue.items()
             ),
             records=records,
-            rotation=CredentialRotation(**ports, records=records, servers=self.account_servers()),
+            rotation=CredentialRotation(
+                **ports, records=records, servers=self.account_servers(), keys=self.wrapped_keys()
+            ),
             digest_key=lambda: b"k" * 32,
             resync=300.0,
         )
 
     def account_servers(self) -> AccountServers:
+        return self.servers
+
+    def wrapped_keys(self) -> WrappedKeys:
         return self.servers
 
     def reconcile(self) -> float | None:
@@ -175,7 +203,7 @@ class RotationBed:
     def upgrade(self, service: str) -> None:
         """helmbundle upgrades the release: its Jobs make the accounts that are not there yet."""
         values = self.resolved(service)
-        chart = CHARTS[service]
+        chart = self.charts[service]
         self.run_jobs(chart, values)
         self._record(chart, values)
         self._deployment(chart, replaced=False)
@@ -187,7 +215,7 @@ class RotationBed:
 
     def replace_pods(self, service: str) -> None:
         """The pods of the release are those of its last revision."""
-        chart = CHARTS[service]
+        chart = self.charts[service]
         self.run_pods(chart, self.deployed(service))
         self._deployment(chart, replaced=True)
 
@@ -199,7 +227,7 @@ class RotationBed:
         for _ in range(passes):
             self.reconcile()
             for service in self.services:
-                if self.resolved(service) != self.deployed(service):
+                if self.resolvable(service) and self.resolved(service) != self.deployed(service):
                     self.upgrade(service)
                 self.replace_pods(service)
             self.clock.advance(10)
@@ -208,9 +236,8 @@ class RotationBed:
 
     def _is_quiet(self) -> bool:
         rotating = {"osctl.dev/rotation", ROTATE}
-        return all(
-            rotating.isdisjoint(self.notes(one)) and self.resolved(one) == self.deployed(one)
-            for one in self.services
+        return all(rotating.isdisjoint(self.notes(one)) for one in self.catalogue) and all(
+            self.resolvable(one) and self.resolved(one) == self.deployed(one) for one in self.services
         )
 
     def edit(self, service: str, change: Any) -> None:
@@ -220,14 +247,22 @@ class RotationBed:
         change(bundle["spec"]["releases"][0]["values"])
         self.kube.replace(bundle)
 
+    def edit_secret(self, name: str, texts: Mapping[str, str | None]) -> None:
+        """Somebody writes to it; what is None goes."""
+        data = {key: text and base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+        self.kube.merge_patch(SECRET, name, NS, {"data": data})
+
     def set_replicas(self, service: str, replicas: int) -> None:
         patch = {"spec": {"replicas": replicas}}
-        self.kube.merge_patch(DEPLOYMENT, f"{CHARTS[service]}-api", NS, patch)
+        self.kube.merge_patch(DEPLOYMENT, f"{self.charts[service]}-api", NS, patch)
 
     def set_mode(self, mode: str) -> None:
+        self.set_spec({"mode": mode})
+
+    def set_spec(self, spec: Mapping[str, Any]) -> None:
         osdpl = self.kube.get(OSDPL, REGION, NS)
         assert osdpl is not None
-        self.kube.replace({**osdpl, "spec": {"mode": mode}})
+        self.kube.replace({**osdpl, "spec": spec})
 
     # -- what is
 
@@ -236,6 +271,14 @@ class RotationBed:
         assert bundle is not None
         values = bundle["spec"]["releases"][0]["values"]
         return dict(resolve(values, SecretValues(self.kube, NS).lookup).values)
+
+    def resolvable(self, service: str) -> bool:
+        """Whether all that the release needs is there: helmbundle waits otherwise."""
+        try:
+            self.resolved(service)
+        except SecretMissing:
+            return False
+        return True
 
     def texts(self, name: str) -> dict[str, str]:
         data = (self.kube.get(SECRET, name, NS) or {}).get("data", {})
@@ -246,12 +289,15 @@ class RotationBed:
         assert secret is not None
         return dict(secret["metadata"].get("annotations") or {})
 
-    def rotation(self, service: str) -> dict[str, Any]:
-        """As it is published."""
+    def published(self, service: str) -> dict[str, Any]:
+        """The entry of its Secret in the status."""
         osdpl = self.kube.get(OSDPL, REGION, NS)
         assert osdpl is not None
-        entry = osdpl["status"]["secrets"][f"{service}-credentials"]
-        return dict(entry.get("rotation") or {})
+        return dict(osdpl["status"]["secrets"][f"{service}-credentials"])
+
+    def rotation(self, service: str) -> dict[str, Any]:
+        """As it is published."""
+        return dict(self.published(service).get("rotation") or {})
 
     def names(self, prefix: str) -> set[tuple[Server, str]]:
         """The accounts that the servers have."""
@@ -273,7 +319,7 @@ class RotationBed:
 
     def _install(self, service: str) -> None:
         labels = {"osctl.dev/deployment": REGION, "osctl.dev/service": service}
-        chart = CHARTS[service]
+        chart = self.charts[service]
         release = {"name": chart, "chart": {"name": chart, "path": chart}, "values": self.values(service)}
         self.kube.create(
             {
@@ -291,7 +337,7 @@ class RotationBed:
         self.replace_pods(service)
 
     def deployed(self, service: str) -> dict[str, Any]:
-        chart = CHARTS[service]
+        chart = self.charts[service]
         return dict(SecretRecords(self.kube).given_values(chart, NS, self._revisions[chart]))
 
     def _record(self, chart: str, values: Mapping[str, Any]) -> None:

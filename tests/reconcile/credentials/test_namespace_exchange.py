@@ -96,6 +96,32 @@ def test_a_copy_elsewhere_is_emptied_although_its_offer_was_deleted(bed: Bed) ->
     assert record is not None and not record["data"]
 
 
+@pytest.mark.parametrize("name", ["another", "zebra"])
+def test_of_two_offers_to_one_target_the_one_that_it_asks_for_is_copied(bed: Bed, name: str) -> None:
+    put(bed, NS, name, "offer", f"{THERE}/openstack", account="next")
+    bed.reconcile()
+    assert texts(bed, THERE, "openstack") == {"account": "reader"}
+    assert "openstack does not ask" not in bed.condition()["message"]
+    asks = {"osctl.dev/requested-from": f"{NS}/{name}"}
+    change(bed, THERE, "openstack", lambda one: one["metadata"]["annotations"].update(asks))
+    bed.reconcile()
+    assert texts(bed, THERE, "openstack") == {"account": "next"}
+
+
+@pytest.mark.parametrize("asked", ["reader", "third"])
+def test_what_is_not_offered_any_more_is_taken_back_though_another_is_offered_there(
+    bed: Bed, asked: str
+) -> None:
+    put(bed, NS, "another", "offer", f"{THERE}/openstack", account="another")
+    asks = {"osctl.dev/requested-from": f"{NS}/{asked}"}
+    change(bed, THERE, "openstack", lambda one: one["metadata"]["annotations"].update(asks))
+    bed.kube.delete(SECRET, "reader", NS)
+    bed.reconcile()
+    assert texts(bed, THERE, "openstack") == {}
+    bed.reconcile()
+    assert "openstack does not ask for" in bed.condition()["message"]
+
+
 def test_with_the_region_copies_are_emptied(bed: Bed) -> None:
     finalize(bed, ["core.osctl.dev/finalizer"])
     bed.kube.delete(OSDPL, REGION, NS)
@@ -145,7 +171,7 @@ def test_what_the_api_server_refuses_is_told_without_its_words(bed: Bed) -> None
     change(bed, THERE, "ldap-bind", lambda one: one.update(stringData={"password": "two"}))
     bed.kube.before_write = refuse
     bed.reconcile()
-    assert "the API server refuses to have Secret openstack/ldap written" in bed.condition()["message"]
+    assert 'Secret "ldap": the API server refuses' in bed.condition()["message"]
     assert "the text" not in bed.condition()["message"]
 
 

@@ -12,7 +12,15 @@ import pytest
 from controller.adapters.helm.release_records import SecretRecords
 from controller.domain.api.names import AUTHORITY_SECRET, AUTHORITY_TYPE, CA_BUNDLE_SECRET
 from controller.domain.credentials.authority import AUTHORITY_LIFE, DAY
-from controller.domain.credentials.x509 import Authority, holds, is_signed_by, new_authority, read_leaf
+from controller.domain.credentials.x509 import (
+    Authority,
+    LeafNames,
+    holds,
+    is_signed_by,
+    new_authority,
+    new_leaf,
+    read_leaf,
+)
 from controller.domain.shared import metrics
 from controller.domain.values.catalogue import CertificateRequest
 from controller.domain.values.secret_refs import reserved
@@ -540,3 +548,50 @@ def test_certificates_go_with_the_region_once_its_releases_have(bed: Bed) -> Non
         bed.kube.delete(HELMBUNDLE, release, NS)
     bed.reconcile()
     assert bed.all_texts().keys() == {"database-credentials", "identity-credentials"}
+
+
+def put_foreign_leaf(bed: Bed) -> str:
+    """Somebody writes a certificate of another authority into a Secret of ours."""
+    now = bed.clock.now()
+    names = LeafNames(KEYSTONE.name, KEYSTONE.names)
+    pair = new_leaf(names, now - DAY, now + 300 * DAY, operators(1), FakeRandomness(9))
+    data = {
+        key: base64.b64encode(text.encode()).decode()
+        for key, text in {"tls.crt": pair.chain, "tls.key": pair.key}.items()
+    }
+    secret = bed.secret(KEYSTONE.name)
+    assert secret is not None
+    bed.kube.replace({**secret, "data": {**secret["data"], **data}})
+    return pair.chain
+
+
+def test_a_foreign_certificate_in_a_secret_of_ours_is_made_anew_and_is_no_lost_authority(bed: Bed) -> None:
+    bed.reconcile()
+    bed.put_releases()
+    bed.deploy("keystone")
+    bed.deploy("nova")
+    bed.reconcile()
+    authority, of_nova = bed.texts(AUTHORITY_SECRET), bed.text("nova-tls-api", "tls.crt")
+    foreign = put_foreign_leaf(bed)
+    bed.events.seen.clear()
+    bed.reconcile()
+    assert bed.text(KEYSTONE.name, "tls.crt") != foreign
+    assert bed.texts(AUTHORITY_SECRET) == authority
+    assert bed.text("nova-tls-api", "tls.crt") == of_nova
+    assert bed.events.seen == []
+    bed.kube.forget_requests()
+    bed.reconcile()
+    assert bed.kube.writes == []
+
+
+def test_a_foreign_certificate_is_made_anew_also_while_an_authority_is_lost(bed: Bed) -> None:
+    """Nobody trusts it, and everybody trusts those that stay."""
+    bed.reconcile()
+    bed.put_releases()
+    bed.kube.delete(SECRET, AUTHORITY_SECRET, NS)
+    bed.reconcile()
+    of_nova = bed.text("nova-tls-api", "tls.crt")
+    foreign = put_foreign_leaf(bed)
+    bed.reconcile()
+    assert bed.text(KEYSTONE.name, "tls.crt") != foreign
+    assert bed.text("nova-tls-api", "tls.crt") == of_nova

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from controller.domain.credentials.backup import backup_of, plan_restore
 from controller.domain.credentials.rotation.accounts import Server
 from controller.domain.shared import metrics
-from controller.ports.kubernetes import HELMBUNDLE, OSDPL, POD, SECRET
+from controller.ports.kubernetes import DEPLOYMENT, HELMBUNDLE, OSDPL, POD, SECRET, KubeObject
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
 from tests.fakes.kube import Request
 from tests.fakes.metrics import FakeMetrics
@@ -325,6 +326,149 @@ def test_killed_at_any_write_it_ends_all_the_same(bed: RotationBed, when: str, n
         assert bed.failures() == []
     assert bed.names("nova") == {(server, "nova-2") for server in EVERYWHERE}
     assert "osctl.dev/rotation" not in bed.notes("compute")
+
+
+def remove_service(bed: RotationBed) -> KubeObject:
+    """image is disabled; its HelmBundle as it was."""
+    bundle = bed.kube.get(HELMBUNDLE, "image", NS)
+    assert bundle is not None
+    bed.kube.delete(HELMBUNDLE, "image", NS)
+    bed.kube.delete(DEPLOYMENT, "glance-api", NS)
+    del bed.servers.pods["glance"]
+    meta = {key: bundle["metadata"][key] for key in ("name", "namespace", "labels")}
+    return {**bundle, "metadata": meta}
+
+
+def test_accounts_of_a_service_that_is_disabled_meanwhile_go_once_it_is_back(bed: RotationBed) -> None:
+    bed.ask("image")
+    bed.reconcile()
+    bed.upgrade("image")
+    bundle = remove_service(bed)
+    bed.events.seen.clear()
+    bed.reconcile()
+    assert bed.rotation("image")["phase"] == "Removing"
+    assert "account glance at the database of glance goes once" in bed.rotation("image")["message"]
+    assert "CredentialsRotated" not in [reason for _, reason, _ in bed.events.seen]
+    bed.ask("compute")
+    bed.reconcile()
+    assert bed.rotation("compute")["phase"] == "Rolling", "it does not wait for a service that may never come"
+    bed.kube.create(bundle)
+    bed.kube.create(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {
+                "name": "glance-api",
+                "namespace": NS,
+                "annotations": {
+                    "meta.helm.sh/release-name": "glance",
+                    "meta.helm.sh/release-namespace": NS,
+                },
+            },
+            "spec": {"replicas": 2},
+        }
+    )
+    bed.settle(20)
+    assert bed.names("glance") == {(server, "glance-2") for server in EVERYWHERE}
+    assert bed.rotation("image") == {}
+
+
+def test_accounts_that_the_values_name_otherwise_by_now_are_told_until_they_are_gone(
+    bed: RotationBed,
+) -> None:
+    bed.ask("image")
+    bed.reconcile()
+    bed.edit("image", lambda values: values["endpoints"]["oslo_db"]["auth"]["glance"].update(username="mine"))
+    bed.settle()
+    assert bed.rotation("image")["phase"] == "Removing"
+    assert "account glance at the database of glance is used by no values" in bed.rotation("image")["message"]
+    del bed.servers.accounts[Server.DATABASE, "glance"]
+    bed.settle()
+    assert bed.rotation("image") == {}
+
+
+@pytest.mark.parametrize("taken_up", [True, False])
+def test_a_rotation_goes_on_once_its_secret_is_brought_back(bed: RotationBed, taken_up: bool) -> None:
+    bed.ask("image")
+    bed.reconcile()
+    if taken_up:
+        bed.upgrade("image")
+    bed.reconcile()
+    bed.kube.delete(SECRET, "image-credentials", NS)
+    bed.settle(20)
+    suffix = "-2" if taken_up else ""
+    assert bed.texts("image-credentials").get("account-suffix", "") == suffix
+    assert bed.names("glance") == {(server, f"glance{suffix}") for server in EVERYWHERE}
+    assert bed.failures() == []
+    assert bed.rotation("image") == {}
+
+
+def test_a_rotation_is_not_forgotten_while_its_secret_is_lost(bed: RotationBed) -> None:
+    bed.ask("image")
+    bed.reconcile()
+    bed.upgrade("image")
+    record = bed.notes("image")["osctl.dev/rotation"]
+    assert bed.rotation("image")["record"] == record
+    bed.kube.delete(SECRET, "image-credentials", NS)
+    bed.edit("image", lambda values: values.update(edited="so that no record is of today"))
+    for _ in range(3):
+        bed.reconcile()
+    assert bed.rotation("image")["record"] == record
+    bed.edit("image", lambda values: values.pop("edited"))
+    bed.reconcile()
+    assert bed.notes("image")["osctl.dev/rotation"] == record
+
+
+def restore(bed: RotationBed, backup: KubeObject) -> None:
+    """`osctl credentials restore`, with everything overwritten."""
+    name = backup["metadata"]["name"]
+    [kept] = backup_of(NS, "", [backup]).secrets
+    live = bed.kube.get(SECRET, name, NS)
+    [step] = plan_restore([kept], {name: live} if live else {}, [name])
+    if live is None:
+        bed.kube.create(kept.body(NS))
+    else:
+        data = {key: step.secret.data[key] for key in step.keys}
+        bed.kube.replace({**live, "data": {**live["data"], **data}})
+
+
+@pytest.mark.parametrize("how", ["lost", "overwritten"])
+def test_passwords_of_before_a_rotation_work_again_after_a_restore(bed: RotationBed, how: str) -> None:
+    backup = bed.kube.get(SECRET, "image-credentials", NS)
+    assert backup is not None
+    bed.ask("image")
+    bed.settle()
+    if how == "lost":
+        bed.kube.delete(SECRET, "image-credentials", NS)
+    restore(bed, backup)
+    bed.settle()
+    assert bed.failures() == []
+    bed.ask("image", "2026-12-22T12:00:00Z")
+    bed.settle(30)
+    assert bed.failures() == []
+    assert bed.rotation("image") == {}
+    assert bed.texts("image-credentials")["account-suffix"] == "-3", "glance-2 has another password"
+
+
+def test_names_that_are_taken_are_told_and_not_searched_without_end(bed: RotationBed) -> None:
+    bed.servers.accounts |= {(Server.BROKER, f"glance-{number}"): "" for number in range(2, 500)}
+    bed.ask("image")
+    bed.reconcile()
+    assert bed.rotation("image")["phase"] == "Waiting"
+    assert "up to glance-51 the names of the next accounts are taken" in bed.rotation("image")["message"]
+
+
+def test_the_ending_of_names_is_brought_back_where_it_was_taken_out(bed: RotationBed) -> None:
+    bed.ask("image")
+    bed.settle()
+    secret = bed.kube.get(SECRET, "image-credentials", NS)
+    assert secret is not None
+    del secret["data"]["account-suffix"]
+    bed.kube.replace(secret)
+    bed.reconcile()
+    assert bed.texts("image-credentials")["account-suffix"] == "-2"
+    bed.settle()
+    assert bed.names("glance") == {(server, "glance-2") for server in EVERYWHERE}
 
 
 @pytest.mark.slow

@@ -158,3 +158,21 @@ def test_it_is_in_service_again_under_its_new_name_once_that_maintenance_is_dele
     world.reconcile(6)
     assert world.cloud.services["cmp1"].enabled
     assert world.status("renamed1")["reason"] == "InService"
+
+
+def test_that_its_compute_is_disabled_by_us_makes_no_confirmation_of_the_machine_void() -> None:
+    """It is told of both of its Nodes that it is off, before it has been lost for long enough."""
+    world = renamed(nodes={"holdDown": "2m"})
+    world.set_ready("renamed1", False)
+    world.cloud.die("cmp1")
+    world.reconcile()
+    for name in ("renamed1", "cmp1"):
+        world.fence(name)
+        world.reconcile(3)
+    assert world.cloud.services["cmp1"].enabled
+    world.reconcile(60)
+    assert not world.cloud.services["cmp1"].enabled
+    assert {name: bool(world.notes(name).get("fenced")) for name in ("renamed1", "cmp1")} == {
+        "renamed1": True,
+        "cmp1": True,
+    }

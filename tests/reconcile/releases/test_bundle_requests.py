@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from controller.domain.api.names import (
@@ -184,6 +186,48 @@ def test_a_rollback_to_nowhere_is_told_and_an_edit_still_served(bench: Bench) ->
     bench.bundle("compute", {"name": "nova", "values": {"a": 2}})
     bench.settle()
     assert bench.helm.values("nova") == {"a": 2}
+
+
+def with_account(bench: Bench, name: str, **more: Any) -> None:
+    values = {"endpoints": {"oslo_db": {"auth": {"nova": {"username": name, **more}}}}}
+    bench.bundle("compute", {"name": "nova", "values": values})
+    bench.settle()
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_nobody_goes_back_to_accounts_that_others_have_replaced(bench: Bench, failing: bool) -> None:
+    """They are deleted once a rotation is complete, and no rollback runs the Jobs that make accounts."""
+    with_account(bench, "nova")
+    bench.helm.fails |= {"nova": "it is broken"} if failing else {}
+    with_account(bench, "nova-2")
+    bench.annotate("compute", {ROLLBACK: "1"})
+    bench.settle()
+    assert ("Rollback", "nova") not in bench.helm.calls
+    if not failing:
+        entry = bench.release("compute", "nova")
+        assert (entry["state"], entry["reason"]) == ("Deployed", "RollbackImpossible")
+        assert entry["message"] == (
+            "revision 1 logs in as nova (oslo_db), whose place other accounts have taken"
+        )
+
+
+def test_nobody_goes_back_either_once_only_the_spec_names_another_account(bench: Bench) -> None:
+    with_account(bench, "nova", password="one")
+    with_account(bench, "nova", password="two")
+    bench.annotate("compute", {f"{SUSPEND_RELEASE_PREFIX}/nova": "true"})
+    with_account(bench, "nova-2")
+    bench.annotate("compute", {ROLLBACK: "1", f"{SUSPEND_RELEASE_PREFIX}/nova": None})
+    bench.settle()
+    assert ("Rollback", "nova") not in bench.helm.calls
+    assert bench.helm.values("nova")["endpoints"]["oslo_db"]["auth"]["nova"]["username"] == "nova-2"
+
+
+def test_a_rollback_between_revisions_with_the_same_accounts_is_made(bench: Bench) -> None:
+    with_account(bench, "nova", password="one")
+    with_account(bench, "nova", password="two")
+    bench.annotate("compute", {ROLLBACK: "1"})
+    bench.settle()
+    assert bench.release("compute", "nova")["reason"] == "RolledBack"
 
 
 def test_one_release_of_a_bundle_is_suspended_by_annotation(bench: Bench) -> None:

@@ -315,6 +315,81 @@ def test_a_correction_that_another_write_overtakes_is_made_anew(
     assert (live["spec"]["replicas"], live["spec"]["paused"]) == (6, False)
 
 
+def meanwhile(world: World, act: Callable[[], object]) -> None:
+    """What others do once, right before a correction is written."""
+
+    def before(request: Request) -> None:
+        if request.verb == "apply" and not request.dry_run:
+            world.kube.before_write = lambda other: None
+            act()
+
+    world.kube.before_write = before
+
+
+THEIRS = {"meta.helm.sh/release-name": "theirs", "meta.helm.sh/release-namespace": NAMESPACE}
+
+
+def make_theirs(world: World) -> None:
+    """Somebody's release makes the ConfigMap, by Helm, which writes under the same name as ours."""
+    meta = {"name": "settings", "namespace": NAMESPACE, "annotations": THEIRS}
+    world.kube.apply({**SETTINGS, "metadata": meta, "data": {"a": "theirs"}}, manager="helm")
+
+
+def test_what_another_release_takes_in_the_middle_of_a_correction_is_left_to_it(world: World) -> None:
+    world.settled()
+    world.kube.merge_patch(CONFIGMAP, "settings", NAMESPACE, {"data": {"a": "edited"}})
+    world.events()
+    take = {"metadata": {"annotations": THEIRS}}
+    meanwhile(world, lambda: world.kube.merge_patch(CONFIGMAP, "settings", NAMESPACE, take))
+    [left] = world.correct().remaining
+    assert left.message.startswith('it belongs to release "theirs"')
+    live = world.kube.get(CONFIGMAP, "settings", NAMESPACE)
+    assert live is not None
+    assert live["data"]["a"] == "edited"
+
+
+def test_what_another_release_makes_in_the_place_of_an_edited_object_is_its_own(world: World) -> None:
+    world.settled()
+    world.kube.merge_patch(CONFIGMAP, "settings", NAMESPACE, {"data": {"a": "edited"}})
+    world.events()
+
+    def replace() -> None:
+        world.kube.delete(CONFIGMAP, "settings", NAMESPACE)
+        make_theirs(world)
+
+    meanwhile(world, replace)
+    [left] = world.correct().remaining
+    assert left.message.startswith('it belongs to release "theirs"')
+    live = world.kube.get(CONFIGMAP, "settings", NAMESPACE)
+    assert live is not None
+    assert live["data"] == {"a": "theirs"}
+
+
+def test_what_another_release_makes_right_before_a_missing_object_is_made_again_is_its_own(
+    world: World,
+) -> None:
+    world.settled()
+    world.kube.delete(CONFIGMAP, "settings", NAMESPACE)
+    world.events()
+    meanwhile(world, lambda: make_theirs(world))
+    [left] = world.correct().remaining
+    assert left.message.startswith('it belongs to release "theirs"')
+    live = world.kube.get(CONFIGMAP, "settings", NAMESPACE)
+    assert live is not None
+    assert live["data"] == {"a": "theirs"}
+
+
+def test_an_object_that_is_deleted_in_the_middle_of_a_correction_is_made_again(world: World) -> None:
+    world.settled()
+    edit(world, replicas=4)
+    world.events()
+    meanwhile(world, lambda: world.kube.delete(DEPLOYMENT, "web", NAMESPACE))
+    assert world.correct().remaining == ()
+    live = world.kube.get(DEPLOYMENT, "web", NAMESPACE)
+    assert live is not None
+    assert live["spec"]["replicas"] == 1
+
+
 def test_replicas_under_an_autoscaler_are_the_autoscalers(world: World) -> None:
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     scaler = obj("autoscaling/v2", "HorizontalPodAutoscaler", "web", spec={"scaleTargetRef": target})

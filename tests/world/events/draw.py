@@ -2,42 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any
 
 from controller.domain.api.region_name import RegionName
 from controller.ports.kubernetes import NODE_MAINTENANCE
 from tests.reconcile.watched import NAME
 from tests.world.cluster import NAMESPACE
+from tests.world.driver import Draw, Event
 from tests.world.truth import Machine
 from tests.world.world import World
 
-T = TypeVar("T")
 REGION = RegionName(NAMESPACE, NAME)
-
-
-@dataclass(frozen=True)
-class Event:
-    """One event by its name; `numbers` are all that it draws from, `meanwhile` what happens during it."""
-
-    name: str
-    numbers: tuple[int, ...]
-    meanwhile: tuple[Event, ...] = ()
-
-
-class Draw:
-    """Takes one number after the other."""
-
-    def __init__(self, event: Event) -> None:
-        self._numbers = iter(event.numbers)
-        self.meanwhile = event.meanwhile
-
-    def number(self, below: int) -> int:
-        return next(self._numbers, 0) % below
-
-    def one(self, options: Sequence[T]) -> T:
-        return options[self.number(len(options))]
 
 
 Happening = Callable[[World, Draw], str | None]

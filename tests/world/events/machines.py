@@ -147,6 +147,5 @@ def machine_wakes(world: World, draw: Draw) -> str | None:
     if machine is None or machine.contacted is None or machine.broken:
         return None
     machine.cluster_link, machine.cloud_link = draw.number(3) == 0, True
-    here = [one.id for one in world.cloud.hosted.values() if one.host == machine.host and not one.task]
-    world.truth.wake(machine, here)
+    world.truth.wake(machine, world.cloud.left_on(machine.host))
     return f"{machine.host} wakes{'' if machine.cluster_link else ', and only Nova hears it'}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from tests.world.driver import Event, Motif, Play, Plot
+from tests.world.driver import Motif, Play, Plot
 from tests.world.releases.events import EVENTS, happen
 from tests.world.releases.process import Stopped
 from tests.world.releases.rest import come_to_rest
@@ -31,6 +31,18 @@ THEMES: dict[str, Motif] = {
         _WHILE,
         ("person_removes_service", ()),
         _WHILE,
+    ),
+    "an upgrade fails": (
+        ("person_says_what_becomes_of_volumes", (0,)),
+        ("hook_fails", (3,)),
+        ("person_edits_values", (0,)),
+        _WHILE,
+        ("person_says_what_becomes_of_volumes", (1,)),
+        ("hook_fails", (3,)),
+        _LONG,
+        ("person_edits_values", (1,)),
+        _WHILE,
+        ("hooks_are_mended", ()),
     ),
     "a service goes and comes back": (
         ("hook_is_slow", (2,)),
@@ -131,11 +143,3 @@ PLAY = Play(
     inner=sorted(name for name in EVENTS if not name.startswith(_OURS)),
     during=("container_stands_still", "containers_meet", "hook_is_slow"),
 )
-
-
-def replay(setting: Setting, *events: Event) -> World | None:
-    """A sequence that was found once, as an example. Raises Violated."""
-    violation, _, _ = perform(Plot(0, setting, events))
-    if violation is not None:
-        raise violation
-    return None

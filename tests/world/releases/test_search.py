@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.world.driver import Report
 from tests.world.releases.events import EVENTS
 from tests.world.releases.search import PLAY
 
@@ -37,30 +36,19 @@ def _quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-def holds(report: Report) -> None:
-    """Shows what was found as a scenario that can be replayed."""
-    assert not report.found, f"\n{report.found[0]}"
-
-
-def tell(report: Report) -> None:
-    print(f"{report.sequences} sequences, {report.steps} steps, {report.seconds:.0f} s")
-    for name, count in sorted(report.met.items()):
-        print(f"{count:8} {name}")
-
-
 @pytest.mark.slow
 def test_nothing_forbidden_happens_to_releases() -> None:
-    report = PLAY.search(range(FIRST, FIRST + SOME))
-    tell(report)
-    holds(report)
+    PLAY.search(range(FIRST, FIRST + SOME)).holds()
 
 
 @pytest.mark.exhaustive
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("part", range(PARTS))
-def test_nothing_forbidden_happens_to_releases_in_some_thousand_sequences(part: int) -> None:
+def test_nothing_forbidden_happens_to_releases_in_some_thousand_sequences(
+    part: int, record_property: Callable[[str, object], None]
+) -> None:
     report = PLAY.search(range(10_000 + part * PART, 10_000 + (part + 1) * PART))
-    tell(report)
-    holds(report)
-    never = [name for name in (*EVENTS, *INTERRUPTIONS) if not report.met[name] and name not in TRAPS]
+    report.tell(record_property)
+    report.holds()
+    never = report.never((*EVENTS.keys() - TRAPS, *INTERRUPTIONS))
     assert not never, "some of what may happen never did"

@@ -91,24 +91,37 @@ def releases_of(bundles: Iterable[Mapping[str, Any]]) -> tuple[Release, ...]:
     return tuple(found)
 
 
-def use_of(secret: str, releases: Iterable[Release]) -> SecretUse:
-    """How the releases use this Secret. Raises SpecInvalid where the values of one cannot be read."""
-    accounts: dict[MovingAccount, None] = {}
-    theirs: set[str] = set()
-    fixed: dict[str, str] = {}
+def uses_of(releases: Iterable[Release]) -> dict[str, SecretUse]:
+    """How the releases use each Secret that they refer to. Raises SpecInvalid where the values of one
+    cannot be read."""
+    accounts: dict[str, dict[MovingAccount, None]] = {}
+    theirs: dict[str, set[str]] = {}
+    fixed: dict[str, dict[str, str]] = {}
     for release in releases:
         for reference in find_references(release.values):
-            if reference.name != secret:
-                continue
+            name = reference.name
             if reference.prefix is not None:
                 moving = _moving(release, reference)
                 if moving is not None:
-                    accounts[moving] = None
+                    accounts.setdefault(name, {})[moving] = None
             elif _is_of_moving_account(release, reference):
-                theirs.add(reference.key)
+                theirs.setdefault(name, set()).add(reference.key)
             elif not _is_of_another_chart(release, reference):
-                fixed[reference.key] = f"{release.name} has it at {format_path(reference.path)}"
-    return SecretUse(tuple(accounts), frozenset(theirs - fixed.keys()), fixed)
+                place = f"{release.name} has it at {format_path(reference.path)}"
+                fixed.setdefault(name, {})[reference.key] = place
+    return {
+        name: SecretUse(
+            tuple(accounts.get(name, ())),
+            frozenset(theirs.get(name, set()) - fixed.get(name, {}).keys()),
+            fixed.get(name, {}),
+        )
+        for name in accounts.keys() | theirs.keys() | fixed.keys()
+    }
+
+
+def use_of(secret: str, releases: Iterable[Release]) -> SecretUse:
+    """How the releases use this Secret. Raises SpecInvalid as `uses_of`."""
+    return uses_of(releases).get(secret, SecretUse())
 
 
 def references_to(secret: str, release: Release) -> tuple[SecretReference, ...]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-from controller.domain.credentials.rotation.accounts import SecretUse
+from controller.domain.credentials.rotation.accounts import Release, SecretUse
+from controller.domain.credentials.rotation.in_place import InPlace, in_place
+from controller.domain.credentials.rotation.servers import is_encrypted
 
 _TRUSTS = "trusts name its account by an id, and end with it"
 _KEY_OF_DATA = "data in databases are encrypted with it"
@@ -18,22 +20,18 @@ _REASONS: Mapping[str, Mapping[str, str]] = {
         "mariadb-password": "the database would start again for it",
     },
     "messaging": {"admin-password": _BY_HAND, "erlang-cookie": _AT_ONCE},
-    "cache": {"memcache-secret-key": "all services share it, and have only one"},
     "identity": {"admin-password": _BY_HAND},
-    "networking": {"metadata-secret": _AT_ONCE},
     "compute": {"ceph-secret-uuid": "it is a name, not a secret"},
     "orchestration": {
         "heat-trustee-password": _TRUSTS,
         "heat-stack-user-password": "it administers the domain of the users of stacks",
         "auth-encryption-key": _KEY_OF_DATA,
     },
-    "key-manager": {"simple-crypto-key": _KEY_OF_DATA},
     "load-balancer": {
         "octavia-password": "access lists of secrets name its account by an id",
-        "heartbeat-key": "load balancers that run have it",
+        "heartbeat-key": "load balancers that run have it, and would be taken for dead and made again",
         "ca-passphrase": "the key of an authority is encrypted with it",
     },
-    "dashboard": {"secret-key": "everybody would be logged out"},
     "object-storage": {"swift-password": "the Ceph cluster has it, too"},
     "metering": {"aodh-password": _TRUSTS},
 }
@@ -41,7 +39,7 @@ _REASONS: Mapping[str, Mapping[str, str]] = {
 
 def not_rotated(service: str, key: str, use: SecretUse) -> str:
     """Why a key of the Secret of a service is not rotated; empty where it is."""
-    if key in use.keys:
+    if key in use.keys or key in in_place(service, use.fixed, use).keys:
         return ""
     known = _REASONS.get(service, {}).get(key)
     if known:
@@ -49,3 +47,16 @@ def not_rotated(service: str, key: str, use: SecretUse) -> str:
     if key == "test-password":
         return "only `helm test` uses it, which sets it each time"
     return use.fixed.get(key) or "no release uses it for an account of its own"
+
+
+def why_refused(use: SecretUse, shared: InPlace, keys: Collection[str], releases: Collection[Release]) -> str:
+    """Why nothing of a Secret with these generated keys is rotated; empty where something is."""
+    if not use.accounts or use.keys.isdisjoint(keys):
+        nothing = "no release has an account whose name and password it says, or a key that can be replaced"
+        return "" if shared else nothing
+    by_name = {one.name: one for one in releases}
+    for one in use.accounts:
+        if is_encrypted(one.account, by_name[one.account.release]):
+            what = one.account.server.lower()
+            return f"only clients with a certificate may speak to the {what} of {one.account.release}"
+    return ""

@@ -1,23 +1,28 @@
 """What a rotation has to remember, and how far it is: one annotation of the Secret that is rotated. Pure.
 
-There are two writes. The first puts new passwords and another ending of the names into the Secret, with the
-accounts that go in the annotation; from then on the Secret says how everything is to be. The last takes the
-annotation away once nothing uses these accounts, and they are gone. In between nothing has to be remembered.
+The first write puts new passwords and another ending of the names into the Secret, with the accounts that go
+in the annotation; from then on the Secret says how everything is to be. The last takes the annotation away
+once nothing uses these accounts, and they are gone. In between are writes only where pairs of keys are
+replaced, one for each further stage. Between two writes nothing has to be remembered.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
 from controller.domain.api.conditions import shorten, timestamp
 from controller.domain.credentials.rotation.accounts import Account, Server
+from controller.domain.credentials.rotation.in_place import SSH_STAGES
+from controller.domain.credentials.rotation.wrapping import FORMER, IN_USE, KEYS, NEXT, kept_name
 from controller.domain.shared.times import seconds_of
 
 _MESSAGE = 2048
+# About a hundred accounts.
+_RECORD = 16384
 
 
 class Phase(StrEnum):
@@ -30,32 +35,64 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True)
 class RotationRecord:
-    """A rotation under way since `since` (seconds since the epoch), and the accounts that go with it, whose
-    names ended in `suffix_before`."""
+    """A rotation under way since `since`, and the accounts that go with it, whose names ended in
+    `suffix_before`. `shared` are the keys that were replaced in one write; the `pairs` of keys, by their
+    private ones, are in a `stage`; with `wraps` those of `rotation.wrapping` were moved. `rewritten`: when
+    the Secret was written to since, 0.0 for never. Times are in seconds since the epoch."""
 
     since: float
     suffix_before: str
     accounts: tuple[Account, ...]
+    shared: tuple[str, ...] = ()
+    pairs: tuple[str, ...] = ()
+    stage: int = 1
+    wraps: bool = False
+    rewritten: float = 0.0
+
+    @property
+    def written(self) -> float:
+        """When the Secret began to say what it says now."""
+        return self.rewritten or self.since
+
+    @property
+    def has_stages(self) -> bool:
+        """Whether there is another write before the last one."""
+        return bool(self.pairs) and self.stage < SSH_STAGES
 
 
 @dataclass(frozen=True)
 class RotationView:
-    """A rotation as it is published."""
+    """A rotation as it is published. `record`: the text of its annotation, empty before it has begun."""
 
     phase: Phase
     message: str
     since: float | None = None
+    record: str = ""
 
     def entry(self) -> dict[str, Any]:
         """What stands in `status.secrets[].rotation`."""
         entry = {"phase": str(self.phase), "message": shorten(self.message, _MESSAGE)}
-        return entry if self.since is None else {**entry, "since": timestamp(self.since)}
+        if self.since is not None:
+            entry["since"] = timestamp(self.since)
+        return {**entry, "record": self.record} if 0 < len(self.record) <= _RECORD else entry
 
 
 def record_text(record: RotationRecord) -> str:
     """The record as its annotation has it; there is no secret in it."""
     accounts = [{k: str(v) for k, v in asdict(one).items() if v} for one in record.accounts]
-    whole = {"since": timestamp(record.since), "before": record.suffix_before, "accounts": accounts}
+    whole: dict[str, Any] = {
+        "since": timestamp(record.since),
+        "before": record.suffix_before,
+        "accounts": accounts,
+    }
+    if record.shared:
+        whole["shared"] = list(record.shared)
+    if record.pairs:
+        whole |= {"pairs": list(record.pairs), "stage": record.stage}
+    if record.wraps:
+        whole["wraps"] = True
+    if record.rewritten:
+        whole["rewritten"] = timestamp(record.rewritten)
     return json.dumps(whole, sort_keys=True)
 
 
@@ -63,13 +100,53 @@ def parse_rotation(text: str) -> RotationRecord | None:
     """The record of an annotation; None where nobody can read it, which is as if there were none."""
     try:
         given = json.loads(text)
-        accounts = tuple(map(_account, given["accounts"]))
-        return RotationRecord(seconds_of(given["since"]), str(given["before"]), accounts)
+        return RotationRecord(
+            since=seconds_of(given["since"]),
+            suffix_before=str(given["before"]),
+            accounts=tuple(map(_account, given["accounts"])),
+            shared=tuple(map(str, given.get("shared", ()))),
+            pairs=tuple(map(str, given.get("pairs", ()))),
+            stage=int(given.get("stage", 1)),
+            wraps=bool(given.get("wraps")),
+            rewritten=seconds_of(given.get("rewritten")),
+        )
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
+
+
+def lost_rotations(osdpl: Mapping[str, Any], there: Collection[str]) -> dict[str, RotationView]:
+    """Rotations whose Secret is gone with its annotation, by the status. `there`: the Secrets that are."""
+    found = {}
+    for name in (osdpl.get("status") or {}).get("secrets") or {}:
+        text = recorded_rotation(osdpl, name)
+        record = parse_rotation(text)
+        if name not in there and record is not None:
+            found[name] = RotationView(
+                Phase.ROLLING, "it goes on once its Secret is back", record.since, text
+            )
+    return found
+
+
+def recorded_rotation(osdpl: Mapping[str, Any], secret: str) -> str:
+    """The record of a rotation as the status has it; empty for none."""
+    entry = ((osdpl.get("status") or {}).get("secrets") or {}).get(secret) or {}
+    return str((entry.get("rotation") or {}).get("record") or "")
 
 
 def _account(given: Mapping[str, str]) -> Account:
     names = ("name", "release", "endpoint")
     name, release, endpoint = (str(given[field]) for field in names)
     return Account(Server(given["server"]), name, release, endpoint, str(given.get("domain", "")))
+
+
+def restored_by_rotation(record: RotationRecord, texts: Mapping[str, str]) -> frozenset[str]:
+    """What a rotation that is under way puts back by itself where it is lost: Helm's records have what was
+    before, or do not agree. `texts`: what the Secret says now."""
+    there = {key for key in (IN_USE, FORMER) if texts.get(kept_name(key))} | {NEXT}
+    return frozenset((*record.shared, *(there if record.wraps else ())))
+
+
+def moved_by_rotation(record: RotationRecord) -> frozenset[str]:
+    """The keys whose texts a rotation under way has moved by one place: Helm's records may have another of
+    them under the same name."""
+    return frozenset(KEYS if record.wraps else ())

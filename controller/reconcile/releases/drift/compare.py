@@ -18,6 +18,7 @@ from controller.domain.releases.bundle import DriftIgnore
 from controller.domain.releases.drift import Change, Drifted, Keys, ObjectId
 from controller.errors import Conflict, Forbidden, KubeError, ObjectMissing, ObjectRefused
 from controller.ports.kubernetes import Kube, KubeObject, Resource, resource_of
+from controller.reconcile.shared.preconditioned_writes import NOTHING_READ
 
 HOOK_ANNOTATION = "helm.sh/hook"
 _AUTOSCALER = Resource("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers")
@@ -28,7 +29,7 @@ _FIXED = ("immutable", "may not change", "updates to", "cannot change roleRef", 
 # Admission's words (NamespaceLifecycle), which only the right path of a namespaced kind leads to.
 _NO_NAMESPACE = re.compile(r'\bnamespaces "[^"]*" not found')
 # Attempts at an object that others write to at the same time, such as the controller of its kind.
-TRIES = 5
+TRIES = 10
 _REPLICAS: Keys = ("spec", "replicas")
 
 
@@ -36,8 +37,9 @@ _REPLICAS: Keys = ("spec", "replicas")
 class Compared:
     """How an object stands: what differs, None when nothing does, and the print of it when it was read.
 
-    `fit` is what an apply would send, None when there is nothing to be sent or it cannot be. `handed_over` is
-    what gives the object to the release first, None where it need not be.
+    `fit` is what an apply would send, on condition that the object is as it was read, or missing still; None
+    when there is nothing to be sent or it cannot be. `handed_over` is what gives the object to the release
+    first, None where it need not be.
     """
 
     drifted: Drifted | None
@@ -88,7 +90,7 @@ def compare(
         except ObjectRefused as error:
             if not _may_not_be_asked(error):
                 return Compared(Drifted(identity, Change.REFUSED, message=cause_of(error)), "")
-        return Compared(Drifted(identity, Change.DELETED), "", desired)
+        return Compared(Drifted(identity, Change.DELETED), "", _as_read(desired, NOTHING_READ))
     seen = drift.fingerprint(live["metadata"])
     if live["metadata"].get("deletionTimestamp"):
         # On its way out; the end of it is reported by the watch.
@@ -119,10 +121,9 @@ def compare(
         if merged is None:
             text = "an ignored field lies in a list that differs as a whole"
             return Compared(Drifted(identity, Change.REFUSED, paths, tuple(by), text), seen)
-        # What is held back is as it was read: if it has moved since, this must not turn it back.
-        version = live["metadata"].get("resourceVersion")
-        desired = {**merged, "metadata": {**merged["metadata"], "resourceVersion": version}}
-    return Compared(Drifted(identity, Change.EDITED, paths, tuple(by)), seen, desired, given)
+        desired = merged
+    edited = Drifted(identity, Change.EDITED, paths, tuple(by))
+    return Compared(edited, seen, _as_read(desired, live["metadata"]), given)
 
 
 def correct(kube: Kube, observe: Callable[[], Compared]) -> Corrected:
@@ -149,6 +150,13 @@ def correct(kube: Kube, observe: Callable[[], Compared]) -> Corrected:
         return Corrected(before, None, drift.fingerprint(after["metadata"]))
     # The watch reports whoever writes that often, and it is compared again.
     return Corrected(before, before, "")
+
+
+def _as_read(desired: KubeObject, read: Mapping[str, Any]) -> KubeObject:
+    """What is to be applied to the very object that was read, as long as nobody has written to it since: it
+    may be another release's by then, and what is held back of it may have moved on."""
+    condition = {key: read[key] for key in ("uid", "resourceVersion") if key in read}
+    return {**desired, "metadata": {**desired["metadata"], **condition}}
 
 
 def as_sent(obj: KubeObject, release: str, namespace: str) -> KubeObject:

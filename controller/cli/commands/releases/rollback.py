@@ -10,7 +10,7 @@ import typer
 from controller.adapters.helm.release_records import SecretRecords
 from controller.adapters.system.clock import SystemClock
 from controller.cli.cluster import open_cluster
-from controller.cli.commands.history import ReleaseName
+from controller.cli.commands.releases.history import ReleaseName
 from controller.cli.options import DEFAULT_TIMEOUT, Context, Kubeconfig, Namespace, Timeout
 from controller.cli.output import stdout
 from controller.cli.release_waiting import Request, wait_for_releases

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from controller.cli.cluster import Cluster, open_cluster
-from controller.cli.commands.reconcile import Region
+from controller.cli.commands.releases.reconcile import Region
 from controller.cli.exit_codes import ExitCode
 from controller.cli.options import Context, Kubeconfig, Namespace, Releases
 from controller.cli.output import stderr, stdout

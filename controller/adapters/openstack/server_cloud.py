@@ -1,0 +1,210 @@
+"""The port `ServerCloud` on Nova, Neutron, Cinder and Glance, as any member of a project."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from controller.adapters.openstack.answers import items_of, read_each
+from controller.adapters.openstack.calls import CloudCalls
+from controller.adapters.openstack.clouds_yaml import parse_clouds
+from controller.adapters.openstack.server_shapes import network_query, read_resource
+from controller.domain.servers.cloud_resources import METADATA_KEY, CloudResource, Kind, uid_of
+from controller.domain.servers.server_spec import Reference
+from controller.errors import CloudRefused, CloudUnavailable
+from controller.ports.servers import Catalog
+from controller.ports.system import Clock, Randomness
+
+# 2.52: tags with the request for a server; 2.69: what lies in a cell that is down is told as UNKNOWN.
+NOVA = "2.69"
+_UNKNOWN = "UNKNOWN"
+# Where each kind is: the service, the path of its list, the names of a list and of one.
+_PLACES: Mapping[Kind, tuple[str, str, str, str]] = {
+    Kind.PORT: ("network", "/ports", "ports", "port"),
+    Kind.TRUNK: ("network", "/trunks", "trunks", "trunk"),
+    Kind.FLOATING_IP: ("network", "/floatingips", "floatingips", "floatingip"),
+    Kind.VOLUME: ("block_storage", "/volumes", "volumes", "volume"),
+    Kind.SERVER: ("compute", "/servers", "servers", "server"),
+}
+_NETWORKING = {
+    Catalog.NETWORK: ("/networks", "networks"),
+    Catalog.SUBNET: ("/subnets", "subnets"),
+    Catalog.SECURITY_GROUP: ("/security-groups", "security_groups"),
+}
+
+
+class OpenStackServerCloud:
+    """One project of one cloud."""
+
+    def __init__(self, calls: CloudCalls) -> None:
+        self._calls = calls
+
+    def until(self, deadline: float, *, grace: float = 0.0) -> OpenStackServerCloud:
+        return OpenStackServerCloud(self._calls.until(deadline, grace=grace))
+
+    def close(self) -> None:
+        """Gives back its connections."""
+        self._calls.close()
+
+    def authenticate(self) -> None:
+        """Raises CredentialsDenied, CloudUnavailable."""
+        self._calls.login()
+
+    # -- what is there already ----------------------------------------------------------------------
+
+    def find(self, catalog: Catalog, reference: Reference, *, network: str = "") -> tuple[str, ...]:
+        """Ids of all that a reference fits."""
+        if catalog == Catalog.IMAGE:
+            return self._images(reference)
+        if catalog == Catalog.FLAVOR:
+            return self._flavors(reference)
+        if catalog == Catalog.SERVER_GROUP:
+            return self._server_groups(reference)
+        path, name = _NETWORKING[catalog]
+        query = network_query(reference)
+        if network:
+            query["network_id"] = network
+        if catalog == Catalog.SECURITY_GROUP and not reference.id and "project_id" not in query:
+            # An administrator sees the groups of all projects, and each has one called "default".
+            query["project_id"] = self._calls.login().project
+        return _ids(items_of(self._calls.get("network", path, query), name, path))
+
+    def _images(self, reference: Reference) -> tuple[str, ...]:
+        if reference.id:
+            # For one by its id Glance says 404 in a page, as a proxy does that knows nothing.
+            query: dict[str, Any] = {"id": f"in:{reference.id}"}
+        else:
+            query = {key: value for key, value in reference.query.items() if key == "name"}
+            if reference.query.get("tags"):
+                query["tag"] = list(reference.query["tags"])
+        return _ids(items_of(self._calls.get("image", "/images", query), "images", "/images"))
+
+    def _flavors(self, reference: Reference) -> tuple[str, ...]:
+        if reference.id:
+            found = self._calls.get("compute", f"/flavors/{reference.id}", microversion=NOVA)
+            return () if found is None else (reference.id,)
+        listed = self._calls.pages("compute", "/flavors", "flavors", {}, NOVA)
+        name = str(reference.query.get("name") or "")
+        return _ids([one for one in listed if one.get("name") == name])
+
+    def _server_groups(self, reference: Reference) -> tuple[str, ...]:
+        answer = self._calls.get("compute", "/os-server-groups", microversion=NOVA)
+        listed = items_of(answer, "server_groups", "/os-server-groups")
+        key, value = ("id", reference.id) if reference.id else ("name", reference.query.get("name"))
+        return _ids([one for one in listed if one.get(key) == value])
+
+    # -- what is ours -------------------------------------------------------------------------------
+
+    def read(self, kind: Kind, id_: str) -> CloudResource | None:
+        """None only where the service itself says that there is no such thing."""
+        service, path, _, name = _PLACES[kind]
+        answer = self._calls.get(service, f"{path}/{id_}", microversion=_version(kind))
+        return None if answer is None else _one(kind, answer, name, path)
+
+    def marked(self, kind: Kind, mark: str, name: str) -> tuple[CloudResource, ...]:
+        """All of a kind with this mark, also such that lost a part of it."""
+        if kind == Kind.SERVER:
+            return self._marked_servers(mark, name)
+        if kind == Kind.VOLUME:
+            return self._marked_volumes(mark)
+        self._require(kind)
+        found: dict[str, CloudResource] = {}
+        service, path, names, _ = _PLACES[kind]
+        for key in ("description", "tags"):
+            listed = items_of(self._calls.get(service, path, {key: mark}), names, path)
+            found |= {one.id: one for one in read_each(listed, lambda one: read_resource(kind, one), path)}
+        return tuple(one for one in found.values() if one.is_of(mark))
+
+    def _marked_volumes(self, mark: str) -> tuple[CloudResource, ...]:
+        # Cinder reads the value as Python writes a dict (cinder/api/common.py, process_general_filters).
+        query = {"metadata": str({METADATA_KEY: uid_of(mark)})}
+        listed = list(self._calls.pages("block_storage", "/volumes/detail", "volumes", query, ""))
+        found = read_each(listed, lambda one: read_resource(Kind.VOLUME, one), "/volumes/detail")
+        return tuple(one for one in found if one.is_of(mark))
+
+    def _marked_servers(self, mark: str, name: str) -> tuple[CloudResource, ...]:
+        """By the name, and then by the mark: a server that no cell has yet is found by no tag.
+
+        A list with a filter passes silently over a cell that is down; one without tells of what lies in it.
+        """
+        path = "/servers/detail"
+        listed = list(self._calls.pages("compute", path, "servers", {"name": f"^{re.escape(name)}$"}, NOVA))
+        found = read_each(listed, lambda one: read_resource(Kind.SERVER, one), path)
+        tagged = list(self._calls.pages("compute", path, "servers", {"tags": mark}, NOVA))
+        renamed = read_each(tagged, lambda one: read_resource(Kind.SERVER, one), path)
+        own = {one.id: one for one in (*found, *renamed) if one.is_of(mark)}
+        every = self._calls.pages("compute", "/servers", "servers", {}, NOVA)
+        if any(one.get("status") == _UNKNOWN for one in every):
+            raise CloudUnavailable("a cell of Nova is down, and may have servers that are not listed")
+        return tuple(own.values())
+
+    def _require(self, kind: Kind) -> None:
+        """Raises CloudRefused where the cloud has no such things: for their paths Neutron answers as a proxy
+        does that knows nothing."""
+        if kind != Kind.TRUNK:
+            return
+        listed = items_of(self._calls.get("network", "/extensions"), "extensions", "/extensions")
+        if all(one.get("alias") != "trunk" for one in listed):
+            raise CloudRefused("Neutron of this cloud has no trunks", 404)
+
+    # -- writes -------------------------------------------------------------------------------------
+
+    def create(self, kind: Kind, body: Mapping[str, Any]) -> CloudResource:
+        """Sent once. Raises CloudUnavailable where its outcome is not known, CloudRefused."""
+        service, path, _, name = _PLACES[kind]
+        return _one(kind, self._calls.send("POST", service, path, body, _version(kind)), name, path)
+
+    def delete(self, one: CloudResource) -> None:
+        """Asks for it. A server that Nova only keeps for a while is gone then, too."""
+        service, path, _, _ = _PLACES[one.kind]
+        if one.kind == Kind.SERVER and one.status == "SOFT_DELETED":
+            action = {"forceDelete": None}
+            self._calls.send("POST", service, f"{path}/{one.id}/action", action, NOVA)
+            return
+        self._calls.send("DELETE", service, f"{path}/{one.id}", None, _version(one.kind))
+
+    def set_tags(self, one: CloudResource, tags: Collection[str]) -> None:
+        """These and no others."""
+        service, path, _, _ = _PLACES[one.kind]
+        self._calls.send("PUT", service, f"{path}/{one.id}/tags", {"tags": sorted(tags)})
+
+    def attach_port(self, server: str, port: str) -> None:
+        """Sent once."""
+        body = {"interfaceAttachment": {"port_id": port}}
+        self._calls.send("POST", "compute", f"/servers/{server}/os-interface", body, NOVA)
+
+    def point_floating_ip(self, id_: str, port: str) -> None:
+        """To a port, or to none."""
+        self._calls.send("PUT", "network", f"/floatingips/{id_}", {"floatingip": {"port_id": port or None}})
+
+
+class OpenStackServerClouds:
+    """Opens clouds from a clouds.yaml."""
+
+    def __init__(self, clock: Clock, randomness: Randomness) -> None:
+        self._clock = clock
+        self._randomness = randomness
+
+    def open(
+        self, clouds: bytes, authority: bytes = b"", *, cloud: str = "", region: str = "", own: bool = False
+    ) -> OpenStackServerCloud:
+        """Raises CloudMissing, CloudRefused."""
+        settings = parse_clouds(clouds, trusted=bool(authority), name=cloud, region=region, plain=not own)
+        return OpenStackServerCloud(CloudCalls(settings, self._clock, self._randomness, authority=authority))
+
+
+def _version(kind: Kind) -> str:
+    return NOVA if kind == Kind.SERVER else ""
+
+
+def _one(kind: Kind, answer: Any, name: str, path: str) -> CloudResource:
+    found = answer.get(name) if isinstance(answer, dict) else None
+    if not isinstance(found, dict):
+        raise CloudUnavailable(f"{path}: the answer holds no {name}")
+    (read,) = read_each([found], lambda one: read_resource(kind, one), path)
+    return read
+
+
+def _ids(listed: list[dict[str, Any]]) -> tuple[str, ...]:
+    return tuple(str(one["id"]) for one in listed)

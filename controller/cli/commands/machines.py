@@ -1,0 +1,105 @@
+"""osctl machines: MachineSets of the machine API as Cluster API knows them, from files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from controller.cli.offline.input_files import InputObject, read_objects
+from controller.cli.options import FileArgument, Filenames, Recursive, files_of
+from controller.cli.output import Format, print_documents, print_problems, stderr
+from controller.domain.machines.machine_set import MACHINE_SET, SOURCE_API, convert_machine_set
+from controller.domain.machines.metadata import PAUSED
+from controller.domain.machines.provider_spec import Cluster
+from controller.errors import Problem, SpecInvalid
+
+app = typer.Typer(no_args_is_help=True, help="MachineSets of machine.openshift.io and of Cluster API.")
+
+_CLUSTER_LABEL = "machine.openshift.io/cluster-api-cluster"
+
+
+@app.callback()
+def _commands() -> None:
+    """Commands for MachineSets."""
+
+
+@app.command()
+def convert(
+    *,
+    files: FileArgument = None,
+    filenames: Filenames = None,
+    recursive: Recursive = False,
+    namespace: Annotated[
+        str,
+        typer.Option("--namespace", "-n", metavar="NAMESPACE", help="Namespace of the Cluster."),
+    ] = "openshift-cluster-api",
+    cluster: Annotated[
+        str,
+        typer.Option(
+            "--cluster",
+            metavar="NAME",
+            help=f"Name of the Cluster of Cluster API [default: the label {_CLUSTER_LABEL} of each set].",
+            show_default=False,
+        ),
+    ] = "",
+    virtual_addresses: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--virtual-address",
+            metavar="ADDRESS",
+            help="A virtual address of the cluster, which its machines let through; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[Format, typer.Option("--output", "-o", help="How to print the result.")] = Format.YAML,
+) -> None:
+    """Convert MachineSets of machine.openshift.io on OpenStack to Cluster API, without a cluster.
+
+    Prints a MachineSet of cluster.x-k8s.io and an OpenStackMachineTemplate for each. The MachineSets are
+    paused: as long as the machine API has the machines, Cluster API must make none.
+    """
+    if output == Format.TABLE:
+        raise typer.BadParameter("choose yaml or json", param_hint="--output")
+    items = read_objects(files_of(files, filenames), recursive=recursive)
+    problems: list[Problem] = []
+    documents: list[Any] = []
+    for item in _machine_sets(items, problems):
+        target = Cluster(cluster or _cluster_of(item, problems), namespace, tuple(virtual_addresses or ()))
+        converted = convert_machine_set(item.obj, target)
+        print_problems(item.locate_all(converted.warnings), style="yellow")
+        problems += item.locate_all(converted.errors)
+        if converted.machine_set and converted.template:
+            metadata = converted.machine_set["metadata"]
+            metadata["annotations"] = {**metadata.get("annotations", {}), PAUSED: ""}
+            documents += [converted.machine_set, converted.template]
+    if problems:
+        raise SpecInvalid(problems)
+    print_documents(documents, output)
+
+
+def _machine_sets(items: tuple[InputObject, ...], problems: list[Problem]) -> Iterator[InputObject]:
+    found = False
+    for item in items:
+        if (item.obj.get("apiVersion"), item.kind) == (SOURCE_API, MACHINE_SET):
+            found = True
+            yield item
+        else:
+            text = f"{item.source}  {item.title}: not converted, it is no {MACHINE_SET} of {SOURCE_API}"
+            stderr().print(text, style="dim")
+    if not found:
+        remedy = "kubectl get machinesets.machine.openshift.io -A -o yaml prints those of a cluster"
+        problems.append(Problem("$", f"no {MACHINE_SET} of {SOURCE_API} in the files", remedy))
+
+
+def _cluster_of(item: InputObject, problems: list[Problem]) -> str:
+    """The name of the cluster that the set's own label tells; an error where there is none."""
+    metadata = item.obj.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, dict) else None
+    name = labels.get(_CLUSTER_LABEL) if isinstance(labels, dict) else None
+    if isinstance(name, str) and name:
+        return name
+    message = f"has no label {_CLUSTER_LABEL}, and so tells of no cluster"
+    problems.append(item.locate(Problem("metadata.labels", message, "name the cluster with --cluster")))
+    return "unknown"

@@ -1,0 +1,1 @@
+"""osctl: commands for one release or several."""

@@ -1,0 +1,109 @@
+"""Secrets that no server has an account for: pods share them, under the same name before and after. Pure.
+
+Most are replaced in one write: what cannot be done until the last pod has the next one is their gap. A pair
+of keys for SSH goes in three, each after all pods have taken up the one before: first all let in the next
+key, then all use it, then none lets in the former.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from controller.domain.credentials.generate import SSH_PRIVATE_KEY, SSH_PUBLIC_KEY, public_key_of
+from controller.domain.credentials.rotation.accounts import SecretUse
+from controller.domain.credentials.rotation.wrapping import KEYS, is_kept, wraps
+
+SSH_STAGES = 3
+_COMING = "-next"
+# Whole texts for keys of the Secret; None: the key goes.
+Texts = Mapping[str, str | None]
+
+_GAPS: Mapping[tuple[str, str], str] = {
+    ("cache", "memcache-secret-key"): (
+        "no interruption: what the cache has by the former key is not found, tokens are validated again"
+    ),
+    ("networking", "metadata-secret"): (
+        "from the first new pod of Nova's metadata API or Neutron's agents to the last one, servers whose"
+        " request meets one of each are refused their metadata; cloud-init asks again"
+    ),
+    ("dashboard", "secret-key"): (
+        "who is logged in to the dashboard has to log in again, while its pods are replaced several times"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class InPlace:
+    """What of a Secret is replaced under its own name: `gaps` by key, and the private keys of `pairs`.
+    `wraps`: the keys of `rotation.wrapping`, too."""
+
+    gaps: Mapping[str, str] = field(default_factory=dict)
+    pairs: tuple[str, ...] = ()
+    wraps: bool = False
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """All keys that get another text."""
+        wrapping = KEYS if self.wraps else ()
+        return frozenset((*self.gaps, *self.pairs, *map(public_name, self.pairs), *wrapping))
+
+    def __bool__(self) -> bool:
+        return bool(self.gaps or self.pairs or self.wraps)
+
+
+def in_place(service: str, keys: Collection[str], use: SecretUse) -> InPlace:
+    """What of the generated keys of a service's Secret is replaced under its own name, of those in use."""
+    used = [key for key in keys if key in use.fixed]
+    gaps = {key: _GAPS[service, key] for key in sorted(used) if (service, key) in _GAPS}
+    pairs = [key for key in sorted(used) if key.endswith(SSH_PRIVATE_KEY) and public_name(key) in used]
+    return InPlace(gaps, tuple(pairs), wraps(service, used))
+
+
+def public_name(private: str) -> str:
+    """`ssh-public-key` for `ssh-private-key`."""
+    return private.removesuffix(SSH_PRIVATE_KEY) + SSH_PUBLIC_KEY
+
+
+def coming_name(private: str) -> str:
+    """Where the next private key lies until all let it in."""
+    return f"{private}{_COMING}"
+
+
+def is_temporary(key: str) -> bool:
+    """Whether a key of a Secret is there for the time of a rotation only."""
+    return key.endswith(SSH_PRIVATE_KEY + _COMING) or is_kept(key)
+
+
+def pair_texts(stage: int, private: str, texts: Mapping[str, str], make: Callable[[], str]) -> Texts:
+    """What the Secret says of a pair from this stage on (1 to SSH_STAGES). `texts`: what it says now; `make`
+    gives a new private key. Raises CredentialUnusable where a key is none.
+
+    What is let in is always taken from the private keys that are there, whatever the Secret says of it.
+    """
+    public, coming = public_name(private), coming_name(private)
+    used = texts[private]
+    if stage == 1:
+        following = texts.get(coming) or make()
+        return {coming: following, public: _lines(public_key_of(used), public_key_of(following))}
+    if stage == SSH_STAGES:
+        return {public: public_key_of(used)}
+    following = texts[coming]
+    both = _lines(public_key_of(following), public_key_of(used))
+    return {private: following, public: both, coming: None}
+
+
+def _lines(*keys: str) -> str:
+    """Several public keys. With the last line ended, too: only so OpenStack-Helm writes them as they are
+    (helm-toolkit, snippets/_values_template_renderer.tpl)."""
+    return "".join(f"{key}\n" for key in keys)
+
+
+def lets_in_next(private: str, texts: Mapping[str, str]) -> bool:
+    """Whether what the Secret says now lets in the next key of a pair, and the one in use. Raises
+    CredentialUnusable."""
+    following = texts.get(coming_name(private))
+    if not following:
+        return False
+    let_in = texts.get(public_name(private), "").splitlines()
+    return {public_key_of(following), public_key_of(texts[private])} <= set(let_in)

@@ -1,0 +1,1 @@
+"""MachineSets of machine.openshift.io, and their mirrors in Cluster API on OpenStack. Pure."""

@@ -1,0 +1,164 @@
+"""The next write while the machine API is in charge: the mirror follows the source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.api.reasons import Reason
+from controller.domain.machines.authority import PAUSED_BY_US, paused
+from controller.domain.machines.machine_set import convert_machine_set
+from controller.domain.machines.metadata import PAUSED
+from controller.domain.machines.mirror import (
+    corrected_mirror,
+    corrected_template,
+    is_of_set,
+    new_mirror,
+    owned_template,
+    owner_of_templates,
+)
+from controller.domain.machines.release import release_template
+from controller.domain.machines.statuses import mirrored_status
+from controller.domain.machines.synchronized import say
+from controller.domain.machines.writes import (
+    FINALIZER,
+    Part,
+    Raw,
+    Seen,
+    Target,
+    Verb,
+    Write,
+    has_finalizer,
+    is_deleting,
+    summed_up,
+    with_finalizers,
+)
+
+
+def next_of_mirroring(seen: Seen, target: Target, now: float) -> Write | None:
+    """The next write that makes the mirror what the source says; None where there is nothing to do."""
+    made = _next_object(seen, target, now)
+    if isinstance(made, Write):
+        return made
+    if made is None or seen.mirror is None:
+        return None
+    return (
+        _old_templates(seen, made.template)
+        or _status(seen.source, seen.mirror)
+        or say(
+            seen.source,
+            reason=Reason.RESOURCE_SYNCHRONIZED,
+            message=f"the mirror in namespace {target.cluster.namespace} is the same",
+            now=now,
+            generation=seen.source["metadata"].get("generation"),
+            warnings=made.warnings,
+        )
+    )
+
+
+def next_of_first_mirror(seen: Seen, target: Target, now: float) -> Write | None:
+    """The next write for a set that Cluster API is in charge of from its beginning: its mirror is made whole,
+    and goes on then. None where it does already."""
+    if seen.mirror is not None and not _is_unfinished(seen.mirror):
+        return None
+    made = _next_object(seen, target, now)
+    if isinstance(made, _Whole) and seen.mirror is not None:
+        return Write(Verb.REPLACE, Part.MIRROR, paused(seen.mirror, None), "the mirror is whole")
+    return made if isinstance(made, Write) else None
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """The mirror is there with its template, of this name."""
+
+    template: str
+    warnings: tuple[str, ...]
+
+
+def _next_object(seen: Seen, target: Target, now: float) -> Write | _Whole | None:
+    """The next write of the mirror or its template; None where something is in the way, or on its way."""
+    converted = convert_machine_set(seen.source, target.cluster)
+    if converted.machine_set is None or converted.template is None:
+        return _refuse(seen, Reason.CONVERSION_FAILED, summed_up(converted.errors), now)
+    wanted, place = converted.template["metadata"]["name"], target.cluster.namespace
+    if seen.cluster is None:
+        text = f"there is no Cluster {target.cluster.name} in namespace {place}; it is looked for again"
+        return _refuse(seen, Reason.CLUSTER_MISSING, text, now)
+    if taken := _taken(seen, wanted, place):
+        return _refuse(seen, Reason.MIRROR_TAKEN, taken, now)
+    write = _objects(seen, seen.cluster, converted.machine_set, converted.template, target)
+    if write is not None or _waits(seen, wanted):
+        return write
+    return _Whole(wanted, tuple(map(str, converted.warnings)))
+
+
+def _is_unfinished(mirror: Raw) -> bool:
+    return (mirror["metadata"].get("annotations") or {}).get(PAUSED) == PAUSED_BY_US
+
+
+def _taken(seen: Seen, template_name: str, place: str) -> str:
+    """Which name somebody else has, and what is to be done; empty where none is."""
+    name = seen.source["metadata"]["name"]
+    if seen.mirror is not None and not has_finalizer(seen.mirror) and not is_deleting(seen.mirror):
+        return f"MachineSet {place}/{name} of Cluster API was made by somebody else; rename or remove it"
+    template = seen.template(template_name)
+    if template is not None and not is_of_set(template, name):
+        return f"OpenStackMachineTemplate {place}/{template_name} was made by somebody else; remove it"
+    return ""
+
+
+def _refuse(seen: Seen, reason: Reason, message: str, now: float) -> Write | None:
+    return say(seen.source, reason=reason, message=message, now=now)
+
+
+def _objects(seen: Seen, cluster: Raw, mirror: Raw, template: Raw, target: Target) -> Write | None:
+    """The mirror and its template. A new template is there before the set points to it; the first one comes
+    after the set, which owns it, and which is paused."""
+    name = seen.source["metadata"]["name"]
+    if not has_finalizer(seen.source):
+        after = with_finalizers(seen.source, add=FINALIZER)
+        return Write(Verb.REPLACE, Part.SOURCE, after, "the mirror goes before its source")
+    if seen.mirror is None:
+        return Write(Verb.CREATE, Part.MIRROR, new_mirror(mirror, cluster), "the source has no mirror")
+    if is_deleting(seen.mirror):
+        return None
+    owner = owner_of_templates(seen.mirror, cluster, target)
+    there = seen.template(template["metadata"]["name"])
+    if there is None:
+        made = owned_template(template, name, owner)
+        return Write(Verb.CREATE, Part.TEMPLATE, made, "the machines are described in another way")
+    if is_deleting(there):
+        return None
+    corrected: dict[str, Any] | None = corrected_template(there, template, name, owner)
+    if corrected is not None:
+        return Write(Verb.REPLACE, Part.TEMPLATE, corrected, "the template is not as its source says")
+    corrected = corrected_mirror(seen.mirror, mirror, cluster)
+    if corrected is not None:
+        return Write(Verb.REPLACE, Part.MIRROR, corrected, "the mirror is not as its source says")
+    return None
+
+
+def _waits(seen: Seen, template_name: str) -> bool:
+    """Whether something has to be gone first."""
+    template = seen.template(template_name)
+    return seen.mirror is None or is_deleting(seen.mirror) or (template is None or is_deleting(template))
+
+
+def _old_templates(seen: Seen, wanted: str) -> Write | None:
+    for template in seen.templates:
+        if template["metadata"]["name"] != wanted:
+            write = release_template(template, seen)
+            if write is not None:
+                return write
+    return None
+
+
+def _status(source: Raw, mirror: Raw) -> Write | None:
+    """What the source says of its machines, where it says it of its newest generation."""
+    status = source.get("status") or {}
+    if status.get("observedGeneration") != source["metadata"].get("generation"):
+        return None
+    after = mirrored_status(status, mirror)
+    if after == (mirror.get("status") or {}):
+        return None
+    return Write(Verb.STATUS, Part.MIRROR, {**mirror, "status": after}, "the machines are in another state")

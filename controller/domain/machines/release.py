@@ -1,0 +1,21 @@
+"""Templates that the mirror does not need any more."""
+
+from __future__ import annotations
+
+from controller.domain.machines.mirror import is_claimed, is_of_set, owners, without_mirror
+from controller.domain.machines.writes import Part, Raw, Seen, Verb, Write, is_deleting, with_metadata
+
+
+def release_template(template: Raw, seen: Seen) -> Write | None:
+    """The next write that lets a template go: the mirror owns it no longer, and it is deleted where nobody
+    else owns or uses it. None for one that is on its way, that others keep, or that is none of ours."""
+    name = seen.source["metadata"]["name"]
+    if is_deleting(template) or not is_of_set(template, name):
+        return None
+    if is_claimed(template, name) or template["metadata"]["name"] in seen.used_elsewhere:
+        kept = without_mirror(template, name)
+        if kept == owners(template):
+            return None
+        after = with_metadata(template, ownerReferences=kept or None)
+        return Write(Verb.REPLACE, Part.TEMPLATE, after, "others still use the template")
+    return Write(Verb.DELETE, Part.TEMPLATE, dict(template), "nobody uses the template any more")

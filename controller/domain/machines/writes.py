@@ -1,0 +1,125 @@
+"""What one pass has seen of a set, and the one write that is next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from controller.domain.api.names import GROUP
+from controller.domain.api.reasons import Reason
+from controller.domain.machines.provider_spec import Cluster
+from controller.errors import Problem
+
+Raw = Mapping[str, Any]
+FINALIZER = f"machines.{GROUP}/finalizer"
+#: On templates, with the name of the set that they were made for.
+SET_LABEL = f"machines.{GROUP}/machine-set"
+#: Keeps a MachineSet of Cluster API until its machines are gone; a paused one has none.
+CLUSTER_API_FINALIZER = "cluster.x-k8s.io/machineset"
+
+
+class Verb(StrEnum):
+    """What is done with an object; each on condition that it is as it was seen."""
+
+    CREATE = "create"
+    REPLACE = "replace"
+    STATUS = "status"
+    DELETE = "delete"
+    #: What the object owns stays.
+    DELETE_ALONE = "delete-alone"
+
+
+class Part(StrEnum):
+    """Which of the objects of a set."""
+
+    SOURCE = "source"
+    MIRROR = "mirror"
+    TEMPLATE = "template"
+
+
+@dataclass(frozen=True)
+class Told:
+    """An Event on the source."""
+
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True)
+class Write:
+    """The next write. `obj` is the whole object as it is to be, or as it was seen where it is deleted."""
+
+    verb: Verb
+    part: Part
+    obj: dict[str, Any]
+    because: str
+    events: tuple[Told, ...] = ()
+
+
+class TemplateOwner(StrEnum):
+    """What a template belongs to: it is collected with that."""
+
+    MACHINE_SET = "MachineSet"
+    CLUSTER = "Cluster"
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where mirrors go, and how."""
+
+    cluster: Cluster
+    template_owner: TemplateOwner = TemplateOwner.MACHINE_SET
+
+
+@dataclass(frozen=True)
+class Seen:
+    """All that was read for one source.
+
+    `templates` are those with the label of the set, and any of a name that it needs. `used_elsewhere` are the
+    names of templates that other MachineSets of the namespace refer to. `cluster` is the Cluster.
+    """
+
+    source: Raw
+    mirror: Raw | None
+    templates: tuple[Raw, ...]
+    used_elsewhere: frozenset[str] = frozenset()
+    cluster: Raw | None = None
+
+    def template(self, name: str) -> Raw | None:
+        """The template of that name, None where there is none."""
+        return next((one for one in self.templates if one["metadata"]["name"] == name), None)
+
+
+def is_deleting(obj: Raw) -> bool:
+    return obj["metadata"].get("deletionTimestamp") is not None
+
+
+def has_finalizer(obj: Raw, finalizer: str = FINALIZER) -> bool:
+    return finalizer in (obj["metadata"].get("finalizers") or ())
+
+
+def with_metadata(obj: Raw, **changes: Any) -> dict[str, Any]:
+    """The object with these fields of its metadata; None takes one away."""
+    metadata = {**obj["metadata"], **changes}
+    return {**obj, "metadata": {key: value for key, value in metadata.items() if value is not None}}
+
+
+def with_finalizers(obj: Raw, *, add: str = "", remove: tuple[str, ...] = ()) -> dict[str, Any]:
+    known = [one for one in obj["metadata"].get("finalizers") or () if one not in remove]
+    if add and add not in known:
+        known.append(add)
+    return with_metadata(obj, finalizers=known or None)
+
+
+def set_label(name: str) -> str:
+    """The value of the label on templates: a name that is too long for one is cut."""
+    return name if len(name) <= 63 else name[:63].rstrip("-.")
+
+
+def summed_up(problems: tuple[Problem, ...]) -> str:
+    """The first few problems in one text."""
+    told = "; ".join(map(str, problems[:5]))
+    more = len(problems) - 5
+    return f"{told}; and {more} more" if more > 0 else told

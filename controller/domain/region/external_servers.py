@@ -1,0 +1,70 @@
+"""A database and a broker that the region does not run, and servers that values would part. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from controller.domain.values.chart_values import is_map, lookup
+from controller.errors import Problem
+
+Features = Mapping[str, Any]
+
+# The feature, the name of its administrator's password, and what is encrypted on the way to it.
+_SERVERS = (("database", "root-password"), ("messaging", "admin-password"))
+# Nova's databases, of which one has the addresses of the others, as builds of its chart name them.
+_OF_NOVA = ("oslo_db", "oslo_db_api", "oslo_db_cell0", "oslo_db_cell1")
+
+
+def external_server_problems(features: Features) -> Iterator[Problem]:
+    """What is asked of a server that belongs to somebody else, and only its owner can do.
+
+    `features` are the completed ones."""
+    for service, password in _SERVERS:
+        external = features[service]["external"]
+        if not external:
+            continue
+        place = f"spec.features.{service}"
+        if password not in features["credentials"].get(service, {}):
+            yield Problem(
+                f"spec.features.credentials.{service}.{password}",
+                f"required with {service}.external, and not set",
+                f"name the Secret and key with the password of {external['administrator']}",
+            )
+        internal = features["tls"]["internal"]
+        if internal["enabled"] and service in internal["traffic"]:
+            yield Problem(
+                "spec.features.tls.internal.traffic",
+                f"{service}: the certificate of {service}.external is not the region's to make",
+                f'leave out "{service}"',
+            )
+        if service == "database" and features["database"]["backup"]["enabled"]:
+            yield Problem(f"{place}.backup.enabled", "dumps are made of a database that the region runs")
+    if features["messaging"]["external"] and features["messaging"]["dedicatedBrokers"]:
+        remedy = "leave them out, or messaging.external"
+        message = "brokers of services are run by the region, and messaging.external is in the place of all"
+        yield Problem("spec.features.messaging.dedicatedBrokers", message, remedy)
+
+
+def parted_databases(release: str, values: Mapping[str, Any]) -> list[Problem]:
+    """Databases of one service that its values have on different servers: the override of one does not reach
+    the others, and Nova would look for its cells beside them."""
+    places = {
+        name: _place(endpoint) for name in _OF_NOVA if is_map(endpoint := lookup(values, ("endpoints", name)))
+    }
+    if len(set(places.values())) < 2:
+        return []
+    told = ", ".join(f"{name} at {place}" for name, place in places.items())
+    message = f"endpoints of release {release} are on different servers: {told}"
+    remedy = (
+        "set spec.features.database.external, which all follow, or give all of them the same hosts and port"
+    )
+    return [Problem("spec.services", message, remedy)]
+
+
+def _place(endpoint: Mapping[str, Any]) -> str:
+    host = lookup(endpoint, ("host_fqdn_override", "default")) or lookup(endpoint, ("hosts", "default"))
+    host = host.get("host") if is_map(host) else host
+    if host is None:
+        host = lookup(endpoint, ("hosts", "default"))
+    return f"{host}:{lookup(endpoint, ('port', 'mysql', 'default'))}"

@@ -1,0 +1,74 @@
+"""What one OpenStackServer has in OpenStack, and by what it is known to be its own. Pure.
+
+Each carries a mark with the uid of the object from the request on that makes it: a server has a tag and an
+entry in its metadata, a volume the entry alone, what Neutron makes its description. Neutron's tags are set
+afterwards, by a request of their own. Names are for people, and nothing is anybody's by its name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+# Nova takes tags of 60 characters without a comma or a slash (nova/api/validation/parameter_types.py).
+_PREFIX = "osctl-server-"
+# The key in the metadata of servers and volumes.
+METADATA_KEY = "osctl-server"
+
+
+class Kind(StrEnum):
+    """What is made, in the words of OpenStack."""
+
+    PORT = "port"
+    TRUNK = "trunk"
+    VOLUME = "volume"
+    SERVER = "server"
+    FLOATING_IP = "floating IP"
+
+
+# What needs something else is made after it, and goes before it.
+CREATION_ORDER = (Kind.PORT, Kind.TRUNK, Kind.VOLUME, Kind.SERVER, Kind.FLOATING_IP)
+REMOVAL_ORDER = (Kind.SERVER, Kind.FLOATING_IP, Kind.TRUNK, Kind.PORT, Kind.VOLUME)
+
+
+def mark_of(uid: str) -> str:
+    """The mark of all that is made for the object with this uid."""
+    return f"{_PREFIX}{uid}"
+
+
+def uid_of(mark: str) -> str:
+    """The uid that a mark is made of."""
+    return mark.removeprefix(_PREFIX)
+
+
+@dataclass(frozen=True, slots=True)
+class CloudResource:
+    """One thing in OpenStack as it was read.
+
+    `marks`: wherever a mark of ours may stand. `used_by`: the server that a port or a volume is at, the port
+    that a floating IP leads to. `status` and `task` in OpenStack's words; `fault`: Nova's own words on why a
+    server is in ERROR. `addresses`: pairs of type and address, of a server; the one address of a floating IP.
+    """
+
+    kind: Kind
+    id: str
+    name: str = ""
+    status: str = ""
+    task: str = ""
+    fault: str = ""
+    used_by: str = ""
+    marks: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    addresses: tuple[tuple[str, str], ...] = ()
+    created: str = ""
+
+    def is_of(self, mark: str) -> bool:
+        """Whether it was made for the object with this mark."""
+        return mark in self.marks
+
+    @property
+    def leaving(self) -> bool:
+        """Whether its deletion is under way, so that another request would be in vain."""
+        if self.kind == Kind.SERVER:
+            return self.task in ("deleting", "force-deleting") or self.status == "DELETED"
+        return self.kind == Kind.VOLUME and self.status == "deleting"

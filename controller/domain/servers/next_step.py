@@ -1,0 +1,89 @@
+"""What is done next about the things of a server: which are taken up, made, waited for or removed. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from controller.domain.servers.cloud_resources import CloudResource, Kind
+from controller.domain.servers.plan import PlannedThing
+from controller.domain.servers.server_status import Recorded, ServerRecord
+
+# Seconds in which a request whose answer did not come may still be carried out: a service, or a proxy before
+# it, may have it in hand when we have given up. Longer than we wait for an answer (adapters: ANSWER_WITHIN).
+SETTLES_WITHIN = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class MissingDecision:
+    """What follows from looking for things whose ids are not known.
+
+    `adopted`: found, and ours. `make`: there are none. `surplus`: ours, and more than was asked for.
+    `until`: when to look again, as an answer is still out; 0.0 for none.
+    """
+
+    adopted: tuple[Recorded, ...] = ()
+    make: tuple[PlannedThing, ...] = ()
+    surplus: tuple[CloudResource, ...] = ()
+    until: float = 0.0
+
+
+def decide_missing(
+    planned: Sequence[PlannedThing],
+    record: ServerRecord,
+    marked: Iterable[CloudResource],
+    mark: str,
+    now: float,
+) -> MissingDecision:
+    """What to do about those of `planned` without an id; `marked`: all of their kind that bear our mark.
+
+    A thing is taken up by its name among our own: the oldest, so that each pass decides alike.
+    """
+    known = {one.id for one in record.things.values() if one.id}
+    own = sorted(
+        (one for one in marked if one.is_of(mark) and one.id not in known and not one.leaving),
+        key=lambda one: (one.created, one.id),
+    )
+    adopted: list[Recorded] = []
+    make: list[PlannedThing] = []
+    until = 0.0
+    for thing in planned:
+        if record.id_of(thing.kind, thing.name):
+            continue
+        found = next((one for one in own if _is_it(one, thing)), None)
+        if found is not None:
+            own.remove(found)
+            adopted.append(Recorded(thing.kind, thing.name, found.id))
+            continue
+        asked = record.things.get(thing.key)
+        if asked is not None and asked.requested and now < asked.requested + SETTLES_WITHIN:
+            until = max(until, asked.requested + SETTLES_WITHIN)
+        else:
+            make.append(thing)
+    return MissingDecision(tuple(adopted), tuple(make), tuple(own), until)
+
+
+def _is_it(one: CloudResource, thing: PlannedThing) -> bool:
+    # A floating IP has no name, and there is one at the most.
+    return one.kind == thing.kind and (one.kind == Kind.FLOATING_IP or one.name == thing.name)
+
+
+def outstanding_until(record: ServerRecord, kinds: Collection[Kind], now: float) -> float:
+    """When the last request of these kinds whose answer is out has come to its end; 0.0 for none."""
+    ends = (
+        one.requested + SETTLES_WITHIN
+        for one in record.things.values()
+        if one.kind in kinds and one.requested and not one.id
+    )
+    return max((end for end in ends if end > now), default=0.0)
+
+
+def to_delete(present: Collection[CloudResource], mark: str) -> tuple[CloudResource, ...]:
+    """Of what is to go those whose deletion is to be asked for: only what bears our mark, and each once."""
+    return tuple(one for one in present if one.is_of(mark) and not one.leaving)
+
+
+def pause_until(until: float, now: float) -> float:
+    """Seconds to wait for a moment: it has passed then, also by the whole seconds of a status."""
+    return max(1.0, float(math.ceil(until - now)))

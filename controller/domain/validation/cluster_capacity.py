@@ -1,0 +1,141 @@
+"""What a region asks of a cluster, held against the nodes and storage classes that the cluster has. Pure.
+
+What else runs there is not counted, nor are taints: more may be lacking than is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from controller.domain.validation.asked_resources import AskedOfNodes, AskedResources, parse_quantity
+from controller.errors import Problem
+
+_DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+_NODES, _CLASSES = "nodes of the cluster", "storage classes of the cluster"
+
+
+@dataclass(frozen=True)
+class NodeCapacity:
+    """A node: what its pods may ask for together (`allocatable`). `cpu` in cores, `memory` in bytes."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    cpu: Decimal = Decimal()
+    memory: Decimal = Decimal()
+
+
+@dataclass(frozen=True)
+class ClusterCapacity:
+    """The nodes of a cluster and its storage classes; `default_class` is empty where there is none."""
+
+    nodes: tuple[NodeCapacity, ...] = ()
+    classes: frozenset[str] = frozenset()
+    default_class: str = ""
+
+
+def cluster_capacity(
+    nodes: Iterable[Mapping[str, Any]], classes: Iterable[Mapping[str, Any]]
+) -> ClusterCapacity:
+    """The capacity of Nodes and StorageClasses as the API server has them."""
+    found = [(obj["metadata"]["name"], obj["metadata"].get("annotations") or {}) for obj in classes]
+    default = next((name for name, notes in found if notes.get(_DEFAULT_CLASS) == "true"), "")
+    return ClusterCapacity(tuple(_node(obj) for obj in nodes), frozenset(name for name, _ in found), default)
+
+
+def capacity_problems(asked: AskedResources, cluster: ClusterCapacity) -> list[Problem]:
+    """What pods and claims of the region would wait for in vain."""
+    return [
+        *_nodes(asked.nodes, cluster.nodes),
+        *_hypervisors(asked.nodes, cluster.nodes),
+        *_classes(asked, cluster),
+    ]
+
+
+def _nodes(asked: Sequence[AskedOfNodes], nodes: Sequence[NodeCapacity]) -> Iterator[Problem]:
+    for one in asked:
+        fitting = [node for node in nodes if _selected(node, one.label)]
+        verb = "has" if len(fitting) < 2 else "have"
+        what = f"{verb} the label {one.label}" if one.label else "may be used"
+        if not fitting:
+            text = f"none {what}: {one.pods} pods would wait for one for ever"
+            yield Problem(_NODES, text, _how_to_label(one.label))
+        elif len(fitting) < one.apart:
+            text = f"{len(fitting)} {what}, and {one.apart} pods have to be on different ones"
+            yield Problem(_NODES, text, f"{_how_to_label(one.label)}, or choose a smaller spec.size")
+        elif not one.each:
+            yield from _together(one, what, fitting, asked)
+
+
+def _together(
+    one: AskedOfNodes, what: str, fitting: Sequence[NodeCapacity], asked: Sequence[AskedOfNodes]
+) -> Iterator[Problem]:
+    """Whether what is asked of all of them together is there, beside what is asked of each."""
+    for resource in ("cpu", "memory"):
+        there = sum((getattr(node, resource) for node in fitting), Decimal())
+        each = sum(
+            (
+                getattr(other, resource)
+                for node in fitting
+                for other in asked
+                if other.each and _selected(node, other.label)
+            ),
+            Decimal(),
+        )
+        wanted = getattr(one, resource) + each
+        if wanted > there:
+            text = f"{len(fitting)} {what}, with {_shown(resource, there)}, and {_shown(resource, wanted)} "
+            text += "are asked for"
+            yield Problem(_NODES, text, f"{_how_to_label(one.label)}, or choose a smaller spec.size")
+
+
+def _hypervisors(asked: Sequence[AskedOfNodes], nodes: Sequence[NodeCapacity]) -> Iterator[Problem]:
+    """Nodes that cannot run what each node with their labels has to."""
+    for node in nodes:
+        own = [one for one in asked if one.each and _selected(node, one.label)]
+        for resource in ("cpu", "memory"):
+            wanted = sum((getattr(one, resource) for one in own), Decimal())
+            there = getattr(node, resource)
+            if wanted > there:
+                text = f"{node.name} has {_shown(resource, there)}, and its labels ask for "
+                text += _shown(resource, wanted)
+                yield Problem(_NODES, text, "take one of its labels away, or choose a smaller spec.size")
+
+
+def _classes(asked: AskedResources, cluster: ClusterCapacity) -> Iterator[Problem]:
+    for one in asked.classes:
+        if not one.name and not cluster.default_class:
+            text = f"none is the default, and claims name none ({one.claims})"
+            yield Problem(_CLASSES, text, "name one in spec.storageClass")
+        elif one.name and one.name not in cluster.classes:
+            known = ", ".join(sorted(cluster.classes)) or "none"
+            text = f"there is no {one.name}: claims of it would wait for ever ({one.claims})"
+            yield Problem(_CLASSES, text, f"known: {known}")
+
+
+def _node(obj: Mapping[str, Any]) -> NodeCapacity:
+    there = (obj.get("status") or {}).get("allocatable") or {}
+    labels = obj["metadata"].get("labels") or {}
+    return NodeCapacity(obj["metadata"]["name"], labels, _read(there, "cpu"), _read(there, "memory"))
+
+
+def _read(quantities: Mapping[str, Any], resource: str) -> Decimal:
+    try:
+        return parse_quantity(quantities.get(resource, 0))
+    except ValueError:
+        return Decimal()
+
+
+def _selected(node: NodeCapacity, label: str) -> bool:
+    pairs = (pair.partition("=") for pair in label.split(",") if pair)
+    return all(node.labels.get(key) == value for key, _, value in pairs)
+
+
+def _how_to_label(label: str) -> str:
+    return f"kubectl label node NODE {label.replace(',', ' ')}" if label else "add nodes"
+
+
+def _shown(resource: str, amount: Decimal) -> str:
+    return f"{amount:.2f} CPU" if resource == "cpu" else f"{amount / 1024**3:.1f} GiB of memory"

@@ -1,0 +1,1 @@
+"""Texts that service templates write: scripts, and files of other programs."""

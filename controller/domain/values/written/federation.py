@@ -1,0 +1,93 @@
+"""Several OpenID Connect providers, in the form that Apache's module for them wants. Pure.
+
+Its files are those of github.com/OpenIDC/mod_auth_openidc/wiki/Multiple-Providers; how a browser comes to the
+provider of its choice is Keystone's own way (docs.openstack.org/keystone, configure_federation).
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+Providers = Sequence[Mapping[str, Any]]
+
+_API = "/v3/OS-FEDERATION/identity_providers"
+_WEB = "/v3/auth/OS-FEDERATION"
+_FILES = ("provider", "client", "conf")
+
+
+def federation_commands(providers: Providers) -> list[str]:
+    """Lines of a script that make each provider, its mapping and its protocol in Keystone."""
+    lines = []
+    for provider in providers:
+        name, issuer = shlex.quote(provider["name"]), shlex.quote(provider["issuer"])
+        protocol = f"openstack federation protocol show --identity-provider {name} openid"
+        create = f"openstack federation protocol create --identity-provider {name} --mapping {name} openid"
+        rules = "--rules /tmp/mapping.json"
+        lines += [
+            "cat > /tmp/mapping.json <<'END_OF_MAPPING'",
+            json.dumps(provider["mapping"], ensure_ascii=False, sort_keys=True),
+            "END_OF_MAPPING",
+            f"openstack identity provider show {name}"
+            f" || openstack identity provider create --remote-id {issuer} {name}",
+            f"if openstack mapping show {name}; then openstack mapping set {rules} {name}"
+            f"; else openstack mapping create {rules} {name}; fi",
+            f"{protocol} || {create}",
+        ]
+    return lines
+
+
+def federation_locations(providers: Providers, keystone: str, redirect: str) -> list[str]:
+    """Lines of Apache's configuration that ask for a sign-in: at the one provider, or at that of the address.
+
+    `keystone` is the public address, `redirect` the path that providers send browsers back to."""
+    several = len(providers) > 1
+    lines = _location(f"^{redirect}$", "") if several else []
+    for provider in providers:
+        name = provider["name"]
+        discover = f"{keystone}{redirect}?iss={quote(provider['issuer'], safe='')}" if several else ""
+        of_api = "auth" if several else "(auth|redirect)"
+        of_web = f"identity_providers/{name}/protocols/openid/websso"
+        lines += _location(f"{_API}/{name}/protocols/openid/{of_api}", discover)
+        lines += _location(f"{_WEB}/{of_web if several else f'(websso/openid|{of_web})'}", discover)
+    return lines
+
+
+def _location(path: str, discover: str) -> list[str]:
+    return [
+        f"    <LocationMatch {path}>",
+        "        AuthType openid-connect",
+        *([f"        OIDCDiscoverURL {discover}"] if discover else []),
+        "        Require valid-user",
+        "    </LocationMatch>",
+    ]
+
+
+def federation_files(providers: Providers) -> list[dict[str, str]]:
+    """The files of a volume: keys of the Secret, and the names by which the module looks for an issuer."""
+    return [
+        {"key": f"{place}.{kind}", "path": f"{_file_name(provider['issuer'])}.{kind}"}
+        for place, provider in enumerate(providers)
+        for kind in _FILES
+    ]
+
+
+def federation_secret(providers: Providers) -> dict[str, str]:
+    """The data of the Secret, for a value that Helm renders: all of it stands in `conf.oidc_clients`."""
+    data: dict[str, str] = {}
+    for place, provider in enumerate(providers):
+        own = f'(index .Values.conf.oidc_clients "{provider["name"]}")'
+        texts = {
+            "provider": f"{own}.metadata",
+            "client": f'dict "client_id" {own}.id "client_secret" {own}.secret',
+            "conf": f'dict "scope" {own}.scope',
+        }
+        data |= {f"{place}.{kind}": f"{{{{ {text} | toJson | b64enc }}}}" for kind, text in texts.items()}
+    return data
+
+
+def _file_name(issuer: str) -> str:
+    return quote(issuer.removeprefix("https://").rstrip("/"), safe="")

@@ -1,0 +1,91 @@
+"""What the reconciler of OpenStackServers needs of an OpenStack, as protocols.
+
+The cloud is anybody's, and the account need be no administrator. Every call has a deadline; reads are retried
+within it, writes are sent once. Raises CloudUnavailable where nothing is known of the outcome or a list may
+not be complete (CredentialsDenied where the credentials are to blame), CloudRefused where OpenStack said no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from enum import StrEnum
+from typing import Any, Protocol
+
+from controller.domain.servers.cloud_resources import CloudResource, Kind
+from controller.domain.servers.server_spec import Reference
+
+
+class Catalog(StrEnum):
+    """What a spec refers to."""
+
+    IMAGE = "image"
+    FLAVOR = "flavor"
+    NETWORK = "network"
+    SUBNET = "subnet"
+    SECURITY_GROUP = "security group"
+    SERVER_GROUP = "server group"
+
+
+class ServerCloud(Protocol):
+    """One project of one cloud. Safe from several threads."""
+
+    def until(self, deadline: float, *, grace: float = 0.0) -> ServerCloud:
+        """The same for work that has to end, as `ports.openstack.Cloud.until`."""
+        ...
+
+    def close(self) -> None:
+        """Gives back its connections."""
+        ...
+
+    def authenticate(self) -> None:
+        """Logs in where that was not done yet."""
+        ...
+
+    def find(self, catalog: Catalog, reference: Reference, *, network: str = "") -> tuple[str, ...]:
+        """Ids of all that a reference fits; `network`: of subnets, only its own."""
+        ...
+
+    def read(self, kind: Kind, id_: str) -> CloudResource | None:
+        """None only where the service itself says that there is no such thing."""
+        ...
+
+    def marked(self, kind: Kind, mark: str, name: str) -> tuple[CloudResource, ...]:
+        """All of a kind with this mark. `name`: that of a server, which Nova can look for.
+
+        Complete: where a cell of Nova hides servers it raises CloudUnavailable.
+        """
+        ...
+
+    def create(self, kind: Kind, body: Mapping[str, Any]) -> CloudResource:
+        """Sent once."""
+        ...
+
+    def delete(self, one: CloudResource) -> None:
+        """Asks for it; what is gone already is none to speak of."""
+        ...
+
+    def set_tags(self, one: CloudResource, tags: Collection[str]) -> None:
+        """Of what Neutron has: these and no others."""
+        ...
+
+    def attach_port(self, server: str, port: str) -> None:
+        """Sent once."""
+        ...
+
+    def point_floating_ip(self, id_: str, port: str) -> None:
+        """To a port, or to none. May be repeated."""
+        ...
+
+
+class ServerClouds(Protocol):
+    """Opens clouds from a clouds.yaml."""
+
+    def open(
+        self, clouds: bytes, authority: bytes = b"", *, cloud: str = "", region: str = "", own: bool = False
+    ) -> ServerCloud:
+        """`cloud` and `region`: which of them, empty for what the text says itself.
+
+        `own`: the text is the installation's own; anybody else's may only use plain ways to log in. Nothing
+        is sent yet. Raises CloudMissing where it has no such cloud, CloudRefused where it is no clouds.yaml.
+        """
+        ...

@@ -1,0 +1,59 @@
+"""When each Secret of credentials was rotated last, and is rotated next by the schedule of the region."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.api.names import ROTATED_ANNOTATION
+from controller.domain.api.region_spec import parse_region_spec
+from controller.domain.credentials.rotation.accounts import Release, SecretUse, uses_of
+from controller.domain.credentials.rotation.in_place import in_place
+from controller.domain.credentials.rotation.not_rotated import why_refused
+from controller.domain.credentials.rotation.schedule import rotation_schedule
+from controller.domain.shared.times import seconds_of
+from controller.domain.values.catalogue import CredentialSecret
+from controller.errors import SpecInvalid
+from controller.reconcile.credentials.store import CredentialStore
+
+
+@dataclass(frozen=True)
+class RotationTimes:
+    """In seconds since the epoch. `last`: None where it was never rotated; `next`: None where no schedule
+    rotates it. `is_due`: it is to begin now."""
+
+    last: float | None = None
+    next: float | None = None
+    is_due: bool = False
+
+
+def rotation_times(
+    osdpl: Mapping[str, Any],
+    store: CredentialStore,
+    releases: tuple[Release, ...],
+    desired: Iterable[CredentialSecret],
+    now: float,
+) -> dict[str, RotationTimes]:
+    """Of each desired Secret, by its name. `store` has observed."""
+    schedule = rotation_schedule(parse_region_spec(osdpl.get("spec")).features.credential_rotation)
+    uses: Mapping[str, SecretUse] = {}
+    if schedule is not None:
+        try:
+            uses = uses_of(releases)
+        except SpecInvalid:
+            schedule = None
+    found = {}
+    for secret in desired:
+        last = seconds_of(store.notes(secret.name).get(ROTATED_ANNOTATION)) or None
+        use = uses.get(secret.name, SecretUse())
+        shared = in_place(secret.service, secret.credentials, use)
+        followed = secret.name in store.rotatable() and not why_refused(
+            use, shared, secret.credentials, releases
+        )
+        if schedule is None or not followed:
+            found[secret.name] = RotationTimes(last)
+            continue
+        following = schedule.next(last or store.created(secret.name), now)
+        found[secret.name] = RotationTimes(last, following, following <= now)
+    return found

@@ -1,0 +1,1 @@
+"""MachineSets of the machine API mirrored in Cluster API."""

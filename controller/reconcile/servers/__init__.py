@@ -1,0 +1,1 @@
+"""servers: carries OpenStackServers out."""

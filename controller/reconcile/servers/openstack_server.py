@@ -1,0 +1,235 @@
+"""Carries OpenStackServers out: resolves each, makes what it asks for, keeps it, and takes it away again.
+
+A pass waits for nothing in OpenStack: it looks, makes things of one kind, notes them, and says when to look
+again.
+Nothing is made before the finalizer and what was resolved are in the object.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+
+from controller.domain.api.reasons import Reason
+from controller.domain.servers.cloud_resources import CloudResource, Kind
+from controller.domain.servers.server_conditions import Aspect, Finding, is_quota
+from controller.domain.servers.server_spec import Update
+from controller.domain.servers.server_status import ServerRecord
+from controller.domain.shared.backoff import SHORT_PAUSES
+from controller.errors import CloudRefused, CloudUnavailable, CredentialsDenied
+from controller.ports.kubernetes import SERVER, Events, Kube
+from controller.ports.servers import ServerCloud, ServerClouds
+from controller.ports.system import Clock, Randomness
+from controller.reconcile.servers.creation import BUSY_EVERY, Creation, Later
+from controller.reconcile.servers.dependencies import DependencyMissing, resolve
+from controller.reconcile.servers.open_clouds import NoAccess, OpenClouds
+from controller.reconcile.servers.removal import Removal
+from controller.reconcile.servers.running import RunningServer, VolumeBroken
+from controller.reconcile.servers.work import ServerPass, ServerStatusWriter, read_server
+
+log = logging.getLogger(__name__)
+
+# Nothing more is begun in a pass after so many seconds, and no read is waited for longer than the grace.
+PASS_WITHIN, PASS_GRACE = 20.0, 10.0
+
+
+class ServersReconciler:
+    """Serves OpenStackServers, each by one thread at a time."""
+
+    def __init__(
+        self,
+        *,
+        kube: Kube,
+        clock: Clock,
+        randomness: Randomness,
+        events: Events,
+        clouds: ServerClouds,
+        region_namespace: str,
+        resync: float,
+    ) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._randomness = randomness
+        self._resync = resync
+        self._clouds = OpenClouds(kube, clouds, region_namespace)
+        self._status = ServerStatusWriter(kube, clock, events)
+        self._creation = Creation(kube, self._status)
+        self._removal = Removal(self._creation)
+        self._running = RunningServer(self._creation)
+        # Passes in a row that failed, by uid.
+        self._failures: dict[str, int] = {}
+
+    def reconcile(self, namespace: str, name: str) -> float | None:
+        """One pass; seconds until the next, None when there is none.
+
+        Raises KubeError, ServerUnreadable.
+        """
+        obj = self._kube.get(SERVER, name, namespace)
+        if obj is None:
+            return None
+        work = read_server(obj)
+        if work.deleting and not work.blocked:
+            self._failures.pop(work.uid, None)
+            return None
+        one = ServerPass(work, self._clock.now(), work.record)
+        if work.suspended:
+            self._status.write(one)
+            return self._resync
+        try:
+            pause = self._serve(one)
+        except (NoAccess, DependencyMissing) as error:
+            aspect = Aspect.AUTHENTICATION if isinstance(error, NoAccess) else one.aspect
+            return self._failed(one, aspect, error.finding)
+        except CredentialsDenied as error:
+            finding = Finding("False", Reason.CREDENTIALS_DENIED, str(error))
+            return self._failed(one, Aspect.AUTHENTICATION, finding)
+        except CloudUnavailable as error:
+            reason = Reason.CLOUD_BUSY if error.retry_after else Reason.CLOUD_UNKNOWN
+            finding = Finding("False", reason, str(error))
+            return self._failed(one, one.aspect, finding, error.retry_after or 0.0)
+        except CloudRefused as error:
+            return self._failed(one, one.aspect, _refusal(error))
+        self._failures.pop(work.uid, None)
+        return pause
+
+    def _failed(self, one: ServerPass, aspect: Aspect, finding: Finding, not_before: float = 0.0) -> float:
+        one.found(aspect, finding)
+        if one.work.deleting:
+            one.overall = Finding("False", Reason.DELETING, f"{aspect}: {finding.message}")
+        else:
+            one.overall = Finding("False", finding.reason, finding.message)
+        self._status.write(one)
+        failures = self._failures[one.work.uid] = self._failures.get(one.work.uid, 0) + 1
+        pause = SHORT_PAUSES.after(failures, self._randomness.jitter())
+        extra = {"object": one.work.place, "reason": str(finding.reason)}
+        log.warning("server %s: %s", one.work.place, finding.message, extra=extra)
+        return max(pause, not_before)
+
+    def _serve(self, one: ServerPass) -> float | None:
+        work = one.work
+        cloud = self._clouds.of(work).until(self._clock.monotonic() + PASS_WITHIN, grace=PASS_GRACE)
+        cloud.authenticate()
+        one.true(Aspect.AUTHENTICATION, Reason.CREDENTIALS_ACCEPTED, "Keystone takes the credentials")
+        if work.deleting:
+            return self._delete(one, cloud)
+        if not work.spec.enabled:
+            return self._disable(one, cloud)
+        if self._is_to_be_replaced(one):
+            return self._replace(one, cloud)
+        if not self._is_resolved(one):
+            return self._resolve(one, cloud)
+        one.true(Aspect.DEPENDENCIES, Reason.DEPENDENCIES_RESOLVED, "all that the spec refers to was found")
+        return self._make(one, cloud)
+
+    # -- resolve ------------------------------------------------------------------------------------
+
+    def _is_to_be_replaced(self, one: ServerPass) -> bool:
+        resolved, work = one.record.resolved, one.work
+        return resolved is not None and work.spec.update == Update.REPLACE and resolved.digest != work.digest
+
+    def _is_resolved(self, one: ServerPass) -> bool:
+        resolved = one.record.resolved
+        if resolved is None or not one.work.blocked:
+            return False
+        return one.work.spec.floating_ip is None or bool(resolved.floating_network)
+
+    def _resolve(self, one: ServerPass, cloud: ServerCloud) -> float:
+        one.aspect = Aspect.DEPENDENCIES
+        work, before = one.work, one.record.resolved
+        resolved = resolve(work.spec, work.digest, cloud)
+        if before is not None:
+            # What was made from the earlier ids stays: only the floating IP is new.
+            resolved = replace(before, floating_network=resolved.floating_network)
+        if not work.blocked:
+            # What cannot be resolved has nothing in OpenStack, and can be deleted without it.
+            self._status.set_finalizer(work, present=True)
+        one.record = replace(one.record, resolved=resolved)
+        one.true(Aspect.DEPENDENCIES, Reason.DEPENDENCIES_RESOLVED, "all that the spec refers to was found")
+        self._status.write(one)
+        return 0.0
+
+    # -- make and keep ------------------------------------------------------------------------------
+
+    def _make(self, one: ServerPass, cloud: ServerCloud) -> float:
+        server = self._running.observe(one, cloud)
+        if server is None and one.record.server_id:
+            # Others have deleted it, and it is only told: what else it had stays as it is.
+            self._status.write(one)
+            return self._resync
+        ports = self._creation.ensure(one, cloud, Kind.PORT)
+        if isinstance(ports, Later):
+            return ports.seconds
+        trunks = self._creation.ensure(one, cloud, Kind.TRUNK)
+        if isinstance(trunks, Later):
+            return trunks.seconds
+        one.true(Aspect.PORTS, Reason.AVAILABLE, f"{len(ports)} ports are there")
+        volumes = self._creation.ensure(one, cloud, Kind.VOLUME)
+        if isinstance(volumes, Later):
+            return volumes.seconds
+        pause = self._running.judge_volumes(one, cloud, volumes)
+        if pause is None and server is None:
+            made = self._creation.ensure(one, cloud, Kind.SERVER)
+            pause = made.seconds if isinstance(made, Later) else 0.0
+        elif server is not None:
+            pause = self._keep(one, cloud, server, ports)
+        self._status.write(one)
+        return self._resync if pause is None else pause
+
+    def _keep(
+        self, one: ServerPass, cloud: ServerCloud, server: CloudResource, ports: Mapping[str, CloudResource]
+    ) -> float | None:
+        """Seconds to the next pass, None where nothing is under way."""
+        if server.status == "ACTIVE":
+            self._running.ensure_attached(one, cloud, server, ports)
+            return self._running.ensure_floating_ip(one, cloud, ports)
+        building = one.aspects[Aspect.INSTANCE].reason == Reason.INSTANCE_BUILDING
+        return BUSY_EVERY if building or server.task else None
+
+    # -- take away ----------------------------------------------------------------------------------
+
+    def _delete(self, one: ServerPass, cloud: ServerCloud) -> float | None:
+        one.overall = Finding("False", Reason.DELETING, "what it has in OpenStack is being removed")
+        pause = self._removal.remove(one, cloud, _kept(one))
+        if pause is not None:
+            self._status.write(one)
+            return pause
+        self._status.set_finalizer(one.work, present=False)
+        self._failures.pop(one.work.uid, None)
+        return None
+
+    def _disable(self, one: ServerPass, cloud: ServerCloud) -> float:
+        one.overall = Finding("False", Reason.DISABLED, "spec.enabled is false: what it had is removed")
+        pause = None
+        if one.record.things or one.record.resolved is not None:
+            pause = self._removal.remove(one, cloud, _kept(one))
+        if pause is None:
+            things = {thing.key: thing for kind in _kept(one) for thing in one.record.of(kind)}
+            one.record = ServerRecord(provisioned=one.record.provisioned, things=things)
+            for aspect in (Aspect.PORTS, Aspect.VOLUMES, Aspect.INSTANCE, Aspect.FLOATING_IP):
+                one.false(aspect, Reason.DISABLED, "spec.enabled is false")
+        self._status.write(one)
+        return self._resync if pause is None else pause
+
+    def _replace(self, one: ServerPass, cloud: ServerCloud) -> float:
+        text = "the spec has changed: the server is deleted and made again; its floating IP stays"
+        one.overall = Finding("False", Reason.REPLACING, text)
+        pause = self._removal.remove(one, cloud, (Kind.FLOATING_IP,))
+        if pause is None:
+            kept = {thing.key: thing for thing in one.record.of(Kind.FLOATING_IP)}
+            one.record = ServerRecord(provisioned=one.record.provisioned, things=kept)
+            pause = 0.0
+        self._status.write(one)
+        return pause
+
+
+def _kept(one: ServerPass) -> tuple[Kind, ...]:
+    floating = one.work.spec.floating_ip
+    return (Kind.FLOATING_IP,) if floating is not None and floating.keep else ()
+
+
+def _refusal(error: CloudRefused) -> Finding:
+    if isinstance(error, VolumeBroken):
+        return Finding("False", Reason.VOLUME_ERROR, str(error))
+    reason = Reason.QUOTA_EXCEEDED if is_quota(error.code, str(error)) else Reason.CLOUD_REFUSED
+    return Finding("False", reason, f"OpenStack refused: {error}")

@@ -1,0 +1,137 @@
+"""A server that is there: its state, its ports and its floating IP, kept as they were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from controller.domain.api.reasons import Reason
+from controller.domain.servers.cloud_resources import CloudResource, Kind
+from controller.domain.servers.server_conditions import Aspect, Finding, judge_instance
+from controller.domain.servers.server_spec import OnExternalDeletion
+from controller.errors import CloudRefused
+from controller.ports.servers import ServerCloud
+from controller.reconcile.servers.creation import BUSY_EVERY, Creation, Later
+from controller.reconcile.servers.work import ServerPass
+from controller.reconcile.shared.action_log import log_action
+
+_BUSY_VOLUMES = frozenset(
+    ("creating", "downloading", "attaching", "reserved", "detaching", "uploading", "deleting")
+)
+_LEADS = "the floating IP leads to the first port"
+
+
+class RunningServer:
+    """What follows once everything has been made."""
+
+    def __init__(self, creation: Creation) -> None:
+        self._creation = creation
+
+    def judge_volumes(
+        self, one: ServerPass, cloud: ServerCloud, volumes: Mapping[str, CloudResource]
+    ) -> float | None:
+        """Seconds to wait until a server may be made on them, None where it may.
+
+        One that Cinder could not make is deleted, and made again in the next pass.
+        """
+        broken = [volume for volume in volumes.values() if volume.status.startswith("error")]
+        if broken:
+            names = ", ".join(volume.name for volume in broken)
+            for volume in broken:
+                if not volume.used_by:
+                    self._creation.delete(one, cloud, volume)
+            raise VolumeBroken(f"volumes {names}: Cinder reports error; they are made again")
+        busy = [volume for volume in volumes.values() if volume.status in _BUSY_VOLUMES]
+        if busy and not one.record.server_id:
+            text = ", ".join(f"{volume.name} is {volume.status}" for volume in busy)
+            one.false(Aspect.VOLUMES, Reason.CREATING, text)
+            return BUSY_EVERY
+        if not volumes:
+            one.true(Aspect.VOLUMES, Reason.NOT_REQUIRED, "no volume was asked for")
+        else:
+            one.true(Aspect.VOLUMES, Reason.AVAILABLE, f"{len(volumes)} volumes are there")
+        return None
+
+    def observe(self, one: ServerPass, cloud: ServerCloud) -> CloudResource | None:
+        """The server, where its id is known, and what it says of InstanceReady.
+
+        One that others have deleted is told, and made again only where the spec wants that.
+        """
+        one.aspect = Aspect.INSTANCE
+        id_ = one.record.server_id
+        if not id_:
+            return None
+        mark, key = one.work.plan.mark, (Kind.SERVER, one.work.plan.name)
+        server = cloud.read(Kind.SERVER, id_)
+        # What a cell that is down hides of a server is also whose it is.
+        if server is not None and server.status != "UNKNOWN" and not server.is_of(mark):
+            one.record = one.record.without([key])
+            return None
+        finding = judge_instance(server)
+        one.found(Aspect.INSTANCE, finding)
+        state = server.status if server is not None else "DELETED"
+        one.record = replace(one.record, instance_state=state)
+        if finding.reason == Reason.INSTANCE_DELETED:
+            one.record = replace(one.record, addresses=())
+            if one.work.spec.on_external_deletion == OnExternalDeletion.RECREATE:
+                self._end_kept(one, cloud, server)
+                one.record = one.record.without([key])
+            return None
+        if server is not None and server.status == "ACTIVE":
+            one.record = replace(one.record, provisioned=True, addresses=server.addresses)
+        return server
+
+    def _end_kept(self, one: ServerPass, cloud: ServerCloud, server: CloudResource | None) -> None:
+        """One that Nova only keeps for a while still has the ports and volumes of the next."""
+        if server is not None and server.status == "SOFT_DELETED":
+            self._creation.delete(one, cloud, server)
+
+    def ensure_attached(
+        self, one: ServerPass, cloud: ServerCloud, server: CloudResource, ports: Mapping[str, CloudResource]
+    ) -> None:
+        """A port that was made in the place of one that is gone is put to the running server."""
+        one.aspect = Aspect.PORTS
+        for port in ports.values():
+            if server.status == "ACTIVE" and not server.task and not port.used_by:
+                cloud.attach_port(server.id, port.id)
+                log_action("attach-port", one.work.place, f"port {port.name}: put to the server")
+
+    def ensure_floating_ip(
+        self, one: ServerPass, cloud: ServerCloud, ports: Mapping[str, CloudResource]
+    ) -> float | None:
+        """Seconds to the next pass while it is being made, None once it leads to the first port."""
+        one.aspect = Aspect.FLOATING_IP
+        spec = one.work.spec.floating_ip
+        if spec is None:
+            self._release(one, cloud)
+            return None
+        found = self._creation.ensure(one, cloud, Kind.FLOATING_IP)
+        if isinstance(found, Later):
+            return found.seconds
+        (floating,) = found.values()
+        port = ports[one.work.plan.port_name(0)]
+        address = next((address for _, address in floating.addresses), "")
+        if floating.used_by != port.id:
+            one.false(Aspect.FLOATING_IP, Reason.CREATING, f"{address}: not at the first port yet")
+            cloud.point_floating_ip(floating.id, port.id)
+            log_action("point-floating-ip", one.work.place, f"{address}: put to port {port.name}")
+        one.true(Aspect.FLOATING_IP, Reason.AVAILABLE, f"{address}: {_LEADS}")
+        known = {known for _, known in one.record.addresses}
+        if address and address not in known and one.record.addresses:
+            # Nova learns of it some time later.
+            one.record = replace(one.record, addresses=(*one.record.addresses, ("ExternalIP", address)))
+        return None
+
+    def _release(self, one: ServerPass, cloud: ServerCloud) -> None:
+        """One that the spec had once, and has no more."""
+        mark = one.work.plan.mark
+        for thing in one.record.of(Kind.FLOATING_IP):
+            floating = cloud.read(Kind.FLOATING_IP, thing.id) if thing.id else None
+            if floating is not None and floating.is_of(mark):
+                self._creation.delete(one, cloud, floating)
+            one.record = one.record.without([thing.key])
+        one.found(Aspect.FLOATING_IP, Finding("True", Reason.NOT_REQUIRED, "no floating IP was asked for"))
+
+
+class VolumeBroken(CloudRefused):
+    """Cinder could not make a volume."""

@@ -1,0 +1,1 @@
+"""MachineSets and their mirrors on a real API server."""

@@ -1,0 +1,70 @@
+"""Servers that belong to somebody else: what only their owner can do is not asked of us."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller.domain.region.external_servers import parted_databases
+from tests.domain.region.test_deployment_rules import problems
+
+DATABASE = {"external": {"address": "192.0.2.10"}}
+BROKER = {"external": {"addresses": ["192.0.2.11"]}}
+CREDENTIALS = {
+    "database": {"root-password": {"name": "servers", "key": "database"}},
+    "messaging": {"admin-password": {"name": "servers", "key": "broker"}},
+}
+
+
+def found(**features: Any) -> set[str]:
+    return set(problems(features=features))
+
+
+def test_the_passwords_of_their_administrators_are_the_operators_to_name() -> None:
+    assert found(database=DATABASE, messaging=BROKER) == {
+        "spec.features.credentials.database.root-password",
+        "spec.features.credentials.messaging.admin-password",
+    }
+    assert found(database=DATABASE, messaging=BROKER, credentials=CREDENTIALS) == set()
+
+
+def test_no_dumps_are_made_of_it_and_no_brokers_run_beside_it() -> None:
+    dumped = {**DATABASE, "backup": {"enabled": True}}
+    assert found(database=dumped, credentials=CREDENTIALS) == {"spec.features.database.backup.enabled"}
+    more = {**BROKER, "dedicatedBrokers": ["compute"]}
+    assert found(messaging=more, credentials=CREDENTIALS) == {"spec.features.messaging.dedicatedBrokers"}
+
+
+def test_its_certificate_is_not_ours_to_make() -> None:
+    internal = {"enabled": True, "issuer": "ca", "caSecret": "bundle"}
+    servers = {"database": DATABASE, "messaging": BROKER, "credentials": CREDENTIALS}
+    assert found(**servers, tls={"internal": internal}) == set()  # by default what can be
+    asked = {**internal, "traffic": ["database"]}
+    assert found(**servers, tls={"internal": asked}) == {"spec.features.tls.internal.traffic"}
+
+
+def endpoint(host: str, **more: Any) -> dict[str, Any]:
+    return {"hosts": {"default": host}, "port": {"mysql": {"default": 3306}}, **more}
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        endpoint("elsewhere"),
+        endpoint("mariadb", host_fqdn_override={"default": "db.example.org"}),
+        endpoint("mariadb", host_fqdn_override={"default": {"host": "db.example.org"}}),
+        endpoint("mariadb", port={"mysql": {"default": 3307}}),
+    ],
+)
+def test_an_override_that_moves_one_of_novas_databases_is_refused(moved: dict[str, Any]) -> None:
+    values = {"endpoints": {"oslo_db": moved, "oslo_db_cell0": endpoint("mariadb")}}
+    (problem,) = parted_databases("nova", values)
+    assert "spec.features.database.external" in problem.remedy
+    assert parted_databases("nova", {"endpoints": {"oslo_db": moved, "oslo_db_cell0": moved}}) == []
+
+
+def test_where_the_certificate_of_a_server_is_said_its_place_is_the_same() -> None:
+    encrypted = endpoint("mariadb", host_fqdn_override={"default": {"tls": {"secretName": "nova-client"}}})
+    values = {"endpoints": {"oslo_db": encrypted, "oslo_db_cell0": endpoint("mariadb")}}
+    assert parted_databases("nova", values) == []

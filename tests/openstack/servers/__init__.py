@@ -1,0 +1,1 @@
+"""OpenStackServers on a real OpenStack, served by the real container."""

@@ -1,0 +1,186 @@
+"""What the cloud in memory and a real OpenStack have in common: what the reconciler relies on."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from controller.adapters.openstack.server_cloud import OpenStackServerClouds
+from controller.adapters.system.clock import SystemClock
+from controller.adapters.system.randomness import SystemRandomness
+from controller.domain.servers.cloud_resources import Kind
+from controller.domain.servers.plan import PlannedThing, ServerPlan
+from controller.domain.servers.server_spec import Reference, parse_server_spec
+from controller.domain.servers.server_status import Recorded, Resolved, ResolvedPort, ServerRecord
+from controller.errors import CloudMissing, CloudRefused
+from controller.ports.servers import Catalog, ServerCloud
+from tests.api.definitions import server
+from tests.cluster.region import wait_until
+from tests.fakes.servers import FakeServerCloud
+
+REAL = pytest.param(
+    "real",
+    marks=[
+        pytest.mark.cluster,
+        pytest.mark.openstack,
+        pytest.mark.xdist_group("openstack"),
+        pytest.mark.timeout(1500),
+    ],
+)
+
+
+class OneServer:
+    """A cloud, and the requests of one object."""
+
+    def __init__(self, cloud: ServerCloud, until: Callable[[str, Callable[[], Any]], Any]) -> None:
+        self.cloud = cloud
+        self.until = until
+        data = {"name": "data", "sizeGiB": 1, "storage": {"type": "Volume"}}
+        spec = parse_server_spec(server(additionalBlockDevices=[data], floatingIP={"pool": "public"}))
+        self.plan = ServerPlan(f"contract-{secrets.token_hex(3)}", secrets.token_hex(16), spec)
+        self.record = ServerRecord()
+        self.resolved = Resolved(
+            "digest",
+            *cloud.find(Catalog.IMAGE, Reference(query={"name": "tiny"})),
+            *cloud.find(Catalog.FLAVOR, Reference(query={"name": "small"})),
+            ports=(ResolvedPort(*cloud.find(Catalog.NETWORK, Reference(query={"name": "net0"}))),),
+            floating_network=next(iter(cloud.find(Catalog.NETWORK, Reference(query={"name": "public"}))), ""),
+        )
+
+    def make(self, kind: Kind) -> str:
+        thing: PlannedThing = self.plan.of(kind)[0]
+        made = self.cloud.create(kind, self.plan.body(thing, self.resolved, self.record))
+        self.record = self.record.with_things([Recorded(kind, thing.name, made.id)])
+        return made.id
+
+    def marked(self, kind: Kind) -> list[str]:
+        return [one.id for one in self.cloud.marked(kind, self.plan.mark, self.plan.name)]
+
+    def read(self, id_: str, kind: Kind) -> Any:
+        return self.cloud.read(kind, id_)
+
+    def clean(self) -> None:
+        for kind in (Kind.SERVER, Kind.FLOATING_IP, Kind.PORT, Kind.VOLUME):
+            for one in self.cloud.marked(kind, self.plan.mark, self.plan.name):
+                self.cloud.delete(one)
+            self.until(f"no {kind}", lambda kind=kind: not self.marked(kind))
+
+
+@pytest.fixture(params=["fake", REAL])
+def one(request: pytest.FixtureRequest) -> Iterator[OneServer]:
+    if request.param == "fake":
+        fake = FakeServerCloud()
+
+        def until(what: str, check: Callable[[], Any]) -> None:
+            for _ in range(5):
+                if check():
+                    return
+                fake.pass_time()
+            raise AssertionError(what)
+
+        yield OneServer(fake, until)
+        return
+    bed = request.getfixturevalue("shared_servers")
+    content = yaml.safe_dump(bed.cloud.clouds()).encode()
+    cloud = OpenStackServerClouds(SystemClock(), SystemRandomness()).open(content)
+    made = OneServer(cloud, lambda what, check: wait_until(what, check, 180))
+    yield made
+    made.clean()
+    cloud.close()
+
+
+def _boot(one: OneServer) -> str:
+    one.make(Kind.PORT)
+    volume = one.make(Kind.VOLUME)
+    one.until("the volume is there", lambda: one.read(volume, Kind.VOLUME).status == "available")
+    made = one.make(Kind.SERVER)
+    one.until("it is ACTIVE", lambda: one.read(made, Kind.SERVER).status == "ACTIVE")
+    return made
+
+
+def test_what_was_made_is_read_by_its_id_and_found_by_its_mark(one: OneServer) -> None:
+    for kind in (Kind.PORT, Kind.VOLUME, Kind.FLOATING_IP):
+        id_ = one.make(kind)
+        found = one.read(id_, kind)
+        assert (found.id, found.kind, found.is_of(one.plan.mark)) == (id_, kind, True)
+        assert one.marked(kind) == [id_]
+    assert one.cloud.marked(Kind.PORT, "osctl-server-other", one.plan.name) == ()
+
+
+def test_a_server_is_found_by_its_mark_from_the_request_on(one: OneServer) -> None:
+    one.make(Kind.PORT)
+    volume = one.make(Kind.VOLUME)
+    one.until("the volume is there", lambda: one.read(volume, Kind.VOLUME).status == "available")
+    made = one.make(Kind.SERVER)
+    assert one.marked(Kind.SERVER) == [made]
+    one.until("it is ACTIVE", lambda: one.read(made, Kind.SERVER).status == "ACTIVE")
+    assert one.marked(Kind.SERVER) == [made]
+
+
+def test_a_server_has_its_port_and_volume_and_frees_them_when_it_goes(one: OneServer) -> None:
+    made = _boot(one)
+    port, volume = one.marked(Kind.PORT)[0], one.marked(Kind.VOLUME)[0]
+    assert one.read(port, Kind.PORT).used_by == one.read(volume, Kind.VOLUME).used_by == made
+    assert [type_ for type_, _ in one.read(made, Kind.SERVER).addresses] == ["InternalIP"]
+    one.cloud.delete(one.read(made, Kind.SERVER))
+    one.until("it is gone", lambda: one.read(made, Kind.SERVER) is None)
+    assert one.read(port, Kind.PORT).used_by == ""
+    one.until("the volume is free", lambda: one.read(volume, Kind.VOLUME).status == "available")
+
+
+def test_tags_are_set_and_read(one: OneServer) -> None:
+    port = one.make(Kind.PORT)
+    one.cloud.set_tags(one.read(port, Kind.PORT), {one.plan.mark, "mine"})
+    assert one.read(port, Kind.PORT).tags == {one.plan.mark, "mine"}
+
+
+def test_a_floating_ip_is_put_to_a_port(one: OneServer) -> None:
+    port, floating = one.make(Kind.PORT), one.make(Kind.FLOATING_IP)
+    one.cloud.point_floating_ip(floating, port)
+    found = one.read(floating, Kind.FLOATING_IP)
+    assert found.used_by == port and [type_ for type_, _ in found.addresses] == ["ExternalIP"]
+
+
+def test_what_is_gone_is_none_and_may_be_deleted_again(one: OneServer) -> None:
+    port = one.make(Kind.PORT)
+    found = one.read(port, Kind.PORT)
+    one.cloud.delete(found)
+    one.cloud.delete(found)
+    assert one.read(port, Kind.PORT) is None and one.marked(Kind.PORT) == []
+
+
+def test_a_port_that_a_server_has_is_not_given_to_another_one(one: OneServer) -> None:
+    _boot(one)
+    with pytest.raises(CloudRefused):
+        one.make(Kind.SERVER)
+    assert len(one.marked(Kind.SERVER)) == 1
+
+
+def test_what_is_not_there_is_not_found(one: OneServer) -> None:
+    absent = Reference(query={"name": f"absent-{secrets.token_hex(4)}"})
+    assert [one.cloud.find(catalog, absent) for catalog in Catalog] == [()] * len(Catalog)
+
+
+def test_a_cloud_that_the_text_does_not_have_is_told_as_such() -> None:
+    clouds = OpenStackServerClouds(SystemClock(), SystemRandomness())
+    auth = {"auth_url": "https://192.0.2.1/v3", "username": "a", "password": "b"}
+    content = yaml.safe_dump({"clouds": {"team": {"auth": auth, "regions": ["one", "two"]}}}).encode()
+    clouds.open(content, cloud="team", region="two")
+    for wrong in ({"cloud": "other"}, {"cloud": "team", "region": "three"}):
+        with pytest.raises(CloudMissing):
+            clouds.open(content, **wrong)
+
+
+@pytest.mark.parametrize(
+    "given", [{"cert": "/etc/passwd", "key": "/etc/passwd"}, {"auth_type": "v3oidcpassword"}], ids=str
+)
+def test_a_text_of_others_may_use_nothing_of_the_container(given: dict[str, str]) -> None:
+    clouds = OpenStackServerClouds(SystemClock(), SystemRandomness())
+    auth = {"auth_url": "https://192.0.2.1/v3", "username": "a", "password": "b"}
+    content = yaml.safe_dump({"clouds": {"team": {"auth": auth, **given}}}).encode()
+    with pytest.raises(CloudRefused):
+        clouds.open(content)

@@ -1,0 +1,1 @@
+"""MachineSets and their mirrors, against an API server in memory."""

@@ -1,0 +1,294 @@
+"""Authority goes from one API to the other and back, and at no moment are both unpaused."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from controller.domain.machines.authority import begin_hand_over, go_on_with_hand_over, is_asked_paused
+from controller.domain.machines.metadata import PAUSED
+from controller.domain.machines.writes import Part, Seen, Verb, Write
+from controller.reconcile.machines.machine_sets import MIRROR, SOURCE, after_write
+from tests.domain.machines.sources import NAMESPACE
+from tests.reconcile.machines.mirrored_cluster import NAME, THERE, MirroredCluster
+
+# A cluster for each, twenty milliseconds: too many for the fast tests.
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def cluster() -> MirroredCluster:
+    made = MirroredCluster()
+    made.add()
+    made.settle()
+    made.say_paused("ClusterAPI", paused=True)
+    made.say_paused("MachineAPI", paused=False)
+    made.settle()
+    return made
+
+
+@pytest.fixture
+def handed_over(cluster: MirroredCluster) -> MirroredCluster:
+    hand_over(cluster)
+    return cluster
+
+
+def who(cluster: MirroredCluster) -> Any:
+    return cluster.here()["status"]["authoritativeAPI"]
+
+
+def hand_over(cluster: MirroredCluster) -> None:
+    cluster.edit(**{"set.spec.authoritativeAPI": "ClusterAPI"})
+    cluster.settle()
+    cluster.say_paused("MachineAPI", paused=True)
+    cluster.settle()
+    cluster.say_paused("ClusterAPI", paused=False)
+    observe(cluster)
+    cluster.settle()
+
+
+def observe(cluster: MirroredCluster, **status: Any) -> None:
+    """Cluster API has looked at the newest mirror."""
+    there = cluster.there()
+    after = {**(there.get("status") or {}), **status, "observedGeneration": there["metadata"]["generation"]}
+    cluster.kube.replace({**there, "status": after}, subresource="status")
+
+
+def test_the_mirror_goes_on_only_once_the_machine_api_has_said_that_it_stands_still(
+    cluster: MirroredCluster,
+) -> None:
+    cluster.edit(**{"set.spec.authoritativeAPI": "ClusterAPI"})
+    cluster.settle()
+    assert who(cluster) == "Migrating"
+    assert is_asked_paused(cluster.there())
+    cluster.say_paused("MachineAPI", paused=True)
+    cluster.settle()
+    assert not is_asked_paused(cluster.there())
+    assert who(cluster) == "Migrating"
+    cluster.say_paused("ClusterAPI", paused=False)
+    cluster.settle()
+    assert who(cluster) == "ClusterAPI"
+    assert cluster.synchronized()["status"] == "True"
+    generation = cluster.there()["metadata"]["generation"]
+    assert cluster.here()["status"]["synchronizedGeneration"] == generation
+
+
+def test_nothing_is_handed_over_before_both_are_the_same(cluster: MirroredCluster) -> None:
+    cluster.edit(**{"set.spec.authoritativeAPI": "ClusterAPI", "machine.spec.taints": [{"key": "a"}]})
+    cluster.settle()
+    assert who(cluster) == "MachineAPI"
+    cluster.edit(**{"machine.spec.taints": None})
+    cluster.settle()
+    assert who(cluster) == "Migrating"
+
+
+def test_while_authority_is_handed_over_the_mirror_is_left(cluster: MirroredCluster) -> None:
+    cluster.edit(**{"set.spec.authoritativeAPI": "ClusterAPI"})
+    cluster.settle()
+    cluster.edit(**{"set.spec.replicas": 9})
+    cluster.settle()
+    assert cluster.there()["spec"]["replicas"] == 3
+
+
+def test_it_goes_back_only_once_cluster_api_has_said_that_it_stands_still(
+    handed_over: MirroredCluster,
+) -> None:
+    cluster = handed_over
+    cluster.edit(**{"set.spec.authoritativeAPI": "MachineAPI"})
+    cluster.settle()
+    assert who(cluster) == "Migrating"
+    assert is_asked_paused(cluster.there())
+    cluster.say_paused("ClusterAPI", paused=True)
+    cluster.settle()
+    assert who(cluster) == "MachineAPI"
+
+
+def test_a_hand_over_that_is_taken_back_at_once_ends_where_it_began(cluster: MirroredCluster) -> None:
+    cluster.edit(**{"set.spec.authoritativeAPI": "ClusterAPI"})
+    cluster.settle()
+    cluster.edit(**{"set.spec.authoritativeAPI": "MachineAPI"})
+    cluster.settle()
+    assert who(cluster) == "MachineAPI"
+    assert is_asked_paused(cluster.there())
+
+
+def test_while_cluster_api_is_in_charge_the_source_follows(handed_over: MirroredCluster) -> None:
+    cluster = handed_over
+    provider = cluster.here()["spec"]["template"]["spec"]["providerSpec"]
+    cluster.change(cluster.there(), lambda obj: obj["spec"].update(replicas=5))
+    observe(cluster, replicas=4, readyReplicas=4)
+    cluster.settle()
+    here = cluster.here()
+    assert here["spec"]["replicas"] == 5
+    assert here["spec"]["authoritativeAPI"] == "ClusterAPI"
+    assert here["spec"]["template"]["spec"]["providerSpec"] == provider
+    assert (here["status"]["replicas"], here["status"]["readyReplicas"]) == (4, 4)
+
+
+def test_at_rest_a_source_that_follows_is_not_written(handed_over: MirroredCluster) -> None:
+    handed_over.kube.forget_requests()
+    handed_over.settle()
+    assert handed_over.kube.writes == []
+
+
+def test_another_template_of_cluster_api_is_another_provider_spec(handed_over: MirroredCluster) -> None:
+    cluster = handed_over
+    [template] = cluster.templates()
+    made = copy.deepcopy(template)
+    made["metadata"] = {"name": "by-hand", "namespace": THERE}
+    made["spec"]["template"]["spec"]["flavor"] = "m9.huge"
+    cluster.kube.create(made)
+    reference = {"name": "by-hand"}
+    cluster.change(
+        cluster.there(),
+        lambda obj: obj["spec"]["template"]["spec"]["infrastructureRef"].update(reference),
+    )
+    cluster.settle()
+    assert cluster.here()["spec"]["template"]["spec"]["providerSpec"]["value"]["flavor"] == "m9.huge"
+    assert cluster.synchronized()["status"] == "True"
+
+
+def test_what_the_machine_api_cannot_say_is_said_and_holds_authority_back(
+    handed_over: MirroredCluster,
+) -> None:
+    cluster = handed_over
+    cluster.change(cluster.there(), lambda obj: obj["spec"]["template"]["spec"].update(version="v1.33"))
+    cluster.edit(**{"set.spec.authoritativeAPI": "MachineAPI"})
+    cluster.settle()
+    assert cluster.synchronized()["reason"] == "ConversionFailed"
+    assert "spec.template.spec.version" in cluster.synchronized()["message"]
+    assert who(cluster) == "ClusterAPI"
+
+
+def test_a_template_that_is_missing_is_said(handed_over: MirroredCluster) -> None:
+    cluster = handed_over
+    reference = {"name": "none"}
+    cluster.change(
+        cluster.there(),
+        lambda obj: obj["spec"]["template"]["spec"]["infrastructureRef"].update(reference),
+    )
+    cluster.settle()
+    assert cluster.synchronized()["reason"] == "TemplateMissing"
+
+
+def test_a_source_of_which_cluster_api_is_in_charge_leaves_its_mirror(handed_over: MirroredCluster) -> None:
+    handed_over.kube.delete(SOURCE, NAME, NAMESPACE)
+    handed_over.settle()
+    assert handed_over.source() is None
+    assert handed_over.there()["metadata"].get("finalizers") is None
+    assert len(handed_over.templates()) == 1
+
+
+def test_a_mirror_that_is_in_charge_takes_its_source_with_it_after_its_machines(
+    handed_over: MirroredCluster,
+) -> None:
+    cluster = handed_over
+    cluster.change(
+        cluster.there(), lambda obj: obj["metadata"]["finalizers"].append("cluster.x-k8s.io/machineset")
+    )
+    cluster.kube.delete(MIRROR, NAME, THERE)
+    cluster.settle()
+    assert cluster.source() is not None
+    cluster.change(
+        cluster.there(), lambda obj: obj["metadata"]["finalizers"].remove("cluster.x-k8s.io/machineset")
+    )
+    cluster.settle()
+    assert (cluster.source(), cluster.mirror(), cluster.templates()) == (None, None, [])
+
+
+def test_a_set_that_is_cluster_apis_from_its_beginning_gets_a_whole_mirror_that_goes_on() -> None:
+    cluster = MirroredCluster()
+    cluster.add(who="ClusterAPI")
+    cluster.kube.forget_requests()
+    cluster.settle()
+    assert PAUSED not in cluster.there()["metadata"].get("annotations", {})
+    assert cluster.template_names() == {cluster.template_of()}
+    order = [(one.verb, one.kind, one.namespace) for one in cluster.kube.changes if not one.subresource]
+    assert order == [
+        ("replace", "MachineSet", NAMESPACE),
+        ("create", "MachineSet", THERE),
+        ("create", "OpenStackMachineTemplate", THERE),
+        ("replace", "MachineSet", THERE),
+    ]
+
+
+# -- every order of events
+
+#: What a person asks for, what the status says, whether the mirror has the annotation, what each API says of
+#: itself, and whether each really stands still.
+State = tuple[str, str, bool, bool, bool, bool, bool]
+
+
+def _seen(base: Seen, state: State) -> Seen:
+    asked, current, annotated, here_told, there_told, _, _ = state
+    source, mirror = copy.deepcopy(dict(base.source)), copy.deepcopy(dict(base.mirror or {}))
+    source["spec"]["authoritativeAPI"] = asked
+    source["metadata"]["generation"] = mirror["metadata"]["generation"] = 1
+    status = {**source["status"], "authoritativeAPI": current, "synchronizedGeneration": 1}
+    status["conditions"] = [
+        {"type": "Paused", "status": str(here_told)},
+        {"type": "Synchronized", "status": "True"},
+    ]
+    source["status"] = status
+    annotations = mirror["metadata"].get("annotations") or {}
+    annotations.pop(PAUSED, None)
+    if annotated:
+        annotations[PAUSED] = "openstack-controller"
+    mirror["metadata"]["annotations"] = annotations
+    mirror["status"] = {"v1beta2": {"conditions": [{"type": "Paused", "status": str(there_told)}]}}
+    return Seen(source, mirror, ())
+
+
+def _after(state: State, write: Write | None) -> State:
+    if write is None:
+        return state
+    asked, current, annotated, *others = state
+    if write.part is Part.MIRROR and write.verb is Verb.REPLACE:
+        return (asked, current, is_asked_paused(write.obj), *others)  # type: ignore[return-value]
+    if write.part is Part.SOURCE and write.verb is Verb.STATUS:
+        return (asked, write.obj["status"]["authoritativeAPI"], annotated, *others)  # type: ignore[return-value]
+    return state
+
+
+def _others(state: State) -> Iterator[State]:
+    """A person changes their mind; each API looks and stands still or goes on; each then says so."""
+    asked, current, annotated, here_told, there_told, here, there = state
+    other = "MachineAPI" if asked == "ClusterAPI" else "ClusterAPI"
+    yield other, current, annotated, here_told, there_told, here, there
+    yield asked, current, annotated, here_told, there_told, current != "MachineAPI", there
+    yield asked, current, annotated, here_told, there_told, here, annotated
+    yield asked, current, annotated, here, there_told, here, there
+    yield asked, current, annotated, here_told, there, here, there
+
+
+def _reachable(decide: Callable[[State], Write | None]) -> set[State]:
+    found: set[State] = set()
+    todo: list[State] = [("MachineAPI", "MachineAPI", True, False, True, False, True)]
+    while todo:
+        state = todo.pop()
+        if state not in found:
+            found.add(state)
+            todo += [*_others(state), _after(state, decide(state))]
+    return found
+
+
+def test_in_no_order_of_events_are_both_unpaused(cluster: MirroredCluster) -> None:
+    base = Seen(cluster.here(), cluster.there(), ())
+
+    def decide(state: State) -> Write | None:
+        seen = _seen(base, state)
+        return go_on_with_hand_over(seen) if state[1] == "Migrating" else begin_hand_over(seen)
+
+    found = _reachable(decide)
+    assert len(found) > 30
+    assert {state[1] for state in found} == {"MachineAPI", "Migrating", "ClusterAPI"}
+    assert [state for state in found if not state[5] and not state[6]] == []
+
+
+def test_what_is_seen_after_a_write_is_what_was_written(cluster: MirroredCluster) -> None:
+    seen = Seen(cluster.here(), cluster.there(), ())
+    write = Write(Verb.DELETE, Part.MIRROR, cluster.there(), "")
+    assert after_write(seen, write, None).mirror is None

@@ -1,0 +1,90 @@
+"""The recipes of docs/networks.md come to what they say, on the pinned charts."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.render import production
+from tests.render.region import ROOT
+from tests.upstream.regions import objects, region
+
+pytestmark = [pytest.mark.upstream, pytest.mark.timeout(600)]
+
+
+@cache
+def recipes() -> dict[str, dict[str, Any]]:
+    text = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
+    found = re.findall(r"^## (.+?)\n.*?^```yaml\n(.*?)^```", text, re.M | re.S)
+    return {title: yaml.load(body, yaml.CSafeLoader)["spec"] for title, body in found}
+
+
+def made(charts: Path, recipe: str, release: str) -> tuple[Any, ...]:
+    found = region(charts, {"preset": "compute", "size": "small", **recipes()[recipe]}).release(release)
+    assert found is not None
+    return objects(found)
+
+
+def files(objs: tuple[Any, ...], name: str) -> list[str]:
+    return [text for obj in objs for found, text in production.files(obj) if found == name]
+
+
+def test_each_group_of_nodes_is_in_its_own_physical_network(charts: Path) -> None:
+    neutron = made(charts, "Physical networks that some nodes have", "neutron")
+    mappings = {
+        line.partition("=")[2].strip()
+        for text in files(neutron, "openvswitch_agent.ini")
+        for line in text.splitlines()
+        if line.startswith("bridge_mappings")
+    }
+    assert mappings == {"", "blue:br-blue", "green:br-green"}
+    agents = [
+        spec["affinity"]["nodeAffinity"]
+        for obj, spec in production.pod_specs(neutron)
+        if obj["kind"] == "DaemonSet" and "ovs-agent" in obj["metadata"]["name"]
+    ]
+    assert len(agents) == 3
+    interfaces = {text for text in files(neutron, "auto_bridge_add") if "bond1" in text or "ens3f0" in text}
+    assert len(interfaces) == 2
+
+
+def test_ports_of_a_card_have_an_agent_a_driver_and_a_device(charts: Path) -> None:
+    neutron = made(charts, "SR-IOV", "neutron")
+    [agent] = [
+        spec
+        for obj, spec in production.pod_specs(neutron)
+        if obj["kind"] == "DaemonSet" and "sriov-agent" in obj["metadata"]["name"]
+    ]
+    assert agent["nodeSelector"] == {"sriov": "enabled"}
+    assert {one["image"] for one in agent["containers"]} == {"quay.io/airshipit/neutron:2026.1-ubuntu_noble"}
+    assert any("physical_device_mappings = fast:ens2f0" in text for text in files(neutron, "sriov_agent.ini"))
+    [ml2] = set(files(neutron, "ml2_conf.ini"))
+    assert "mechanism_drivers = openvswitch,l2population,sriovnicswitch" in ml2
+    [nova] = set(files(made(charts, "SR-IOV", "nova"), "nova.conf"))
+    assert "PciPassthroughFilter" in nova and '"physical_network": "fast"' in nova
+
+
+def test_networks_of_projects_have_the_identifiers_that_are_given(charts: Path) -> None:
+    [ml2] = set(files(made(charts, "More networks of projects", "neutron"), "ml2_conf.ini"))
+    assert "vni_ranges = 1:1000000" in ml2
+
+
+def test_gateways_of_routers_are_on_nodes_with_the_label_only(charts: Path) -> None:
+    neutron = made(charts, "Distributed routers without gateways on hypervisors", "neutron")
+    modes = {
+        line.partition("=")[2].strip()
+        for text in files(neutron, "l3_agent.ini")
+        for line in text.splitlines()
+        if line.startswith("agent_mode")
+    }
+    assert modes == {"dvr", "dvr_snat"}
+
+
+def test_a_ratio_is_of_the_nodes_with_the_label(charts: Path) -> None:
+    found = files(made(charts, "A CPU ratio for some nodes", "nova"), "nova.conf")
+    assert any("cpu_allocation_ratio = 2" in text for text in found)
