@@ -3,8 +3,8 @@ PYTHON ?= python3
 # Of `make soak`: how long, and what all is drawn from (any number; a new one each time by default).
 MINUTES ?= 30
 SEED ?=
-# Of `make pins`, `make test-upstream` and `make demo-real`: a checkout of openstack/openstack-helm, or for the tests archives of its
-# charts.
+# Of `make pins`, `make test-upstream`, `make demo-real` and `make test-real`: a checkout of openstack/openstack-helm; for the first
+# tests also archives of its charts.
 CHARTS ?=
 # Of `make demo-real`: the version of OpenStack (2025.1 by default).
 SERIES ?=
@@ -94,9 +94,9 @@ test-image: setup ## the image as the Dockerfile says, on Debian 12 and 13 (root
 	@$(BIN)/python -m sandbox image
 	@$(BIN)/python -m pytest -q -m image tests/image
 
-test-real: setup ## pods that run, on a real node in namespaces of its own (Linux, root; Debian's packages)
+test-real: setup ## pods that run, on a real node (Linux, root; Debian's packages); with CHARTS also OpenStack-Helm's
 	@$(BIN)/python -m sandbox build
-	@$(BIN)/python -m pytest -q -m real tests/real
+	@CHARTS="$(CHARTS)" $(BIN)/python -m pytest -q -n 0 -m real tests/real
 
 image: setup ## the controller's image as an OCI archive, without Docker (root on Debian)
 	@$(BIN)/python -m sandbox image --archive openstack-controller.tar

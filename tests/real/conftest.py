@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from sandbox.cluster import Sandbox, take_down
-from sandbox.demo import NAMESPACE
 from sandbox.demo_real import run_real_demo
 from sandbox.errors import SandboxError
 from sandbox.images.build import ensure_image
@@ -20,12 +19,21 @@ from sandbox.images.recipes import BASE, Recipe
 from sandbox.node.prepare import check_machine
 from sandbox.paths import Layout, sandbox_directory
 from tests.real.machine import Machine, observe_machine
+from tests.real.region import client_pod
 
 # A sandbox that runs already, such as the demo's, `real`: it is used as it is, and left running.
 KEPT = os.environ.get("OSCTL_REAL_SANDBOX", "")
 NAME = KEPT or "real-tests"
 IMAGE = "sandbox.local/base:1"
-CLIENT_IMAGE = "sandbox.local/airshipit/openstack-client:2025.1-ubuntu_noble"
+# What stands on what: a node, a region on it, what becomes of it; the last has it made anew. That of
+# OpenStack-Helm has a node of its own, which is gone before.
+ORDER = (*("test_upstream_region", "test_node", "test_region", "test_lived_with", "test_first_install"),)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Has the tests of this directory run in their order."""
+    here = Path(__file__).parent
+    items.sort(key=lambda item: ORDER.index(item.path.stem) if item.path.parent == here else -1)
 
 
 @pytest.fixture(scope="session")
@@ -63,27 +71,8 @@ def region(node: Sandbox) -> Sandbox:
 @pytest.fixture(scope="session")
 def client(region: Sandbox) -> Iterator[Callable[[str], str]]:
     """Runs Python beside openstacksdk in a pod that has the exported clouds.yaml."""
-    container = {
-        "name": "client",
-        "image": CLIENT_IMAGE,
-        "command": ["sleep", "100000"],
-        "volumeMounts": [{"name": "clouds", "mountPath": "/etc/openstack"}],
-    }
-    spec = {
-        "terminationGracePeriodSeconds": 0,
-        "enableServiceLinks": False,
-        "securityContext": {"runAsUser": 42424},
-        "containers": [container],
-        "volumes": [{"name": "clouds", "secret": {"secretName": "openstack-clouds"}}],
-    }
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "client"}, "spec": spec}
-    there = ("--namespace", NAMESPACE)
-    region.kubectl("apply", *there, "-f", "-", input=json.dumps(pod))
-    region.kubectl("wait", *there, "pod/client", "--for=condition=Ready", "--timeout=300s")
-    yield lambda code: region.kubectl(
-        *("exec", *there, "-i", "client", "--", "python3", "-"), input=code, timeout=3600
-    )
-    region.kubectl("delete", *there, "pod/client")
+    with client_pod(region, "client") as run:
+        yield run
 
 
 @pytest.fixture

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from sandbox.cluster import Sandbox
 from sandbox.demo import NAMESPACE, REGION
+from sandbox.demo_real import SERIES
 from sandbox.errors import SandboxError
 
 READY_SECONDS = 2400
+CLIENT_IMAGE = "sandbox.local/airshipit/openstack-client:{series}-ubuntu_noble"
 
 
 def items(box: Sandbox, kind: str, *selection: str, namespace: str = NAMESPACE) -> list[dict[str, Any]]:
@@ -76,3 +79,31 @@ def wait_ready(box: Sandbox) -> float:
         return condition(box, "Ready") == "True" and all(map(is_ready, pods(box).values()))
 
     return wait_until(ready, "the region is not Ready", READY_SECONDS)
+
+
+@contextlib.contextmanager
+def client_pod(box: Sandbox, name: str, series: str = SERIES) -> Iterator[Callable[[str], str]]:
+    """A pod that has the exported clouds.yaml: what is yielded runs Python in it, beside openstacksdk."""
+    container = {
+        "name": "client",
+        "image": CLIENT_IMAGE.format(series=series),
+        "command": ["sleep", "100000"],
+        "volumeMounts": [{"name": "clouds", "mountPath": "/etc/openstack"}],
+    }
+    spec = {
+        "terminationGracePeriodSeconds": 0,
+        "enableServiceLinks": False,
+        "securityContext": {"runAsUser": 42424},
+        "containers": [container],
+        "volumes": [{"name": "clouds", "secret": {"secretName": "openstack-clouds"}}],
+    }
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+    there = ("--namespace", NAMESPACE)
+    box.kubectl("apply", *there, "-f", "-", input=json.dumps(pod))
+    try:
+        box.kubectl("wait", *there, f"pod/{name}", "--for=condition=Ready", "--timeout=300s", timeout=360)
+        yield lambda code: box.kubectl(
+            *("exec", *there, "-i", name, "--", "python3", "-"), input=code, timeout=3600
+        )
+    finally:
+        box.kubectl("delete", *there, f"pod/{name}", "--ignore-not-found")

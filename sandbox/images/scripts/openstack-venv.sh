@@ -20,8 +20,9 @@ find . -type d -name tests -prune -exec rm -rf {} +
 tar -xf /tmp/kept.tar
 rm -rf pip pip-* googleapiclient/discovery_cache numpy numpy.libs numpy-*.dist-info
 find . \( -name '*.po' -o -name '*.pot' -o -name '*.mo' \) ! -path '*/locale/en/*' -delete
-find babel/locale-data -type f ! -name 'en*' ! -name 'root*' -delete
-find botocore/data -mindepth 1 -maxdepth 1 -type d ! -name s3 -exec rm -rf {} +
+# Not every series has these.
+[ ! -d babel ] || find babel/locale-data -type f ! -name 'en*' ! -name 'root*' -delete
+[ ! -d botocore ] || find botocore/data -mindepth 1 -maxdepth 1 -type d ! -name s3 -exec rm -rf {} +
 find . -name '*.pyi' -delete
 find . -name '*.so' ! -path '*.libs/*' -exec strip --strip-unneeded {} +
 "$venv/bin/python" -m compileall -q -j 2 . || true
