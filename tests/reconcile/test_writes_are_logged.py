@@ -16,6 +16,8 @@ NOT_ACTIONS = {
     # Their callers know what it is for, and log it.
     "reconcile/shared/preconditioned_writes.py:patch_seen",
     "reconcile/releases/hooks/previous_runs.py:delete_run",
+    "reconcile/credentials/namespace_exchange.py:_write_record",
+    "reconcile/machines/machine_sets.py:_written",
     # DriftWatch logs it, with what was corrected.
     "reconcile/releases/drift/compare.py:correct",
     "adapters/helm/release_records.py:relabel",

@@ -15,6 +15,7 @@ from controller.domain.api.reasons import Reason
 from controller.domain.credentials.credential_plan import CredentialProblem, SecretChange, lost_problem
 from controller.domain.credentials.recorded_texts import SecretKey, agreed_texts, recorded_texts
 from controller.domain.credentials.rotation.record import (
+    moved_by_rotation,
     parse_rotation,
     recorded_rotation,
     restored_by_rotation,
@@ -69,6 +70,8 @@ class LostCredentials:
         doubtful = {key for record in recorded for key in record}
         agreed = agreed_texts(recorded)
         agreed |= _endings(lost, store, agreed, doubtful)
+        moved = {(change.name, key) for change in lost for key in _moved(store, change.name)}
+        agreed = {place: text for place, text in agreed.items() if place not in moved}
         used = {key for use in uses for key in use.keys}
         for change in lost:
             texts = {key: agreed[change.name, key] for key in change.add if (change.name, key) in agreed}
@@ -89,7 +92,13 @@ class LostCredentials:
             for key, kind in change.add.items():
                 place = (change.name, key)
                 if place not in agreed:
-                    why = _DOUBTFUL if place in doubtful else _NOT_RECORDED if place in used else _NOT_USED
+                    why = (
+                        _DOUBTFUL
+                        if place in doubtful | moved
+                        else _NOT_RECORDED
+                        if place in used
+                        else _NOT_USED
+                    )
                     rest.setdefault(why, {})[key] = kind
             for why, kinds in rest.items():
                 left = replace(change, add=kinds, stored=store.stored().get(change.name))
@@ -139,6 +148,11 @@ def _without_rotating(store: CredentialStore, lost: SecretChange) -> SecretChang
         return lost
     theirs = restored_by_rotation(record, store.texts(lost.name))
     return replace(lost, add={key: kind for key, kind in lost.add.items() if key not in theirs})
+
+
+def _moved(store: CredentialStore, name: str) -> frozenset[str]:
+    record = parse_rotation(store.notes(name).get(ROTATION_ANNOTATION, ""))
+    return moved_by_rotation(record) if record is not None else frozenset()
 
 
 def held_back(lost: Sequence[SecretChange], namespace: str) -> list[CredentialProblem]:

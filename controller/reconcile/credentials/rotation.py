@@ -42,7 +42,7 @@ from controller.domain.credentials.rotation.record import (
     parse_rotation,
     record_text,
 )
-from controller.domain.credentials.rotation.wrapping import ended_texts
+from controller.domain.credentials.rotation.wrapping import ended_texts, is_kept
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.secret_refs import find_references
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
@@ -218,7 +218,8 @@ class CredentialRotation:
         new = self._texts.lost(region.store.texts(name), record, kinds)
         if not new:
             return None
-        following = replace(record, rewritten=self._now())
+        # Of what a second name says, pods take nothing up.
+        following = record if all(map(is_kept, new)) else replace(record, rewritten=self._now())
         notes = {ROTATION_ANNOTATION: record_text(following)}
         done = f"{', '.join(sorted(new))} was lost while it was replaced, and is there again"
         region.store.rewrite(name, notes, new, done=done)

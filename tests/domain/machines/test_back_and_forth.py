@@ -167,6 +167,7 @@ def test_there_and_back_ten_thousand_times_is_where_one_was(source: dict[str, An
     unchanged(source)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.of)
 def test_what_comes_back_has_the_same_mirror(case: Case) -> None:
     """Also where the source had said it in other words."""

@@ -200,6 +200,7 @@ def reordered(value: Any) -> Any:
     return [reordered(one) for one in value] if isinstance(value, list) else value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.of)
 def test_the_order_of_maps_changes_nothing(case: Case) -> None:
     source = machine_set(**case.golden["source"])
@@ -207,6 +208,7 @@ def test_the_order_of_maps_changes_nothing(case: Case) -> None:
     assert (one.machine_set, one.template) == (other.machine_set, other.template)
 
 
+@pytest.mark.slow
 def test_the_source_is_left_as_it_is() -> None:
     for case in CASES:
         source = machine_set(**case.golden["source"])

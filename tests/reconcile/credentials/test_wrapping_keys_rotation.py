@@ -151,6 +151,33 @@ def test_a_key_that_is_lost_meanwhile_is_not_taken_from_a_record_of_before(
     assert_whole(bed)
 
 
+@pytest.mark.parametrize("key", ["simple-crypto-key", "simple-crypto-former-key"])
+def test_a_second_name_that_is_lost_is_there_again_before_its_key_is_lost_too(
+    bed: WrappingBed, key: str
+) -> None:
+    bed.ask("key-manager")
+    bed.reconcile()
+    said = bed.texts(SECRET)
+    for lost in (f"{key}-kept", key):
+        bed.edit_secret(SECRET, {lost: None})
+        bed.reconcile()
+        assert bed.texts(SECRET) == said
+    settle(bed)
+    assert_whole(bed)
+
+
+@pytest.mark.parametrize("key", ["simple-crypto-key", "simple-crypto-former-key"])
+def test_a_key_that_is_lost_under_both_names_is_told_and_not_taken_from_a_record_of_before(
+    bed: WrappingBed, key: str
+) -> None:
+    bed.ask("key-manager")
+    bed.reconcile()
+    bed.edit_secret(SECRET, {key: None, f"{key}-kept": None})
+    bed.reconcile()
+    assert key not in bed.texts(SECRET)
+    assert "CredentialsLost" in [reason for _, reason, _ in bed.events.seen]
+
+
 def rotated(nth: int = 0, *, after: bool = False) -> int:
     """Rotates with a kill before or after the nth step, a write or a change in the database; how many."""
     bed = WrappingBed()

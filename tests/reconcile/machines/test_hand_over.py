@@ -15,6 +15,9 @@ from controller.reconcile.machines.machine_sets import MIRROR, SOURCE, after_wri
 from tests.domain.machines.sources import NAMESPACE
 from tests.reconcile.machines.mirrored_cluster import NAME, THERE, MirroredCluster
 
+# A cluster for each, twenty milliseconds: too many for the fast tests.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def cluster() -> MirroredCluster:

@@ -75,6 +75,13 @@ def test_a_ready_server_is_not_written_to_again() -> None:
     assert (world.cloud.writes, world.kube.version) == ([], version)
 
 
+def test_a_ready_server_costs_one_read_for_each_thing_that_it_has() -> None:
+    world = ready(rootVolume={"sizeGiB": 5}, floatingIP={"pool": "public"})
+    world.cloud.calls.clear()
+    assert world.step() == RESYNC
+    assert world.cloud.calls == {"read": len(world.cloud.things)}
+
+
 def test_everything_carries_the_mark_of_its_object() -> None:
     world = ready(rootVolume={"sizeGiB": 5}, trunk=True, floatingIP={"pool": "public"})
     mark = mark_of(world.live()["metadata"]["uid"])

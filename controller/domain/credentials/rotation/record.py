@@ -17,7 +17,7 @@ from typing import Any
 from controller.domain.api.conditions import shorten, timestamp
 from controller.domain.credentials.rotation.accounts import Account, Server
 from controller.domain.credentials.rotation.in_place import SSH_STAGES
-from controller.domain.credentials.rotation.wrapping import FORMER, IN_USE, NEXT, kept_name
+from controller.domain.credentials.rotation.wrapping import FORMER, IN_USE, KEYS, NEXT, kept_name
 from controller.domain.shared.times import seconds_of
 
 _MESSAGE = 2048
@@ -144,3 +144,9 @@ def restored_by_rotation(record: RotationRecord, texts: Mapping[str, str]) -> fr
     before, or do not agree. `texts`: what the Secret says now."""
     there = {key for key in (IN_USE, FORMER) if texts.get(kept_name(key))} | {NEXT}
     return frozenset((*record.shared, *(there if record.wraps else ())))
+
+
+def moved_by_rotation(record: RotationRecord) -> frozenset[str]:
+    """The keys whose texts a rotation under way has moved by one place: Helm's records may have another of
+    them under the same name."""
+    return frozenset(KEYS if record.wraps else ())

@@ -31,10 +31,15 @@ def moved_texts(texts: Mapping[str, str], make: Callable[[], str]) -> dict[str, 
 
 
 def lost_texts(texts: Mapping[str, str], make: Callable[[], str]) -> dict[str, str]:
-    """What has gone since a rotation began, as far as the rotation has it. Nothing is wrapped yet with what
-    is made here."""
-    found = {key: texts.get(kept_name(key), "") for key in _KEPT_KEYS if not texts.get(key)}
-    found = {key: text for key, text in found.items() if text}
+    """What has gone since a rotation began, as far as the rotation has it: a key by its second name, and a
+    second name by its key. Nothing is wrapped yet with what is made here."""
+    pairs = [(key, kept_name(key)) for key in _KEPT_KEYS]
+    found = {
+        gone: texts[left]
+        for pair in pairs
+        for gone, left in (pair, pair[::-1])
+        if not texts.get(gone) and texts.get(left)
+    }
     return found if texts.get(NEXT) else {**found, NEXT: make()}
 
 
