@@ -20,7 +20,7 @@ from controller.domain.values.catalogue import CertificateRequest, CredentialSec
 from controller.domain.values.ceph_needs import CephNeeds
 from controller.operator import Container
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
-from controller.reconcile.credentials.rotation import CredentialRotation
+from controller.reconcile.credentials.rotation.rotation import CredentialRotation
 from controller.reconcile.credentials.secrets import SecretsReconciler
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.status_metrics import measured_region, secret_series

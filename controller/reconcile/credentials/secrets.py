@@ -62,8 +62,8 @@ from controller.reconcile.credentials.lost_credentials import LostCredentials, h
 from controller.reconcile.credentials.namespace_exchange import NamespaceExchange
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
 from controller.reconcile.credentials.refused_writes import refusal_of
-from controller.reconcile.credentials.rotation import ROTATION_SECONDS, CredentialRotation, Rotations
-from controller.reconcile.credentials.rotation_times import RotationTimes
+from controller.reconcile.credentials.rotation.rotation import ROTATION_SECONDS, CredentialRotation, Rotations
+from controller.reconcile.credentials.rotation.rotation_times import RotationTimes
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.region_status import apply_region_status

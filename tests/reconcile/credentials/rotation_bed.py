@@ -18,7 +18,7 @@ from controller.domain.values.secret_refs import resolve
 from controller.errors import SecretMissing, ServerUnavailable
 from controller.ports.accounts import AccountServers, ServerLogin, WrappedKeys
 from controller.ports.kubernetes import DEPLOYMENT, HELMBUNDLE, OSDPL, SECRET, KubeObject
-from controller.reconcile.credentials.rotation import CredentialRotation
+from controller.reconcile.credentials.rotation.rotation import CredentialRotation
 from controller.reconcile.credentials.secrets import SecretsReconciler
 from controller.reconcile.shared.secret_values import SecretValues
 from tests.fakes.kube import FakeKube

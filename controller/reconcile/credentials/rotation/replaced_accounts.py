@@ -15,7 +15,7 @@ from controller.domain.credentials.rotation.accounts import (
 from controller.domain.credentials.rotation.record import RotationRecord
 from controller.errors import ServerUnavailable
 from controller.ports.accounts import AccountServers
-from controller.reconcile.credentials.account_logins import AccountLogins
+from controller.reconcile.credentials.rotation.account_logins import AccountLogins
 from controller.reconcile.shared.action_log import log_action
 
 # Endings of names that are tried in one pass.

@@ -51,13 +51,13 @@ from controller.ports.accounts import AccountServers, WrappedKeys
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import HELMBUNDLE, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
-from controller.reconcile.credentials.account_logins import AccountLogins
-from controller.reconcile.credentials.credential_uptake import CredentialUptake
+from controller.reconcile.credentials.rotation.account_logins import AccountLogins
+from controller.reconcile.credentials.rotation.credential_uptake import CredentialUptake
 from controller.reconcile.credentials.refused_writes import REFUSED
-from controller.reconcile.credentials.replaced_accounts import ReplacedAccounts, accounts_to_go
-from controller.reconcile.credentials.rewrapping import Rewrapping
-from controller.reconcile.credentials.rotation_texts import RotationTexts
-from controller.reconcile.credentials.rotation_times import RotationTimes, rotation_times
+from controller.reconcile.credentials.rotation.replaced_accounts import ReplacedAccounts, accounts_to_go
+from controller.reconcile.credentials.rotation.rewrapping import Rewrapping
+from controller.reconcile.credentials.rotation.rotation_texts import RotationTexts
+from controller.reconcile.credentials.rotation.rotation_times import RotationTimes, rotation_times
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.preconditioned_writes import patch_seen

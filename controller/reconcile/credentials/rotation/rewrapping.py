@@ -9,7 +9,7 @@ from controller.domain.credentials.rotation.accounts import Account, Release, Se
 from controller.domain.credentials.rotation.wrapping import FORMER, IN_USE, KEYS
 from controller.domain.values.chart_values import lookup
 from controller.ports.accounts import WrappedKeys
-from controller.reconcile.credentials.account_logins import AccountLogins
+from controller.reconcile.credentials.rotation.account_logins import AccountLogins
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.action_log import log_action
 
