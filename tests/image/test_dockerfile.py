@@ -15,7 +15,7 @@ import yaml
 from dockerfile_parse import DockerfileParser  # type: ignore[import-untyped]
 from packaging.requirements import Requirement
 
-from controller.domain.api.names import CONTAINERS
+from controller.domain.api.names import CONTAINERS, OPTIONAL_CONTAINERS
 
 ROOT = Path(__file__).parents[2]
 LOCKS = ("requirements.lock", "requirements-dev.lock")
@@ -116,11 +116,11 @@ def test_only_what_the_image_is_made_of_reaches_the_builder(parser: DockerfilePa
 
 def test_every_container_has_its_command_and_its_program() -> None:
     scripts = PROJECT["project"]["scripts"]
-    assert {name for name in scripts if name.startswith("osctl-")} == {f"osctl-{name}" for name in CONTAINERS}
-    for name in CONTAINERS:
-        if CHART_VALUES["containers"][name]["enabled"]:
-            assert scripts[f"osctl-{name}"] == f"containers.{name}:main"
-            assert (ROOT / "containers" / f"{name}.py").is_file()
+    programs = {name: f"containers.{name}:main" for name in (*CONTAINERS, *OPTIONAL_CONTAINERS)}
+    found = {name: target for name, target in scripts.items() if name.startswith("osctl-")}
+    assert found == {f"osctl-{name}": target for name, target in programs.items()}
+    for name in programs:
+        assert (ROOT / "containers" / f"{name}.py").is_file()
 
 
 def test_without_a_command_it_says_what_it_can_do(parser: DockerfileParser) -> None:

@@ -51,9 +51,9 @@ from controller.ports.accounts import AccountServers, WrappedKeys
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import HELMBUNDLE, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
+from controller.reconcile.credentials.refused_writes import REFUSED
 from controller.reconcile.credentials.rotation.account_logins import AccountLogins
 from controller.reconcile.credentials.rotation.credential_uptake import CredentialUptake
-from controller.reconcile.credentials.refused_writes import REFUSED
 from controller.reconcile.credentials.rotation.replaced_accounts import ReplacedAccounts, accounts_to_go
 from controller.reconcile.credentials.rotation.rewrapping import Rewrapping
 from controller.reconcile.credentials.rotation.rotation_texts import RotationTexts
