@@ -12,6 +12,7 @@ from controller.adapters.openstack.clouds_yaml import parse_clouds
 from controller.adapters.openstack.server_shapes import network_query, read_resource
 from controller.domain.servers.cloud_resources import METADATA_KEY, CloudResource, Kind, uid_of
 from controller.domain.servers.server_spec import Reference
+from controller.domain.servers.server_status import Project
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.servers import Catalog
 from controller.ports.system import Clock, Randomness
@@ -47,9 +48,11 @@ class OpenStackServerCloud:
         """Gives back its connections."""
         self._calls.close()
 
-    def authenticate(self) -> None:
+    def authenticate(self) -> Project:
         """Raises CredentialsDenied, CloudUnavailable."""
-        self._calls.login()
+        login = self._calls.login()
+        (only,) = login.regions if len(login.regions) == 1 else ("",)
+        return Project(login.project, self._calls.region or only)
 
     # -- what is there already ----------------------------------------------------------------------
 

@@ -189,6 +189,7 @@ class Reason(StrEnum):
     CREDENTIALS_MISSING = "CredentialsMissing", WARNING
     CREDENTIALS_UNUSABLE = "CredentialsUnusable", WARNING
     CREDENTIALS_DENIED = "CredentialsDenied", WARNING
+    CREDENTIALS_OF_ANOTHER_PROJECT = "CredentialsOfAnotherProject", WARNING
     CLOUD_NOT_FOUND = "CloudNotFound", WARNING
     CLOUD_BUSY = "CloudBusy", NORMAL
     DEPENDENCIES_RESOLVED = "DependenciesResolved", NORMAL

@@ -64,13 +64,29 @@ class Resolved:
     floating_network: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Where credentials lead: the project's id, and the region, empty where that is not determined."""
+
+    id: str
+    region: str = ""
+
+    def is_same(self, other: Project) -> bool:
+        """By what is known of both. One Keystone has several URLs, and none of them tells."""
+        return self.id == other.id and (not self.region or not other.region or self.region == other.region)
+
+    def __str__(self) -> str:
+        return f"{self.id} in {self.region}" if self.region else self.id
+
+
 @dataclass(frozen=True)
 class ServerRecord:
     """The status as it is read and written, but for conditions.
 
-    `provisioned`: the server was ACTIVE once.
+    `project`: where its things are. `provisioned`: the server was ACTIVE once.
     """
 
+    project: Project | None = None
     resolved: Resolved | None = None
     things: Mapping[Key, Recorded] = field(default_factory=dict)
     provisioned: bool = False
@@ -102,6 +118,10 @@ class ServerRecord:
     def written(self) -> dict[str, Any]:
         """As it stands in a status."""
         status: dict[str, Any] = {"initialization": {"provisioned": self.provisioned}}
+        if self.project is not None:
+            status["project"] = {"id": self.project.id}
+            if self.project.region:
+                status["project"]["region"] = self.project.region
         if self.resolved is not None:
             status["resolved"] = _written_resolved(self.resolved)
         resources = {
@@ -128,8 +148,9 @@ def read_record(status: Mapping[str, Any]) -> ServerRecord:
         things = [
             _read_thing(kind, one) for kind, name in _LISTS.items() for one in resources.get(name) or ()
         ]
-        resolved = status.get("resolved")
+        resolved, project = status.get("resolved"), status.get("project")
         return ServerRecord(
+            project=Project(str(project["id"]), str(project.get("region") or "")) if project else None,
             resolved=_read_resolved(resolved) if resolved else None,
             things={one.key: one for one in things},
             provisioned=bool((status.get("initialization") or {}).get("provisioned")),

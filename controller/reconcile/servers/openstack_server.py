@@ -15,7 +15,7 @@ from controller.domain.api.reasons import Reason
 from controller.domain.servers.cloud_resources import CloudResource, Kind
 from controller.domain.servers.server_conditions import Aspect, Finding, is_quota
 from controller.domain.servers.server_spec import Update
-from controller.domain.servers.server_status import ServerRecord
+from controller.domain.servers.server_status import Key, Project, Recorded, ServerRecord
 from controller.domain.shared.backoff import SHORT_PAUSES
 from controller.errors import CloudRefused, CloudUnavailable, CredentialsDenied
 from controller.ports.kubernetes import SERVER, Events, Kube
@@ -109,7 +109,7 @@ class ServersReconciler:
     def _serve(self, one: ServerPass) -> float | None:
         work = one.work
         cloud = self._clouds.of(work).until(self._clock.monotonic() + PASS_WITHIN, grace=PASS_GRACE)
-        cloud.authenticate()
+        self._require_same_project(one, cloud.authenticate())
         one.true(Aspect.AUTHENTICATION, Reason.CREDENTIALS_ACCEPTED, "Keystone takes the credentials")
         if work.deleting:
             return self._delete(one, cloud)
@@ -121,6 +121,15 @@ class ServersReconciler:
             return self._resolve(one, cloud)
         one.true(Aspect.DEPENDENCIES, Reason.DEPENDENCIES_RESOLVED, "all that the spec refers to was found")
         return self._make(one, cloud)
+
+    def _require_same_project(self, one: ServerPass, project: Project) -> None:
+        """Raises NoAccess where its things are elsewhere: what is not found here is not gone."""
+        known = one.record.project
+        if known is None or not (one.record.things or one.record.resolved):
+            one.record = replace(one.record, project=project)
+        elif not known.is_same(project):
+            text = f"the credentials lead to project {project}; what it has is in project {known}"
+            raise NoAccess(Finding("False", Reason.CREDENTIALS_OF_ANOTHER_PROJECT, text))
 
     # -- resolve ------------------------------------------------------------------------------------
 
@@ -205,7 +214,7 @@ class ServersReconciler:
             pause = self._removal.remove(one, cloud, _kept(one))
         if pause is None:
             things = {thing.key: thing for kind in _kept(one) for thing in one.record.of(kind)}
-            one.record = ServerRecord(provisioned=one.record.provisioned, things=things)
+            one.record = _emptied(one.record, things)
             for aspect in (Aspect.PORTS, Aspect.VOLUMES, Aspect.INSTANCE, Aspect.FLOATING_IP):
                 one.false(aspect, Reason.DISABLED, "spec.enabled is false")
         self._status.write(one)
@@ -217,10 +226,15 @@ class ServersReconciler:
         pause = self._removal.remove(one, cloud, (Kind.FLOATING_IP,))
         if pause is None:
             kept = {thing.key: thing for thing in one.record.of(Kind.FLOATING_IP)}
-            one.record = ServerRecord(provisioned=one.record.provisioned, things=kept)
+            one.record = _emptied(one.record, kept)
             pause = 0.0
         self._status.write(one)
         return pause
+
+
+def _emptied(record: ServerRecord, kept: Mapping[Key, Recorded]) -> ServerRecord:
+    """What is remembered once all but these was removed."""
+    return ServerRecord(project=record.project, provisioned=record.provisioned, things=kept)
 
 
 def _kept(one: ServerPass) -> tuple[Kind, ...]:

@@ -14,8 +14,10 @@ import yaml
 from controller.adapters.openstack.calls import CloudCalls
 from controller.adapters.openstack.client import OpenStackCloud
 from controller.adapters.openstack.clouds_yaml import parse_clouds
+from controller.adapters.openstack.server_cloud import OpenStackServerCloud
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.randomness import SystemRandomness
+from controller.domain.servers.server_status import Project
 from controller.errors import CloudRefused, CloudUnavailable
 from tests.fakes.identity import FakeIdentity, served_identity
 
@@ -176,6 +178,12 @@ class TestWithTheLibrary:
     def test_a_region_without_block_storage_has_no_volume_services(self) -> None:
         with served_identity() as server:
             assert OpenStackCloud(self.calls(server)).volume_services() == ()
+
+    @pytest.mark.parametrize("named", [True, False], ids=["named", "the only one"])
+    def test_credentials_lead_to_a_project_in_a_region(self, named: bool) -> None:
+        with served_identity() as server:
+            cloud = OpenStackServerCloud(self.calls(server, region_name="RegionOne" if named else None))
+            assert cloud.authenticate() == Project("admin", "RegionOne")
 
     @pytest.mark.parametrize("auth_type", ["nobody-knows-it", "v3applicationcredential"])
     def test_a_login_that_cannot_be_made_of_the_file_is_told(self, auth_type: str) -> None:

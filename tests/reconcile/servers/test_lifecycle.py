@@ -9,13 +9,16 @@ import pytest
 
 from controller.domain.servers.cloud_resources import METADATA_KEY, Kind, mark_of
 from controller.domain.servers.server_conditions import Aspect
+from controller.domain.servers.server_status import Project
 from controller.errors import CloudRefused, CloudUnavailable, CredentialsDenied
 from controller.ports.kubernetes import SECRET, SERVER
 from controller.ports.servers import Catalog
+from tests.fakes.servers import FakeServerCloud
 from tests.reconcile.servers.server_world import NAMESPACE, RESYNC, ServerWorld, ready
 
 pytestmark = pytest.mark.slow
 
+AUTHENTICATION = str(Aspect.AUTHENTICATION)
 EVERY = {"Ready", "Paused", "Deleting", *map(str, Aspect)}
 DATA = {"name": "data", "sizeGiB": 2, "storage": {"type": "Volume"}}
 _SECRET = (SECRET, "openstack-clouds", NAMESPACE)
@@ -332,6 +335,49 @@ def test_missing_and_denied_credentials_heal_without_an_edit() -> None:
     world.cloud.login = lambda: None
     world.settle()
     assert world.reason() == "ServerReady"
+
+
+@pytest.mark.parametrize("policy", ["Report", "Recreate"])
+def test_credentials_of_another_project_lose_nothing_and_make_nothing(policy: str) -> None:
+    world = ready(onExternalDeletion=policy, rootVolume={"sizeGiB": 5})
+    before = world.status()["resources"]
+    other = FakeServerCloud(project=Project("project-2", "RegionOne"))
+    world.turn_to(other)
+    world.step()
+    assert world.reason() == world.reason(AUTHENTICATION) == "CredentialsOfAnotherProject"
+    assert "project-1" in world.condition()["message"]
+    world.delete()
+    for _ in range(3):
+        world.step()
+    assert world.live()["metadata"]["finalizers"]
+    assert (other.things, other.writes, world.status()["resources"]) == ({}, [], before)
+    world.turn_to(world.cloud)
+    world.settle()
+    assert world.cloud.things == {}
+    assert world.kube.get(SERVER, "bastion", NAMESPACE) is None
+
+
+def test_what_has_nothing_anywhere_follows_its_credentials() -> None:
+    world = ready()
+    world.edit(enabled=False)
+    world.settle()
+    other = FakeServerCloud(project=Project("project-2", "RegionOne"))
+    world.turn_to(other)
+    world.edit(enabled=True)
+    world.cloud = other
+    world.settle()
+    assert world.reason() == "ServerReady"
+    assert world.status()["project"] == {"id": "project-2", "region": "RegionOne"}
+
+
+def test_credentials_that_name_the_region_that_was_meant_are_of_the_same_project() -> None:
+    world = ready()
+    world.cloud.project = Project("project-1")
+    world.settle()
+    assert world.reason() == "ServerReady"
+    world.cloud.project = Project("project-1", "RegionTwo")
+    world.step()
+    assert world.reason() == "CredentialsOfAnotherProject"
 
 
 def test_credentials_are_required_outside_the_namespace_of_the_region() -> None:
