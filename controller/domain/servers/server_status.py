@@ -30,13 +30,14 @@ class Recorded:
     """One thing by its kind and name.
 
     `id` is empty until it is known; `requested`: when it was last asked for, in seconds since the epoch, 0.0
-    for not, or once the id is known.
+    for not, or once the id is known. `available`: of a volume, whether it could be used once.
     """
 
     kind: Kind
     name: str
     id: str = ""
     requested: float = 0.0
+    available: bool = False
 
     @property
     def key(self) -> Key:
@@ -161,18 +162,24 @@ def read_record(status: Mapping[str, Any]) -> ServerRecord:
         raise ValueError(f"the status cannot be read: {type(error).__name__}: {error}") from None
 
 
-def _written_thing(one: Recorded) -> dict[str, str]:
-    written = {"name": one.name}
+def _written_thing(one: Recorded) -> dict[str, Any]:
+    written: dict[str, Any] = {"name": one.name}
     if one.id:
         written["id"] = one.id
     if one.requested:
         written["requestedAt"] = timestamp(one.requested)
+    if one.available:
+        written["available"] = True
     return written
 
 
 def _read_thing(kind: Kind, given: Mapping[str, Any]) -> Recorded:
     return Recorded(
-        kind, str(given["name"]), str(given.get("id") or ""), seconds_of(given.get("requestedAt"))
+        kind,
+        str(given["name"]),
+        str(given.get("id") or ""),
+        seconds_of(given.get("requestedAt")),
+        available=bool(given.get("available")),
     )
 
 

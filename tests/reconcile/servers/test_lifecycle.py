@@ -128,6 +128,28 @@ def test_a_volume_that_cinder_cannot_make_is_made_again() -> None:
     assert len(world.cloud.of(Kind.VOLUME)) == 1
 
 
+@pytest.mark.parametrize("status", ["error_extending", "error_restoring", "error"])
+@pytest.mark.parametrize("at", ["first sight", "server refused", "ready"])
+def test_a_volume_that_was_there_once_is_never_deleted_for_an_error(status: str, at: str) -> None:
+    world = ServerWorld()
+    if at == "server refused":
+        world.cloud.before = _fail(CloudRefused("403 policy", 403), "create server", times=99)
+    world.create(rootVolume={"sizeGiB": 5})
+    while not world.cloud.of(Kind.VOLUME):
+        world.step()
+    if at != "first sight":
+        for _ in range(8):
+            world.cloud.pass_time()
+            world.step()
+    before = world.only(Kind.VOLUME)
+    world.cloud.change(before.id, status=status, used_by="")
+    world.step()
+    assert world.reason() == world.reason("VolumesReady") == "VolumeError"
+    lost = (at, status) == ("first sight", "error")
+    assert (world.cloud.of(Kind.VOLUME) == []) == lost
+    assert ("kept" in world.condition()["message"]) != lost
+
+
 def test_a_server_in_error_is_told_in_novas_words_and_keeps_its_ports() -> None:
     world = ServerWorld()
     world.cloud.error_next = "No valid host was found."
