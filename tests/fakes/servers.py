@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from controller.domain.servers.cloud_resources import METADATA_KEY, CloudResource, Kind, mark_of
+from controller.domain.servers.cloud_resources import METADATA_KEY, REQUEST_KEY, CloudResource, Kind, mark_of
 from controller.domain.servers.server_spec import Reference
 from controller.domain.servers.server_status import Project
 from controller.errors import CloudMissing, CloudRefused, CloudUnavailable
@@ -113,6 +113,7 @@ class FakeServerCloud:
             tags=frozenset(given.get("tags", ())),
             addresses=(("ExternalIP", f"198.51.100.{self.serial}"),) if kind == Kind.FLOATING_IP else (),
             created=f"{self.serial:06}",
+            request=(given.get("metadata") or {}).get(REQUEST_KEY, "") if kind == Kind.VOLUME else "",
         )
 
     def _require_free(self, port: str) -> None:

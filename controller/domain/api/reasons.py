@@ -196,6 +196,7 @@ class Reason(StrEnum):
     DEPENDENCY_FAILED = "DependencyFailed", WARNING
     USER_DATA_MISSING = "UserDataMissing", WARNING
     VOLUME_ERROR = "VolumeError", WARNING
+    VOLUME_KEPT = "VolumeKept", WARNING
     QUOTA_EXCEEDED = "QuotaExceeded", WARNING
     INSTANCE_BUILDING = "InstanceBuilding", NORMAL
     INSTANCE_ACTIVE = "InstanceActive", NORMAL

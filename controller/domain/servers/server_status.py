@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controller.domain.api.conditions import timestamp
-from controller.domain.servers.cloud_resources import CREATION_ORDER, Kind
+from controller.domain.servers.cloud_resources import CREATION_ORDER, CloudResource, Kind
 from controller.domain.shared.times import seconds_of
 
 # How each kind is listed in `status.resources`.
@@ -93,6 +93,17 @@ class ServerRecord:
     provisioned: bool = False
     instance_state: str = ""
     addresses: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing was ever noted, or the status was lost."""
+        return self.project is None and self.resolved is None and not self.things
+
+    def is_answer(self, found: CloudResource) -> bool:
+        """Whether a volume is what the request made whose answer is out."""
+        asked = self.things.get((found.kind, found.name))
+        waiting = asked is not None and not asked.id and asked.requested > 0.0
+        return asked is not None and waiting and found.request == timestamp(asked.requested)
 
     def id_of(self, kind: Kind, name: str) -> str:
         """The id of one thing, empty while it is not known."""

@@ -55,7 +55,7 @@ class ServersReconciler:
         self._clouds = OpenClouds(kube, clouds, region_namespace)
         self._status = ServerStatusWriter(kube, clock, events)
         self._creation = Creation(kube, self._status)
-        self._removal = Removal(self._creation)
+        self._removal = Removal(self._creation, self._status)
         self._running = RunningServer(self._creation)
         # Passes in a row that failed, by uid.
         self._failures: dict[str, int] = {}
@@ -109,7 +109,10 @@ class ServersReconciler:
     def _serve(self, one: ServerPass) -> float | None:
         work = one.work
         cloud = self._clouds.of(work).until(self._clock.monotonic() + PASS_WITHIN, grace=PASS_GRACE)
-        self._require_same_project(one, cloud.authenticate())
+        project = cloud.authenticate()
+        if work.blocked and work.record.is_blank:
+            self._creation.find_volumes(one, cloud)
+        self._require_same_project(one, project)
         one.true(Aspect.AUTHENTICATION, Reason.CREDENTIALS_ACCEPTED, "Keystone takes the credentials")
         if work.deleting:
             return self._delete(one, cloud)
