@@ -84,12 +84,14 @@ class Project:
 class ServerRecord:
     """The status as it is read and written, but for conditions.
 
-    `project`: where its things are. `provisioned`: the server was ACTIVE once.
+    `project`: where its things are. `removing`: a removal was begun, and is not finished. `provisioned`: the
+    server was ACTIVE once.
     """
 
     project: Project | None = None
     resolved: Resolved | None = None
     things: Mapping[Key, Recorded] = field(default_factory=dict)
+    removing: bool = False
     provisioned: bool = False
     instance_state: str = ""
     addresses: tuple[tuple[str, str], ...] = ()
@@ -134,6 +136,8 @@ class ServerRecord:
             status["project"] = {"id": self.project.id}
             if self.project.region:
                 status["project"]["region"] = self.project.region
+        if self.removing:
+            status["removing"] = True
         if self.resolved is not None:
             status["resolved"] = _written_resolved(self.resolved)
         resources = {
@@ -165,6 +169,7 @@ def read_record(status: Mapping[str, Any]) -> ServerRecord:
             project=Project(str(project["id"]), str(project.get("region") or "")) if project else None,
             resolved=_read_resolved(resolved) if resolved else None,
             things={one.key: one for one in things},
+            removing=bool(status.get("removing")),
             provisioned=bool((status.get("initialization") or {}).get("provisioned")),
             instance_state=str(status.get("instanceState") or ""),
             addresses=tuple((str(one["type"]), str(one["address"])) for one in status.get("addresses") or ()),

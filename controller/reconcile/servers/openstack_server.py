@@ -118,7 +118,7 @@ class ServersReconciler:
             return self._delete(one, cloud)
         if not work.spec.enabled:
             return self._disable(one, cloud)
-        if self._is_to_be_replaced(one):
+        if one.record.removing or self._is_to_be_replaced(one):
             return self._replace(one, cloud)
         if not self._is_resolved(one):
             return self._resolve(one, cloud)
@@ -212,9 +212,10 @@ class ServersReconciler:
 
     def _disable(self, one: ServerPass, cloud: ServerCloud) -> float:
         one.overall = Finding("False", Reason.DISABLED, "spec.enabled is false: what it had is removed")
-        pause = None
-        if one.record.things or one.record.resolved is not None:
-            pause = self._removal.remove(one, cloud, _kept(one))
+        pause, record = None, one.record
+        lost = one.work.blocked and one.work.record.is_blank
+        if record.things or record.resolved is not None or record.removing or lost:
+            pause = self._begun_removal(one, cloud, _kept(one))
         if pause is None:
             things = {thing.key: thing for kind in _kept(one) for thing in one.record.of(kind)}
             one.record = _emptied(one.record, things)
@@ -223,10 +224,17 @@ class ServersReconciler:
         self._status.write(one)
         return self._resync if pause is None else pause
 
+    def _begun_removal(self, one: ServerPass, cloud: ServerCloud, keep: tuple[Kind, ...]) -> float | None:
+        """As `Removal.remove`; noted before, as an edit that is taken back finds a part of it gone."""
+        if not one.record.removing:
+            one.record = replace(one.record, removing=True)
+            self._status.write(one)
+        return self._removal.remove(one, cloud, keep)
+
     def _replace(self, one: ServerPass, cloud: ServerCloud) -> float:
-        text = "the spec has changed: the server is deleted and made again; its floating IP stays"
+        text = "the server is deleted and made again, as the spec has changed; its floating IP stays"
         one.overall = Finding("False", Reason.REPLACING, text)
-        pause = self._removal.remove(one, cloud, (Kind.FLOATING_IP,))
+        pause = self._begun_removal(one, cloud, (Kind.FLOATING_IP,))
         if pause is None:
             kept = {thing.key: thing for thing in one.record.of(Kind.FLOATING_IP)}
             one.record = _emptied(one.record, kept)

@@ -282,6 +282,46 @@ def test_a_disabled_server_has_nothing_and_comes_back() -> None:
     assert world.reason() == "ServerReady"
 
 
+@pytest.mark.parametrize("passes", range(1, 7))
+def test_a_server_that_is_enabled_again_while_it_goes_comes_back(passes: int) -> None:
+    world = ready(rootVolume={"sizeGiB": 5}, floatingIP={"pool": "public"})
+    world.edit(enabled=False)
+    for _ in range(passes):
+        world.step()
+        world.cloud.pass_time()
+    world.edit(enabled=True)
+    world.settle()
+    assert world.reason() == "ServerReady"
+    assert {kind: len(found) for kind, found in world.things().items()} == {
+        Kind.PORT: 1,
+        Kind.VOLUME: 1,
+        Kind.SERVER: 1,
+        Kind.FLOATING_IP: 1,
+    }
+
+
+@pytest.mark.parametrize("passes", range(1, 5))
+def test_an_edit_that_is_taken_back_while_the_server_goes_leaves_one_server(passes: int) -> None:
+    world = ready(update="Replace")
+    world.edit(sshKeyName="mine")
+    for _ in range(passes):
+        world.step()
+        world.cloud.pass_time()
+    world.edit(sshKeyName=None)
+    world.settle()
+    assert world.reason() == "ServerReady"
+    assert {kind: len(found) for kind, found in world.things().items()} == {Kind.PORT: 1, Kind.SERVER: 1}
+    assert "removing" not in world.status()
+
+
+def test_a_server_that_is_disabled_has_nothing_although_its_status_was_lost() -> None:
+    world = ready(floatingIP={"pool": "public"})
+    world.wipe_status()
+    world.edit(enabled=False)
+    world.settle()
+    assert (world.cloud.things, world.reason()) == ({}, "Disabled")
+
+
 def test_a_floating_ip_may_be_kept_when_the_object_goes() -> None:
     world = ready(floatingIP={"pool": "public", "reclaim": "Retain"})
     world.delete()
