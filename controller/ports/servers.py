@@ -53,7 +53,8 @@ class ServerCloud(Protocol):
     def marked(self, kind: Kind, mark: str, name: str) -> tuple[CloudResource, ...]:
         """All of a kind with this mark. `name`: that of a server, which Nova can look for.
 
-        Complete: where a cell of Nova hides servers it raises CloudUnavailable.
+        Complete: where a cell of Nova hides servers it raises CloudUnavailable. NotOffered where the service
+        itself says that the cloud has no such things.
         """
         ...
 

@@ -13,7 +13,7 @@ from controller.adapters.openstack.server_shapes import network_query, read_reso
 from controller.domain.servers.cloud_resources import METADATA_KEY, CloudResource, Kind, uid_of
 from controller.domain.servers.server_spec import Reference
 from controller.domain.servers.server_status import Project
-from controller.errors import CloudRefused, CloudUnavailable
+from controller.errors import CloudUnavailable, NotOffered
 from controller.ports.servers import Catalog
 from controller.ports.system import Clock, Randomness
 
@@ -143,13 +143,13 @@ class OpenStackServerCloud:
         return tuple(own.values())
 
     def _require(self, kind: Kind) -> None:
-        """Raises CloudRefused where the cloud has no such things: for their paths Neutron answers as a proxy
+        """Raises NotOffered where the cloud has no such things: for their paths Neutron answers as a proxy
         does that knows nothing."""
         if kind != Kind.TRUNK:
             return
         listed = items_of(self._calls.get("network", "/extensions"), "extensions", "/extensions")
         if all(one.get("alias") != "trunk" for one in listed):
-            raise CloudRefused("Neutron of this cloud has no trunks", 404)
+            raise NotOffered("Neutron of this cloud has no trunks", 404)
 
     # -- writes -------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from controller.domain.api.reasons import Reason
 from controller.domain.servers.cloud_resources import REMOVAL_ORDER, CloudResource, Kind
 from controller.domain.servers.next_step import outstanding_until, pause_until, to_delete
 from controller.domain.servers.server_conditions import ASPECT_OF
-from controller.errors import CloudRefused
+from controller.errors import CloudRefused, NotOffered
 from controller.ports.servers import ServerCloud
 from controller.reconcile.servers.creation import Creation
 from controller.reconcile.servers.work import ServerPass, ServerStatusWriter
@@ -70,9 +70,14 @@ class Removal:
         found = {id_: cloud.read(kind, id_) for id_ in known}
         try:
             found |= {each.id: each for each in cloud.marked(kind, plan.mark, plan.name)}
+        except NotOffered:
+            # A cloud without trunks has none of ours.
+            if known:
+                raise
         except CloudRefused as error:
-            # A cloud without trunks, or without block storage, has none of ours.
-            if error.code != 404 or known:
+            # A catalogue that has no service now may have had it. Only what was never asked for is not there.
+            asked = kind != Kind.VOLUME or plan.of(kind) or one.record.of(kind)
+            if error.code != 404 or asked:
                 raise
         return [each for each in found.values() if each is not None and each.is_of(plan.mark)]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from controller.domain.servers.cloud_resources import CloudResource, Kind
-from controller.errors import CloudUnavailable
+from controller.errors import CloudRefused, CloudUnavailable, NotOffered
 from controller.ports.kubernetes import SERVER
 from tests.reconcile.servers.server_world import NAMESPACE, Killed, ServerWorld, ready
 
@@ -121,3 +121,49 @@ def test_a_lost_status_is_looked_for_until_cinder_answers() -> None:
     world.cloud.marked = marked  # type: ignore[method-assign]
     world.settle()
     assert world.status()["resources"] == before
+
+
+def _absent(world: ServerWorld, *kinds: Kind, error: CloudRefused) -> None:
+    marked = world.cloud.marked
+
+    def look(kind: Kind, mark: str, name: str) -> Any:
+        if kind in kinds:
+            raise error
+        return marked(kind, mark, name)
+
+    world.cloud.marked = look  # type: ignore[method-assign]
+
+
+NO_ENDPOINT = CloudRefused("the catalogue of RegionOne has no public endpoint of a service yet", 404)
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_a_service_that_is_not_in_the_catalogue_is_not_taken_for_having_nothing(kind: Kind) -> None:
+    world = ready(**ROOT, trunk=True, floatingIP={"pool": "public"})
+    if kind != Kind.VOLUME:
+        world.wipe_status()
+    _absent(world, kind, error=NO_ENDPOINT)
+    world.delete()
+    for _ in range(12):
+        world.step()
+        world.clock.advance(70)
+        world.cloud.pass_time()
+    assert not _is_gone(world)
+    assert world.cloud.of(kind)
+
+
+def test_a_cloud_without_trunks_has_none_of_a_server() -> None:
+    world = ready()
+    _absent(world, Kind.TRUNK, error=NotOffered("Neutron of this cloud has no trunks", 404))
+    world.delete()
+    world.settle()
+    assert _is_gone(world)
+    assert world.cloud.things == {}
+
+
+def test_a_cloud_without_block_storage_has_none_of_a_server_that_asks_for_none() -> None:
+    world = ready()
+    _absent(world, Kind.VOLUME, error=NO_ENDPOINT)
+    world.delete()
+    world.settle()
+    assert _is_gone(world)
