@@ -37,6 +37,7 @@ from controller.domain.releases.digests import fingerprint
 from controller.errors import ChartInvalid, ObjectRefused, SecretMissing, SpecInvalid, VersionStepRefused
 from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, OSDPL, SECRET, KubeObject, KubeObjects
 from controller.reconcile.region.bundle_writer import MANAGER, BundleWriter, name_of
+from controller.reconcile.region.kept_volume_sizes import keep_volume_sizes
 from controller.reconcile.region.observation import (
     RegionObservation,
     lacking,
@@ -115,7 +116,8 @@ class DeploymentReconciler:
             found = replace(found, bundles=self._writer.disown(bundles))
             if bundles:
                 self._hold(osdpl)
-            found = replace(found, region=self._render(osdpl))
+            region = keep_volume_sizes(self._ports.kube, osdpl, self._render(osdpl), bundles)
+            found = replace(found, region=region)
             if not bundles:
                 self._hold(osdpl)
             found = self._awaiting_approval(osdpl, found) if paused else self._follow(osdpl, found)
