@@ -58,6 +58,7 @@ from controller.reconcile.region.plan import (
     renames,
 )
 from controller.reconcile.region.version_gate import refuse_version_steps
+from controller.reconcile.region.volume_node import keep_volume_place
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.chart_errors import RETRY_SECONDS, chart_reason, retry_after
 from controller.reconcile.shared.managed_region import managed_region
@@ -117,6 +118,7 @@ class DeploymentReconciler:
             if bundles:
                 self._hold(osdpl)
             region = keep_volume_sizes(self._ports.kube, osdpl, self._render(osdpl), bundles)
+            region = keep_volume_place(self._ports.kube, region, bundles)
             found = replace(found, region=region)
             if not bundles:
                 self._hold(osdpl)

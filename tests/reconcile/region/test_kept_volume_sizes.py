@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -12,16 +11,11 @@ from controller.errors import Forbidden
 from controller.ports.kubernetes import STATEFULSET
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.parts import RegionPorts, RegionSettings
-from controller.render.region import Region, render_region
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock
 from tests.reconcile.region.test_deployment import KEY, SilentEvents, edit, osdpl
 from tests.reconcile.region.test_region_plan import CHARTS
-from tests.render.region import UpstreamCharts, deployment, library
-
-
-def render(obj: Mapping[str, Any]) -> Region:
-    return render_region(deployment(obj["spec"]), library(), UpstreamCharts())
+from tests.render.region import render
 
 
 class World:
@@ -33,7 +27,7 @@ class World:
         self.core = DeploymentReconciler(
             RegionPorts(kube=self.kube, clock=clock, events=SilentEvents(), charts=CHARTS),
             RegionSettings(containers=("core", "helmbundle"), version="0.1.0", resync=300),
-            render=render,
+            render=lambda obj: render(obj["spec"]),
         )
         messaging = {"dedicatedBrokers": list(dedicated)}
         self.kube.create(osdpl(features={"messaging": messaging} if dedicated else {}))
