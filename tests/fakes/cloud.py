@@ -415,7 +415,9 @@ class FakeCloud:
         move = next((one for one in self._under_way if one.migration == migration), None)
         if move is None or self.moves[migration].status != "running":
             raise CloudRefused("it cannot be aborted any more", 400)
-        self._end(move, replace(self.hosted[server], task="", status="ACTIVE"), "cancelled")
+        # Nova takes it as long as the move is running; a hypervisor that has handed the server over goes on.
+        if self.hosted[server].host != move.target:
+            self._end(move, replace(self.hosted[server], task="", status="ACTIVE"), "cancelled")
         self.after("abort_migration", server)
 
     def add_to_agent(self, agent: str, *, router: str = "", network: str = "") -> None:

@@ -18,7 +18,7 @@ def world() -> NodeWorld:
     world.maintain("work", "cmp1", deadlines={"server": "5m", "whole": "1h"})
     while not asked(world, "live_migrate"):
         world.reconcile(1)
-    world.reconcile(2)
+    world.reconcile(1)
     return world
 
 
