@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from controller.domain.values.written.federation import federation_commands
+from controller.domain.values.written.texts import enable_new_compute
 
 pytestmark = pytest.mark.slow
 
 MAPPING = [{"local": [], "remote": []}]
+HOST = "nova-compute-ironic-0"
 
 
 class Shell:
@@ -89,3 +91,33 @@ def test_the_issuer_is_what_its_metadata_say_to_the_letter(shell: Shell) -> None
     """Keystone compares what tokens say with it, the last slash included."""
     shell.run(federation(provider("https://a.example.org", {"issuer": "https://a.example.org/"})))
     assert "identity provider set --remote-id https://a.example.org/ corporate" in shell.asked
+
+
+DISABLED = f"""case "$*" in
+  *"Disabled Reason"*) echo "New compute service disabled due to config option." ;;
+  *"service list"*) echo {HOST} ;;
+esac"""
+ENABLED = f"compute service set --enable {HOST} nova-compute"
+
+
+def test_a_compute_service_that_reports_is_enabled(shell: Shell) -> None:
+    shell.answers(DISABLED)
+    shell.run(enable_new_compute(HOST))
+    assert ENABLED in shell.asked
+    assert shell.waited == 0
+
+
+def test_one_that_an_operator_disabled_stays_so(shell: Shell) -> None:
+    shell.answers(DISABLED.replace("New compute service disabled due to config option.", "broken"))
+    shell.run(enable_new_compute(HOST))
+    assert ENABLED not in shell.asked
+
+
+@pytest.mark.parametrize("answer", ["", "exit 1"])
+def test_one_that_does_not_come_up_holds_nothing_up_for_ever(shell: Shell, answer: str) -> None:
+    shell.answers(answer)
+    said = shell.run(enable_new_compute(HOST))
+    assert shell.waited == 600
+    assert f"{HOST} has not reported within 600 s" in said
+    assert f"openstack {ENABLED}" in said
+    assert ENABLED not in shell.asked
