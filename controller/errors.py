@@ -227,5 +227,9 @@ class CloudRefused(ControllerError):
         self.code = code
 
 
+class NotOffered(CloudRefused):
+    """The service itself says that its cloud has no things of a kind."""
+
+
 class CloudMissing(CloudRefused):
     """A clouds.yaml has no cloud, or its cloud no region, of the name that was asked for."""

@@ -38,6 +38,7 @@ LEASE_LOST = 70
 WATCHES_ENDED = 71
 HELM_DETACHED = 72
 LEASE_BROKEN = 73
+WORKER_ENDED = 74
 # How often a container without its Lease tries to take it.
 TAKE_EVERY = 1.0
 # How often the end of a Lease is looked for.
@@ -373,8 +374,7 @@ def _reconcile(container: Container, key: Key, measures: Metrics) -> None:
     except ControllerError as error:
         asked = error.retry_after if isinstance(error, ApiUnavailable) else None
         pause = queue.failed(key, not_before=asked or 0.0)
-        reason = type(error).__name__
-        extra = {"object": f"{namespace}/{name}", "reason": reason}
+        extra = {"object": f"{namespace}/{name}", "reason": type(error).__name__}
         log.warning("%s %s: %s; again in %.1f s", kind, name, error, pause, extra=extra)
     except Exception as error:  # noqa: BLE001 - the edge of a thread: one object must not stop all
         pause = queue.failed(key)
@@ -382,6 +382,13 @@ def _reconcile(container: Container, key: Key, measures: Metrics) -> None:
         text = "%s %s: %s; again in %.1f s\n%s"
         extra = {"object": f"{namespace}/{name}", "reason": reason}
         log.error(text, kind, name, reason, pause, _stack(error), extra=extra)
+    except BaseException as error:
+        # It would end this thread alone, unseen, with the key under way for ever; a new process serves it.
+        queue.failed(key)
+        extra = {"object": f"{namespace}/{name}", "reason": type(error).__name__}
+        log.critical("%s %s ends the process\n%s", kind, name, _stack(error), extra=extra)
+        exit_container(WORKER_ENDED)
+        raise
     else:
         queue.done(key, again_after=again)
         result = "success"

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from controller.domain.servers.cloud_resources import CloudResource, Kind
 from controller.domain.servers.server_spec import Reference
+from controller.domain.servers.server_status import Project
 
 
 class Catalog(StrEnum):
@@ -37,8 +38,8 @@ class ServerCloud(Protocol):
         """Gives back its connections."""
         ...
 
-    def authenticate(self) -> None:
-        """Logs in where that was not done yet."""
+    def authenticate(self) -> Project:
+        """Where the credentials lead, by a login where that was not done yet."""
         ...
 
     def find(self, catalog: Catalog, reference: Reference, *, network: str = "") -> tuple[str, ...]:
@@ -52,7 +53,8 @@ class ServerCloud(Protocol):
     def marked(self, kind: Kind, mark: str, name: str) -> tuple[CloudResource, ...]:
         """All of a kind with this mark. `name`: that of a server, which Nova can look for.
 
-        Complete: where a cell of Nova hides servers it raises CloudUnavailable.
+        Complete: where a cell of Nova hides servers it raises CloudUnavailable. NotOffered where the service
+        itself says that the cloud has no such things.
         """
         ...
 

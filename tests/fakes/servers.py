@@ -15,8 +15,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from controller.domain.servers.cloud_resources import METADATA_KEY, CloudResource, Kind, mark_of
+from controller.domain.servers.cloud_resources import METADATA_KEY, REQUEST_KEY, CloudResource, Kind, mark_of
 from controller.domain.servers.server_spec import Reference
+from controller.domain.servers.server_status import Project
 from controller.errors import CloudMissing, CloudRefused, CloudUnavailable
 from controller.ports.servers import Catalog
 
@@ -50,6 +51,7 @@ class FakeServerCloud:
     before: Callable[[str], None] = _nothing
     after: Callable[[str], None] = _nothing
     login: Callable[[], None] = lambda: None
+    project: Project = field(default_factory=lambda: Project("project-1", "RegionOne"))
     calls: Counter[str] = field(default_factory=Counter)
     writes: list[str] = field(default_factory=list)
     serial: int = 0
@@ -60,8 +62,9 @@ class FakeServerCloud:
     def close(self) -> None:
         pass
 
-    def authenticate(self) -> None:
+    def authenticate(self) -> Project:
         self.login()
+        return self.project
 
     # -- reads
 
@@ -110,6 +113,7 @@ class FakeServerCloud:
             tags=frozenset(given.get("tags", ())),
             addresses=(("ExternalIP", f"198.51.100.{self.serial}"),) if kind == Kind.FLOATING_IP else (),
             created=f"{self.serial:06}",
+            request=(given.get("metadata") or {}).get(REQUEST_KEY, "") if kind == Kind.VOLUME else "",
         )
 
     def _require_free(self, port: str) -> None:

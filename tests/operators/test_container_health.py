@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -170,6 +171,19 @@ def test_a_look_is_measured() -> None:
     [(name, labels, _)] = measures.observed
     assert (name, labels) == (metrics.RECONCILE_DURATION.name, {"kind": "region", "result": "success"})
     assert measures.value(metrics.QUEUE_RETRIES, kind="region") is None
+
+
+def test_what_would_end_a_worker_unseen_ends_the_container(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes: list[int] = []
+    monkeypatch.setattr(operator, "exit_container", codes.append)
+    queue: WorkQueue[Key] = WorkQueue(FakeClock(), FakeRandomness())
+    queue.add(KEY)
+    container = Container("core", (), {"region": lambda *_: sys.exit(3)}, queue)
+    with pytest.raises(SystemExit):
+        operator._work(container, FakeMetrics())
+    assert codes == [operator.WORKER_ENDED]
+    queue.wind_down()
+    assert queue.unfinished() == []
 
 
 def test_a_look_that_fails_is_measured_as_a_failure_and_a_retry() -> None:

@@ -56,12 +56,13 @@ _BROKEN = frozenset((408, 425, 500)) | _BUSY
 
 @dataclass(frozen=True)
 class Login:
-    """Ids of the user, of its project and of that one's domain, and the types of the services it is shown."""
+    """Ids of the user, of its project and of that one's domain, and the types and regions of its services."""
 
     user: str
     project: str
     domain: str
     services: frozenset[str]
+    regions: frozenset[str] = frozenset()
 
 
 class CloudCalls:
@@ -187,11 +188,13 @@ class CloudCalls:
         session = self._connection().session
         with told_as_unavailable("the login"):
             access = session.auth.get_access(session)
+            catalog = access.service_catalog.catalog
             return Login(
                 user=str(access.user_id),
                 project=str(access.project_id or ""),
                 domain=str(access.project_domain_id or "default"),
-                services=frozenset(str(one.get("type")) for one in access.service_catalog.catalog),
+                services=frozenset(str(one.get("type")) for one in catalog),
+                regions=frozenset(region for _, _, region, _ in _endpoints(catalog)),
             )
 
     def status(self, url: str) -> int:
@@ -372,9 +375,15 @@ class CloudCalls:
             raise CloudUnavailable(f"the clouds.yaml cannot be used: {type(error).__name__}") from None
 
 
-def _endpoints(catalogue: Iterable[Mapping[str, Any]]) -> set[tuple[str, ...]]:
+def _endpoints(catalogue: Iterable[Mapping[str, Any]]) -> set[tuple[str, str, str, str]]:
+    """Type of the service, interface, region and URL of each."""
     return {
-        (str(service.get("type")), *(str(endpoint.get(key)) for key in ("interface", "region", "url")))
+        (
+            str(service.get("type")),
+            str(endpoint.get("interface")),
+            str(endpoint.get("region")),
+            str(endpoint.get("url")),
+        )
         for service in catalogue
         for endpoint in service.get("endpoints") or ()
     }

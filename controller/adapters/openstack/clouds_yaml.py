@@ -41,6 +41,26 @@ _LEFT_OUT_OF_SERVICES = (
 _ELSEWHERE = ("profile", "cloud")
 _FILES = ("cacert", "cert", "key")
 _INTERFACES = ("public", "internal", "admin")
+# What may be said of a login beside `auth`: openstacksdk takes these from the top as well.
+_OF_A_LOGIN = (
+    *("auth_url", "username", "user_name", "user_id", "user_domain_id", "user_domain_name", "password"),
+    *("project_id", "project_name", "project_domain_id", "project_domain_name", "tenant_id", "tenant_name"),
+    *("domain_id", "domain_name", "default_domain_id", "default_domain_name", "system_scope", "trust_id"),
+    *("application_credential_id", "application_credential_name", "application_credential_secret"),
+    *("token", "passcode"),
+)
+# All that is taken from a text of somebody else: where its cloud is, and how to log in there. What a newer
+# openstacksdk takes is not among them by itself.
+_PLAIN = frozenset(
+    (
+        *("auth", "auth_type", *_OF_A_LOGIN),
+        *("region_name", "interface", "endpoint_type", "verify", "insecure", *_FILES),
+    )
+)
+_PLAIN_OF_SERVICES = (
+    *("_api_version", "_endpoint", "_endpoint_override"),
+    *("_interface", "_region_name", "_service_type", "_service_name"),
+)
 # Ways to log in that take all they need from the text itself, and run or read nothing else.
 _PLAIN_LOGINS = frozenset(
     ("password", "v2password", "v3password", "token", "v3token", "v3applicationcredential", "v3totp")
@@ -56,7 +76,8 @@ def parse_clouds(
     what the text says.
 
     `trusted`: the authority is given otherwise, so that `cacert` is not looked for. `plain`: the text is
-    somebody else's: it may name no file of ours, and no way to log in that does more than send what it holds.
+    somebody else's: it may name no file of ours, and no way to log in that does more than send what it holds;
+    what says neither where the cloud is nor how to log in is left out.
     Raises CloudMissing where it has no such cloud, CloudRefused; its text names the key and quotes no value.
     """
     try:
@@ -74,13 +95,14 @@ def parse_clouds(
         raise CloudRefused(
             'the credentials are no clouds.yaml with one cloud, or one named "default"'
         ) from None
+    chosen_region = _of_region(_narrowed(given, region) if region else given)
     for key in _ELSEWHERE:
-        if key in given:
+        if key in chosen_region:
             raise _as_keywords(f"{key} names settings that are not in the Secret: write them out")
-    narrowed = _narrowed(given, region) if region else given
-    found = {key: value for key, value in _of_region(narrowed).items() if not _is_left_out(key)}
+    found = {key: value for key, value in chosen_region.items() if not _is_left_out(key)}
     if plain:
         _judge_login(found)
+        found = {key: value for key, value in found.items() if _is_plain(key)}
     _judge_values(found, trusted=trusted)
     return found
 
@@ -123,6 +145,10 @@ def _is_left_out(key: str) -> bool:
     return key in _LEFT_OUT or key.endswith(_LEFT_OUT_OF_SERVICES)
 
 
+def _is_plain(key: str) -> bool:
+    return key in _PLAIN or key.endswith(_PLAIN_OF_SERVICES) or key.startswith("has_")
+
+
 def _of_region(given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of the one region: `regions` lists names, or names with settings of their own."""
     found = dict(given)
@@ -141,8 +167,11 @@ def _of_region(given: Mapping[str, Any]) -> dict[str, Any]:
     desired = str(found.get("region_name") or (next(iter(regions)) if len(regions) == 1 else ""))
     if desired not in regions:
         raise _as_keywords("region_name has to be one of its regions")
-    own = {str(key).replace("-", "_"): value for key, value in regions[desired].items()}
-    auth = {**found["auth"], **(own.pop("auth", None) or {})}
+    own = {str(key).replace("-", "_"): value for key, value in regions[desired].items() if value is not None}
+    auth = own.pop("auth", {})
+    if not isinstance(auth, Mapping):
+        raise _as_keywords("regions cannot be read")
+    auth = {**found["auth"], **auth}
     return {**found, **own, "auth": auth, "region_name": desired}
 
 

@@ -12,7 +12,8 @@ from controller.adapters.openstack.clouds_yaml import parse_clouds
 from controller.adapters.openstack.server_shapes import network_query, read_resource
 from controller.domain.servers.cloud_resources import METADATA_KEY, CloudResource, Kind, uid_of
 from controller.domain.servers.server_spec import Reference
-from controller.errors import CloudRefused, CloudUnavailable
+from controller.domain.servers.server_status import Project
+from controller.errors import CloudUnavailable, NotOffered
 from controller.ports.servers import Catalog
 from controller.ports.system import Clock, Randomness
 
@@ -47,9 +48,11 @@ class OpenStackServerCloud:
         """Gives back its connections."""
         self._calls.close()
 
-    def authenticate(self) -> None:
+    def authenticate(self) -> Project:
         """Raises CredentialsDenied, CloudUnavailable."""
-        self._calls.login()
+        login = self._calls.login()
+        (only,) = login.regions if len(login.regions) == 1 else ("",)
+        return Project(login.project, self._calls.region or only)
 
     # -- what is there already ----------------------------------------------------------------------
 
@@ -140,13 +143,13 @@ class OpenStackServerCloud:
         return tuple(own.values())
 
     def _require(self, kind: Kind) -> None:
-        """Raises CloudRefused where the cloud has no such things: for their paths Neutron answers as a proxy
+        """Raises NotOffered where the cloud has no such things: for their paths Neutron answers as a proxy
         does that knows nothing."""
         if kind != Kind.TRUNK:
             return
         listed = items_of(self._calls.get("network", "/extensions"), "extensions", "/extensions")
         if all(one.get("alias") != "trunk" for one in listed):
-            raise CloudRefused("Neutron of this cloud has no trunks", 404)
+            raise NotOffered("Neutron of this cloud has no trunks", 404)
 
     # -- writes -------------------------------------------------------------------------------------
 

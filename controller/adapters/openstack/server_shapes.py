@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from controller.domain.servers.cloud_resources import METADATA_KEY, CloudResource, Kind, mark_of
+from controller.domain.servers.cloud_resources import METADATA_KEY, REQUEST_KEY, CloudResource, Kind, mark_of
 from controller.domain.servers.server_spec import Reference
 
 # The words of a definition in those of Neutron's API; lists become one text with commas.
@@ -71,7 +71,8 @@ def _server(one: Mapping[str, Any]) -> CloudResource:
 
 
 def _volume(one: Mapping[str, Any]) -> CloudResource:
-    owner = (one.get("metadata") or {}).get(METADATA_KEY)
+    metadata = one.get("metadata") or {}
+    owner = metadata.get(METADATA_KEY)
     used_by = next((str(at.get("server_id") or "") for at in one.get("attachments") or ()), "")
     return CloudResource(
         kind=Kind.VOLUME,
@@ -81,6 +82,7 @@ def _volume(one: Mapping[str, Any]) -> CloudResource:
         used_by=used_by,
         marks=frozenset((mark_of(str(owner)),)) if owner else frozenset(),
         created=str(one.get("created_at") or ""),
+        request=str(metadata.get(REQUEST_KEY) or ""),
     )
 
 

@@ -190,12 +190,14 @@ class Reason(StrEnum):
     CREDENTIALS_MISSING = "CredentialsMissing", WARNING
     CREDENTIALS_UNUSABLE = "CredentialsUnusable", WARNING
     CREDENTIALS_DENIED = "CredentialsDenied", WARNING
+    CREDENTIALS_OF_ANOTHER_PROJECT = "CredentialsOfAnotherProject", WARNING
     CLOUD_NOT_FOUND = "CloudNotFound", WARNING
     CLOUD_BUSY = "CloudBusy", NORMAL
     DEPENDENCIES_RESOLVED = "DependenciesResolved", NORMAL
     DEPENDENCY_FAILED = "DependencyFailed", WARNING
     USER_DATA_MISSING = "UserDataMissing", WARNING
     VOLUME_ERROR = "VolumeError", WARNING
+    VOLUME_KEPT = "VolumeKept", WARNING
     QUOTA_EXCEEDED = "QuotaExceeded", WARNING
     INSTANCE_BUILDING = "InstanceBuilding", NORMAL
     INSTANCE_ACTIVE = "InstanceActive", NORMAL

@@ -14,6 +14,9 @@ from enum import StrEnum
 _PREFIX = "osctl-server-"
 # The key in the metadata of servers and volumes.
 METADATA_KEY = "osctl-server"
+# A volume also has the time of its request there: Cinder gives its metadata to what is restored of its backup
+# as well, so that the mark alone does not tell whether a volume was made for the object.
+REQUEST_KEY = "osctl-server-request"
 
 
 class Kind(StrEnum):
@@ -48,6 +51,7 @@ class CloudResource:
     `marks`: wherever a mark of ours may stand. `used_by`: the server that a port or a volume is at, the port
     that a floating IP leads to. `status` and `task` in OpenStack's words; `fault`: Nova's own words on why a
     server is in ERROR. `addresses`: pairs of type and address, of a server; the one address of a floating IP.
+    `request`: when a volume was asked for, as its metadata have it.
     """
 
     kind: Kind
@@ -61,6 +65,7 @@ class CloudResource:
     tags: frozenset[str] = frozenset()
     addresses: tuple[tuple[str, str], ...] = ()
     created: str = ""
+    request: str = ""
 
     def is_of(self, mark: str) -> bool:
         """Whether it was made for the object with this mark."""

@@ -38,11 +38,17 @@ def decide_missing(
 ) -> MissingDecision:
     """What to do about those of `planned` without an id; `marked`: all of their kind that bear our mark.
 
-    A thing is taken up by its name among our own: the oldest, so that each pass decides alike.
+    A thing is taken up by its name among our own: the oldest, so that each pass decides alike. Of volumes
+    only what a request made whose answer is out: another one may be a restored backup, and is left alone.
     """
     known = {one.id for one in record.things.values() if one.id}
     own = sorted(
-        (one for one in marked if one.is_of(mark) and one.id not in known and not one.leaving),
+        (
+            one
+            for one in marked
+            if one.is_of(mark) and one.id not in known and not one.leaving
+            if one.kind != Kind.VOLUME or record.is_answer(one)
+        ),
         key=lambda one: (one.created, one.id),
     )
     adopted: list[Recorded] = []
@@ -62,6 +68,24 @@ def decide_missing(
         else:
             make.append(thing)
     return MissingDecision(tuple(adopted), tuple(make), tuple(own), until)
+
+
+def volumes_of_lost_status(
+    planned: Sequence[PlannedThing], marked: Iterable[CloudResource], mark: str
+) -> tuple[Recorded, ...]:
+    """The volumes of a server of which nothing is noted: by their names, and the oldest of each.
+
+    What was restored of a backup is younger than its original. Whether they hold data is not known.
+    """
+    own = sorted(
+        (one for one in marked if one.is_of(mark) and not one.leaving), key=lambda one: (one.created, one.id)
+    )
+    oldest = {thing.name: next((one for one in own if _is_it(one, thing)), None) for thing in planned}
+    return tuple(
+        Recorded(Kind.VOLUME, name, one.id, available=one.status != "creating")
+        for name, one in oldest.items()
+        if one is not None
+    )
 
 
 def _is_it(one: CloudResource, thing: PlannedThing) -> bool:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.servers.cloud_resources import METADATA_KEY, Kind, mark_of
+from controller.domain.api.conditions import timestamp
+from controller.domain.servers.cloud_resources import METADATA_KEY, REQUEST_KEY, Kind, mark_of
 from controller.domain.servers.server_spec import NAME_LIMIT, PortSpec, ServerSpec, VolumeSpec
 from controller.domain.servers.server_status import Key, Resolved, ServerRecord
 
@@ -87,7 +88,7 @@ class ServerPlan:
             return {"trunk": {"name": thing.name, "port_id": port, "description": self.mark}}
         if thing.kind == Kind.VOLUME:
             volume = next(one for one in self.spec.volumes if self.volume_name(one) == thing.name)
-            return self._volume(thing.name, volume, resolved)
+            return self._volume(volume, resolved, record)
         if thing.kind == Kind.FLOATING_IP:
             network = resolved.floating_network
             return {"floatingip": {"floating_network_id": network, "description": self.mark}}
@@ -135,13 +136,16 @@ class ServerPlan:
         body |= {key: value for key, value in switches.items() if value is not None}
         return {"port": body}
 
-    def _volume(self, name: str, volume: VolumeSpec, resolved: Resolved) -> dict[str, Any]:
+    def _volume(self, volume: VolumeSpec, resolved: Resolved, record: ServerRecord) -> dict[str, Any]:
+        name = self.volume_name(volume)
+        asked = record.things.get((Kind.VOLUME, name))
+        request = {REQUEST_KEY: timestamp(asked.requested)} if asked is not None and asked.requested else {}
         zone = self.spec.zone if volume.zone_of_server else volume.zone
         body = {
             "name": name,
             "size": volume.size,
             "description": self.mark,
-            "metadata": {METADATA_KEY: self.uid},
+            "metadata": {METADATA_KEY: self.uid, **request},
             **({"imageRef": resolved.image} if volume is self.spec.root else {}),
             **({"volume_type": volume.type} if volume.type else {}),
             # A host that is named with the zone (zone:host) is no zone of Cinder's.

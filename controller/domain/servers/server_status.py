@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controller.domain.api.conditions import timestamp
-from controller.domain.servers.cloud_resources import CREATION_ORDER, Kind
+from controller.domain.servers.cloud_resources import CREATION_ORDER, CloudResource, Kind
 from controller.domain.shared.times import seconds_of
 
 # How each kind is listed in `status.resources`.
@@ -30,13 +30,14 @@ class Recorded:
     """One thing by its kind and name.
 
     `id` is empty until it is known; `requested`: when it was last asked for, in seconds since the epoch, 0.0
-    for not, or once the id is known.
+    for not, or once the id is known. `available`: of a volume, whether it could be used once.
     """
 
     kind: Kind
     name: str
     id: str = ""
     requested: float = 0.0
+    available: bool = False
 
     @property
     def key(self) -> Key:
@@ -64,18 +65,47 @@ class Resolved:
     floating_network: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Where credentials lead: the project's id, and the region, empty where that is not determined."""
+
+    id: str
+    region: str = ""
+
+    def is_same(self, other: Project) -> bool:
+        """By what is known of both. One Keystone has several URLs, and none of them tells."""
+        return self.id == other.id and (not self.region or not other.region or self.region == other.region)
+
+    def __str__(self) -> str:
+        return f"{self.id} in {self.region}" if self.region else self.id
+
+
 @dataclass(frozen=True)
 class ServerRecord:
     """The status as it is read and written, but for conditions.
 
-    `provisioned`: the server was ACTIVE once.
+    `project`: where its things are. `removing`: a removal was begun, and is not finished. `provisioned`: the
+    server was ACTIVE once.
     """
 
+    project: Project | None = None
     resolved: Resolved | None = None
     things: Mapping[Key, Recorded] = field(default_factory=dict)
+    removing: bool = False
     provisioned: bool = False
     instance_state: str = ""
     addresses: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing was ever noted, or the status was lost."""
+        return self.project is None and self.resolved is None and not self.things
+
+    def is_answer(self, found: CloudResource) -> bool:
+        """Whether a volume is what the request made whose answer is out."""
+        asked = self.things.get((found.kind, found.name))
+        waiting = asked is not None and not asked.id and asked.requested > 0.0
+        return asked is not None and waiting and found.request == timestamp(asked.requested)
 
     def id_of(self, kind: Kind, name: str) -> str:
         """The id of one thing, empty while it is not known."""
@@ -102,6 +132,12 @@ class ServerRecord:
     def written(self) -> dict[str, Any]:
         """As it stands in a status."""
         status: dict[str, Any] = {"initialization": {"provisioned": self.provisioned}}
+        if self.project is not None:
+            status["project"] = {"id": self.project.id}
+            if self.project.region:
+                status["project"]["region"] = self.project.region
+        if self.removing:
+            status["removing"] = True
         if self.resolved is not None:
             status["resolved"] = _written_resolved(self.resolved)
         resources = {
@@ -128,10 +164,12 @@ def read_record(status: Mapping[str, Any]) -> ServerRecord:
         things = [
             _read_thing(kind, one) for kind, name in _LISTS.items() for one in resources.get(name) or ()
         ]
-        resolved = status.get("resolved")
+        resolved, project = status.get("resolved"), status.get("project")
         return ServerRecord(
+            project=Project(str(project["id"]), str(project.get("region") or "")) if project else None,
             resolved=_read_resolved(resolved) if resolved else None,
             things={one.key: one for one in things},
+            removing=bool(status.get("removing")),
             provisioned=bool((status.get("initialization") or {}).get("provisioned")),
             instance_state=str(status.get("instanceState") or ""),
             addresses=tuple((str(one["type"]), str(one["address"])) for one in status.get("addresses") or ()),
@@ -140,18 +178,24 @@ def read_record(status: Mapping[str, Any]) -> ServerRecord:
         raise ValueError(f"the status cannot be read: {type(error).__name__}: {error}") from None
 
 
-def _written_thing(one: Recorded) -> dict[str, str]:
-    written = {"name": one.name}
+def _written_thing(one: Recorded) -> dict[str, Any]:
+    written: dict[str, Any] = {"name": one.name}
     if one.id:
         written["id"] = one.id
     if one.requested:
         written["requestedAt"] = timestamp(one.requested)
+    if one.available:
+        written["available"] = True
     return written
 
 
 def _read_thing(kind: Kind, given: Mapping[str, Any]) -> Recorded:
     return Recorded(
-        kind, str(given["name"]), str(given.get("id") or ""), seconds_of(given.get("requestedAt"))
+        kind,
+        str(given["name"]),
+        str(given.get("id") or ""),
+        seconds_of(given.get("requestedAt")),
+        available=bool(given.get("available")),
     )
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from controller.domain.api.reasons import Reason
 from controller.domain.servers.cloud_resources import CloudResource, Kind
-from controller.domain.servers.next_step import decide_missing, pause_until, to_delete
+from controller.domain.servers.next_step import decide_missing, pause_until, to_delete, volumes_of_lost_status
 from controller.domain.servers.plan import PlannedThing, with_user_data
 from controller.domain.servers.server_conditions import ASPECT_OF, Aspect
-from controller.domain.servers.server_status import Recorded, Resolved
+from controller.domain.servers.server_status import Recorded, Resolved, ServerRecord
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.kubernetes import SECRET, Kube
 from controller.ports.servers import ServerCloud
@@ -57,6 +57,17 @@ class Creation:
             self._ensure_tags(cloud, planned, there)
         return there
 
+    def find_volumes(self, one: ServerPass, cloud: ServerCloud) -> None:
+        """Takes up those of a server whose status was lost; later the mark alone makes no volume its own.
+
+        Raises CloudUnavailable, CloudRefused.
+        """
+        plan, one.aspect = one.work.plan, Aspect.VOLUMES
+        planned = plan.of(Kind.VOLUME)
+        if planned:
+            marked = cloud.marked(Kind.VOLUME, plan.mark, plan.name)
+            one.record = one.record.with_things(volumes_of_lost_status(planned, marked, plan.mark))
+
     def _observe(
         self, one: ServerPass, cloud: ServerCloud, planned: tuple[PlannedThing, ...]
     ) -> dict[str, CloudResource]:
@@ -96,12 +107,13 @@ class Creation:
         resolved = one.record.resolved
         if resolved is None:
             raise ValueError("nothing is made before the spec is resolved")
-        bodies = [(thing, self._body(one, thing, resolved)) for thing in things]
-        names = ", ".join(thing.name for thing in things)
-        one.false(one.aspect, Reason.CREATING, f"{things[0].kind} {names}: it is being made")
-        one.record = one.record.with_things(
+        noted = one.record.with_things(
             Recorded(thing.kind, thing.name, requested=one.now) for thing in things
         )
+        bodies = [(thing, self._body(one, thing, resolved, noted)) for thing in things]
+        names = ", ".join(thing.name for thing in things)
+        one.false(one.aspect, Reason.CREATING, f"{things[0].kind} {names}: it is being made")
+        one.record = noted
         # Noted before it is asked for: whoever goes on after us knows that an answer may be out.
         self._status.write(one)
         waiting = [thing.key for thing in things]
@@ -118,8 +130,10 @@ class Creation:
             one.record = one.record.without([*waiting, *([thing.key] if undone else [])])
             raise
 
-    def _body(self, one: ServerPass, thing: PlannedThing, resolved: Resolved) -> Mapping[str, Any]:
-        body = one.work.plan.body(thing, resolved, one.record)
+    def _body(
+        self, one: ServerPass, thing: PlannedThing, resolved: Resolved, noted: ServerRecord
+    ) -> Mapping[str, Any]:
+        body = one.work.plan.body(thing, resolved, noted)
         if thing.kind == Kind.SERVER and one.work.spec.user_data:
             return with_user_data(body, self._user_data(one))
         return body

@@ -15,7 +15,7 @@ from controller.domain.api.reasons import Reason
 from controller.domain.servers.cloud_resources import CloudResource, Kind
 from controller.domain.servers.server_conditions import Aspect, Finding, is_quota
 from controller.domain.servers.server_spec import Update
-from controller.domain.servers.server_status import ServerRecord
+from controller.domain.servers.server_status import Key, Project, Recorded, ServerRecord
 from controller.domain.shared.backoff import SHORT_PAUSES
 from controller.errors import CloudRefused, CloudUnavailable, CredentialsDenied
 from controller.ports.kubernetes import SERVER, Events, Kube
@@ -55,7 +55,7 @@ class ServersReconciler:
         self._clouds = OpenClouds(kube, clouds, region_namespace)
         self._status = ServerStatusWriter(kube, clock, events)
         self._creation = Creation(kube, self._status)
-        self._removal = Removal(self._creation)
+        self._removal = Removal(self._creation, self._status)
         self._running = RunningServer(self._creation)
         # Passes in a row that failed, by uid.
         self._failures: dict[str, int] = {}
@@ -109,18 +109,30 @@ class ServersReconciler:
     def _serve(self, one: ServerPass) -> float | None:
         work = one.work
         cloud = self._clouds.of(work).until(self._clock.monotonic() + PASS_WITHIN, grace=PASS_GRACE)
-        cloud.authenticate()
+        project = cloud.authenticate()
+        if work.blocked and work.record.is_blank:
+            self._creation.find_volumes(one, cloud)
+        self._require_same_project(one, project)
         one.true(Aspect.AUTHENTICATION, Reason.CREDENTIALS_ACCEPTED, "Keystone takes the credentials")
         if work.deleting:
             return self._delete(one, cloud)
         if not work.spec.enabled:
             return self._disable(one, cloud)
-        if self._is_to_be_replaced(one):
+        if one.record.removing or self._is_to_be_replaced(one):
             return self._replace(one, cloud)
         if not self._is_resolved(one):
             return self._resolve(one, cloud)
         one.true(Aspect.DEPENDENCIES, Reason.DEPENDENCIES_RESOLVED, "all that the spec refers to was found")
         return self._make(one, cloud)
+
+    def _require_same_project(self, one: ServerPass, project: Project) -> None:
+        """Raises NoAccess where its things are elsewhere: what is not found here is not gone."""
+        known = one.record.project
+        if known is None or not (one.record.things or one.record.resolved):
+            one.record = replace(one.record, project=project)
+        elif not known.is_same(project):
+            text = f"the credentials lead to project {project}; what it has is in project {known}"
+            raise NoAccess(Finding("False", Reason.CREDENTIALS_OF_ANOTHER_PROJECT, text))
 
     # -- resolve ------------------------------------------------------------------------------------
 
@@ -200,27 +212,40 @@ class ServersReconciler:
 
     def _disable(self, one: ServerPass, cloud: ServerCloud) -> float:
         one.overall = Finding("False", Reason.DISABLED, "spec.enabled is false: what it had is removed")
-        pause = None
-        if one.record.things or one.record.resolved is not None:
-            pause = self._removal.remove(one, cloud, _kept(one))
+        pause, record = None, one.record
+        lost = one.work.blocked and one.work.record.is_blank
+        if record.things or record.resolved is not None or record.removing or lost:
+            pause = self._begun_removal(one, cloud, _kept(one))
         if pause is None:
             things = {thing.key: thing for kind in _kept(one) for thing in one.record.of(kind)}
-            one.record = ServerRecord(provisioned=one.record.provisioned, things=things)
+            one.record = _emptied(one.record, things)
             for aspect in (Aspect.PORTS, Aspect.VOLUMES, Aspect.INSTANCE, Aspect.FLOATING_IP):
                 one.false(aspect, Reason.DISABLED, "spec.enabled is false")
         self._status.write(one)
         return self._resync if pause is None else pause
 
+    def _begun_removal(self, one: ServerPass, cloud: ServerCloud, keep: tuple[Kind, ...]) -> float | None:
+        """As `Removal.remove`; noted before, as an edit that is taken back finds a part of it gone."""
+        if not one.record.removing:
+            one.record = replace(one.record, removing=True)
+            self._status.write(one)
+        return self._removal.remove(one, cloud, keep)
+
     def _replace(self, one: ServerPass, cloud: ServerCloud) -> float:
-        text = "the spec has changed: the server is deleted and made again; its floating IP stays"
+        text = "the server is deleted and made again, as the spec has changed; its floating IP stays"
         one.overall = Finding("False", Reason.REPLACING, text)
-        pause = self._removal.remove(one, cloud, (Kind.FLOATING_IP,))
+        pause = self._begun_removal(one, cloud, (Kind.FLOATING_IP,))
         if pause is None:
             kept = {thing.key: thing for thing in one.record.of(Kind.FLOATING_IP)}
-            one.record = ServerRecord(provisioned=one.record.provisioned, things=kept)
+            one.record = _emptied(one.record, kept)
             pause = 0.0
         self._status.write(one)
         return pause
+
+
+def _emptied(record: ServerRecord, kept: Mapping[Key, Recorded]) -> ServerRecord:
+    """What is remembered once all but these was removed."""
+    return ServerRecord(project=record.project, provisioned=record.provisioned, things=kept)
 
 
 def _kept(one: ServerPass) -> tuple[Kind, ...]:

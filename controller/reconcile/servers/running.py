@@ -32,15 +32,22 @@ class RunningServer:
     ) -> float | None:
         """Seconds to wait until a server may be made on them, None where it may.
 
-        One that Cinder could not make is deleted, and made again in the next pass.
+        One that Cinder could not make is deleted, and made again in the next pass. Of one that could be used
+        once Cinder says so after a failed extension or restore, too: it is only told.
         """
+        usable = [thing for thing in one.record.of(Kind.VOLUME) if _usable(volumes.get(thing.name))]
+        one.record = one.record.with_things(replace(thing, available=True) for thing in usable)
         broken = [volume for volume in volumes.values() if volume.status.startswith("error")]
         if broken:
-            names = ", ".join(volume.name for volume in broken)
-            for volume in broken:
-                if not volume.used_by:
-                    self._creation.delete(one, cloud, volume)
-            raise VolumeBroken(f"volumes {names}: Cinder reports error; they are made again")
+            unmade = [volume for volume in broken if self._was_never_made(one, volume)]
+            for volume in unmade:
+                self._creation.delete(one, cloud, volume)
+            told = [
+                f"volume {volume.name}: Cinder reports {volume.status}; it is "
+                + ("made again" if volume in unmade else "kept as it is")
+                for volume in broken
+            ]
+            raise VolumeBroken("; ".join(told))
         busy = [volume for volume in volumes.values() if volume.status in _BUSY_VOLUMES]
         if busy and not one.record.server_id:
             text = ", ".join(f"{volume.name} is {volume.status}" for volume in busy)
@@ -51,6 +58,11 @@ class RunningServer:
         else:
             one.true(Aspect.VOLUMES, Reason.AVAILABLE, f"{len(volumes)} volumes are there")
         return None
+
+    def _was_never_made(self, one: ServerPass, volume: CloudResource) -> bool:
+        held = one.record.things.get((Kind.VOLUME, volume.name))
+        once = one.record.provisioned or (held is not None and held.available)
+        return volume.status == "error" and not volume.used_by and not once
 
     def observe(self, one: ServerPass, cloud: ServerCloud) -> CloudResource | None:
         """The server, where its id is known, and what it says of InstanceReady.
@@ -133,5 +145,9 @@ class RunningServer:
         one.found(Aspect.FLOATING_IP, Finding("True", Reason.NOT_REQUIRED, "no floating IP was asked for"))
 
 
+def _usable(volume: CloudResource | None) -> bool:
+    return volume is not None and volume.status in ("available", "in-use")
+
+
 class VolumeBroken(CloudRefused):
-    """Cinder could not make a volume."""
+    """Cinder could not make a volume, or what was to be done with it."""

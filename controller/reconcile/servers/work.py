@@ -141,6 +141,10 @@ class ServerStatusWriter:
         if find(known, "Ready").get("reason") != ready.reason:
             self._events.emit(obj, type_=ready.reason.event, reason=ready.reason, message=ready.message)
 
+    def tell(self, one: ServerPass, reason: Reason, message: str) -> None:
+        """An event about what no condition says."""
+        self._events.emit(one.work.obj, type_=reason.event, reason=reason, message=message)
+
     def set_finalizer(self, work: ServerWork, *, present: bool) -> None:
         """Puts ours on or takes it off; those of others stay. Conflict where the object has changed."""
         meta = work.obj["metadata"]

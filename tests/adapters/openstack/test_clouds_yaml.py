@@ -14,8 +14,10 @@ import yaml
 from controller.adapters.openstack.calls import CloudCalls
 from controller.adapters.openstack.client import OpenStackCloud
 from controller.adapters.openstack.clouds_yaml import parse_clouds
+from controller.adapters.openstack.server_cloud import OpenStackServerCloud
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.randomness import SystemRandomness
+from controller.domain.servers.server_status import Project
 from controller.errors import CloudRefused, CloudUnavailable
 from tests.fakes.identity import FakeIdentity, served_identity
 
@@ -115,6 +117,37 @@ def test_the_old_name_of_the_interface_is_the_interface() -> None:
     assert parse_clouds(written(endpoint_type="internalURL"))["interface"] == "internal"
 
 
+@pytest.mark.parametrize("plain", [True, False], ids=["somebody else's", "our own"])
+@pytest.mark.parametrize("key", ["profile", "cloud"])
+def test_a_region_names_no_settings_from_elsewhere(key: str, plain: bool) -> None:
+    regions = [{"name": "one", "values": {key: "http://planted-secret"}}]
+    with pytest.raises(CloudRefused, match=f"{key} names settings") as error:
+        parse_clouds(written(regions=regions), plain=plain)
+    assert "planted-secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("auth_type", "v3oidcpassword"), ("cert", "/etc/hosts"), ("key", "/etc/hosts")]
+)
+def test_a_region_of_somebody_elses_text_logs_in_as_plainly(key: str, value: str) -> None:
+    with pytest.raises(CloudRefused, match=key):
+        parse_clouds(written(regions=[{"name": "one", "values": {key: value}}]), plain=True)
+
+
+def test_of_somebody_elses_text_only_its_cloud_and_its_login_are_taken() -> None:
+    told = {"auth_type": "password", "identity_api_version": 3, "compute_endpoint_override": "https://nova"}
+    unknown = {"nobody_knows_it": "x", "vendor_hook": "sys:exit", "force_ipv4": True}
+    regions = [{"name": "one", "values": {**unknown, "has_block_storage": False}}]
+    found = parse_clouds(written(**told, **unknown, regions=regions), plain=True)
+    expected = {"auth": AUTH, **told, "has_block_storage": False, "region_name": "one", "interface": "public"}
+    assert found == expected
+
+
+def test_a_region_with_an_unreadable_login_is_told() -> None:
+    with pytest.raises(CloudRefused, match="regions cannot be read"):
+        parse_clouds(written(regions=[{"name": "one", "values": {"auth": "planted-secret"}}]))
+
+
 @pytest.mark.slow
 class TestWithTheLibrary:
     """It loads openstacksdk."""
@@ -145,6 +178,12 @@ class TestWithTheLibrary:
     def test_a_region_without_block_storage_has_no_volume_services(self) -> None:
         with served_identity() as server:
             assert OpenStackCloud(self.calls(server)).volume_services() == ()
+
+    @pytest.mark.parametrize("named", [True, False], ids=["named", "the only one"])
+    def test_credentials_lead_to_a_project_in_a_region(self, named: bool) -> None:
+        with served_identity() as server:
+            cloud = OpenStackServerCloud(self.calls(server, region_name="RegionOne" if named else None))
+            assert cloud.authenticate() == Project("admin", "RegionOne")
 
     @pytest.mark.parametrize("auth_type", ["nobody-knows-it", "v3applicationcredential"])
     def test_a_login_that_cannot_be_made_of_the_file_is_told(self, auth_type: str) -> None:

@@ -64,6 +64,11 @@ class ServerWorld:
     def give_credentials(self, content: bytes = b"right", namespace: str = NAMESPACE) -> None:
         self.give_secret("openstack-clouds", namespace, clouds_yaml=content)
 
+    def turn_to(self, cloud: FakeServerCloud) -> None:
+        """The Secret holds credentials of another cloud, or of another project, from now on."""
+        self.clouds.cloud = cloud
+        self.restart()
+
     def create(self, name: str = "bastion", namespace: str = NAMESPACE, **spec: Any) -> None:
         obj = server(name, **spec)
         obj["metadata"]["namespace"] = namespace

@@ -9,13 +9,16 @@ import pytest
 
 from controller.domain.servers.cloud_resources import METADATA_KEY, Kind, mark_of
 from controller.domain.servers.server_conditions import Aspect
+from controller.domain.servers.server_status import Project
 from controller.errors import CloudRefused, CloudUnavailable, CredentialsDenied
 from controller.ports.kubernetes import SECRET, SERVER
 from controller.ports.servers import Catalog
+from tests.fakes.servers import FakeServerCloud
 from tests.reconcile.servers.server_world import NAMESPACE, RESYNC, ServerWorld, ready
 
 pytestmark = pytest.mark.slow
 
+AUTHENTICATION = str(Aspect.AUTHENTICATION)
 EVERY = {"Ready", "Paused", "Deleting", *map(str, Aspect)}
 DATA = {"name": "data", "sizeGiB": 2, "storage": {"type": "Volume"}}
 _SECRET = (SECRET, "openstack-clouds", NAMESPACE)
@@ -123,6 +126,28 @@ def test_a_volume_that_cinder_cannot_make_is_made_again() -> None:
     world.settle()
     assert world.reason() == "ServerReady"
     assert len(world.cloud.of(Kind.VOLUME)) == 1
+
+
+@pytest.mark.parametrize("status", ["error_extending", "error_restoring", "error"])
+@pytest.mark.parametrize("at", ["first sight", "server refused", "ready"])
+def test_a_volume_that_was_there_once_is_never_deleted_for_an_error(status: str, at: str) -> None:
+    world = ServerWorld()
+    if at == "server refused":
+        world.cloud.before = _fail(CloudRefused("403 policy", 403), "create server", times=99)
+    world.create(rootVolume={"sizeGiB": 5})
+    while not world.cloud.of(Kind.VOLUME):
+        world.step()
+    if at != "first sight":
+        for _ in range(8):
+            world.cloud.pass_time()
+            world.step()
+    before = world.only(Kind.VOLUME)
+    world.cloud.change(before.id, status=status, used_by="")
+    world.step()
+    assert world.reason() == world.reason("VolumesReady") == "VolumeError"
+    lost = (at, status) == ("first sight", "error")
+    assert (world.cloud.of(Kind.VOLUME) == []) == lost
+    assert ("kept" in world.condition()["message"]) != lost
 
 
 def test_a_server_in_error_is_told_in_novas_words_and_keeps_its_ports() -> None:
@@ -257,6 +282,46 @@ def test_a_disabled_server_has_nothing_and_comes_back() -> None:
     assert world.reason() == "ServerReady"
 
 
+@pytest.mark.parametrize("passes", range(1, 7))
+def test_a_server_that_is_enabled_again_while_it_goes_comes_back(passes: int) -> None:
+    world = ready(rootVolume={"sizeGiB": 5}, floatingIP={"pool": "public"})
+    world.edit(enabled=False)
+    for _ in range(passes):
+        world.step()
+        world.cloud.pass_time()
+    world.edit(enabled=True)
+    world.settle()
+    assert world.reason() == "ServerReady"
+    assert {kind: len(found) for kind, found in world.things().items()} == {
+        Kind.PORT: 1,
+        Kind.VOLUME: 1,
+        Kind.SERVER: 1,
+        Kind.FLOATING_IP: 1,
+    }
+
+
+@pytest.mark.parametrize("passes", range(1, 5))
+def test_an_edit_that_is_taken_back_while_the_server_goes_leaves_one_server(passes: int) -> None:
+    world = ready(update="Replace")
+    world.edit(sshKeyName="mine")
+    for _ in range(passes):
+        world.step()
+        world.cloud.pass_time()
+    world.edit(sshKeyName=None)
+    world.settle()
+    assert world.reason() == "ServerReady"
+    assert {kind: len(found) for kind, found in world.things().items()} == {Kind.PORT: 1, Kind.SERVER: 1}
+    assert "removing" not in world.status()
+
+
+def test_a_server_that_is_disabled_has_nothing_although_its_status_was_lost() -> None:
+    world = ready(floatingIP={"pool": "public"})
+    world.wipe_status()
+    world.edit(enabled=False)
+    world.settle()
+    assert (world.cloud.things, world.reason()) == ({}, "Disabled")
+
+
 def test_a_floating_ip_may_be_kept_when_the_object_goes() -> None:
     world = ready(floatingIP={"pool": "public", "reclaim": "Retain"})
     world.delete()
@@ -332,6 +397,49 @@ def test_missing_and_denied_credentials_heal_without_an_edit() -> None:
     world.cloud.login = lambda: None
     world.settle()
     assert world.reason() == "ServerReady"
+
+
+@pytest.mark.parametrize("policy", ["Report", "Recreate"])
+def test_credentials_of_another_project_lose_nothing_and_make_nothing(policy: str) -> None:
+    world = ready(onExternalDeletion=policy, rootVolume={"sizeGiB": 5})
+    before = world.status()["resources"]
+    other = FakeServerCloud(project=Project("project-2", "RegionOne"))
+    world.turn_to(other)
+    world.step()
+    assert world.reason() == world.reason(AUTHENTICATION) == "CredentialsOfAnotherProject"
+    assert "project-1" in world.condition()["message"]
+    world.delete()
+    for _ in range(3):
+        world.step()
+    assert world.live()["metadata"]["finalizers"]
+    assert (other.things, other.writes, world.status()["resources"]) == ({}, [], before)
+    world.turn_to(world.cloud)
+    world.settle()
+    assert world.cloud.things == {}
+    assert world.kube.get(SERVER, "bastion", NAMESPACE) is None
+
+
+def test_what_has_nothing_anywhere_follows_its_credentials() -> None:
+    world = ready()
+    world.edit(enabled=False)
+    world.settle()
+    other = FakeServerCloud(project=Project("project-2", "RegionOne"))
+    world.turn_to(other)
+    world.edit(enabled=True)
+    world.cloud = other
+    world.settle()
+    assert world.reason() == "ServerReady"
+    assert world.status()["project"] == {"id": "project-2", "region": "RegionOne"}
+
+
+def test_credentials_that_name_the_region_that_was_meant_are_of_the_same_project() -> None:
+    world = ready()
+    world.cloud.project = Project("project-1")
+    world.settle()
+    assert world.reason() == "ServerReady"
+    world.cloud.project = Project("project-1", "RegionTwo")
+    world.step()
+    assert world.reason() == "CredentialsOfAnotherProject"
 
 
 def test_credentials_are_required_outside_the_namespace_of_the_region() -> None:
