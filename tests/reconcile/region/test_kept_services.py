@@ -32,7 +32,7 @@ class Events(SilentEvents):
 
 
 class World:
-    """A region that is Ready, with dns, which its preset brings, until `upgrade` starts another controller."""
+    """A region that is Ready, with dns, which its preset brings until `upgrade` starts another controller."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
