@@ -67,6 +67,9 @@ KEPT_LABEL = f"{GROUP}/kept"
 # On a Secret with credentials that is about to be deleted: nobody uses it meanwhile.
 UNUSED_ANNOTATION = f"{GROUP}/unused"
 
+# On a HelmBundle of a service that the presets of another controller do not have, and nobody took out.
+UNASKED_REMOVAL_ANNOTATION = f"{GROUP}/unasked-removal"
+
 # On an object, or on the newest record of a release, of others: `NAMESPACE/RELEASE` that is to have it.
 HAND_OVER_ANNOTATION = f"{GROUP}/hand-over-to"
 

@@ -58,6 +58,7 @@ class Reason(StrEnum):
     PLAN_APPROVED = "PlanApproved", NORMAL
     PLAN_FAILED = "PlanFailed", WARNING
     DAEMON_SETS_RENAMED = "DaemonSetsRenamed", WARNING
+    SERVICE_KEPT = "ServiceKept", WARNING
 
     # workloads, nodes and secrets
     WORKLOADS_HEALTHY = "WorkloadsHealthy", NORMAL

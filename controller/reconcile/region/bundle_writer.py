@@ -39,6 +39,10 @@ class BundleWriter:
         """Has helmbundle stop too, and leaves everything else as it is."""
         return [self._patch_spec(bundle, {"mode": "Paused"}) for bundle in existing]
 
+    def resume(self, kept: KubeObjects) -> KubeObjects:
+        """Has helmbundle go on with bundles that are not written otherwise."""
+        return [self._patch_spec(bundle, {"mode": "Apply"}) for bundle in kept]
+
     def disown(self, existing: KubeObjects) -> KubeObjects:
         """Takes back that the osdpl owns bundles, as earlier versions had it: Kubernetes would delete them
         with one that comes back under another uid, and their releases would be uninstalled."""

@@ -44,6 +44,7 @@ from controller.errors import (
 )
 from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, OSDPL, SECRET, KubeObject, KubeObjects
 from controller.reconcile.region.bundle_writer import MANAGER, BundleWriter, name_of
+from controller.reconcile.region.kept_services import keep_services
 from controller.reconcile.region.kept_volume_sizes import keep_volume_sizes
 from controller.reconcile.region.observation import (
     RegionObservation,
@@ -128,7 +129,7 @@ class DeploymentReconciler:
                 self._hold(osdpl)
             region = keep_volume_sizes(self._ports.kube, osdpl, self._render(osdpl), bundles)
             region = keep_volume_place(self._ports.kube, region, bundles)
-            found = replace(found, region=region)
+            found = self._with_kept_services(osdpl, replace(found, region=region))
             if not bundles:
                 self._hold(osdpl)
             found = self._awaiting_approval(osdpl, found) if paused else self._follow(osdpl, found)
@@ -155,19 +156,27 @@ class DeploymentReconciler:
             return None
         return approval if approval.digest == spec.approved_plan or approval.done else None
 
+    def _with_kept_services(self, osdpl: KubeObject, found: RegionObservation) -> RegionObservation:
+        """A plan shows what leaves before anything does: with it nothing is kept."""
+        assert found.region is not None  # noqa: S101 - rendered by the caller
+        if _spec(osdpl).planned:
+            return found
+        kept = keep_services(self._ports.kube, self._ports.events, osdpl, found.region, found.bundles)
+        return replace(found, region=kept.region, bundles=kept.bundles, kept=kept.names)
+
     def _awaiting_approval(self, osdpl: KubeObject, found: RegionObservation) -> RegionObservation:
         """Touches nothing, and finds out whether the spec asks for something else than what there is."""
         assert found.region is not None  # noqa: S101 - rendered by the caller
         if found.region.missing:
             return lacking(found, found.region.missing)
         desired = [self._object(osdpl, bundle) for bundle in found.region.bundles]
-        return replace(found, awaiting_approval=not is_as_desired(desired, found.bundles))
+        return replace(found, awaiting_approval=not is_as_desired(desired, found.changing))
 
     def _follow(self, osdpl: KubeObject, found: RegionObservation) -> RegionObservation:
         """Brings the bundles to what the spec asks for, or to a plan of it."""
         assert found.region is not None  # noqa: S101 - rendered by the caller
         desired = [self._object(osdpl, bundle) for bundle in found.region.bundles]
-        if found.bundles and not is_as_desired(desired, found.bundles):
+        if found.bundles and not is_as_desired(desired, found.changing):
             refuse_version_steps(self._ports.kube, osdpl, found.region)
             refuse_beside_own_servers(self._ports.kube, osdpl, found.region)
         missing = found.region.missing
@@ -179,7 +188,10 @@ class DeploymentReconciler:
             for warning in renames(found.region, found.bundles):
                 renamed = Reason.DAEMON_SETS_RENAMED
                 self._ports.events.emit(osdpl, type_=renamed.event, reason=renamed, message=warning)
-            applied = replace(found, bundles=self._apply(osdpl, desired, found.bundles, missing))
+            kept = [bundle for bundle in found.bundles if name_of(bundle) in found.kept]
+            there = [*found.changing, *self._writer.resume(kept)]
+            staying = missing.keys() | found.kept
+            applied = replace(found, bundles=self._apply(osdpl, desired, there, staying))
             return lacking(applied, missing) if missing else applied
         digests = desired_digests(desired, found.region, self._ports.charts)
         digest = fingerprint(digests)
@@ -234,14 +246,14 @@ class DeploymentReconciler:
         )
 
     def _apply(
-        self, osdpl: KubeObject, desired: KubeObjects, existing: KubeObjects, missing: Iterable[str] = ()
+        self, osdpl: KubeObject, desired: KubeObjects, existing: KubeObjects, staying: Iterable[str] = ()
     ) -> KubeObjects:
         """Applies what differs, asks for the deletion of what is no longer desired; what is there now.
 
-        Bundles of the names that are missing are desired, and stay as they are.
+        Bundles of the names that are `staying` stay as they are.
         """
         bundles = self._writer.write(desired, {name_of(bundle): bundle for bundle in existing})
-        keep = {name_of(obj) for obj in desired} | set(missing)
+        keep = {name_of(obj) for obj in desired} | set(staying)
         leaving = [bundle for bundle in bundles if name_of(bundle) not in keep]
         self._writer.remove_all(leaving, _spec(osdpl).volumes)
         return bundles

@@ -24,13 +24,14 @@ class RegionObservation:
     `applying`: it is being acted upon. `lacking`: the bundles that `problem` is about, where all others are
     served. `again`: seconds until another pass may find what is missing. Of `plan` None means that the mode
     is not Plan, or that the plan in the status stays. `awaiting_approval`: the region is paused, and its
-    bundles are not what the spec asks for."""
+    bundles are not what the spec asks for. `kept`: bundles that it does not ask for, and nobody took out."""
 
     bundles: KubeObjects
     region: Region | None = None
     problem: str = ""
     problem_reason: Reason = Reason.SPEC_INVALID
     lacking: tuple[str, ...] = ()
+    kept: frozenset[str] = frozenset()
     again: float = math.inf
     paused: bool = False
     awaiting_approval: bool = False
@@ -60,7 +61,13 @@ class RegionObservation:
         """The names of the bundles that there are to be, while anything is acted upon."""
         if self.region is None or self.waits or self.awaiting_approval:
             return self.names
-        return frozenset(bundle.name for bundle in self.region.bundles) | self.region.missing.keys()
+        desired = frozenset(bundle.name for bundle in self.region.bundles)
+        return desired | self.region.missing.keys() | self.kept
+
+    @property
+    def changing(self) -> KubeObjects:
+        """The bundles but for those that are kept."""
+        return [bundle for bundle in self.bundles if name_of(bundle) not in self.kept]
 
 
 def without_charts(

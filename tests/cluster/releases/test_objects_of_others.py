@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from controller.domain.api.names import HAND_OVER_ANNOTATION
+from controller.domain.api.names import HAND_OVER_ANNOTATION, SUSPEND_ANNOTATION
 from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
 from tests.cluster.region import CHART, Region, wait_until
@@ -83,3 +83,32 @@ def test_the_controllers_own_release_is_no_bundles_to_have(bench: Region) -> Non
     assert message == "the release is the controller's own installation; rename it here"
     bench.kubectl("delete", "hb", "caches", "--timeout=120s")
     assert bench.get("secrets", "-l", f"owner=helm,name={own}")["items"] == before
+
+
+def test_a_server_elsewhere_takes_the_place_of_one_whose_service_was_deleted(bench: Region) -> None:
+    """The way that a region is told which is to have a database that it does not run."""
+    bundle(bench, "caches", memcached())
+    wait_ready(bench, "caches")
+    bench.kubectl("annotate", "hb", "caches", f"{SUSPEND_ANNOTATION}=true")
+    bench.kubectl("delete", "service", "memcached")
+    wait_until(
+        "Kubernetes has taken its endpoints back",
+        lambda: not bench.get("endpoints", "--field-selector=metadata.name=memcached")["items"],
+    )
+    values = {"addresses": ["192.0.2.10"], "ports": {"memcache": {"port": 11211, "serverPort": 11212}}}
+    elsewhere = {"name": "memcached", "chart": {"name": "external-service", "path": "external-service"}}
+    bundle(bench, "caches", {**elsewhere, "values": values})
+    bench.kubectl("annotate", "hb", "caches", f"{SUSPEND_ANNOTATION}-")
+    wait_ready(bench, "caches")
+    assert "selector" not in bench.get("service", "memcached")["spec"]
+    wait_until(
+        "only the server elsewhere is behind the Service",
+        lambda: addresses(bench, "memcached") == ["192.0.2.10"],
+    )
+    workloads = bench.get("statefulset,deployment", "-l", "application=memcached")["items"]
+    assert workloads == []
+
+
+def addresses(bench: Region, service: str) -> list[str]:
+    slices = bench.get("endpointslices", "-l", f"kubernetes.io/service-name={service}")["items"]
+    return [one for found in slices for part in found.get("endpoints") or [] for one in part["addresses"]]

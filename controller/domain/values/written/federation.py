@@ -20,10 +20,13 @@ _FILES = ("provider", "client", "conf")
 
 
 def federation_commands(providers: Providers) -> list[str]:
-    """Lines of a script that make each provider, its mapping and its protocol in Keystone."""
+    """Lines of a script that make each provider, its mapping and its protocol in Keystone, or change them.
+
+    Keystone compares the issuer with what tokens say, to the letter: that of the metadata goes before."""
     lines = []
     for provider in providers:
-        name, issuer = shlex.quote(provider["name"]), shlex.quote(provider["issuer"])
+        name, issuer = shlex.quote(provider["name"]), shlex.quote(_exact_issuer(provider))
+        show, remote = f"openstack identity provider show {name}", f"--remote-id {issuer} {name}"
         protocol = f"openstack federation protocol show --identity-provider {name} openid"
         create = f"openstack federation protocol create --identity-provider {name} --mapping {name} openid"
         rules = "--rules /tmp/mapping.json"
@@ -31,13 +34,17 @@ def federation_commands(providers: Providers) -> list[str]:
             "cat > /tmp/mapping.json <<'END_OF_MAPPING'",
             json.dumps(provider["mapping"], ensure_ascii=False, sort_keys=True),
             "END_OF_MAPPING",
-            f"openstack identity provider show {name}"
-            f" || openstack identity provider create --remote-id {issuer} {name}",
+            f"if {show}; then openstack identity provider set {remote}"
+            f"; else openstack identity provider create {remote}; fi",
             f"if openstack mapping show {name}; then openstack mapping set {rules} {name}"
             f"; else openstack mapping create {rules} {name}; fi",
             f"{protocol} || {create}",
         ]
     return lines
+
+
+def _exact_issuer(provider: Mapping[str, Any]) -> str:
+    return str((provider.get("metadata") or {}).get("issuer") or provider["issuer"])
 
 
 def federation_locations(providers: Providers, keystone: str, redirect: str) -> list[str]:

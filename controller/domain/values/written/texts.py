@@ -83,18 +83,25 @@ setsid bash -c '
 """
 
 
-def enable_new_compute(host: str) -> str:
+def enable_new_compute(host: str, *, within: int = 600) -> str:
     """A script that enables a compute service which Nova registered disabled, once it reports.
 
-    It goes by the reason that Nova gives (nova/db/main/api.py): what an operator disabled stays so."""
-    found = (
-        f"openstack compute service list --service nova-compute --host {shlex.quote(host)} --long -f value"
-    )
+    It goes by the reason that Nova gives (nova/db/main/api.py): what an operator disabled stays so. A service
+    that does not report `within` seconds holds its release up no longer: the log says how it is enabled.
+    """
+    listed = "timeout 60 openstack compute service list --service nova-compute"
+    found = f"{listed} --host {shlex.quote(host)} --long -f value"
+    enable = f"openstack compute service set --enable {shlex.quote(host)} nova-compute"
+    late = f"{host} has not reported within {within} s and stays disabled; once it is up: {enable}"
     return (
         "set -e\n"
-        f"until {found} -c Host | grep -q .; do sleep 10; done\n"
+        f"end=$(($(date +%s) + {within}))\n"
+        f"until {found} -c Host | grep -q .; do\n"
+        f'  if [ "$(date +%s)" -ge "$end" ]; then echo {shlex.quote(late)}; exit 0; fi\n'
+        "  sleep 10\n"
+        "done\n"
         f"if {found} -c 'Disabled Reason' | grep -q 'disabled due to config option'; then\n"
-        f"  openstack compute service set --enable {shlex.quote(host)} nova-compute\n"
+        f"  {enable}\n"
         "fi\n"
     )
 
