@@ -11,6 +11,7 @@ import pytest
 from controller.domain.machines.authority import begin_hand_over, go_on_with_hand_over, is_asked_paused
 from controller.domain.machines.metadata import PAUSED
 from controller.domain.machines.writes import Part, Seen, Verb, Write
+from controller.ports.kubernetes import Resource
 from controller.reconcile.machines.machine_sets import MIRROR, SOURCE, after_write
 from tests.domain.machines.sources import NAMESPACE
 from tests.reconcile.machines.mirrored_cluster import NAME, THERE, MirroredCluster
@@ -283,6 +284,50 @@ def test_while_the_machine_api_is_in_charge_the_pause_is_ours(cluster: MirroredC
     pause(cluster, "true")
     cluster.settle()
     assert cluster.there()["metadata"]["annotations"][PAUSED] == "openstack-controller"
+
+
+def add_machine(cluster: MirroredCluster) -> None:
+    """Cluster API has made a machine for the mirror, and keeps the set as long as it has any."""
+    there = cluster.there()
+    owner = {key: there[key] for key in ("apiVersion", "kind")}
+    owner |= {key: there["metadata"][key] for key in ("name", "uid")}
+    meta = {"name": "made-there", "namespace": THERE, "ownerReferences": [owner]}
+    cluster.kube.create({"apiVersion": MIRROR.api_version, "kind": "Machine", "metadata": meta})
+    finalizer = "cluster.x-k8s.io/machineset"
+    cluster.change(there, lambda obj: obj["metadata"]["finalizers"].append(finalizer))
+
+
+def machines(cluster: MirroredCluster) -> list[str]:
+    found = cluster.kube.list(Resource(MIRROR.api_version, "Machine", "machines"), THERE)
+    return [one["metadata"]["name"] for one in found]
+
+
+def test_machines_that_cluster_api_made_outlive_a_source_that_is_deleted_after_the_way_back(
+    handed_over: MirroredCluster,
+) -> None:
+    cluster = handed_over
+    add_machine(cluster)
+    cluster.edit(**{"set.spec.authoritativeAPI": "MachineAPI"})
+    cluster.settle()
+    cluster.say_paused("ClusterAPI", paused=True)
+    cluster.settle()
+    assert who(cluster) == "MachineAPI"
+    cluster.kube.delete(SOURCE, NAME, NAMESPACE)
+    cluster.settle()
+    assert (cluster.source(), cluster.mirror(), cluster.templates()) == (None, None, [])
+    assert machines(cluster) == ["made-there"]
+
+
+def test_a_mirror_in_charge_that_somebody_has_paused_keeps_its_machines_when_it_is_deleted(
+    handed_over: MirroredCluster,
+) -> None:
+    cluster = handed_over
+    add_machine(cluster)
+    pause(cluster, "true")
+    cluster.kube.delete(MIRROR, NAME, THERE)
+    cluster.settle()
+    assert "cluster.x-k8s.io/machineset" in cluster.there()["metadata"]["finalizers"]
+    assert machines(cluster) == ["made-there"]
 
 
 # -- every order of events
