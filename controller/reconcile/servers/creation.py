@@ -17,6 +17,7 @@ from controller.domain.servers.server_status import Recorded, Resolved, ServerRe
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.kubernetes import SECRET, Kube
 from controller.ports.servers import ServerCloud
+from controller.ports.system import Clock
 from controller.reconcile.servers.dependencies import DependencyMissing
 from controller.reconcile.servers.work import ServerPass, ServerStatusWriter
 from controller.reconcile.shared.action_log import log_action
@@ -38,8 +39,9 @@ class Later:
 class Creation:
     """Makes things of one kind after another. A pass that made something ends there: the next one goes on."""
 
-    def __init__(self, kube: Kube, status: ServerStatusWriter) -> None:
+    def __init__(self, kube: Kube, clock: Clock, status: ServerStatusWriter) -> None:
         self._kube = kube
+        self._clock = clock
         self._status = status
 
     def ensure(self, one: ServerPass, cloud: ServerCloud, kind: Kind) -> dict[str, CloudResource] | Later:
@@ -107,8 +109,10 @@ class Creation:
         resolved = one.record.resolved
         if resolved is None:
             raise ValueError("nothing is made before the spec is resolved")
+        # Not the start of the pass: a request may be carried out so long after it was sent.
+        now = self._clock.now()
         noted = one.record.with_things(
-            Recorded(thing.kind, thing.name, requested=one.now, retain=is_retained(one, thing.kind))
+            Recorded(thing.kind, thing.name, requested=now, retain=is_retained(one, thing.kind))
             for thing in things
         )
         bodies = [(thing, self._body(one, thing, resolved, noted)) for thing in things]

@@ -54,7 +54,7 @@ class ServersReconciler:
         self._resync = resync
         self._clouds = OpenClouds(kube, clouds, region_namespace)
         self._status = ServerStatusWriter(kube, clock, events)
-        self._creation = Creation(kube, self._status)
+        self._creation = Creation(kube, clock, self._status)
         self._removal = Removal(self._creation, self._status)
         self._running = RunningServer(self._creation, self._removal)
         # Passes in a row that failed, by uid.
