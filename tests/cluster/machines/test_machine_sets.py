@@ -226,6 +226,11 @@ def test_authority_goes_over_and_the_source_follows(mirrored: Mirrored) -> None:
     mirrored.settle()
     source = mirrored.read(SOURCE, name)
     assert source["status"]["authoritativeAPI"] == "Migrating"
+    scale = {"set.spec.replicas": 7}
+    assert "wait while" in eventually(
+        lambda: refused(lambda: mirrored.edit(SOURCE, name, **scale)), "the edit is denied"
+    )
+    source = mirrored.read(SOURCE, name)
     source["status"]["conditions"].append({"type": "Paused", "status": "True"})
     mirrored.kube.replace(source, subresource="status")
     mirrored.settle()

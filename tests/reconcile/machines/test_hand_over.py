@@ -106,6 +106,23 @@ def test_while_authority_is_handed_over_the_mirror_is_left(cluster: MirroredClus
     assert cluster.there()["spec"]["replicas"] == 3
 
 
+@pytest.mark.parametrize("replicas", [3, 9], ids=["as they were", "changed meanwhile"])
+def test_replicas_that_are_changed_while_authority_is_handed_over_are_told(
+    cluster: MirroredCluster, replicas: int
+) -> None:
+    cluster.edit(**{"set.spec.authoritativeAPI": "ClusterAPI"})
+    cluster.settle()
+    cluster.edit(**{"set.spec.replicas": replicas})
+    cluster.say_paused("MachineAPI", paused=True)
+    cluster.settle()
+    cluster.say_paused("ClusterAPI", paused=False)
+    cluster.settle()
+    assert cluster.here()["spec"]["replicas"] == cluster.there()["spec"]["replicas"] == 3
+    told = [message for reason, message in cluster.told.events if reason == "EditOverwritten"]
+    expected = ["replicas 9, set while authority was handed over, are not taken over: the mirror has 3"]
+    assert told == (expected if replicas == 9 else [])
+
+
 def test_it_goes_back_only_once_cluster_api_has_said_that_it_stands_still(
     handed_over: MirroredCluster,
 ) -> None:
