@@ -226,6 +226,13 @@ class ReleaseRecords(Protocol):
         """
         ...
 
+    def effective_values(self, release: str, namespace: str, version: int) -> Values:
+        """All values that revision was made with: those given over the chart's own. They hold secrets.
+
+        Raises ReleaseMissing.
+        """
+        ...
+
     def required_objects(
         self, release: str, namespace: str, version: int, *, names: Collection[str] | None = None
     ) -> tuple[KubeObject, ...]:

@@ -32,6 +32,7 @@ from tests.charts_controller.upstream_rights import (
     sets_of,
 )
 from tests.render.region import embedded
+from tests.render.specs import FEATURES
 
 ROOT = Path(__file__).parents[2]
 CHARTS = ROOT / "charts"
@@ -70,14 +71,16 @@ def objects(chart: str) -> tuple[Mapping[str, Any], ...]:
 
 
 def _release_values(chart: str, size: str) -> dict[str, Any]:
-    """Values of the chart's release in a region of this size, with made-up secrets."""
-    release = _region(size).release(chart)
-    assert release is not None, f"no region has a release of chart {chart}"
-    return dict(resolve(release.spec.values, lambda _name, key: f"made-up-{key}").values)
+    """Values of a release of the chart in a region of this size, with made-up secrets."""
+    regions = (_region(size), _region(size, "external-servers"))
+    releases = (one for region in regions for bundle in region.bundles for one in bundle.releases)
+    found = next((one for one in releases if one.spec.chart.name == chart), None)
+    assert found is not None, f"no region has a release of chart {chart}"
+    return dict(resolve(found.spec.values, lambda _name, key: f"made-up-{key}").values)
 
 
 @cache
-def _region(size: str) -> Region:
+def _region(size: str, feature: str = "") -> Region:
     schema = load_schema(CONTROLLER_CHART / "files" / "crds", "openstackdeployments")
     osdpl = {
         "apiVersion": schema.api_version,
@@ -92,6 +95,7 @@ def _region(size: str) -> Region:
                 "services": {"enabled": ["gateway"]},
                 "gateway": {"className": "some-class"},
                 "tls": {"public": {"enabled": True, "issuer": "some-issuer"}},
+                **FEATURES.get(feature, {}).get("features", {}),
             },
         },
     }

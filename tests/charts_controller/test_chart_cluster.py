@@ -164,7 +164,7 @@ def test_in_the_region_the_account_may_do_its_work(
         ("impersonate", "serviceaccounts"),
         ("escalate", "roles.rbac.authorization.k8s.io"),
         ("bind", "roles.rbac.authorization.k8s.io"),
-        ("delete", "endpoints"),
+        ("delete", "endpointslices.discovery.k8s.io"),
         ("patch", "horizontalpodautoscalers.autoscaling"),
         ("get", "namespaces"),
     ],

@@ -26,7 +26,7 @@ from controller.domain.releases.volume_claims import (
     identify,
     is_kept,
 )
-from controller.domain.values.chart_values import Values, copied
+from controller.domain.values.chart_values import Values, coalesced, copied
 from controller.errors import ControllerError, HelmCancelled, HelmFailed, ReleaseMissing
 from controller.ports.helm import (
     Cancellation,
@@ -83,6 +83,7 @@ class _Record:
     status: str
     labels: dict[str, str]
     values: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
     phases: dict[str, str] = field(default_factory=dict)
     objects: Sequence[Mapping[str, Any]] = ()
     handed_over: bool = False
@@ -102,6 +103,8 @@ class FakeHelm:
         self._records: dict[str, list[_Record]] = {}
         self.hooks_of: dict[str, Sequence[Hook]] = {}
         self.objects_of: dict[str, Sequence[Mapping[str, Any]]] = {}
+        # The values of charts as Helm records them with a release.
+        self.defaults_of: dict[str, Mapping[str, Any]] = {}
         self.fails: dict[str, str] = {}
         self.calls: list[tuple[str, str]] = []
         self.without_hooks: list[str] = []
@@ -269,6 +272,10 @@ class FakeHelm:
     def given_values(self, release: str, namespace: str, version: int) -> Values:
         return self._find(release, version).values
 
+    def effective_values(self, release: str, namespace: str, version: int) -> Values:
+        record = self._find(release, version)
+        return coalesced(record.defaults, record.values)
+
     def required_objects(
         self, release: str, namespace: str, version: int, *, names: Collection[str] | None = None
     ) -> tuple[dict[str, Any], ...]:
@@ -346,6 +353,7 @@ class FakeHelm:
         record = _Record(version, f"pending-{action.lower()}", labels, request.values)
         record.modified = self._clock.now()
         record.objects = self.objects_of.get(request.release, ())
+        record.defaults = self.defaults_of.get(request.release, {})
         found.append(record)
         for obj in record.objects:
             sent = as_sent(dict(obj), request.release, request.namespace)

@@ -1,23 +1,18 @@
 """Helm's own storage, read and repaired without Helm.
 
 A revision is one Secret `sh.helm.release.v1.<release>.v<version>` of type `helm.sh/release.v1`. Its
-labels say name, version and status; `data.release` is JSON, gzipped, in base64, in the Secret's own
-base64 (helm.sh/helm/v4/pkg/storage/driver).
+labels say name, version and status (helm.sh/helm/v4/pkg/storage/driver).
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import gzip
-import json
 import time
-import zlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 from controller.adapters.helm.manifests import annotations_of, parse_manifests, split_documents
+from controller.adapters.helm.record_texts import decode_record, encode_record
 from controller.adapters.helm.recorded_claims import keep_volumes
 from controller.adapters.helm.recorded_hooks import (
     deletable_objects,
@@ -51,7 +46,7 @@ from controller.domain.releases.volume_claims import (
     volume_names,
 )
 from controller.domain.shared.times import seconds_of
-from controller.domain.values.chart_values import Values
+from controller.domain.values.chart_values import Values, coalesced
 from controller.errors import Conflict, HelmFailed, ReleaseMissing
 from controller.ports.helm import RemovalState, RenderedRelease, Revision
 from controller.ports.kubernetes import PVC, SECRET, STATEFULSET, Kube, KubeObject, KubeObjects, resource_of
@@ -59,9 +54,6 @@ from controller.reconcile.releases.drift.compare import identify, is_named
 from controller.reconcile.shared.action_log import log_action
 
 RECORD_TYPE = "helm.sh/release.v1"
-# More than any Secret can hold once unpacked: the API server's limit is 1 MiB packed, and YAML packs
-# about 1:10. What grows beyond this is no release but a bomb.
-LARGEST_RECORD = 64 * 1024 * 1024
 _ATTEMPTS = 5
 # A list of more names than this is longer than the list of everything is worth, and its URL too long.
 _MOST_NAMED = 40
@@ -174,6 +166,11 @@ class SecretRecords:
     def given_values(self, release: str, namespace: str, version: int) -> Values:
         _, record = self._read(release, namespace, version)
         return record.get("config") or {}
+
+    def effective_values(self, release: str, namespace: str, version: int) -> Values:
+        _, record = self._read(release, namespace, version)
+        defaults, given = (record.get("chart") or {}).get("values") or {}, record.get("config") or {}
+        return coalesced(defaults, given)
 
     def required_objects(
         self, release: str, namespace: str, version: int, *, names: Collection[str] | None = None
@@ -352,39 +349,6 @@ class SecretRecords:
         secret["metadata"].pop("managedFields", None)
         self._kube.replace({"apiVersion": "v1", "kind": "Secret", **secret})
         return True
-
-
-def decode_record(data: str, name: str) -> dict[str, Any]:
-    """The release that a record holds. `data` as in the Secret. Raises HelmFailed when unreadable."""
-    try:
-        packed = base64.b64decode(base64.b64decode(data, validate=True), validate=True)
-        if packed[:2] == b"\x1f\x8b":
-            unpacking = zlib.decompressobj(wbits=31)
-            packed = unpacking.decompress(packed, LARGEST_RECORD)
-            if unpacking.unconsumed_tail:
-                raise ValueError("too large")
-        record = json.loads(packed)
-    except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
-        # The error's text could quote the record, and the record holds secrets.
-        raise HelmFailed(f"Helm's record {name} cannot be read ({type(error).__name__})") from None
-    if not isinstance(record, dict) or not _is_a_release(record):
-        raise HelmFailed(f"Helm's record {name} holds no release")
-    return record
-
-
-def _is_a_release(record: dict[str, Any]) -> bool:
-    """Whether what is read of it has the types that Helm gives it (pkg/release/v1/release.go)."""
-    hooks = record.get("hooks") or []
-    if not isinstance(hooks, list) or not all(isinstance(hook, dict) for hook in hooks):
-        return False
-    texts = [record.get("manifest", ""), *(hook.get("manifest", "") for hook in hooks)]
-    return isinstance(record.get("info") or {}, dict) and all(isinstance(text, str) for text in texts)
-
-
-def encode_record(record: Mapping[str, Any]) -> str:
-    """The record as `data.release` of its Secret. The same record gives the same text."""
-    text = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
-    return base64.b64encode(base64.b64encode(gzip.compress(text, mtime=0))).decode()
 
 
 def _is_of_others(live: KubeObject, recorded: Mapping[str, Any], release: str, namespace: str) -> bool:

@@ -94,6 +94,19 @@ def lookup(values: Values, path: DocumentPath, default: Any = None) -> Any:
     return current
 
 
+def coalesced(defaults: Values, given: Values) -> Values:
+    """What Helm gives to templates: maps merge, `null` takes a default away, anything else takes its place
+    (pkg/chart/common/util, CoalesceValues)."""
+    found = {key: value for key, value in defaults.items() if key not in given}
+    for key, value in given.items():
+        before = defaults.get(key)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            found[key] = coalesced(before, value)
+        elif value is not None:
+            found[key] = value
+    return found
+
+
 def copied(value: Any) -> Any:
     """A copy that shares nothing mutable with the value; what one part of it shares with another is doubled.
 

@@ -34,16 +34,26 @@ from controller.domain.region.summary import (
 )
 from controller.domain.releases.bundle_object import bundle_object
 from controller.domain.releases.digests import fingerprint
-from controller.errors import ChartInvalid, ObjectRefused, SecretMissing, SpecInvalid, VersionStepRefused
+from controller.errors import (
+    ChartInvalid,
+    ObjectRefused,
+    OwnServerRuns,
+    SecretMissing,
+    SpecInvalid,
+    VersionStepRefused,
+)
 from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, OSDPL, SECRET, KubeObject, KubeObjects
 from controller.reconcile.region.bundle_writer import MANAGER, BundleWriter, name_of
+from controller.reconcile.region.kept_volume_sizes import keep_volume_sizes
 from controller.reconcile.region.observation import (
     RegionObservation,
     lacking,
+    own_server_runs,
     step_refused,
     used_up,
     without_charts,
 )
+from controller.reconcile.region.own_servers import refuse_beside_own_servers
 from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from controller.reconcile.region.plan import (
     applied_object,
@@ -57,6 +67,7 @@ from controller.reconcile.region.plan import (
     renames,
 )
 from controller.reconcile.region.version_gate import refuse_version_steps
+from controller.reconcile.region.volume_node import keep_volume_place
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.chart_errors import RETRY_SECONDS, chart_reason, retry_after
 from controller.reconcile.shared.managed_region import managed_region
@@ -115,12 +126,16 @@ class DeploymentReconciler:
             found = replace(found, bundles=self._writer.disown(bundles))
             if bundles:
                 self._hold(osdpl)
-            found = replace(found, region=self._render(osdpl))
+            region = keep_volume_sizes(self._ports.kube, osdpl, self._render(osdpl), bundles)
+            region = keep_volume_place(self._ports.kube, region, bundles)
+            found = replace(found, region=region)
             if not bundles:
                 self._hold(osdpl)
             found = self._awaiting_approval(osdpl, found) if paused else self._follow(osdpl, found)
         except VersionStepRefused as error:
             found = step_refused(found, error)
+        except OwnServerRuns as error:
+            found = own_server_runs(found, error)
         except SpecInvalid as error:
             found = replace(found, region=None, problem=str(error))
         except ChartInvalid as error:
@@ -154,6 +169,7 @@ class DeploymentReconciler:
         desired = [self._object(osdpl, bundle) for bundle in found.region.bundles]
         if found.bundles and not is_as_desired(desired, found.bundles):
             refuse_version_steps(self._ports.kube, osdpl, found.region)
+            refuse_beside_own_servers(self._ports.kube, osdpl, found.region)
         missing = found.region.missing
         spec = _spec(osdpl)
         if missing and (spec.planned or not desired):

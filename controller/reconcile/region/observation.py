@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 from controller.domain.api.reasons import Reason
 from controller.domain.region.plan import Approval, RegionPlan
-from controller.errors import ChartInvalid, VersionStepRefused
+from controller.errors import ChartInvalid, OwnServerRuns, VersionStepRefused
 from controller.ports.kubernetes import KubeObject, KubeObjects
 from controller.reconcile.region.bundle_writer import name_of
 from controller.reconcile.shared.chart_errors import chart_reason, retry_after
 from controller.render.region import Region
 
-# No event says that a broker was emptied, which ends a refusal.
+# No event says that a broker was emptied or a Service deleted, which ends a refusal.
 STEP_RETRY_SECONDS = 15.0
 
 
@@ -75,6 +75,12 @@ def step_refused(found: RegionObservation, error: VersionStepRefused) -> RegionO
     it possible is seen at the next one."""
     reason = Reason.VERSION_STEP_REFUSED
     return replace(found, region=None, problem=str(error), problem_reason=reason, again=STEP_RETRY_SECONDS)
+
+
+def own_server_runs(found: RegionObservation, error: OwnServerRuns) -> RegionObservation:
+    """A pass that leaves everything as it is until the region's own server has made way, which nothing
+    announces."""
+    return replace(found, region=None, problem=str(error), again=STEP_RETRY_SECONDS)
 
 
 def lacking(found: RegionObservation, missing: Mapping[str, ChartInvalid]) -> RegionObservation:

@@ -12,7 +12,8 @@ from controller.domain.releases.drift import NO_DRIFT, Drift
 from controller.domain.releases.next_action import decide
 from controller.domain.releases.situation import OpenHook, ReleaseSituation
 from controller.domain.values.account_names import replaced_accounts
-from controller.errors import HelmFailed
+from controller.domain.values.chart_values import Values, coalesced
+from controller.errors import ChartInvalid, HelmFailed
 from controller.ports.kubernetes import HELMBUNDLE
 from controller.reconcile.releases.drift.index import Followed
 from controller.reconcile.releases.drift.watch import DriftWatch
@@ -50,6 +51,7 @@ class ReleaseDecisions:
     ) -> None:
         self._kube = ports.kube
         self._records = ports.records
+        self._charts = ports.charts
         self._clock = ports.clock
         self._drift = drift
         self._sizes = sizes
@@ -117,17 +119,26 @@ class ReleaseDecisions:
         )
 
     def _replaced(self, observed: ObservedBundle, release: ObservedRelease, revision: int) -> str:
-        """By the values of the newest revision, and by those that are desired. What cannot be read names
-        none: Helm cannot go back to it either."""
+        """By the values of the newest revision, and by those that are desired, with the chart's own: those
+        alone may name an account. What cannot be read names none: Helm cannot go back to it either."""
         namespace, name = observed.key(release.name)
-        resolved = release.desired.resolved if release.desired else None
         try:
-            before = self._records.given_values(name, namespace, revision)
-            newest = self._records.given_values(name, namespace, release.revisions[-1].version)
+            before = self._records.effective_values(name, namespace, revision)
+            newest = self._records.effective_values(name, namespace, release.revisions[-1].version)
         except HelmFailed:
             return ""
-        after = (newest, resolved.values) if resolved else (newest,)
+        after = (newest, *self._desired_values(release))
         return ", ".join(dict.fromkeys(one for values in after for one in replaced_accounts(before, values)))
+
+    def _desired_values(self, release: ObservedRelease) -> tuple[Values, ...]:
+        """None where nothing is desired. Without the chart's own where the chart is not to be had."""
+        desired = release.desired
+        if desired is None or desired.resolved is None:
+            return ()
+        try:
+            return (coalesced(self._charts.defaults(desired.spec.chart), desired.resolved.values),)
+        except ChartInvalid:
+            return (desired.resolved.values,)
 
     def _is_met(self, observed: ObservedBundle, release: ObservedRelease, dependency: str) -> bool:
         """Whether the dependency is there. For what is to be installed, one that is on its way out is not: it

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from controller.adapters.helm.release_records import RECORD_TYPE, SecretRecords, decode_record, encode_record
+from controller.adapters.helm.record_texts import decode_record, encode_record
+from controller.adapters.helm.release_records import RECORD_TYPE, SecretRecords
 from controller.domain.api.names import (
     BUNDLE_LABEL,
     CHART_VERSION_LABEL,
@@ -492,6 +493,32 @@ def test_the_values_that_were_given_are_read_from_the_record() -> None:
     assert records.given_values("web", SPACE, 2) == {}
     with pytest.raises(ReleaseMissing):
         records.given_values("web", SPACE, 3)
+
+
+def test_the_chart_s_own_values_lie_below_those_that_were_given() -> None:
+    kube = FakeKube()
+    secret = record()
+    body = decode_record(secret["data"]["release"], "web")
+    own = {"a": {"b": "own", "c": 1, "d": 2}, "e": {"f": 3}, "g": [1]}
+    given = {"a": {"b": "word", "d": None}, "g": [2], "h": 4}
+    secret["data"]["release"] = encode_record({**body, "chart": {"values": own}, "config": given})
+    kube.create(secret)
+    kube.create(record(2))
+    records = SecretRecords(kube)
+    merged = {"a": {"b": "word", "c": 1}, "e": {"f": 3}, "g": [2], "h": 4}
+    assert records.effective_values("web", SPACE, 1) == merged
+    assert records.effective_values("web", SPACE, 2) == {}
+
+
+@pytest.mark.parametrize("odd", [{"config": [1]}, {"chart": "web"}, {"chart": {"values": [1]}}])
+def test_values_that_are_no_maps_make_no_release(odd: dict[str, Any]) -> None:
+    kube = FakeKube()
+    secret = record()
+    body = decode_record(secret["data"]["release"], "web")
+    secret["data"]["release"] = encode_record({**body, **odd})
+    kube.create(secret)
+    with pytest.raises(HelmFailed, match="holds no release"):
+        SecretRecords(kube).effective_values("web", SPACE, 1)
 
 
 @pytest.mark.parametrize("status", ["deployed", "uninstalling"])

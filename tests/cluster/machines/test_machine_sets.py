@@ -195,8 +195,10 @@ def test_edits_of_a_mirror_by_hand_are_denied_and_others_are_not(mirrored: Mirro
     mirrored.add(name)
     mirrored.settle()
     scale = {"set.spec.replicas": 9}
-    # A policy is in force a moment after it was made.
-    told = eventually(lambda: refused(lambda: mirrored.edit(MIRROR, name, **scale)), "the edit is denied")
+    # A policy is in force a moment after it was made; for new kinds, the API server looks every 30 seconds.
+    told = eventually(
+        lambda: refused(lambda: mirrored.edit(MIRROR, name, **scale)), "the edit is denied", within=120.0
+    )
     assert "is the mirror of one of machine.openshift.io" in told
     mirrored.settle()
     at_rest = mirrored.versions()

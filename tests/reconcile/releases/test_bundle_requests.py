@@ -222,6 +222,48 @@ def test_nobody_goes_back_either_once_only_the_spec_names_another_account(bench:
     assert bench.helm.values("nova")["endpoints"]["oslo_db"]["auth"]["nova"]["username"] == "nova-2"
 
 
+def account(name: str) -> dict[str, Any]:
+    return {"endpoints": {"oslo_db": {"auth": {"nova": {"username": name}}}}}
+
+
+def test_nobody_goes_back_to_an_account_that_only_the_chart_named(bench: Bench) -> None:
+    """A controller of before left names of accounts to the chart."""
+    bench.helm.defaults_of["nova"] = account("nova")
+    bench.bundle("compute", {"name": "nova", "values": {"a": 1}})
+    bench.settle()
+    with_account(bench, "nova-2")
+    bench.annotate("compute", {ROLLBACK: "1"})
+    bench.settle()
+    assert ("Rollback", "nova") not in bench.helm.calls
+    entry = bench.release("compute", "nova")
+    assert (entry["reason"], entry["message"]) == (
+        "RollbackImpossible",
+        "revision 1 logs in as nova (oslo_db), whose place other accounts have taken",
+    )
+
+
+def test_an_account_that_the_next_chart_names_otherwise_has_been_replaced(bench: Bench) -> None:
+    deployed(bench, 1)
+    with_account(bench, "nova")
+    with_account(bench, "nova", password="two")
+    bench.annotate("compute", {f"{SUSPEND_RELEASE_PREFIX}/nova": "true"})
+    bench.charts.defaults = lambda chart: account("nova-2")  # type: ignore[method-assign]
+    bench.bundle("compute", {"name": "nova", "values": {"a": 2}})
+    bench.annotate("compute", {ROLLBACK: "2", f"{SUSPEND_RELEASE_PREFIX}/nova": None})
+    bench.settle()
+    assert ("Rollback", "nova") not in bench.helm.calls
+
+
+def test_who_the_chart_named_and_the_spec_names_now_is_one_account(bench: Bench) -> None:
+    bench.helm.defaults_of["nova"] = account("nova")
+    bench.bundle("compute", {"name": "nova", "values": {"a": 1}})
+    bench.settle()
+    with_account(bench, "nova")
+    bench.annotate("compute", {ROLLBACK: "1"})
+    bench.settle()
+    assert bench.release("compute", "nova")["reason"] == "RolledBack"
+
+
 def test_a_rollback_between_revisions_with_the_same_accounts_is_made(bench: Bench) -> None:
     with_account(bench, "nova", password="one")
     with_account(bench, "nova", password="two")

@@ -9,7 +9,8 @@ import pytest
 
 from controller.adapters.helm.cancellation import CancellationToken
 from controller.domain.releases.actions import Action
-from controller.domain.values.account_names import renames_accounts
+from controller.domain.values.account_names import renames_accounts, replaced_accounts
+from controller.domain.values.chart_values import coalesced
 from controller.errors import ReleaseMissing
 from controller.ports.helm import RenderedRelease
 from controller.ports.kubernetes import JOB
@@ -44,13 +45,13 @@ def left(
     kube.create(job("nova-db-init", HOOK))
     kube.create(job("nova-cell-setup-29", {}))  # a CronJob's
 
-    def given_values(release: str, namespace: str, version: int) -> dict[str, Any]:
+    def effective_values(release: str, namespace: str, version: int) -> dict[str, Any]:
         assert (release, namespace, version) == ("nova", SPACE, 4)
         if before is None:
             raise ReleaseMissing("no such revision")
         return before
 
-    ports: Any = SimpleNamespace(kube=kube, records=SimpleNamespace(given_values=given_values))
+    ports: Any = SimpleNamespace(kube=kube, records=SimpleNamespace(effective_values=effective_values))
     request = ActionRequest(Action.UPGRADE, "compute", "nova", SPACE, 5, resolved_values=after)
     revisions = {3: RENDERED, 4: RENDERED}
     delete_jobs_of_renamed_accounts(ports, request, RENDERED, revisions, CancellationToken())
@@ -83,3 +84,9 @@ def test_a_job_of_others_stays() -> None:
 def test_values_that_are_no_maps_rename_nothing() -> None:
     odd = {"endpoints": {"oslo_db": {"auth": "x"}, "identity": [], "cache": {"auth": {"a": "b"}}}}
     assert not renames_accounts(odd, odd)
+
+
+def test_accounts_that_were_replaced_are_told_with_their_endpoints() -> None:
+    before = coalesced(values("nova"), {"conf": {}})
+    assert replaced_accounts(before, values("nova-2")) == ("nova (oslo_db)",)
+    assert replaced_accounts(before, coalesced(values("nova"), values("nova"))) == ()

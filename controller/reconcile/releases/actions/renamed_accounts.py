@@ -30,7 +30,7 @@ def delete_jobs_of_renamed_accounts(
     if not before or request.resolved_values is None:
         return
     try:
-        values = ports.records.given_values(request.release, request.namespace, max(before))
+        values = ports.records.effective_values(request.release, request.namespace, max(before))
     except HelmFailed:
         return
     if not renames_accounts(values, request.resolved_values):

@@ -1,0 +1,41 @@
+"""Refuses to put a server of somebody else in the place of one that the region runs still.
+
+Both have a Service of one name. While that one selects pods, Kubernetes keeps the Endpoints that the other's
+chart would make, and afterwards its EndpointSlices lead to pods that are gone.
+"""
+
+from __future__ import annotations
+
+from controller.errors import OwnServerRuns, Problem
+from controller.ports.kubernetes import SERVICE, Kube, KubeObject
+from controller.render.region import Region
+
+_CHART = "external-service"
+GUIDE = "docs/presets.md, Servers that the region does not run"
+
+
+def refuse_beside_own_servers(kube: Kube, osdpl: KubeObject, region: Region) -> None:
+    """Raises OwnServerRuns where a Service of the region's own server is there; KubeError."""
+    namespace = str(osdpl["metadata"]["namespace"])
+    problems = []
+    for bundle in region.bundles:
+        for release in bundle.releases:
+            name = release.spec.name
+            if release.spec.chart.name != _CHART:
+                continue
+            live = kube.get(SERVICE, name, namespace)
+            if live is not None and (live.get("spec") or {}).get("selector"):
+                problems.append(_problem(bundle.service, name, namespace))
+    if problems:
+        raise OwnServerRuns(problems)
+
+
+def _problem(service: str, name: str, namespace: str) -> Problem:
+    kubectl = f"kubectl -n {namespace}"
+    return Problem(
+        f"spec.features.{service}.external",
+        f"the region's own {name} is there still, and its Service leads to its own pods",
+        "leave the field out until its data is where it is to be, and then: "
+        f"{kubectl} annotate helmbundle {service} osctl.dev/suspend=true && "
+        f"{kubectl} delete service {name} ({GUIDE})",
+    )
