@@ -86,6 +86,8 @@ class Reason(StrEnum):
     CLUSTER_MISSING = "ClusterMissing", WARNING
     TEMPLATE_MISSING = "TemplateMissing", WARNING
     MIRROR_TAKEN = "MirrorTaken", WARNING
+    EDIT_OVERWRITTEN = "EditOverwritten", WARNING
+    MIRROR_PAUSED = "MirrorPaused", WARNING
     MIRROR_REFUSED = "MirrorRefused", WARNING
     AUTHORITY_SWITCHED = "AuthoritySwitched", NORMAL
 

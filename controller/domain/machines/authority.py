@@ -15,9 +15,19 @@ from typing import Any
 
 from controller.domain.api.conditions import find
 from controller.domain.api.names import MANAGED_BY_US
+from controller.domain.api.reasons import Reason
 from controller.domain.machines.metadata import PAUSED
-from controller.domain.machines.synchronized import SYNCHRONIZED, unsynchronized
-from controller.domain.machines.writes import Part, Raw, Seen, Verb, Write, has_finalizer, with_metadata
+from controller.domain.machines.synchronized import SYNCHRONIZED, say, unsynchronized
+from controller.domain.machines.writes import (
+    FINALIZER,
+    Part,
+    Raw,
+    Seen,
+    Verb,
+    Write,
+    has_finalizer,
+    with_metadata,
+)
 
 PAUSED_CONDITION = "Paused"
 #: The value of the annotation where the controller itself has paused a mirror.
@@ -66,6 +76,11 @@ def is_asked_paused(mirror: Raw) -> bool:
     return PAUSED in (mirror["metadata"].get("annotations") or {})
 
 
+def is_paused_by_us(mirror: Raw) -> bool:
+    """Whether it stands still for as long as the controller wants: nobody else may take that off."""
+    return (mirror["metadata"].get("annotations") or {}).get(PAUSED) == PAUSED_BY_US
+
+
 def paused(mirror: Raw, value: str | None = PAUSED_BY_US) -> dict[str, Any]:
     """The mirror with the annotation, or without it."""
     annotations = {**(mirror["metadata"].get("annotations") or {}), PAUSED: value}
@@ -90,34 +105,41 @@ def begin_hand_over(seen: Seen) -> Write | None:
     return _now(seen, Authority.MIGRATING, f"{current} hands over to {asked}", synchronizedAPI=str(current))
 
 
-def go_on_with_hand_over(seen: Seen) -> Write | None:
+def go_on_with_hand_over(seen: Seen, now: float) -> Write | None:
     """The next write while neither is in charge, None where somebody else has to say something first."""
-    if asked_authority(seen.source) is Authority.CLUSTER_API:
-        return _to_cluster_api(seen)
-    return _to_machine_api(seen)
-
-
-def _to_cluster_api(seen: Seen) -> Write | None:
     mirror = seen.mirror
-    if mirror is None or not has_finalizer(mirror) or is_told_paused(seen.source) is not True:
+    if mirror is not None and not has_finalizer(mirror):
+        # Whose it is now is not known, and Cluster API may serve it.
+        text = f"the mirror has lost the finalizer {FINALIZER}; put it back, or delete the mirror"
+        return say(seen.source, reason=Reason.MIRROR_TAKEN, message=text, now=now)
+    if asked_authority(seen.source) is Authority.CLUSTER_API:
+        return _to_cluster_api(seen, mirror)
+    return _to_machine_api(seen, mirror, now)
+
+
+def _to_cluster_api(seen: Seen, mirror: Raw | None) -> Write | None:
+    if mirror is None or is_told_paused(seen.source) is not True:
         return None
-    if (mirror["metadata"].get("annotations") or {}).get(PAUSED) == PAUSED_BY_US:
+    if is_paused_by_us(mirror):
         return Write(Verb.REPLACE, Part.MIRROR, paused(mirror, None), "Cluster API takes over")
     if is_told_paused(mirror) is True and not is_asked_paused(mirror):
         return None
     return _now(seen, Authority.CLUSTER_API, "Cluster API is in charge")
 
 
-def _to_machine_api(seen: Seen) -> Write | None:
-    mirror = seen.mirror
-    if mirror is None or not has_finalizer(mirror):
+def _to_machine_api(seen: Seen, mirror: Raw | None, now: float) -> Write | None:
+    if mirror is None:
         return _now(seen, Authority.MACHINE_API, "there is no mirror that Cluster API could serve")
     told = is_told_paused(mirror)
-    if not is_asked_paused(mirror):
-        if told is True:
-            return None  # from before: it has not heard yet that it goes on
+    if is_paused_by_us(mirror):
+        return _now(seen, Authority.MACHINE_API, "the machine API is in charge") if told is True else None
+    if told is not True:
         return Write(Verb.REPLACE, Part.MIRROR, paused(mirror), "Cluster API hands over")
-    return _now(seen, Authority.MACHINE_API, "the machine API is in charge") if told is True else None
+    if not is_asked_paused(mirror):
+        return None  # from before: it has not heard yet that it goes on
+    # Taken off and put on again by somebody, it may not be what Cluster API speaks of.
+    text = f"somebody else has paused the mirror; take the annotation {PAUSED} off it, and it is handed over"
+    return say(seen.source, reason=Reason.MIRROR_PAUSED, message=text, now=now)
 
 
 def _now(seen: Seen, who: Authority, because: str, **more: Any) -> Write:

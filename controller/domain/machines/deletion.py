@@ -1,15 +1,15 @@
 """The next write while a copy is deleted. Each step can be found again after a process was killed.
 
-While the machine API is in charge the mirror goes first: it has no machines, and as it is paused Cluster
-API's own finalizer is taken off it. A mirror that somebody deletes by hand is let go, and made again. While
-Cluster API is in charge the source is only a copy: where it goes, the mirror stays and serves on alone;
-where the mirror goes, the source follows once Cluster API has removed its machines, and what it owns is
-left.
+While the machine API is in charge the mirror goes first: as it is paused Cluster API's own finalizer is taken
+off it, and machines that it has from a time when Cluster API was in charge are orphaned, not collected with
+it. A mirror that somebody deletes by hand is let go, and made again. While Cluster API is in charge the
+source is only a copy: where it goes, the mirror stays and serves on alone; where the mirror goes, the source
+follows once Cluster API has removed its machines, and what it owns is left.
 """
 
 from __future__ import annotations
 
-from controller.domain.machines.authority import Authority, is_asked_paused
+from controller.domain.machines.authority import Authority, is_asked_paused, is_paused_by_us
 from controller.domain.machines.release import release_template
 from controller.domain.machines.writes import (
     CLUSTER_API_FINALIZER,
@@ -41,7 +41,7 @@ def _of_machine_api(seen: Seen) -> Write | None:
     if not has_finalizer(seen.source):
         return None
     if mirror is not None and not is_deleting(mirror):
-        return Write(Verb.DELETE, Part.MIRROR, dict(mirror), "its source is deleted")
+        return Write(Verb.DELETE_ALONE, Part.MIRROR, dict(mirror), "its source is deleted")
     return _templates(seen) or (_let_go(mirror) if mirror is not None else _let_source_go(seen))
 
 
@@ -52,8 +52,8 @@ def _of_cluster_api(seen: Seen) -> Write | None:
             after = with_finalizers(mirror, remove=(FINALIZER,))
             return Write(Verb.REPLACE, Part.MIRROR, after, "its source is deleted, and it serves on alone")
         return _let_source_go(seen)
-    if has_finalizer(mirror, CLUSTER_API_FINALIZER) and not is_asked_paused(mirror):
-        return None  # its machines are removed
+    if has_finalizer(mirror, CLUSTER_API_FINALIZER) and not is_paused_by_us(mirror):
+        return None  # its machines are removed, once nobody has paused it
     if not is_deleting(seen.source):
         return Write(
             Verb.DELETE_ALONE, Part.SOURCE, dict(seen.source), "the mirror that it follows is deleted"

@@ -18,6 +18,7 @@ from controller.domain.machines.writes import (
     Raw,
     Seen,
     Target,
+    Told,
     Verb,
     Write,
     has_finalizer,
@@ -51,7 +52,8 @@ def next_of_following(seen: Seen, target: Target, now: float) -> Write | None:
         return say(source, reason=Reason.CONVERSION_FAILED, message=text, now=now)
     followed = _followed(source, restored.machine_set, target)
     if followed is not None:
-        return Write(Verb.REPLACE, Part.SOURCE, followed, "the source is not as its mirror says")
+        because = "the source is not as its mirror says"
+        return Write(Verb.REPLACE, Part.SOURCE, followed, because, _overwritten(source, followed))
     return _status(source, mirror) or say(
         source,
         reason=Reason.RESOURCE_SYNCHRONIZED,
@@ -59,6 +61,17 @@ def next_of_following(seen: Seen, target: Target, now: float) -> Write | None:
         now=now,
         generation=mirror["metadata"].get("generation"),
     )
+
+
+def _overwritten(source: Raw, followed: Raw) -> tuple[Told, ...]:
+    """What somebody wrote after the mirror had last followed, before it was in charge."""
+    before, after = (one["spec"].get("replicas") for one in (source, followed))
+    if before == after or (source.get("status") or {}).get("synchronizedGeneration") is not None:
+        return ()
+    text = (
+        f"replicas {before}, set while authority was handed over, are not taken over: the mirror has {after}"
+    )
+    return (Told(Reason.EDIT_OVERWRITTEN, text),)
 
 
 def _followed(source: Raw, restored: Raw, target: Target) -> dict[str, Any] | None:

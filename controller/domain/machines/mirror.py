@@ -43,7 +43,8 @@ def corrected_mirror(mirror: Raw, converted: Raw, cluster: Raw) -> dict[str, Any
     annotations = {
         **{key: value for key, value in before.items() if _is_of_cluster_api(key)},
         **desired.get("annotations", {}),
-        PAUSED: before.get(PAUSED, PAUSED_BY_US),
+        # Also where somebody else has paused it: they may let it go on at any time.
+        PAUSED: PAUSED_BY_US,
     }
     finalizers = list(mirror["metadata"].get("finalizers") or ())
     after = {

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.api.reasons import Reason
-from controller.domain.machines.authority import PAUSED_BY_US, paused
+from controller.domain.machines.authority import is_paused_by_us, paused
 from controller.domain.machines.machine_set import convert_machine_set
-from controller.domain.machines.metadata import PAUSED
 from controller.domain.machines.mirror import (
     corrected_mirror,
     corrected_template,
@@ -59,7 +58,7 @@ def next_of_mirroring(seen: Seen, target: Target, now: float) -> Write | None:
 def next_of_first_mirror(seen: Seen, target: Target, now: float) -> Write | None:
     """The next write for a set that Cluster API is in charge of from its beginning: its mirror is made whole,
     and goes on then. None where it does already."""
-    if seen.mirror is not None and not _is_unfinished(seen.mirror):
+    if seen.mirror is not None and not is_paused_by_us(seen.mirror):
         return None
     made = _next_object(seen, target, now)
     if isinstance(made, _Whole) and seen.mirror is not None:
@@ -90,10 +89,6 @@ def _next_object(seen: Seen, target: Target, now: float) -> Write | _Whole | Non
     if write is not None or _waits(seen, wanted):
         return write
     return _Whole(wanted, tuple(map(str, converted.warnings)))
-
-
-def _is_unfinished(mirror: Raw) -> bool:
-    return (mirror["metadata"].get("annotations") or {}).get(PAUSED) == PAUSED_BY_US
 
 
 def _taken(seen: Seen, template_name: str, place: str) -> str:

@@ -26,7 +26,7 @@ def decide_next_write(seen: Seen, target: Target, now: float) -> Write | None:
     if who is None:
         return None
     if who is Authority.MIGRATING:
-        return go_on_with_hand_over(seen)
+        return go_on_with_hand_over(seen, now)
     if is_being_deleted(seen):
         return next_of_deletion(seen, who)
     if who is Authority.MACHINE_API:

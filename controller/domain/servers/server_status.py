@@ -31,6 +31,7 @@ class Recorded:
 
     `id` is empty until it is known; `requested`: when it was last asked for, in seconds since the epoch, 0.0
     for not, or once the id is known. `available`: of a volume, whether it could be used once.
+    `retain`: of a floating IP, that it outlives the object.
     """
 
     kind: Kind
@@ -38,10 +39,16 @@ class Recorded:
     id: str = ""
     requested: float = 0.0
     available: bool = False
+    retain: bool = False
 
     @property
     def key(self) -> Key:
         return self.kind, self.name
+
+    @property
+    def let_go(self) -> bool:
+        """Whether it is remembered only for not being deleted by its mark: its name is its id then."""
+        return self.retain and self.name == self.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +191,9 @@ def _written_thing(one: Recorded) -> dict[str, Any]:
         written["id"] = one.id
     if one.requested:
         written["requestedAt"] = timestamp(one.requested)
-    if one.available:
-        written["available"] = True
+    for name in ("available", "retain"):
+        if getattr(one, name):
+            written[name] = True
     return written
 
 
@@ -196,6 +204,7 @@ def _read_thing(kind: Kind, given: Mapping[str, Any]) -> Recorded:
         str(given.get("id") or ""),
         seconds_of(given.get("requestedAt")),
         available=bool(given.get("available")),
+        retain=bool(given.get("retain")),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.api.reasons import Reason
@@ -17,6 +17,7 @@ from controller.domain.servers.server_status import Recorded, Resolved, ServerRe
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.kubernetes import SECRET, Kube
 from controller.ports.servers import ServerCloud
+from controller.ports.system import Clock
 from controller.reconcile.servers.dependencies import DependencyMissing
 from controller.reconcile.servers.work import ServerPass, ServerStatusWriter
 from controller.reconcile.shared.action_log import log_action
@@ -38,8 +39,9 @@ class Later:
 class Creation:
     """Makes things of one kind after another. A pass that made something ends there: the next one goes on."""
 
-    def __init__(self, kube: Kube, status: ServerStatusWriter) -> None:
+    def __init__(self, kube: Kube, clock: Clock, status: ServerStatusWriter) -> None:
         self._kube = kube
+        self._clock = clock
         self._status = status
 
     def ensure(self, one: ServerPass, cloud: ServerCloud, kind: Kind) -> dict[str, CloudResource] | Later:
@@ -107,8 +109,11 @@ class Creation:
         resolved = one.record.resolved
         if resolved is None:
             raise ValueError("nothing is made before the spec is resolved")
+        # Not the start of the pass: a request may be carried out so long after it was sent.
+        now = self._clock.now()
         noted = one.record.with_things(
-            Recorded(thing.kind, thing.name, requested=one.now) for thing in things
+            Recorded(thing.kind, thing.name, requested=now, retain=is_retained(one, thing.kind))
+            for thing in things
         )
         bodies = [(thing, self._body(one, thing, resolved, noted)) for thing in things]
         names = ", ".join(thing.name for thing in things)
@@ -123,7 +128,8 @@ class Creation:
                     made = cloud.create(thing.kind, body)
                 finally:
                     waiting.remove(thing.key)
-                one.record = one.record.with_things([Recorded(thing.kind, thing.name, made.id)])
+                known = replace(noted.things[thing.key], id=made.id, requested=0.0)
+                one.record = one.record.with_things([known])
                 log_action(f"create-{_word(thing.kind)}", one.work.place, f"{thing.kind} {thing.name} made")
         except (CloudRefused, CloudUnavailable) as error:
             undone = isinstance(error, CloudRefused) or error.untouched
@@ -169,6 +175,12 @@ class Creation:
             one.work.place,
             f"{found.kind} {found.name or found.id}: deletion asked for",
         )
+
+
+def is_retained(one: ServerPass, kind: Kind) -> bool:
+    """Whether the spec wants a thing of this kind to outlive the object."""
+    floating = one.work.spec.floating_ip
+    return kind == Kind.FLOATING_IP and floating is not None and floating.keep
 
 
 def _word(kind: Kind) -> str:

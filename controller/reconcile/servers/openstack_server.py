@@ -21,7 +21,7 @@ from controller.errors import CloudRefused, CloudUnavailable, CredentialsDenied
 from controller.ports.kubernetes import SERVER, Events, Kube
 from controller.ports.servers import ServerCloud, ServerClouds
 from controller.ports.system import Clock, Randomness
-from controller.reconcile.servers.creation import BUSY_EVERY, Creation, Later
+from controller.reconcile.servers.creation import BUSY_EVERY, Creation, Later, is_retained
 from controller.reconcile.servers.dependencies import DependencyMissing, resolve
 from controller.reconcile.servers.open_clouds import NoAccess, OpenClouds
 from controller.reconcile.servers.removal import Removal
@@ -54,9 +54,9 @@ class ServersReconciler:
         self._resync = resync
         self._clouds = OpenClouds(kube, clouds, region_namespace)
         self._status = ServerStatusWriter(kube, clock, events)
-        self._creation = Creation(kube, self._status)
+        self._creation = Creation(kube, clock, self._status)
         self._removal = Removal(self._creation, self._status)
-        self._running = RunningServer(self._creation)
+        self._running = RunningServer(self._creation, self._removal)
         # Passes in a row that failed, by uid.
         self._failures: dict[str, int] = {}
 
@@ -245,12 +245,17 @@ class ServersReconciler:
 
 def _emptied(record: ServerRecord, kept: Mapping[Key, Recorded]) -> ServerRecord:
     """What is remembered once all but these was removed."""
-    return ServerRecord(project=record.project, provisioned=record.provisioned, things=kept)
+    let_go = {thing.key: thing for thing in record.things.values() if thing.let_go}
+    return ServerRecord(project=record.project, provisioned=record.provisioned, things={**let_go, **kept})
 
 
 def _kept(one: ServerPass) -> tuple[Kind, ...]:
-    floating = one.work.spec.floating_ip
-    return (Kind.FLOATING_IP,) if floating is not None and floating.keep else ()
+    """What a removal leaves. Of one that the spec has no more, as it was to be when it was made."""
+    held = [thing for thing in one.record.of(Kind.FLOATING_IP) if not thing.let_go]
+    keep = is_retained(one, Kind.FLOATING_IP)
+    if one.work.spec.floating_ip is None:
+        keep = any(thing.retain for thing in held)
+    return (Kind.FLOATING_IP,) if keep else ()
 
 
 def _refusal(error: CloudRefused) -> Finding:

@@ -35,7 +35,7 @@ class Removal:
         kinds = [kind for kind in REMOVAL_ORDER if kind not in keep]
         for kind in kinds:
             one.aspect = ASPECT_OF[kind]
-            marked = self._present(one, cloud, kind)
+            marked = self.present(one, cloud, kind)
             present = [found for found in marked if _was_made_for(one, found)]
             if present:
                 names = ", ".join(found.name or found.id for found in present)
@@ -49,7 +49,7 @@ class Removal:
                 one.false(one.aspect, Reason.ANSWER_AWAITED, text)
                 return pause_until(outstanding, one.now)
             self._tell_kept(one, marked)
-            one.record = one.record.without([thing.key for thing in one.record.of(kind)])
+            one.record = one.record.without([thing.key for thing in one.record.of(kind) if not thing.let_go])
         return None
 
     def _tell_kept(self, one: ServerPass, kept: Collection[CloudResource]) -> None:
@@ -64,9 +64,11 @@ class Removal:
             )
             self._status.tell(one, Reason.VOLUME_KEPT, text)
 
-    def _present(self, one: ServerPass, cloud: ServerCloud, kind: Kind) -> list[CloudResource]:
+    def present(self, one: ServerPass, cloud: ServerCloud, kind: Kind) -> list[CloudResource]:
+        """All that is there of a kind, by its ids and by the mark. Raises CloudUnavailable, CloudRefused."""
         plan = one.work.plan
-        known = [thing.id for thing in one.record.of(kind) if thing.id]
+        let_go = {thing.id for thing in one.record.of(kind) if thing.let_go}
+        known = [thing.id for thing in one.record.of(kind) if thing.id and not thing.let_go]
         found = {id_: cloud.read(kind, id_) for id_ in known}
         try:
             found |= {each.id: each for each in cloud.marked(kind, plan.mark, plan.name)}
@@ -79,7 +81,8 @@ class Removal:
             asked = kind != Kind.VOLUME or plan.of(kind) or one.record.of(kind)
             if error.code != 404 or asked:
                 raise
-        return [each for each in found.values() if each is not None and each.is_of(plan.mark)]
+        own = [each for each in found.values() if each is not None and each.is_of(plan.mark)]
+        return [each for each in own if each.id not in let_go]
 
 
 def _was_made_for(one: ServerPass, found: CloudResource) -> bool:

@@ -11,6 +11,7 @@ import pytest
 from controller.domain.machines.authority import begin_hand_over, go_on_with_hand_over, is_asked_paused
 from controller.domain.machines.metadata import PAUSED
 from controller.domain.machines.writes import Part, Seen, Verb, Write
+from controller.ports.kubernetes import Resource
 from controller.reconcile.machines.machine_sets import MIRROR, SOURCE, after_write
 from tests.domain.machines.sources import NAMESPACE
 from tests.reconcile.machines.mirrored_cluster import NAME, THERE, MirroredCluster
@@ -57,6 +58,18 @@ def observe(cluster: MirroredCluster, **status: Any) -> None:
     cluster.kube.replace({**there, "status": after}, subresource="status")
 
 
+def pause(cluster: MirroredCluster, value: str | None) -> None:
+    """Somebody writes the annotation, or takes it off."""
+
+    def change(obj: Any) -> None:
+        annotations = obj["metadata"].setdefault("annotations", {})
+        annotations.pop(PAUSED, None)
+        if value is not None:
+            annotations[PAUSED] = value
+
+    cluster.change(cluster.there(), change)
+
+
 def test_the_mirror_goes_on_only_once_the_machine_api_has_said_that_it_stands_still(
     cluster: MirroredCluster,
 ) -> None:
@@ -91,6 +104,23 @@ def test_while_authority_is_handed_over_the_mirror_is_left(cluster: MirroredClus
     cluster.edit(**{"set.spec.replicas": 9})
     cluster.settle()
     assert cluster.there()["spec"]["replicas"] == 3
+
+
+@pytest.mark.parametrize("replicas", [3, 9], ids=["as they were", "changed meanwhile"])
+def test_replicas_that_are_changed_while_authority_is_handed_over_are_told(
+    cluster: MirroredCluster, replicas: int
+) -> None:
+    cluster.edit(**{"set.spec.authoritativeAPI": "ClusterAPI"})
+    cluster.settle()
+    cluster.edit(**{"set.spec.replicas": replicas})
+    cluster.say_paused("MachineAPI", paused=True)
+    cluster.settle()
+    cluster.say_paused("ClusterAPI", paused=False)
+    cluster.settle()
+    assert cluster.here()["spec"]["replicas"] == cluster.there()["spec"]["replicas"] == 3
+    told = [message for reason, message in cluster.told.events if reason == "EditOverwritten"]
+    expected = ["replicas 9, set while authority was handed over, are not taken over: the mirror has 3"]
+    assert told == (expected if replicas == 9 else [])
 
 
 def test_it_goes_back_only_once_cluster_api_has_said_that_it_stands_still(
@@ -215,15 +245,118 @@ def test_a_set_that_is_cluster_apis_from_its_beginning_gets_a_whole_mirror_that_
     ]
 
 
+def test_the_pause_of_somebody_else_is_waited_out_and_said(handed_over: MirroredCluster) -> None:
+    cluster = handed_over
+    pause(cluster, "true")
+    cluster.say_paused("ClusterAPI", paused=True)
+    cluster.edit(**{"set.spec.authoritativeAPI": "MachineAPI"})
+    cluster.settle()
+    assert who(cluster) == "Migrating"
+    assert (cluster.synchronized()["status"], cluster.synchronized()["reason"]) == ("False", "MirrorPaused")
+    pause(cluster, None)
+    cluster.settle()
+    assert not is_asked_paused(cluster.there())
+    cluster.say_paused("ClusterAPI", paused=False)
+    cluster.settle()
+    assert cluster.there()["metadata"]["annotations"][PAUSED] == "openstack-controller"
+    cluster.say_paused("ClusterAPI", paused=True)
+    cluster.settle()
+    assert who(cluster) == "MachineAPI"
+
+
+def test_a_pause_of_somebody_else_that_was_not_heard_of_yet_becomes_ours(
+    handed_over: MirroredCluster,
+) -> None:
+    cluster = handed_over
+    cluster.edit(**{"set.spec.authoritativeAPI": "MachineAPI"})
+    pause(cluster, "true")
+    cluster.settle()
+    assert who(cluster) == "Migrating"
+    assert cluster.there()["metadata"]["annotations"][PAUSED] == "openstack-controller"
+
+
+@pytest.mark.parametrize("asked", ["MachineAPI", "ClusterAPI"])
+def test_a_mirror_that_lost_its_finalizer_is_waited_for_and_said(
+    cluster: MirroredCluster, asked: str
+) -> None:
+    if asked == "MachineAPI":
+        hand_over(cluster)
+    cluster.edit(**{"set.spec.authoritativeAPI": asked})
+    cluster.settle()
+    cluster.say_paused("MachineAPI", paused=True)
+    kept = list(cluster.there()["metadata"]["finalizers"])
+    cluster.change(cluster.there(), lambda obj: obj["metadata"].pop("finalizers"))
+    cluster.settle()
+    assert who(cluster) == "Migrating"
+    assert (cluster.synchronized()["status"], cluster.synchronized()["reason"]) == ("False", "MirrorTaken")
+    cluster.change(cluster.there(), lambda obj: obj["metadata"].update(finalizers=kept))
+    cluster.say_paused("ClusterAPI", paused=asked == "MachineAPI")
+    cluster.settle()
+    cluster.say_paused("ClusterAPI", paused=asked == "MachineAPI")
+    cluster.settle()
+    assert who(cluster) == asked
+
+
+def test_while_the_machine_api_is_in_charge_the_pause_is_ours(cluster: MirroredCluster) -> None:
+    pause(cluster, "true")
+    cluster.settle()
+    assert cluster.there()["metadata"]["annotations"][PAUSED] == "openstack-controller"
+
+
+def add_machine(cluster: MirroredCluster) -> None:
+    """Cluster API has made a machine for the mirror, and keeps the set as long as it has any."""
+    there = cluster.there()
+    owner = {key: there[key] for key in ("apiVersion", "kind")}
+    owner |= {key: there["metadata"][key] for key in ("name", "uid")}
+    meta = {"name": "made-there", "namespace": THERE, "ownerReferences": [owner]}
+    cluster.kube.create({"apiVersion": MIRROR.api_version, "kind": "Machine", "metadata": meta})
+    finalizer = "cluster.x-k8s.io/machineset"
+    cluster.change(there, lambda obj: obj["metadata"]["finalizers"].append(finalizer))
+
+
+def machines(cluster: MirroredCluster) -> list[str]:
+    found = cluster.kube.list(Resource(MIRROR.api_version, "Machine", "machines"), THERE)
+    return [one["metadata"]["name"] for one in found]
+
+
+def test_machines_that_cluster_api_made_outlive_a_source_that_is_deleted_after_the_way_back(
+    handed_over: MirroredCluster,
+) -> None:
+    cluster = handed_over
+    add_machine(cluster)
+    cluster.edit(**{"set.spec.authoritativeAPI": "MachineAPI"})
+    cluster.settle()
+    cluster.say_paused("ClusterAPI", paused=True)
+    cluster.settle()
+    assert who(cluster) == "MachineAPI"
+    cluster.kube.delete(SOURCE, NAME, NAMESPACE)
+    cluster.settle()
+    assert (cluster.source(), cluster.mirror(), cluster.templates()) == (None, None, [])
+    assert machines(cluster) == ["made-there"]
+
+
+def test_a_mirror_in_charge_that_somebody_has_paused_keeps_its_machines_when_it_is_deleted(
+    handed_over: MirroredCluster,
+) -> None:
+    cluster = handed_over
+    add_machine(cluster)
+    pause(cluster, "true")
+    cluster.kube.delete(MIRROR, NAME, THERE)
+    cluster.settle()
+    assert "cluster.x-k8s.io/machineset" in cluster.there()["metadata"]["finalizers"]
+    assert machines(cluster) == ["made-there"]
+
+
 # -- every order of events
 
-#: What a person asks for, what the status says, whether the mirror has the annotation, what each API says of
-#: itself, and whether each really stands still.
-State = tuple[str, str, bool, bool, bool, bool, bool]
+#: What a person asks for, what the status says, the value of the mirror's annotation, what each API says of
+#: itself, whether each really stands still, and whether the mirror has our finalizer.
+State = tuple[str, str, str, bool, bool, bool, bool, bool]
+OURS, THEIRS = "openstack-controller", "true"
 
 
 def _seen(base: Seen, state: State) -> Seen:
-    asked, current, annotated, here_told, there_told, _, _ = state
+    asked, current, annotated, here_told, there_told, _, _, finalizer = state
     source, mirror = copy.deepcopy(dict(base.source)), copy.deepcopy(dict(base.mirror or {}))
     source["spec"]["authoritativeAPI"] = asked
     source["metadata"]["generation"] = mirror["metadata"]["generation"] = 1
@@ -236,8 +369,10 @@ def _seen(base: Seen, state: State) -> Seen:
     annotations = mirror["metadata"].get("annotations") or {}
     annotations.pop(PAUSED, None)
     if annotated:
-        annotations[PAUSED] = "openstack-controller"
+        annotations[PAUSED] = annotated
     mirror["metadata"]["annotations"] = annotations
+    if not finalizer:
+        del mirror["metadata"]["finalizers"]
     mirror["status"] = {"v1beta2": {"conditions": [{"type": "Paused", "status": str(there_told)}]}}
     return Seen(source, mirror, ())
 
@@ -247,26 +382,33 @@ def _after(state: State, write: Write | None) -> State:
         return state
     asked, current, annotated, *others = state
     if write.part is Part.MIRROR and write.verb is Verb.REPLACE:
-        return (asked, current, is_asked_paused(write.obj), *others)  # type: ignore[return-value]
+        value = write.obj["metadata"].get("annotations", {}).get(PAUSED, "")
+        return (asked, current, value, *others)  # type: ignore[return-value]
     if write.part is Part.SOURCE and write.verb is Verb.STATUS:
         return (asked, write.obj["status"]["authoritativeAPI"], annotated, *others)  # type: ignore[return-value]
     return state
 
 
 def _others(state: State) -> Iterator[State]:
-    """A person changes their mind; each API looks and stands still or goes on; each then says so."""
-    asked, current, annotated, here_told, there_told, here, there = state
+    """A person changes their mind, pauses the mirror and lets it go on, takes the finalizer off or back;
+    each API looks and stands still or goes on; each then says so."""
+    asked, current, annotated, here_told, there_told, here, there, ours = state
     other = "MachineAPI" if asked == "ClusterAPI" else "ClusterAPI"
-    yield other, current, annotated, here_told, there_told, here, there
-    yield asked, current, annotated, here_told, there_told, current != "MachineAPI", there
-    yield asked, current, annotated, here_told, there_told, here, annotated
-    yield asked, current, annotated, here, there_told, here, there
-    yield asked, current, annotated, here_told, there, here, there
+    yield other, current, annotated, here_told, there_told, here, there, ours
+    yield asked, current, annotated, here_told, there_told, here, there, not ours
+    if annotated != OURS:
+        # A value of ours is kept by the admission policy.
+        value = "" if annotated else THEIRS
+        yield asked, current, value, here_told, there_told, here, there, ours
+    yield asked, current, annotated, here_told, there_told, current != "MachineAPI", there, ours
+    yield asked, current, annotated, here_told, there_told, here, bool(annotated), ours
+    yield asked, current, annotated, here, there_told, here, there, ours
+    yield asked, current, annotated, here_told, there, here, there, ours
 
 
 def _reachable(decide: Callable[[State], Write | None]) -> set[State]:
     found: set[State] = set()
-    todo: list[State] = [("MachineAPI", "MachineAPI", True, False, True, False, True)]
+    todo: list[State] = [("MachineAPI", "MachineAPI", OURS, False, True, False, True, True)]
     while todo:
         state = todo.pop()
         if state not in found:
@@ -280,7 +422,7 @@ def test_in_no_order_of_events_are_both_unpaused(cluster: MirroredCluster) -> No
 
     def decide(state: State) -> Write | None:
         seen = _seen(base, state)
-        return go_on_with_hand_over(seen) if state[1] == "Migrating" else begin_hand_over(seen)
+        return go_on_with_hand_over(seen, 0.0) if state[1] == "Migrating" else begin_hand_over(seen)
 
     found = _reachable(decide)
     assert len(found) > 30

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from controller.domain.api.conditions import timestamp
 from controller.domain.servers.cloud_resources import METADATA_KEY, Kind, mark_of
 from controller.domain.servers.server_conditions import Aspect
 from controller.domain.servers.server_status import Project
@@ -490,6 +491,29 @@ def test_a_refused_or_failed_request_is_told_tried_again_and_leaks_nothing(
     world.settle()
     assert world.reason() == "ServerReady"
     assert {kind: len(found) for kind, found in world.things().items()} == {Kind.PORT: 1, Kind.SERVER: 1}
+
+
+def test_a_request_is_noted_with_its_own_time_and_not_that_of_its_pass() -> None:
+    world = ServerWorld()
+    find = world.cloud.marked
+
+    def slow(*given: Any) -> Any:
+        world.clock.advance(25.0)
+        return find(*given)
+
+    noted: list[tuple[str, str]] = []
+
+    def look(write: str) -> None:
+        if write == "create server":
+            [server] = world.status()["resources"]["servers"]
+            noted.append((server["requestedAt"], timestamp(world.clock.now())))
+
+    world.cloud.marked = slow  # type: ignore[method-assign]
+    world.cloud.before = look
+    world.create()
+    world.settle()
+    [(requested, sent)] = noted
+    assert requested == sent
 
 
 def test_an_answer_that_did_not_come_is_looked_for_before_another_request() -> None:

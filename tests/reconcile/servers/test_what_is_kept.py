@@ -167,3 +167,89 @@ def test_a_cloud_without_block_storage_has_none_of_a_server_that_asks_for_none()
     world.delete()
     world.settle()
     assert _is_gone(world)
+
+
+def test_a_floating_ip_whose_answer_did_not_come_goes_when_the_spec_has_none_any_more() -> None:
+    world = ServerWorld()
+
+    def lose(write: str) -> None:
+        if write == "create floating IP":
+            raise CloudUnavailable("network: ReadTimeout")
+
+    world.cloud.after = lose
+    world.create(floatingIP={"pool": "public"}, update="Replace")
+    while not world.cloud.of(Kind.FLOATING_IP):
+        world.step()
+        world.cloud.pass_time()
+    world.edit(floatingIP=None)
+    world.settle()
+    assert world.cloud.of(Kind.FLOATING_IP) == []
+    assert world.reason() == "ServerReady"
+
+
+RETAINED = {"floatingIP": {"pool": "public", "reclaim": "Retain"}}
+
+
+@pytest.mark.parametrize("end", ["deleted", "disabled", "replaced"])
+def test_a_floating_ip_to_be_kept_is_let_go_of_when_the_spec_has_none_any_more(end: str) -> None:
+    world = ready(**RETAINED, update="Replace")
+    kept = world.only(Kind.FLOATING_IP)
+    world.edit(floatingIP=None)
+    world.settle()
+    assert world.only(Kind.FLOATING_IP).id == kept.id
+    assert world.only(Kind.FLOATING_IP).used_by == ""
+    assert world.reason("FloatingIPReady") == "NotRequired"
+    if end == "deleted":
+        world.delete()
+    else:
+        world.edit(**({"enabled": False} if end == "disabled" else {"sshKeyName": "mine"}))
+        world.settle()
+        assert [one.id for one in world.cloud.of(Kind.FLOATING_IP)] == [kept.id]
+        world.delete()
+    world.settle()
+    assert list(world.cloud.things) == [kept.id]
+
+
+def test_a_floating_ip_that_was_let_go_of_is_not_the_next_one() -> None:
+    world = ready(**RETAINED, update="Replace")
+    kept = world.only(Kind.FLOATING_IP)
+    world.edit(floatingIP=None)
+    world.settle()
+    world.edit(floatingIP={"pool": "public", "reclaim": "Delete"})
+    world.settle()
+    assert len(world.cloud.of(Kind.FLOATING_IP)) == 2
+    world.edit(floatingIP=None)
+    world.settle()
+    assert world.only(Kind.FLOATING_IP).id == kept.id
+    world.delete()
+    world.settle()
+    assert list(world.cloud.things) == [kept.id]
+
+
+def test_a_floating_ip_to_be_kept_is_kept_although_the_server_never_ran_again() -> None:
+    world = ready(**RETAINED, update="Replace")
+    world.cloud.change(world.only(Kind.SERVER).id, status="SHUTOFF")
+    world.edit(floatingIP=None)
+    world.settle()
+    world.delete()
+    world.settle()
+    assert [one.kind for one in world.cloud.things.values()] == [Kind.FLOATING_IP]
+
+
+def test_a_floating_ip_to_be_kept_whose_answer_did_not_come_is_let_go_of() -> None:
+    world = ServerWorld()
+
+    def lose(write: str) -> None:
+        if write == "create floating IP":
+            raise CloudUnavailable("network: ReadTimeout")
+
+    world.cloud.after = lose
+    world.create(**RETAINED, update="Replace")
+    while not world.cloud.of(Kind.FLOATING_IP):
+        world.step()
+        world.cloud.pass_time()
+    world.edit(floatingIP=None)
+    world.settle()
+    world.delete()
+    world.settle()
+    assert [one.kind for one in world.cloud.things.values()] == [Kind.FLOATING_IP]
