@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -158,6 +159,13 @@ def refused(edit: Callable[[], object]) -> str:
     return ""
 
 
+def denied(edit: Callable[[int], object]) -> str:
+    """What the API server says of it once the policy is in force. Each try is another edit: one that was
+    taken before would be none if it were made again."""
+    numbers = itertools.count(20)
+    return str(eventually(lambda: refused(lambda: edit(next(numbers))), "the edit is denied", within=60.0))
+
+
 def test_a_set_lives_and_goes_with_its_mirror(mirrored: Mirrored) -> None:
     name = "workers-a"
     mirrored.add(name, **{"provider.sshUserName": "core"})
@@ -195,13 +203,7 @@ def test_edits_of_a_mirror_by_hand_are_denied_and_others_are_not(mirrored: Mirro
     mirrored.add(name)
     mirrored.settle()
     scale = {"set.spec.replicas": 9}
-
-    def denied() -> str:
-        # Until the policy is in force an edit is taken, and would be none if it were made again.
-        mirrored.settle()
-        return refused(lambda: mirrored.edit(MIRROR, name, **scale))
-
-    told = eventually(denied, "the edit is denied", within=60.0)
+    told = denied(lambda number: mirrored.edit(MIRROR, name, **{"set.spec.replicas": number}))
     assert "is the mirror of one of machine.openshift.io" in told
     mirrored.settle()
     at_rest = mirrored.versions()
@@ -231,10 +233,7 @@ def test_authority_goes_over_and_the_source_follows(mirrored: Mirrored) -> None:
     mirrored.settle()
     source = mirrored.read(SOURCE, name)
     assert source["status"]["authoritativeAPI"] == "Migrating"
-    scale = {"set.spec.replicas": 7}
-    assert "wait while" in eventually(
-        lambda: refused(lambda: mirrored.edit(SOURCE, name, **scale)), "the edit is denied"
-    )
+    assert "wait while" in denied(lambda number: mirrored.edit(SOURCE, name, **{"set.spec.replicas": number}))
     source = mirrored.read(SOURCE, name)
     source["status"]["conditions"].append({"type": "Paused", "status": "True"})
     mirrored.kube.replace(source, subresource="status")
@@ -243,10 +242,8 @@ def test_authority_goes_over_and_the_source_follows(mirrored: Mirrored) -> None:
     mirrored.edit(MIRROR, name, **{"set.spec.replicas": 5})
     mirrored.settle()
     assert mirrored.read(SOURCE, name)["spec"]["replicas"] == 5
-    denied = eventually(
-        lambda: refused(lambda: mirrored.edit(SOURCE, name, **{"set.spec.replicas": 7})), "the edit is denied"
-    )
-    assert "Cluster API is in charge" in denied
+    told = denied(lambda number: mirrored.edit(SOURCE, name, **{"set.spec.replicas": number}))
+    assert "Cluster API is in charge" in told
     mirrored.edit(SOURCE, name, **{"set.spec.authoritativeAPI": "MachineAPI"})
 
 
