@@ -50,6 +50,16 @@ class AccountServers(Protocol):
         """Gives the second account what the first one has, as far as it can have it, and both are there."""
         ...
 
+    def let_in(self, login: ServerLogin, password: str) -> None:
+        """The administrator of the login has this password from now on, and failed logins with the one before
+        do not lock the account. Nothing is changed where it has it already."""
+        ...
+
+    def settle(self, login: ServerLogin) -> None:
+        """The server lets in the administrator of the login, and failed logins count as they did before
+        `let_in`."""
+        ...
+
     def drop(self, login: ServerLogin, account: Account) -> None:
         """The account is not there any more."""
         ...

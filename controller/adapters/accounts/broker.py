@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from urllib.parse import quote
 
 from controller.adapters.accounts.json_api import JsonApi
@@ -33,6 +34,19 @@ class BrokerAccounts:
                 rights = {kind: one[kind] for kind in ("configure", "write", "read")}
                 path = f"/permissions/{_part(one['vhost'])}/{_part(after.name)}"
                 api.call("PUT", path, body=rights)
+
+    def let_in(self, login: ServerLogin, password: str) -> None:
+        place, following = login.place, replace(login, password=password)
+        if _api(login).call("GET", "/whoami", also=(401,)).status == 401:
+            _api(following).call("GET", "/whoami")
+            return
+        path = f"/users/{_part(place.user)}"
+        tags = (_api(login).get(path) or {}).get("tags") or "administrator"
+        tags = tags if isinstance(tags, str) else ",".join(tags)
+        _api(login).call("PUT", path, body={"password": password, "tags": tags})
+
+    def settle(self, login: ServerLogin) -> None:
+        _api(login).call("GET", "/whoami")
 
     def drop(self, login: ServerLogin, account: Account) -> None:
         _api(login).call("DELETE", f"/users/{_part(account.name)}", also=(404,))

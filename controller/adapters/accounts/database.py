@@ -54,6 +54,14 @@ class DatabaseAccounts:
         with _connected(login) as cursor:
             cursor.execute("DROP USER IF EXISTS %s@'%%'", (account.name,))
 
+    def let_in(self, login: ServerLogin, password: str) -> None:
+        """Raises ServerUnavailable: the password of a database's administrator is not changed by us."""
+        raise ServerUnavailable(f"the database at {login.place.shown} keeps its administrator's password")
+
+    def settle(self, login: ServerLogin) -> None:
+        with _connected(login):
+            return
+
     def rewrap(self, login: ServerLogin, database: str, key: str, former: str) -> int:
         """`controller.ports.accounts.WrappedKeys`. Each row is written as it was read."""
         from cryptography.fernet import Fernet, InvalidToken

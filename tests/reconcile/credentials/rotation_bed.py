@@ -92,6 +92,9 @@ class Servers:
         self.down: set[Server] = set()
         # What Barbican keeps: with which key each is wrapped.
         self.wrapped: list[str] = []
+        # The passwords of administrators, as far as a test looks at them; whose failed logins do not count.
+        self.administrators: dict[Server, str] = {}
+        self.never_locked: set[Server] = set()
         self.before_change = self.after_change = lambda: None
 
     def has(self, login: ServerLogin, account: Account) -> bool:
@@ -120,6 +123,23 @@ class Servers:
         self.accounts.pop((account.server, account.name), None)
         self.after_change()
 
+    def let_in(self, login: ServerLogin, password: str) -> None:
+        server = login.place.server
+        if self.administrators.get(server) == password and server not in self.down:
+            return
+        self._answer(login)
+        self.before_change()
+        self.administrators[server] = password
+        self.never_locked.add(server)
+        self.after_change()
+
+    def settle(self, login: ServerLogin) -> None:
+        self._answer(login)
+        if login.place.server in self.never_locked:
+            self.before_change()
+            self.never_locked.discard(login.place.server)
+            self.after_change()
+
     def rewrap(self, login: ServerLogin, database: str, key: str, former: str) -> int:
         self._answer(login)
         assert database == "barbican"
@@ -134,6 +154,8 @@ class Servers:
         assert login.password
         if login.place.server in self.down:
             raise ServerUnavailable(f"{login.place.shown} does not answer")
+        if self.administrators.get(login.place.server, login.password) != login.password:
+            raise ServerUnavailable(f"{login.place.shown} refuses its administrator")
 
 
 class RotationBed:

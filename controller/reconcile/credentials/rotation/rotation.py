@@ -31,6 +31,7 @@ from controller.domain.credentials.rotation.accounts import (
 from controller.domain.credentials.rotation.in_place import (
     SSH_STAGES,
     in_place,
+    is_temporary,
     lets_in_next,
 )
 from controller.domain.credentials.rotation.not_rotated import why_refused
@@ -42,7 +43,6 @@ from controller.domain.credentials.rotation.record import (
     parse_rotation,
     record_text,
 )
-from controller.domain.credentials.rotation.wrapping import ended_texts, is_kept
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.secret_refs import find_references
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
@@ -53,10 +53,14 @@ from controller.ports.kubernetes import HELMBUNDLE, Events, Kube, KubeObject, Ku
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.refused_writes import REFUSED
 from controller.reconcile.credentials.rotation.account_logins import AccountLogins
+from controller.reconcile.credentials.rotation.administrators import (
+    AdministratorPasswords,
+    InterruptedPasswords,
+)
 from controller.reconcile.credentials.rotation.credential_uptake import CredentialUptake
 from controller.reconcile.credentials.rotation.replaced_accounts import ReplacedAccounts, accounts_to_go
 from controller.reconcile.credentials.rotation.rewrapping import Rewrapping
-from controller.reconcile.credentials.rotation.rotation_texts import RotationTexts
+from controller.reconcile.credentials.rotation.rotation_texts import RotationTexts, Texts
 from controller.reconcile.credentials.rotation.rotation_times import RotationTimes, rotation_times
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.action_log import log_action
@@ -78,6 +82,7 @@ class _Region:
     releases: tuple[Release, ...]
     logins: AccountLogins
     accounts: ReplacedAccounts
+    administrators: AdministratorPasswords
 
     @property
     def namespace(self) -> str:
@@ -137,11 +142,15 @@ class CredentialRotation:
         held = HELD if read_only else ""
         namespace = str(osdpl["metadata"]["namespace"])
         releases = releases_of(bundles)
+        views = lost_rotations(osdpl, store.stored())
+        interrupted = InterruptedPasswords(self._kube, self._servers, store, releases, namespace)
+        waiting = interrupted.finish(self._now(), held)
+        busy = min(waiting, default="")
+        views |= waiting
         logins = AccountLogins(self._kube, namespace)
         accounts = ReplacedAccounts(self._servers, logins, releases)
-        region = _Region(osdpl, store, bundles, releases, logins, accounts)
-        views = lost_rotations(osdpl, store.stored())
-        busy = ""
+        administrators = AdministratorPasswords(self._servers, store, logins, releases, namespace)
+        region = _Region(osdpl, store, bundles, releases, logins, accounts, administrators)
         kinds = {secret.name: secret.credentials for secret in desired}
         for name, record in _under_way(store):
             phase = Phase.ROLLING if record.has_stages else Phase.REMOVING
@@ -189,12 +198,21 @@ class CredentialRotation:
             if shared.wraps and not waits:
                 waits = self._rewrapping.waits(name, store, region.releases, region.logins)
             record = RotationRecord(
-                self._now(), suffix, before, tuple(shared.gaps), shared.pairs, wraps=shared.wraps
+                self._now(),
+                suffix,
+                before,
+                shared.shared,
+                shared.pairs,
+                wraps=shared.wraps,
+                administrators=shared.administrators,
             )
-            following = partial(region.accounts.free_suffix, use, suffix)
-            new = {} if waits else self._texts.first(store, secret, use, record, following)
+            new: Texts = {}
+            if not waits:
+                following = region.accounts.free_suffix(use, suffix) if before else ""
+                self._told(region, secret, record)
+                new = self._texts.first(store, secret, use, record, lambda: following)
         except (SpecInvalid, ServerUnavailable, CredentialUnusable) as error:
-            waits, new = (str(error),), {}
+            waits = (str(error),)
         if waits:
             return RotationView(Phase.WAITING, "; ".join(waits))
         notes = {ROTATION_ANNOTATION: record_text(record), ROTATE_ANNOTATION: None}
@@ -206,6 +224,13 @@ class CredentialRotation:
             region, Reason.CREDENTIALS_ROTATING, f"Secret {name}: these are replaced: {', '.join(replaced)}"
         )
         return RotationView(Phase.ROLLING, "begun just now", record.since)
+
+    def _told(self, region: _Region, secret: CredentialSecret, record: RotationRecord) -> None:
+        """The last before the first write: servers know the next passwords of their administrators."""
+        keys, kinds = record.administrators, secret.credentials
+        region.administrators.settle(secret.name, keys)
+        region.administrators.prepare(secret.name, keys, lambda key: self._texts.password(kinds[key]))
+        region.administrators.tell(secret.name, keys)
 
     def _now(self) -> float:
         return float(int(self._clock.now()))
@@ -219,7 +244,7 @@ class CredentialRotation:
         if not new:
             return None
         # Of what a second name says, pods take nothing up.
-        following = record if all(map(is_kept, new)) else replace(record, rewritten=self._now())
+        following = record if all(map(is_temporary, new)) else replace(record, rewritten=self._now())
         notes = {ROTATION_ANNOTATION: record_text(following)}
         done = f"{', '.join(sorted(new))} was lost while it was replaced, and is there again"
         region.store.rewrite(name, notes, new, done=done)
@@ -251,14 +276,16 @@ class CredentialRotation:
                 waits += self._rewrapping.waits(name, region.store, region.releases, region.logins)
             if not waits:
                 region.accounts.drop(going.replaced)
+                region.administrators.settle(name, record.administrators)
                 waits = region.accounts.still_there(going.left)
             if waits:
                 return RotationView(Phase.REMOVING, "; ".join(waits), record.since)
         except (SpecInvalid, ServerUnavailable, CredentialUnusable) as error:
             return RotationView(Phase.REMOVING, str(error), record.since)
         notes = {ROTATION_ANNOTATION: None, ROTATED_ANNOTATION: timestamp(self._clock.now())}
-        ended = ended_texts() if record.wraps else {}
-        region.store.rewrite(name, notes, ended, done="rotated, what was before is not used any more")
+        region.store.rewrite(
+            name, notes, self._texts.ended(record), done="rotated, what was before is not used any more"
+        )
         self._tell(region, Reason.CREDENTIALS_ROTATED, f"Secret {name}: everything uses what it says now")
         return None
 
