@@ -51,13 +51,13 @@ class AccountServers(Protocol):
         ...
 
     def let_in(self, login: ServerLogin, password: str) -> None:
-        """The administrator of the login has this password from now on, and failed logins with the one before
-        do not lock the account. Nothing is changed where it has it already."""
+        """The administrator of the login has this password from now on, beside the one before where the
+        server knows two; failed logins do not lock its account. Nothing changes where it has it already."""
         ...
 
     def settle(self, login: ServerLogin) -> None:
-        """The server lets in the administrator of the login, and failed logins count as they did before
-        `let_in`."""
+        """The server lets in the administrator of the login with that password alone, and failed logins count
+        as they did before `let_in`."""
         ...
 
     def drop(self, login: ServerLogin, account: Account) -> None:

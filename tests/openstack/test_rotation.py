@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import openstack
@@ -293,6 +294,7 @@ def test_keystones_administrator_gets_another_password_while_its_clients_work(
     bed.ask("identity")
     with gap:
         bed.reconcile()
+        bed.upgrade("image")
     after = bed.texts("identity-credentials")["admin-password"]
     assert after != before
     # A pod that has the one before goes on trying: enough to lock the account, if it counted.
@@ -327,6 +329,31 @@ def test_the_brokers_administrator_gets_another_password_while_clients_work(
     counted = bed.end()
     assert counted["requests"] > 10
     assert counted["failures"] == []
+
+
+def test_the_database_knows_two_passwords_of_root_until_it_is_settled(real: AccountServersBed) -> None:
+    real.sql("CREATE USER chief@'%' IDENTIFIED BY 'first'", "GRANT ALL ON *.* TO chief@'%' WITH GRANT OPTION")
+    login = ServerLogin(ServerPlace(Server.DATABASE, HOST, real.port("mariadb"), "chief"), "first")
+    servers = RealAccountServers()
+    for _ in range(2):
+        servers.let_in(login, "second")
+        assert [database_lets_in(real, one) for one in ("first", "second", "third")] == [True, True, False]
+    for _ in range(2):
+        servers.settle(replace(login, password="second"))
+        assert [database_lets_in(real, one) for one in ("first", "second")] == [False, True]
+    servers.let_in(login, "second")  # of a process that stood still meanwhile
+    assert [database_lets_in(real, one) for one in ("first", "second")] == [False, True]
+    with pytest.raises(ServerUnavailable, match=r"refuses chief$"):
+        servers.let_in(login, "third")
+
+
+def database_lets_in(real: AccountServersBed, password: str) -> bool:
+    try:
+        pymysql.connect(host=HOST, port=real.port("mariadb"), user="chief", password=password).close()
+    except pymysql.err.OperationalError as error:
+        assert error.args[0] == 1045
+        return False
+    return True
 
 
 def test_what_barbican_has_wrapped_is_wrapped_again_row_by_row(real: AccountServersBed) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -56,10 +57,9 @@ def test_what_is_asked_for_is_rotated(bed: RotationBed) -> None:
 
 def test_all_are_those_that_have_accounts(bed: RotationBed) -> None:
     _, out, _ = run("credentials", "rotate", "--all")
-    asked = ("compute", "identity", "image", "messaging")
+    asked = ("compute", "database", "identity", "image", "messaging")
     assert out == "".join(f"{service}: a rotation is asked for\n" for service in asked)
     assert ROTATE in bed.notes("image")
-    assert ROTATE not in bed.notes("database")
 
 
 def test_a_dry_run_says_what_would_be_done_and_writes_nothing(bed: RotationBed) -> None:
@@ -78,13 +78,24 @@ def test_a_dry_run_names_what_has_one_pod(bed: RotationBed) -> None:
     assert "interrupted     Deployment nova-api: one pod each, away while it is replaced" in out
 
 
-def test_what_cannot_be_rotated_is_refused_by_name(bed: RotationBed) -> None:
-    code, _, err = run("credentials", "rotate", "--service", "database")
+class StorageBed(RotationBed):
+    """With a service that shares its only password with a Ceph cluster."""
+
+    catalogue: Mapping[str, Mapping[str, str]] = {
+        **RotationBed.catalogue,
+        "object-storage": {"swift-password": "password"},
+    }
+
+
+def test_what_cannot_be_rotated_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    bed = StorageBed()
+    monkeypatch.setattr("controller.cli.commands.credentials.open_cluster", lambda *_: Cluster(bed.kube, NS))
+    code, _, err = run("credentials", "rotate", "--service", "object-storage")
     assert code == 6
-    assert "database is not rotated by this command: root-password: the database's own pods" in (
+    assert "object-storage is not rotated by this command: swift-password: the Ceph cluster has it" in (
         " ".join(err.split())
     )
-    assert ROTATE not in bed.notes("database")
+    assert ROTATE not in bed.notes("object-storage")
 
 
 def test_a_dry_run_says_what_the_password_of_an_administrator_interrupts(

@@ -13,15 +13,28 @@ from controller.domain.values.chart_values import secret_ref
 from controller.ports.kubernetes import SECRET
 from tests.reconcile.credentials.rotation_bed import CATALOGUE, CHARTS, NS, RotationBed, values_of
 
-IDENTITY, MESSAGING = "identity-credentials", "messaging-credentials"
-WHERE = {"identity": Server.KEYSTONE, "messaging": Server.BROKER}
+DATABASE, IDENTITY, MESSAGING = "database-credentials", "identity-credentials", "messaging-credentials"
+# By service: the server, and the key with the password of its administrator.
+WHERE = {
+    "database": (Server.DATABASE, "root-password"),
+    "identity": (Server.KEYSTONE, "admin-password"),
+    "messaging": (Server.BROKER, "admin-password"),
+}
+ENDPOINTS = {"oslo_db": Server.DATABASE, "oslo_messaging": Server.BROKER}
 
 
 class AdministratorsBed(RotationBed):
-    """The release of images stands for Octavia, too: its pods work as Keystone's administrator. `refused`
-    counts the seconds for which they were refused, and `jobs` what Jobs were."""
+    """The release of images stands for Octavia, too: its pods work as Keystone's administrator. `jobs` counts
+    Jobs that were refused. With `members_set_it`, pods of the database set root's password as they start, as
+    those of OpenStack-Helm do."""
 
-    charts: Mapping[str, str] = {"identity": "keystone", "messaging": "rabbitmq", **CHARTS}
+    charts: Mapping[str, str] = {
+        "database": "mariadb",
+        "messaging": "rabbitmq",
+        "identity": "keystone",
+        **CHARTS,
+    }
+    members_set_it = False
     services = tuple(charts)
     catalogue: Mapping[str, Mapping[str, str]] = {
         **CATALOGUE,
@@ -29,16 +42,18 @@ class AdministratorsBed(RotationBed):
     }
 
     def prepare(self) -> None:
-        self.pod_of_octavia = ""
+        self.pod_of_octavia = self.pod_of_database = ""
         self.jobs = 0
 
     def values(self, service: str) -> dict[str, Any]:
         admin = {"password": secret_ref(IDENTITY, "admin-password")}
         broker = {"password": secret_ref(MESSAGING, "admin-password")}
+        root = {"password": secret_ref(DATABASE, "root-password")}
+        if service == "database":
+            return {"endpoints": {"oslo_db": {"auth": {"admin": root}}}}
         if service == "messaging":
             return {"endpoints": {"oslo_messaging": {"auth": {"user": broker}}}}
         if service == "identity":
-            root = {"password": secret_ref("database-credentials", "root-password")}
             own = {
                 "username": secret_ref(IDENTITY, "account-suffix", "keystone"),
                 "password": secret_ref(IDENTITY, "database-password"),
@@ -52,7 +67,7 @@ class AdministratorsBed(RotationBed):
         self.upgrade_to(service, self.resolved(service))
 
     def upgrade_to(self, service: str, values: Mapping[str, Any]) -> None:
-        if service in CHARTS and not self.lets_in(values):
+        if not self.lets_in(service, values):
             self.jobs += 1
             return
         chart = self.charts[service]
@@ -60,14 +75,14 @@ class AdministratorsBed(RotationBed):
         self._record(chart, values)
         self._deployment(chart, replaced=False)
 
-    def lets_in(self, values: Mapping[str, Any]) -> bool:
-        """Whether Keystone and the broker let in Jobs with these values."""
-        endpoints = values["endpoints"]
-        given = {
-            Server.KEYSTONE: endpoints["identity"]["auth"]["admin"]["password"],
-            Server.BROKER: endpoints["oslo_messaging"]["auth"]["admin"]["password"],
-        }
-        return given == self.servers.administrators
+    def lets_in(self, service: str, values: Mapping[str, Any]) -> bool:
+        """Whether all servers let in Jobs with these values: Keystone's own Job needs the database alone."""
+        for endpoint, server in (("identity", Server.KEYSTONE), *ENDPOINTS.items()):
+            admin = values["endpoints"].get(endpoint, {}).get("auth", {}).get("admin")
+            needed = admin and not (service == "identity" and endpoint == "identity")
+            if needed and not self.servers.lets_in(server, admin["password"]):
+                return False
+        return True
 
     def run_jobs(self, chart: str, values: Mapping[str, Any]) -> None:
         super().run_jobs(chart, values)
@@ -80,10 +95,22 @@ class AdministratorsBed(RotationBed):
         if chart == "rabbitmq":
             password = values["endpoints"]["oslo_messaging"]["auth"]["user"]["password"]
             self.servers.administrators[Server.BROKER] = password
+        if chart == "mariadb":
+            password = values["endpoints"]["oslo_db"]["auth"]["admin"]["password"]
+            self.pod_of_database = password
+            known = self.servers.administrators.setdefault(Server.DATABASE, password)
+            if self.members_set_it and (known != password or self.servers.also):
+                self.servers.administrators[Server.DATABASE] = password
+                self.servers.also.pop(Server.DATABASE, None)
         if chart == "glance":
             self.pod_of_octavia = values["endpoints"]["identity"]["auth"]["admin"]["password"]
 
     # -- what is
+
+    @property
+    def database_is_ill(self) -> bool:
+        """Whether its pod is refused by its own server."""
+        return not self.servers.lets_in(Server.DATABASE, self.pod_of_database)
 
     @property
     def octavia_is_refused(self) -> bool:
@@ -101,12 +128,14 @@ class AdministratorsBed(RotationBed):
 
     def assert_one_generation(self) -> None:
         """Servers, Secrets, releases and pods have the same, and nothing is left of a rotation."""
-        for service, server in WHERE.items():
+        for service, (server, key) in WHERE.items():
             texts = self.texts(f"{service}-credentials")
-            assert self.servers.administrators[server] == texts["admin-password"], service
-            assert "admin-password-next" not in texts
+            assert self.servers.administrators[server] == texts[key], service
+            assert f"{key}-next" not in texts
             assert self.rotation(service) == {}, self.rotation(service)
         assert self.servers.never_locked == set()
+        assert self.servers.also == {}
+        assert not self.database_is_ill
         assert not self.octavia_is_refused
         assert not self.own_containers_are_refused
         assert self.failures() == []

@@ -9,7 +9,14 @@ import pytest
 from controller.domain.credentials.rotation.accounts import Server
 from controller.ports.kubernetes import SECRET
 from tests.fakes.kube import Request
-from tests.reconcile.credentials.administrators_bed import IDENTITY, MESSAGING, NS, AdministratorsBed
+from tests.reconcile.credentials.administrators_bed import (
+    DATABASE,
+    IDENTITY,
+    MESSAGING,
+    NS,
+    WHERE,
+    AdministratorsBed,
+)
 from tests.reconcile.credentials.rotation_bed import ROTATE
 from tests.reconcile.credentials.test_secrets import Killed
 
@@ -30,12 +37,13 @@ def test_the_server_knows_the_next_password_before_any_release_has_it(bed: Admin
     assert bed.servers.never_locked == {Server.KEYSTONE}
 
 
-@pytest.mark.parametrize("service", ["identity", "messaging"])
+@pytest.mark.parametrize("service", WHERE)
 def test_it_ends_with_one_password_that_everything_has(bed: AdministratorsBed, service: str) -> None:
-    before = bed.texts(f"{service}-credentials")["admin-password"]
+    _, key = WHERE[service]
+    before = bed.texts(f"{service}-credentials")[key]
     bed.ask(service)
     bed.settle()
-    assert bed.texts(f"{service}-credentials")["admin-password"] != before
+    assert bed.texts(f"{service}-credentials")[key] != before
     assert bed.jobs == 0
     bed.assert_one_generation()
 
@@ -55,6 +63,23 @@ def test_who_works_as_the_administrator_is_refused_only_until_its_pods_are_repla
     assert refused == 30.0
     assert bed.clock.now() - began > refused
     bed.settle()
+    bed.assert_one_generation()
+
+
+def test_the_database_lets_in_root_with_both_until_its_pods_are_replaced(bed: AdministratorsBed) -> None:
+    before = bed.texts(DATABASE)["root-password"]
+    bed.ask("database")
+    bed.reconcile()
+    after = bed.texts(DATABASE)["root-password"]
+    for service in bed.services:
+        bed.upgrade(service)
+        bed.reconcile()
+        assert [bed.servers.lets_in(Server.DATABASE, one) for one in (before, after)] == [True, True]
+    for service in bed.services:
+        bed.replace_pods(service)
+    bed.reconcile()
+    assert [bed.servers.lets_in(Server.DATABASE, one) for one in (before, after)] == [False, True]
+    assert bed.jobs == 0
     bed.assert_one_generation()
 
 
@@ -119,13 +144,14 @@ def test_brokers_that_let_in_only_certificates_are_left_alone(bed: Administrator
     assert "only clients with a certificate" in bed.events.seen[-1][2]
 
 
-def test_no_schedule_has_brokers_start_again(bed: AdministratorsBed) -> None:
+def test_no_schedule_has_brokers_and_databases_start_again(bed: AdministratorsBed) -> None:
     bed.set_spec({"features": {"credentialRotation": {"every": "1d"}}})
     bed.clock.advance(10 * 86400)
     bed.reconcile()
     assert "nextRotation" in bed.published("identity")
-    assert "nextRotation" not in bed.published("messaging")
-    assert "rotation" not in bed.published("messaging")
+    for service in ("messaging", "database"):
+        assert "nextRotation" not in bed.published(service)
+        assert "rotation" not in bed.published(service)
 
 
 def rotated(service: str, nth: int = 0, *, after: bool = False) -> int:
@@ -167,7 +193,7 @@ def rotated(service: str, nth: int = 0, *, after: bool = False) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize(("service", "least"), [("identity", 10), ("messaging", 7)])
+@pytest.mark.parametrize(("service", "least"), [("identity", 10), ("messaging", 7), ("database", 7)])
 def test_killed_at_each_step_one_generation_is_left(service: str, least: int, after: bool) -> None:
     steps = rotated(service)
     assert steps >= least
@@ -180,6 +206,7 @@ def sequence(seed: int, steps: int) -> None:
     again with what they had: in the end all have what the Secrets say."""
     bed = AdministratorsBed()
     chance = random.Random(seed)
+    bed.members_set_it = chance.random() < 0.5
     begun: list[tuple[str, dict[str, object]]] = []
 
     def strike() -> None:
@@ -207,10 +234,11 @@ def sequence(seed: int, steps: int) -> None:
             bed.upgrade_to(*begun.pop(0))
 
     def lose() -> None:
-        service = chance.choice(["identity", "messaging"])
+        service = chance.choice(list(WHERE))
         name = f"{service}-credentials"
         begun_here = "osctl.dev/rotation" in bed.notes(service)
-        keys = ["admin-password", *(["admin-password-next"] if begun_here else [])]
+        password = WHERE[service][1]
+        keys = [password, *([f"{password}-next"] if begun_here else [])]
         key = chance.choice([key for key in keys if key in bed.texts(name)] or ["of-others"])
         if begun_here and not {*keys} <= bed.texts(name).keys():
             return  # both places of one password at once: only a person can bring it back
@@ -223,7 +251,7 @@ def sequence(seed: int, steps: int) -> None:
         *[pass_of_ours] * 8,
         *[begin_upgrade, end_upgrade] * 3,
         *[lambda: bed.replace_pods(chance.choice(bed.services))] * 3,
-        lambda: bed.ask(chance.choice(["identity", "messaging", "image"])),
+        lambda: bed.ask(chance.choice([*WHERE, "image"])),
         lambda: bed.clock.advance(chance.choice((1, 60, 86400))),
         lose,
         outage,
@@ -231,6 +259,7 @@ def sequence(seed: int, steps: int) -> None:
     for _ in range(steps):
         chance.choice(steps_of)()
         assert bed.failures() == []
+        assert not bed.database_is_ill
     bed.servers.down = set()
     while begun:
         end_upgrade()

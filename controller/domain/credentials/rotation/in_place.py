@@ -14,18 +14,22 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from controller.domain.credentials.generate import SSH_PRIVATE_KEY, SSH_PUBLIC_KEY, public_key_of
-from controller.domain.credentials.rotation.accounts import SecretUse
+from controller.domain.credentials.rotation.accounts import SecretUse, Server
 from controller.domain.credentials.rotation.wrapping import KEYS, is_kept, wraps
 
 SSH_STAGES = 3
-ADMINISTRATOR = "admin-password"
 _COMING = "-next"
 # Whole texts for keys of the Secret; None: the key goes.
 Texts = Mapping[str, str | None]
 
-_ADMINISTRATORS = {("identity", ADMINISTRATOR), ("messaging", ADMINISTRATOR)}
-# Servers start again for the password of their administrator: never by a schedule.
-_ON_REQUEST = {"messaging"}
+_ADMINISTRATORS = {
+    ("identity", "admin-password"): Server.KEYSTONE,
+    ("messaging", "admin-password"): Server.BROKER,
+    ("database", "root-password"): Server.DATABASE,
+}
+_PASSWORDS = tuple({key for _, key in _ADMINISTRATORS})
+# Their pods are replaced for the password of their administrator.
+_RESTARTED = (Server.BROKER, Server.DATABASE)
 _JOBS = "Jobs of releases that are not upgraded yet fail, and are tried again"
 
 _GAPS: Mapping[tuple[str, str], str] = {
@@ -39,12 +43,16 @@ _GAPS: Mapping[tuple[str, str], str] = {
     ("dashboard", "secret-key"): (
         "who is logged in to the dashboard has to log in again, while its pods are replaced several times"
     ),
-    ("identity", ADMINISTRATOR): (
+    ("identity", "admin-password"): (
         "the password before is refused at once: who works as the administrator logs in again, with what"
         f" Secret openstack-clouds says; {_JOBS}; Octavia changes nothing until its pods are replaced"
     ),
-    ("messaging", ADMINISTRATOR): (
+    ("messaging", "admin-password"): (
         f"no account of a service is interrupted; {_JOBS}; brokers start again, one pod after the other"
+    ),
+    ("database", "root-password"): (
+        "no account is interrupted: the database lets in root with both until everything has the next one;"
+        " its pods start again, one after the other"
     ),
 }
 
@@ -53,13 +61,13 @@ _GAPS: Mapping[tuple[str, str], str] = {
 class InPlace:
     """What of a Secret is replaced under its own name: `gaps` by key, and the private keys of `pairs`.
     `wraps`: the keys of `rotation.wrapping`, too. `administrators`: those of the gaps that are passwords of
-    administrators. `on_request`: no schedule replaces it."""
+    administrators. `restarted`: whose pods are replaced for it, which no schedule asks for."""
 
     gaps: Mapping[str, str] = field(default_factory=dict)
     pairs: tuple[str, ...] = ()
     wraps: bool = False
     administrators: tuple[str, ...] = ()
-    on_request: bool = False
+    restarted: Server | None = None
 
     @property
     def shared(self) -> tuple[str, ...]:
@@ -82,7 +90,9 @@ def in_place(service: str, keys: Collection[str], use: SecretUse) -> InPlace:
     gaps = {key: _GAPS[service, key] for key in sorted(used) if (service, key) in _GAPS}
     pairs = [key for key in sorted(used) if key.endswith(SSH_PRIVATE_KEY) and public_name(key) in used]
     administrators = tuple(key for key in gaps if (service, key) in _ADMINISTRATORS)
-    return InPlace(gaps, tuple(pairs), wraps(service, used), administrators, service in _ON_REQUEST)
+    servers = [_ADMINISTRATORS[service, key] for key in administrators]
+    restarted = next((one for one in servers if one in _RESTARTED), None)
+    return InPlace(gaps, tuple(pairs), wraps(service, used), administrators, restarted)
 
 
 def public_name(private: str) -> str:
@@ -97,12 +107,13 @@ def coming_name(key: str) -> str:
 
 def coming_passwords(keys: Collection[str]) -> tuple[str, ...]:
     """The passwords of administrators that have a next one beside them."""
-    return tuple(sorted(key for key in keys if key.endswith(ADMINISTRATOR) and coming_name(key) in keys))
+    return tuple(sorted(key for key in _PASSWORDS if key in keys and coming_name(key) in keys))
 
 
 def is_temporary(key: str) -> bool:
     """Whether a key of a Secret is there for the time of a rotation only."""
-    return key.endswith((SSH_PRIVATE_KEY + _COMING, ADMINISTRATOR + _COMING)) or is_kept(key)
+    coming = key in map(coming_name, _PASSWORDS) or key.endswith(SSH_PRIVATE_KEY + _COMING)
+    return coming or is_kept(key)
 
 
 def pair_texts(stage: int, private: str, texts: Mapping[str, str], make: Callable[[], str]) -> Texts:

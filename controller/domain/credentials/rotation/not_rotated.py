@@ -10,12 +10,10 @@ from controller.domain.credentials.rotation.servers import is_encrypted
 
 _TRUSTS = "trusts name its account by an id, and end with it"
 _KEY_OF_DATA = "data in databases are encrypted with it"
-_PROBED = "the database's own pods look by it whether they work, and are not replaced for another one"
 _AT_ONCE = "both sides must change at the same moment"
 
 _REASONS: Mapping[str, Mapping[str, str]] = {
     "database": {
-        "root-password": _PROBED,
         "sst-password": _AT_ONCE,
         "mariadb-password": "the database would start again for it",
     },
@@ -50,8 +48,8 @@ def not_rotated(service: str, key: str, use: SecretUse) -> str:
 
 def why_refused(use: SecretUse, shared: InPlace, keys: Collection[str], releases: Collection[Release]) -> str:
     """Why nothing of a Secret with these generated keys is rotated; empty where something is."""
-    if shared.on_request and any(map(_broker_is_encrypted, releases)):
-        return "only clients with a certificate may speak to the broker"
+    if shared.restarted and any(_lets_in_certificates(shared.restarted, one) for one in releases):
+        return f"only clients with a certificate may speak to the {shared.restarted.lower()}"
     if not use.accounts or use.keys.isdisjoint(keys):
         nothing = "no release has an account whose name and password it says, or a key that can be replaced"
         return "" if shared else nothing
@@ -63,5 +61,5 @@ def why_refused(use: SecretUse, shared: InPlace, keys: Collection[str], releases
     return ""
 
 
-def _broker_is_encrypted(release: Release) -> bool:
-    return is_encrypted(Account(Server.BROKER, "", release.name, ""), release)
+def _lets_in_certificates(server: Server, release: Release) -> bool:
+    return is_encrypted(Account(server, "", release.name, ""), release)
