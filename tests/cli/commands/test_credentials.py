@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from controller.cli.views.credentials import credential_rows, service_credential
 from controller.ports.kubernetes import OSDPL, SECRET
 from tests.cli.objects import osctl
 from tests.reconcile.credentials.administrators_bed import AdministratorsBed
-from tests.reconcile.credentials.rotation_bed import NS, REGION, ROTATE, RotationBed
+from tests.reconcile.credentials.rotation_bed import NS, REGION, ROTATE, RotationBed, StorageBed
 from tests.reconcile.credentials.shared_keys_bed import SharedKeysBed
 from tests.reconcile.credentials.test_wrapping_keys_rotation import WrappingBed
 
@@ -76,15 +75,6 @@ def test_a_dry_run_names_what_has_one_pod(bed: RotationBed) -> None:
     bed.set_replicas("compute", 1)
     _, out, _ = run("credentials", "rotate", "--service", "compute", "--dry-run")
     assert "interrupted     Deployment nova-api: one pod each, away while it is replaced" in out
-
-
-class StorageBed(RotationBed):
-    """With a service that shares its only password with a Ceph cluster."""
-
-    catalogue: Mapping[str, Mapping[str, str]] = {
-        **RotationBed.catalogue,
-        "object-storage": {"swift-password": "password"},
-    }
 
 
 def test_what_cannot_be_rotated_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,7 +132,7 @@ class Servers:
         self._answer(login)
         self.before_change()
         if server == Server.DATABASE:
-            self.also[server] = self.administrators[server]
+            self.also[server] = login.password
         else:
             self.never_locked.add(server)
         self.administrators[server] = password
@@ -419,3 +419,12 @@ class RotationBed:
             "availableReplicas": 2,
         }
         return self.kube.replace({**live, "status": status}, subresource="status")
+
+
+class StorageBed(RotationBed):
+    """With a service that shares its only password with a Ceph cluster."""
+
+    catalogue: Mapping[str, Mapping[str, str]] = {
+        **CATALOGUE,
+        "object-storage": {"swift-password": "password"},
+    }
