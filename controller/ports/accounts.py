@@ -52,7 +52,8 @@ class AccountServers(Protocol):
 
     def let_in(self, login: ServerLogin, password: str) -> None:
         """The administrator of the login has this password from now on, beside the one before where the
-        server knows two; failed logins do not lock its account. Nothing changes where it has it already."""
+        server knows two; failed logins do not lock its account. Nothing changes where it has it already.
+        Raises PasswordRefused where the server takes no other one."""
         ...
 
     def settle(self, login: ServerLogin) -> None:

@@ -7,7 +7,10 @@ from urllib.parse import quote
 
 from controller.adapters.accounts.json_api import JsonApi
 from controller.domain.credentials.rotation.accounts import Account
+from controller.errors import PasswordRefused
 from controller.ports.accounts import ServerLogin
+
+_REFUSALS = (400, 403, 405)
 
 
 class BrokerAccounts:
@@ -43,7 +46,9 @@ class BrokerAccounts:
         path = f"/users/{_part(place.user)}"
         tags = (_api(login).get(path) or {}).get("tags") or "administrator"
         tags = tags if isinstance(tags, str) else ",".join(tags)
-        _api(login).call("PUT", path, body={"password": password, "tags": tags})
+        body = {"password": password, "tags": tags}
+        if _api(login).call("PUT", path, body=body, also=_REFUSALS).status in _REFUSALS:
+            raise PasswordRefused(f"the broker at {place.shown} takes no other password")
 
     def settle(self, login: ServerLogin) -> None:
         _api(login).call("GET", "/whoami")

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from controller.domain.credentials.rotation.accounts import Account
-from controller.errors import ServerUnavailable
+from controller.errors import PasswordRefused, ServerUnavailable
 from controller.ports.accounts import ServerLogin
 
 CONNECT_SECONDS = 5
@@ -110,7 +110,7 @@ def _let_in_with(cursor: Any, login: ServerLogin, passwords: Sequence[str]) -> N
     plugin = str(cursor.fetchone()[0])
     if plugin not in ("", _PLUGIN):
         what = f"the account {user} at {login.place.shown} logs in by {plugin}"
-        raise ServerUnavailable(f"{what}, and with one password only")
+        raise PasswordRefused(f"{what}, and with one password only")
     known = " OR ".join(f"{_PLUGIN} USING '{_digest(one)}'" for one in passwords)
     cursor.execute(f"ALTER USER %s@%s IDENTIFIED VIA {known}", (user, host))
 

@@ -8,12 +8,13 @@ from typing import Any
 
 from controller.adapters.accounts.json_api import JsonApi
 from controller.domain.credentials.rotation.accounts import Account
-from controller.errors import ServerUnavailable
+from controller.errors import PasswordRefused, ServerUnavailable
 from controller.ports.accounts import ServerLogin
 
 _INHERITED = "OS-INHERIT:inherited_to"
 # An option of accounts (https://docs.openstack.org/keystone/latest/admin/resource-options.html).
 _NEVER_LOCKED = "ignore_lockout_failure_attempts"
+_REFUSALS = (400, 403)
 _BY_US = "osctl_never_locked"
 
 
@@ -66,7 +67,9 @@ class KeystoneAccounts:
         change: dict[str, Any] = {"password": password}
         if not (user.get("options") or {}).get(_NEVER_LOCKED):
             change |= {"options": {_NEVER_LOCKED: True}, _BY_US: True}
-        session.api.call("PATCH", path, body={"user": change})
+        # By its rules for passwords, or as its users are in an LDAP.
+        if session.api.call("PATCH", path, body={"user": change}, also=_REFUSALS).status in _REFUSALS:
+            raise PasswordRefused(f"Keystone at {login.place.shown} takes no other password")
 
     def settle(self, login: ServerLogin) -> None:
         session = _session(login)

@@ -16,7 +16,7 @@ from controller.domain.credentials.rotation.accounts import Account, Server
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.chart_values import secret_ref
 from controller.domain.values.secret_refs import resolve
-from controller.errors import SecretMissing, ServerUnavailable
+from controller.errors import PasswordRefused, SecretMissing, ServerUnavailable
 from controller.ports.accounts import AccountServers, ServerLogin, WrappedKeys
 from controller.ports.kubernetes import DEPLOYMENT, HELMBUNDLE, OSDPL, SECRET, KubeObject
 from controller.reconcile.credentials.rotation.rotation import CredentialRotation
@@ -96,6 +96,8 @@ class Servers:
         # logins do not count.
         self.administrators: dict[Server, str] = {}
         self.also: dict[Server, str] = {}
+        # Those that take no other one.
+        self.refusing: set[Server] = set()
         self.never_locked: set[Server] = set()
         self.before_change = self.after_change = lambda: None
 
@@ -130,6 +132,8 @@ class Servers:
         if self.administrators.get(server) == password and server not in self.down:
             return
         self._answer(login)
+        if server in self.refusing:
+            raise PasswordRefused("it takes no other password")
         self.before_change()
         if server == Server.DATABASE:
             self.also[server] = login.password

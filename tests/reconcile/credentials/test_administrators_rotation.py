@@ -92,6 +92,35 @@ def test_a_server_that_is_away_keeps_it_from_beginning(bed: AdministratorsBed) -
     assert "admin-password-next" not in bed.texts(MESSAGING)
 
 
+def test_what_else_the_secret_has_is_rotated_where_the_server_takes_no_other_password(
+    bed: AdministratorsBed,
+) -> None:
+    before = bed.texts(IDENTITY)
+    bed.servers.refusing = {Server.KEYSTONE}
+    bed.set_spec({"features": {"credentialRotation": {"every": "90d"}}})
+    bed.clock.advance(90 * 86400)
+    bed.settle(60)
+    after = bed.texts(IDENTITY)
+    changed = {key for key in after if before.get(key) != after[key]}
+    assert changed == {"account-suffix", "database-password"}
+    told = [text for _, reason, text in bed.events.seen if reason == "RotationRefused"]
+    assert told == [f"Secret {IDENTITY}: admin-password stays: it takes no other password"]
+    assert bed.texts("compute-credentials")["account-suffix"] == "-2"
+    bed.assert_one_generation()
+
+
+def test_a_server_that_takes_no_other_password_refuses_a_rotation_of_nothing_else(
+    bed: AdministratorsBed,
+) -> None:
+    before = bed.texts(MESSAGING)
+    bed.servers.refusing = {Server.BROKER}
+    bed.ask("messaging")
+    bed.reconcile()
+    assert bed.texts(MESSAGING) == before
+    assert ROTATE not in bed.notes("messaging")
+    bed.assert_one_generation()
+
+
 def test_killed_after_the_server_was_told_it_goes_on_also_if_nobody_asks_any_more(
     bed: AdministratorsBed,
 ) -> None:

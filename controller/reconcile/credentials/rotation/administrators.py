@@ -22,7 +22,7 @@ from controller.domain.credentials.rotation.record import (
 )
 from controller.domain.credentials.rotation.servers import administered_with
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
-from controller.errors import ServerUnavailable
+from controller.errors import PasswordRefused, ServerUnavailable
 from controller.ports.accounts import AccountServers, ServerLogin
 from controller.ports.kubernetes import Kube
 from controller.reconcile.credentials.rotation.account_logins import AccountLogins
@@ -50,12 +50,24 @@ class AdministratorPasswords:
             self.store.rewrite(name, {}, new, done=f"{', '.join(sorted(new))} for what is to be changed")
 
     def tell(self, name: str, keys: Collection[str]) -> None:
-        """Has the servers let in their administrators with the next passwords. Raises ServerUnavailable."""
+        """Has the servers let in their administrators with the next passwords. Raises ServerUnavailable, as
+        PasswordRefused only where none of several has taken it."""
+        told = False
         for key, login in self._logins(name, keys):
-            self.servers.let_in(login, self.store.text(name, coming_name(key)))
+            try:
+                self.servers.let_in(login, self.store.text(name, coming_name(key)))
+            except PasswordRefused as error:
+                raise ServerUnavailable(str(error)) if told else error from None
+            told = True
             place = login.place
             text = f"the administrator at {place.shown} has the next password of Secret {name}"
             log_action("change-password", f"{place.server}/{place.shown}", text)
+
+    def forget(self, name: str, keys: Collection[str]) -> None:
+        """The next passwords, which nobody has. Raises Conflict, KubeError."""
+        there = [coming_name(key) for key in keys if coming_name(key) in self.store.texts(name)]
+        if there:
+            self.store.rewrite(name, {}, dict.fromkeys(there), done=f"{', '.join(there)} is not taken")
 
     def settle(self, name: str, keys: Collection[str]) -> None:
         """Sees to it that the servers let in their administrators with what the Secret says. Raises
@@ -89,21 +101,23 @@ class InterruptedPasswords:
             keys = coming_passwords([key for key in texts if texts[key]])
             if not keys or parse_rotation(self.store.notes(name).get(ROTATION_ANNOTATION, "")):
                 continue
-            why = held or self._told(name, keys)
-            if why:
-                waiting[name] = RotationView(Phase.WAITING, why)
+            if held:
+                waiting[name] = RotationView(Phase.WAITING, held)
+                continue
+            logins = AccountLogins(self.kube, self.namespace)
+            passwords = AdministratorPasswords(
+                self.servers, self.store, logins, self.releases, self.namespace
+            )
+            try:
+                passwords.tell(name, keys)
+            except PasswordRefused:
+                passwords.forget(name, keys)
+                continue
+            except ServerUnavailable as error:
+                waiting[name] = RotationView(Phase.WAITING, str(error))
                 continue
             record = RotationRecord(now, self.store.text(name, ACCOUNT_SUFFIX), (), administrators=keys)
             new = {key: texts[coming_name(key)] for key in keys}
             done = f"new {', '.join(keys)}, which the server knows already"
             self.store.rewrite(name, {ROTATION_ANNOTATION: record_text(record)}, new, done=done)
         return waiting
-
-    def _told(self, name: str, keys: Collection[str]) -> str:
-        logins = AccountLogins(self.kube, self.namespace)
-        passwords = AdministratorPasswords(self.servers, self.store, logins, self.releases, self.namespace)
-        try:
-            passwords.tell(name, keys)
-        except ServerUnavailable as error:
-            return str(error)
-        return ""

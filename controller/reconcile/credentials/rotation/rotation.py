@@ -23,6 +23,7 @@ from controller.domain.credentials.generate import (
     CredentialUnusable,
 )
 from controller.domain.credentials.rotation.accounts import (
+    Account,
     Release,
     references_to,
     releases_of,
@@ -46,7 +47,7 @@ from controller.domain.credentials.rotation.record import (
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.secret_refs import find_references
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
-from controller.errors import KubeError, ServerUnavailable, SpecInvalid, is_refusal
+from controller.errors import KubeError, PasswordRefused, ServerUnavailable, SpecInvalid, is_refusal
 from controller.ports.accounts import AccountServers, WrappedKeys
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import HELMBUNDLE, Events, Kube, KubeObject, KubeObjects
@@ -187,16 +188,12 @@ class CredentialRotation:
             shared = in_place(secret.service, secret.credentials, use)
             refused = why_refused(use, shared, secret.credentials, region.releases)
             if refused:
-                store.rewrite(name, {ROTATE_ANNOTATION: None}, done="not rotated")
-                self._tell(region, Reason.ROTATION_REFUSED, f"Secret {name} is not rotated: {refused}")
+                self._refuse(region, name, f"Secret {name} is not rotated: {refused}")
                 return None
             suffix = store.text(name, ACCOUNT_SUFFIX)
             moving = use.accounts if use.keys & secret.credentials.keys() else ()
             before = tuple(dict.fromkeys(one.named(suffix) for one in moving))
-            waits = self._uptake.waits(region.namespace, name, region.releases, 0.0)
-            waits = waits or region.accounts.in_the_way(before)
-            if shared.wraps and not waits:
-                waits = self._rewrapping.waits(name, store, region.releases, region.logins)
+            waits = self._in_the_way(region, name, before, wraps=shared.wraps)
             record = RotationRecord(
                 self._now(),
                 suffix,
@@ -209,28 +206,53 @@ class CredentialRotation:
             new: Texts = {}
             if not waits:
                 following = region.accounts.free_suffix(use, suffix) if before else ""
-                self._told(region, secret, record)
+                record = self._told(region, secret, record)
                 new = self._texts.first(store, secret, use, record, lambda: following)
         except (SpecInvalid, ServerUnavailable, CredentialUnusable) as error:
             waits = (str(error),)
         if waits:
             return RotationView(Phase.WAITING, "; ".join(waits))
+        if not new:
+            store.rewrite(name, {ROTATE_ANNOTATION: None}, done="not rotated")
+            return None
         notes = {ROTATION_ANNOTATION: record_text(record), ROTATE_ANNOTATION: None}
         names = sorted(key for key in new if key in secret.credentials)
         done = f"new {', '.join(names)}" + (", for accounts with other names" if before else "")
         store.rewrite(name, notes, new, done=done)
-        replaced = sorted({one.name for one in before} | shared.keys)
+        stays = set(shared.administrators) - set(record.administrators)
+        replaced = sorted({one.name for one in before} | shared.keys - stays)
         self._tell(
             region, Reason.CREDENTIALS_ROTATING, f"Secret {name}: these are replaced: {', '.join(replaced)}"
         )
         return RotationView(Phase.ROLLING, "begun just now", record.since)
 
-    def _told(self, region: _Region, secret: CredentialSecret, record: RotationRecord) -> None:
-        """The last before the first write: servers know the next passwords of their administrators."""
-        keys, kinds = record.administrators, secret.credentials
-        region.administrators.settle(secret.name, keys)
-        region.administrators.prepare(secret.name, keys, lambda key: self._texts.password(kinds[key]))
-        region.administrators.tell(secret.name, keys)
+    def _in_the_way(
+        self, region: _Region, name: str, before: Iterable[Account], *, wraps: bool
+    ) -> tuple[str, ...]:
+        """Why a rotation does not begin yet. Raises what asking servers raises."""
+        waits = self._uptake.waits(region.namespace, name, region.releases, 0.0)
+        waits = waits or region.accounts.in_the_way(before)
+        if wraps and not waits:
+            waits = self._rewrapping.waits(name, region.store, region.releases, region.logins)
+        return waits
+
+    def _told(self, region: _Region, secret: CredentialSecret, record: RotationRecord) -> RotationRecord:
+        """The last before the first write: servers know the next passwords of their administrators. The
+        record without those that they do not take."""
+        name, keys, kinds = secret.name, record.administrators, secret.credentials
+        try:
+            region.administrators.settle(name, keys)
+            region.administrators.prepare(name, keys, lambda key: self._texts.password(kinds[key]))
+            region.administrators.tell(name, keys)
+        except PasswordRefused as error:
+            region.administrators.forget(name, keys)
+            self._tell(region, Reason.ROTATION_REFUSED, f"Secret {name}: {', '.join(keys)} stays: {error}")
+            return replace(record, administrators=())
+        return record
+
+    def _refuse(self, region: _Region, name: str, text: str) -> None:
+        region.store.rewrite(name, {ROTATE_ANNOTATION: None}, done="not rotated")
+        self._tell(region, Reason.ROTATION_REFUSED, text)
 
     def _now(self) -> float:
         return float(int(self._clock.now()))
