@@ -7,6 +7,7 @@ import random
 import pytest
 
 from controller.domain.credentials.rotation.accounts import Server
+from controller.errors import Forbidden
 from controller.ports.kubernetes import SECRET
 from tests.fakes.kube import Request
 from tests.reconcile.credentials.administrators_bed import (
@@ -135,6 +136,30 @@ def test_killed_after_the_server_was_told_it_goes_on_also_if_nobody_asks_any_mor
     bed.servers.after_change = lambda: None
     bed.kube.merge_patch(SECRET, IDENTITY, NS, {"metadata": {"annotations": {ROTATE: None}}})
     assert bed.own_containers_are_refused
+    bed.reconcile()
+    assert not bed.own_containers_are_refused
+    bed.settle()
+    bed.assert_one_generation()
+
+
+def test_a_write_that_is_refused_after_the_server_was_told_is_told_and_tried_again(
+    bed: AdministratorsBed,
+) -> None:
+    writes = 0
+
+    def refuse(request: Request) -> None:
+        nonlocal writes
+        writes += request.name == IDENTITY and request.verb == "replace"
+        if writes > 1 and request.name == IDENTITY:
+            raise Forbidden("secrets are forbidden")
+
+    bed.ask("identity")
+    bed.kube.before_write = refuse
+    for _ in range(2):
+        bed.reconcile()
+        assert "the API server refuses" in bed.rotation("identity")["message"]
+    assert bed.own_containers_are_refused
+    bed.kube.before_write = lambda request: None
     bed.reconcile()
     assert not bed.own_containers_are_refused
     bed.settle()
