@@ -194,9 +194,11 @@ def _references(given: Sequence[Mapping[str, Any]] | None) -> tuple[Reference, .
 
 
 def _port(given: Mapping[str, Any]) -> PortSpec:
-    groups = given.get("securityGroups")
+    groups, network = given.get("securityGroups"), given.get("network")
+    if not network and not any(one.get("subnet") for one in given.get("fixedIPs") or ()):
+        raise KeyError("network")
     return PortSpec(
-        network=_reference(given["network"]) if given.get("network") else None,
+        network=_reference(network) if network else None,
         name_suffix=str(given.get("nameSuffix") or ""),
         fixed_ips=tuple(
             FixedIP(_reference(one["subnet"]) if one.get("subnet") else None, str(one.get("ipAddress") or ""))
