@@ -32,7 +32,13 @@ from tests.upstream.definitions import prepare
 from tests.upstream.regions import region as rendered
 from tests.upstream.regions import releases, specs
 
-pytestmark = [pytest.mark.upstream, pytest.mark.cluster, pytest.mark.timeout(1800)]
+# One after the other: objects of these charts have names that a cluster holds once.
+pytestmark = [
+    pytest.mark.upstream,
+    pytest.mark.cluster,
+    pytest.mark.timeout(1800),
+    pytest.mark.xdist_group("installed"),
+]
 
 Record = Callable[[str, object], None]
 READY_SECONDS = 1200
