@@ -16,6 +16,7 @@ from cryptography.fernet import Fernet
 
 from controller.adapters.accounts.json_api import Answer, JsonApi
 from controller.adapters.accounts.servers import RealAccountServers
+from controller.domain.credentials.clouds_yaml import Administrator
 from controller.domain.credentials.rotation.accounts import Account, Server
 from controller.domain.credentials.rotation.servers import ServerPlace
 from controller.errors import ServerUnavailable
@@ -152,6 +153,27 @@ def refused(real: AccountServersBed, logins: Mapping[str, tuple[str, str]]) -> l
     return found
 
 
+def known(real: AccountServersBed, logins: Mapping[str, tuple[str, str]]) -> list[str]:
+    """The servers that have accounts of these names, as they tell their administrators."""
+    account = {"username": "admin", "project_name": "admin"}
+    domains = {"user_domain_name": "Default", "project_domain_name": "Default"}
+    admin = Administrator(real.configuration.identity_url, {**account, **domains}, "sandbox")
+    places = {
+        Server.DATABASE: (ServerPlace(Server.DATABASE, HOST, real.port("mariadb"), ROOT), ROOT_PASSWORD),
+        Server.BROKER: (ServerPlace(Server.BROKER, HOST, real.management, "guest"), "guest"),
+        Server.KEYSTONE: (ServerPlace(Server.KEYSTONE, keystone=admin), "sandbox"),
+    }
+    servers = RealAccountServers()
+    return [
+        KINDS[server]
+        for server, (place, password) in places.items()
+        if servers.has(
+            ServerLogin(place, password),
+            Account(server, logins[KINDS[server]][0], "glance", "any", "service"),
+        )
+    ]
+
+
 def test_a_service_is_rotated_while_its_clients_work(bed: RealBed, real: AccountServersBed) -> None:
     before = named(bed.resolved("image"))
     bed.ask("image")
@@ -161,6 +183,8 @@ def test_a_service_is_rotated_while_its_clients_work(bed: RealBed, real: Account
     assert bed.rotation("image") == {}, bed.rotation("image")
     assert refused(real, before) == ["database", "broker", "keystone"]
     assert refused(real, after) == []
+    assert known(real, before) == []
+    assert known(real, after) == ["database", "broker", "keystone"]
     counted = bed.end()
     print(f"{counted['requests']} requests, {len(counted['failures'])} failed")
     assert counted["requests"] > 100
