@@ -21,6 +21,8 @@ from tests.reconcile.credentials.administrators_bed import (
 from tests.reconcile.credentials.rotation_bed import ROTATE
 from tests.reconcile.credentials.test_secrets import Killed
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def bed() -> AdministratorsBed:
@@ -245,7 +247,6 @@ def rotated(service: str, nth: int = 0, *, after: bool = False) -> int:
     return count
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(("service", "least"), [("identity", 10), ("messaging", 7), ("database", 7)])
 def test_killed_at_each_step_one_generation_is_left(service: str, least: int, after: bool) -> None:
@@ -325,7 +326,6 @@ def sequence(seed: int, steps: int) -> None:
     assert bed.kube.changes == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_after_any_sequence_servers_and_releases_agree(seed: int) -> None:
     sequence(seed, 80)
