@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from controller.domain.servers.cloud_resources import REMOVAL_ORDER, Kind
 from controller.domain.servers.plan import PlannedThing, ServerPlan
 from controller.domain.servers.server_spec import Reference, parse_server_spec
 from controller.domain.servers.server_status import Recorded, Resolved, ResolvedPort, ServerRecord
-from controller.errors import CloudMissing, CloudRefused
+from controller.errors import CloudMissing, CloudRefused, CloudUnavailable
 from controller.ports.servers import Catalog, ServerCloud
 from tests.api.definitions import server
 from tests.cluster.region import wait_until
@@ -37,9 +38,15 @@ REAL = pytest.param(
 class OneServer:
     """A cloud, and the requests of one object."""
 
-    def __init__(self, cloud: ServerCloud, until: Callable[[str, Callable[[], Any]], Any]) -> None:
+    def __init__(
+        self,
+        cloud: ServerCloud,
+        until: Callable[[str, Callable[[], Any]], Any],
+        cell_down: Callable[[], AbstractContextManager[None]],
+    ) -> None:
         self.cloud = cloud
         self.until = until
+        self.cell_down = cell_down
         data = {"name": "data", "sizeGiB": 1, "storage": {"type": "Volume"}}
         spec = parse_server_spec(
             server(
@@ -90,12 +97,18 @@ def one(request: pytest.FixtureRequest) -> Iterator[OneServer]:
                 fake.pass_time()
             raise AssertionError(what)
 
-        yield OneServer(fake, until)
+        @contextmanager
+        def cell_down() -> Iterator[None]:
+            fake.hidden = {one.id for one in fake.of(Kind.SERVER)}
+            yield
+            fake.hidden = set()
+
+        yield OneServer(fake, until, cell_down)
         return
     bed = request.getfixturevalue("shared_servers")
     content = yaml.safe_dump(bed.cloud.clouds()).encode()
     cloud = OpenStackServerClouds(SystemClock(), SystemRandomness()).open(content)
-    made = OneServer(cloud, lambda what, check: wait_until(what, check, 180))
+    made = OneServer(cloud, lambda what, check: wait_until(what, check, 180), bed.cloud.cell_down)
     yield made
     made.clean()
     cloud.close()
@@ -146,6 +159,15 @@ def test_a_server_has_its_port_and_volumes_and_frees_them_when_it_goes(one: OneS
     assert one.read(port, Kind.PORT).used_by == ""
     for each in (volume, other):
         one.until("the volume is free", lambda each=each: one.read(each, Kind.VOLUME).status == "available")
+
+
+def test_a_cell_that_is_down_hides_no_server_from_a_search(one: OneServer) -> None:
+    made = _boot(one)
+    with one.cell_down():
+        with pytest.raises(CloudUnavailable):
+            one.marked(Kind.SERVER)
+        assert one.read(made, Kind.SERVER).status == "UNKNOWN"
+    assert one.marked(Kind.SERVER) == [made]
 
 
 def test_what_something_else_stands_on_is_not_deleted(one: OneServer) -> None:
