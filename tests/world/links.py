@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from controller.errors import ApiUnavailable, CloudUnavailable
@@ -166,7 +166,7 @@ class CloudLink:
     def _call(self, name: str, given: tuple[Any, ...], more: dict[str, Any]) -> Any:
         world, service, write = self._world, _OTHERS.get(name, NOVA), name not in READS
         subject = getattr(given[0], "name", given[0]) if given else ""
-        words = f"{name}({subject})"
+        words, known = f"{name}({subject})", dict(world.disabled_by)
         world.traps.before_call(self._process, service, words, write=write)
         if self._process.clock.monotonic() >= self._until:
             raise CloudUnavailable("not asked, the time of this pass is over")
@@ -177,6 +177,8 @@ class CloudLink:
         if fault == "slow":
             world.pass_time(SLOW)
         if write:
+            if name in ("set_compute_service", "force_down"):
+                self._overtake(str(subject), known)
             world.watched.command(name, str(subject), given, more)
         result = getattr(world.cloud, name)(*given, **more)
         if write and world.traps.cut(service, words):
@@ -185,6 +187,16 @@ class CloudLink:
             result = world.lie(name, given, result)
         world.traps.after_call(self._process, words, write=write)
         return result
+
+    def _overtake(self, service: str, known: Mapping[str, str]) -> None:
+        """What a person did to a service while this request was on its way is lost, as docs/safety.md says:
+        Nova knows no precondition."""
+        world = self._world
+        host = next((one.host for one in world.cloud.services.values() if one.id == service), "")
+        for what in (host, f"forced {host}"):
+            if what in world.disabled_by.keys() - known.keys():
+                world.met["we overtake a person at Nova"] += 1
+                del world.disabled_by[what]
 
 
 class FencingLink:

@@ -47,12 +47,16 @@ class RegionCloud(FakeCloud):
                 self._register_agents(machine.host)
             if machine.reports and machine.host in self.services:
                 self.reporting.setdefault(machine.host, now)
-                self.reported[machine.host] = now
-                self._written(machine.host)
+                self.heard(machine.host)
             else:
                 self.reporting.pop(machine.host, None)
         self._judge()
         self.pass_time()
+
+    def heard(self, host: str) -> None:
+        """Its compute reports now."""
+        self.reported[host] = self.now
+        self._written(host)
 
     def _judge(self) -> None:
         """Which computes Nova believes to be up."""

@@ -104,7 +104,7 @@ def _is_met(workload: Workload) -> bool:
 
 
 def _counts(workload: Workload, facts: Facts) -> bool:
-    if workload.off or workload.release not in facts.releases:
+    if (workload.off and not workload.homeless) or workload.release not in facts.releases:
         return False
     manifest = facts.manifests.get(workload.release)
     # Helm leaves the Jobs of hooks that a later revision has no more.
@@ -157,8 +157,12 @@ def _is_one(group: Sequence[Workload]) -> bool:
 
 
 def _together(verdicts: Sequence[WorkloadHealth]) -> WorkloadHealth:
-    """One verdict for the variants of a component: all their pods, the worst of their states."""
-    worst = max(verdicts, key=lambda one: WORSE[one.health])
+    """One verdict for the variants of a component: all their pods, the worst of their states.
+
+    That one of them has no node is no matter where others have.
+    """
+    with_pods = [one for one in verdicts if one.desired]
+    worst = max(with_pods or verdicts, key=lambda one: WORSE[one.health])
     ready, desired = sum(one.ready for one in verdicts), sum(one.desired for one in verdicts)
     return replace(worst, ready=ready, desired=desired)
 
@@ -252,7 +256,8 @@ def workloads_condition(
         )
     if not troubled:
         text = f"{len(listed)} components are ready" if listed else "the releases have no workloads"
-        return condition("True", Reason.WORKLOADS_HEALTHY, text)
+        without = [(name, entry) for name, entry in listed if not entry["desired"] and entry.get("message")]
+        return condition("True", Reason.WORKLOADS_HEALTHY, "; ".join(filter(None, (text, _listing(without)))))
     failing = any(entry["status"] in (Health.UNHEALTHY, Health.UNKNOWN) for _, entry in troubled)
     reason = Reason.WORKLOADS_FAILING if failing else Reason.WORKLOADS_PROGRESSING
     return condition("False", reason, _listing(troubled))

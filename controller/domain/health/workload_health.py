@@ -107,7 +107,7 @@ class _Worst:
 
 
 def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroundings) -> WorkloadHealth:
-    """The verdict on a workload that counts (`off` is False)."""
+    """The verdict on a workload that counts: one that is not `off`, or is for want of a node alone."""
     known = list(pods)
     workload = _with_lost(workload, known)
     worst = _worst(_relevant(workload, known, around.now), around)
@@ -202,6 +202,8 @@ def _is_new(workload: Workload, around: Surroundings) -> bool:
 def _remarks(workload: Workload) -> str:
     """What deserves a word although all pods serve."""
     rollout, remarks = workload.rollout, []
+    if workload.homeless:
+        remarks.append(f"no node fits it (label {workload.homeless}, and no taint that it does not tolerate)")
     outdated = max(rollout.desired - rollout.updated, 0)
     if rollout.on_delete and outdated:
         remarks.append(

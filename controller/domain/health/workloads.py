@@ -38,8 +38,9 @@ class Workload:
     """One workload of a release. For Jobs `rollout` counts completions and `failed` its failed pods.
 
     `stuck` says why its controller cannot go on, in its words; empty while it can. `off`: it is
-    switched off (scaled to zero, suspended, being deleted) and does not count. `missing`: its release
-    has it, and the API server has not. `cron` names the CronJob that made a Job. `started` is when a Job
+    switched off (scaled to zero, suspended, being deleted) and does not count. `homeless`: the labels of
+    nodes that a DaemonSet looks for where none fits, which is `off`, too. `missing`: its release has it, and
+    the API server has not. `cron` names the CronJob that made a Job. `started` is when a Job
     began, of others when they were created (seconds since the epoch). `rolled_out`: a Deployment's newest
     revision was complete once, and no deadline of its controller runs any more (kubernetes:
     pkg/controller/deployment/progress.go).
@@ -59,6 +60,7 @@ class Workload:
     paused: bool = False
     hook: bool = False
     off: bool = False
+    homeless: str = ""
     missing: bool = False
     cron: str = ""
     rolled_out: bool = False
@@ -152,6 +154,7 @@ def parse_workload(obj: Mapping[str, Any]) -> Workload | None:
         hook=bool(hook),
         cron=cron,
         off=bool(meta.get("deletionTimestamp")) or bool(spec.get("suspend")) or _is_zero(kind, obj, rollout),
+        homeless=_homeless(kind, obj, rollout),
     )
 
 
@@ -182,6 +185,14 @@ def _is_zero(kind: str, obj: Mapping[str, Any], rollout: Rollout) -> bool:
         none = rollout.desired == 0 and rollout.misscheduled == 0
         return none and seen is not None and seen == obj["metadata"].get("generation")
     return rollout.desired == 0
+
+
+def _homeless(kind: str, obj: Mapping[str, Any], rollout: Rollout) -> str:
+    """The labels of which no node has all, as `key=value, …`; empty for what has a node, or needs none."""
+    if kind != "DaemonSet" or obj["metadata"].get("deletionTimestamp") or not _is_zero(kind, obj, rollout):
+        return ""
+    pod = ((obj.get("spec") or {}).get("template") or {}).get("spec") or {}
+    return ", ".join(f"{key}={value}" for key, value in sorted((pod.get("nodeSelector") or {}).items()))
 
 
 def _stuck(kind: str, status: Mapping[str, Any]) -> str:

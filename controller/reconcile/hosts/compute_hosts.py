@@ -165,7 +165,9 @@ class HostsReconciler:
         locks = self._drain_locks.ensure_locks(snapshot, self._region.facts(STATEFULSET), view, cloud)
         # Asked for last: while the service thinks, what was looked at grows old.
         awaiting = [one for one in decided if one[1].reason == Reason.FENCING_AWAITED]
-        answers = self._fencing.ask(awaiting, snapshot.policy, hurried=cloud.late)
+        answers = self._fencing.ask(
+            awaiting, snapshot.policy, lambda name: snapshot.same_machine(name, view), hurried=cloud.late
+        )
         decided = [(host, answers.get(host.name, decision)) for host, decision in decided]
         for host, decision in decided:
             self._report(host, decision, snapshot)

@@ -84,6 +84,10 @@ class FencedNodes:
         seen = parse_node(live, self._namespace) if live is not None else None
         if live is None or seen is None or seen.is_ready:
             return node
+        if seen.confirmation is not None:
+            # What is written is compared with from then on, so that it is of all its Nodes as they are now.
+            listed = [machine_facts(one, self._namespace) for one in self._kube.list(NODE)]
+            peers = list(snapshot.same_machine(node.name, view).among(listed))
         due = _due(seen, service, peers)
         if not due:
             return seen

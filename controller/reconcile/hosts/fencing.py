@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from controller.domain.api.names import FENCED_ANNOTATION
@@ -13,7 +13,8 @@ from controller.domain.api.region_spec import SecretKey
 from controller.domain.hosts.fencing_confirmation import Confirmation
 from controller.domain.hosts.host_facts import HostFacts, NextStep, Step
 from controller.domain.hosts.node_policy import NodePolicy
-from controller.domain.hosts.nodes import parse_node
+from controller.domain.hosts.nodes import machine_facts, parse_node
+from controller.domain.hosts.same_machine import SameMachine
 from controller.domain.values.secret_refs import reserved
 from controller.errors import CloudUnavailable
 from controller.ports.fencing import Fencing
@@ -42,11 +43,17 @@ class HostFencing:
         self._asked: dict[str, float] = {}
 
     def ask(
-        self, awaiting: Sequence[tuple[HostFacts, NextStep]], policy: NodePolicy, *, hurried: bool = False
+        self,
+        awaiting: Sequence[tuple[HostFacts, NextStep]],
+        policy: NodePolicy,
+        same: Callable[[str], SameMachine],
+        *,
+        hurried: bool = False,
     ) -> dict[str, NextStep]:
         """What is to be reported of these hosts; who was asked for longest ago comes first.
 
-        `hurried`: the pass has taken its time already; only one is asked for. Raises KubeError.
+        `same`: finds other Nodes of the machine of one. `hurried`: the pass has taken its time already; only
+        one is asked for. Raises KubeError.
         """
         # It would power the machine off.
         if not policy.fencing or policy.paused:
@@ -61,16 +68,22 @@ class HostFencing:
                 break
             self._asked[host.name] = self._clock.monotonic()
             try:
-                results[host.name] = self._ask(host, decision, policy)
+                results[host.name] = self._ask(host, decision, policy, same(host.name))
             except CloudUnavailable as error:
                 results[host.name] = replace(decision, message=str(error))
         return results
 
-    def _ask(self, host: HostFacts, decision: NextStep, policy: NodePolicy) -> NextStep:
-        live = self._kube.get(NODE, host.name)
+    def _ask(self, host: HostFacts, decision: NextStep, policy: NodePolicy, same: SameMachine) -> NextStep:
+        listed = self._kube.list(NODE)
+        live = next((one for one in listed if one["metadata"]["name"] == host.name), None)
         node = parse_node(live, self._namespace) if live is not None else None
         if live is None or node is None or node.is_ready or not node.since:
             return decision
+        others = same.among([machine_facts(one, self._namespace) for one in listed])
+        ready = next((one.name for one in others if one.is_ready), "")
+        if ready:
+            text = f"the fencing service is not asked: its machine is the node {ready} now, which is ready"
+            return replace(decision, message=text)
         # As it was before asking: what happens to the node after that is not confirmed.
         noted = {FENCED_ANNOTATION: Confirmation(node.machine, report=node.report).written()}
         confirmed = self._fencing.confirm(

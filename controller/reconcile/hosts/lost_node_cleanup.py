@@ -108,17 +108,19 @@ class LostNodeCleanup:
                     yield _Due(name, POD, pod.name, pod.uid, self._namespace, grace=0)
 
     def _is_off(self, name: str, snapshot: NodesSnapshot, view: CloudView) -> bool:
-        """Whether that is certain of the machine, by its Node as it is now: a watch may be late."""
-        live = self._kube.get(NODE, name)
-        node = machine_facts(live, self._namespace) if live is not None else None
+        """Whether that is certain of the machine, by its Nodes as they are now: a watch may be late."""
         host = snapshot.host(name, view)
         if not host:
             # Its compute may report under one of several names.
             return False
+        listed = [machine_facts(one, self._namespace) for one in self._kube.list(NODE)]
+        node = next((one for one in listed if one.name == name), None)
+        others = snapshot.same_machine(name, view).among(listed)
         service = view.service(host)
         reports = service is not None and service.up
         return (
             node is not None
             and node.is_fenced
-            and not (reports or node.runs(service, snapshot.peers(name, view)))
+            and not any(one.is_ready for one in others)
+            and not (reports or node.runs(service, others))
         )

@@ -16,6 +16,7 @@ from controller.domain.hosts.node_pods import NodePod, daemons_by_node, unready_
 from controller.domain.hosts.node_policy import NodePolicy, node_policy
 from controller.domain.hosts.nodes import COMPUTE_ROLE, NodeFacts
 from controller.domain.hosts.nodes_status import HostReport
+from controller.domain.hosts.same_machine import SameMachine
 from controller.domain.shared.cloud_facts import CloudView
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, Kube, KubeObject
 from controller.ports.system import Clock
@@ -50,12 +51,16 @@ class NodesSnapshot:
     known: Mapping[str, KnownHost] = field(default_factory=dict)
     _matched: list[tuple[CloudView, HostMatches]] = field(default_factory=list, compare=False, repr=False)
 
+    @property
+    def remembered(self) -> dict[str, str]:
+        """The hosts that Nodes were known to be."""
+        return {name: one.host for name, one in self.known.items() if one.host}
+
     def matches(self, view: CloudView) -> HostMatches:
         """Which host each Node is. Worked out once for a view."""
         if not self._matched or self._matched[0][0] is not view:
-            remembered = {name: one.host for name, one in self.known.items() if one.host}
             names = [node.names for node in self.nodes.values()]
-            found = match_hosts(names, remembered, view, namespace=self.region.namespace)
+            found = match_hosts(names, self.remembered, view, namespace=self.region.namespace)
             self._matched[:] = [(view, found)]
         return self._matched[0][1]
 
@@ -77,8 +82,12 @@ class NodesSnapshot:
         """Another Node that is the same host as `name` and is ready; empty for none."""
         return next((one.name for one in self.peers(name, view) if one.is_ready), "")
 
+    def same_machine(self, name: str, view: CloudView) -> SameMachine:
+        """Finds other Nodes of the machine of `name`, also such as no watch has told of."""
+        return SameMachine(name, self.host(name, view), self.remembered, view)
+
     def peers(self, name: str, view: CloudView) -> Iterator[NodeFacts]:
-        """Other Nodes that are the same host as `name`."""
+        """Other Nodes with a role that are the same host as `name`, as the watch has told of them."""
         host = self.host(name, view)
         for one in self.nodes.values():
             if one.name != name and host and self.host(one.name, view) == host:

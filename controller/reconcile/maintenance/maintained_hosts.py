@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import replace
 
 from controller.domain.hosts.fencing_confirmation import report_of
 from controller.domain.hosts.host_names import match_hosts, names_of, remembered_hosts
-from controller.domain.hosts.nodes import NodeFacts, parse_node
+from controller.domain.hosts.nodes import NodeFacts, machine_facts, parse_node
+from controller.domain.hosts.same_machine import SameMachine
 from controller.domain.maintenance.move_choice import Mode
 from controller.domain.shared.cloud_facts import CloudView
 from controller.ports.kubernetes import NODE, Kube, KubeObject
@@ -43,11 +44,20 @@ class MaintainedHosts:
                 names.update(matches.candidates.get(one.name, ()))
         return frozenset(one.host for one in view.services if one.enabled and one.up and one.host in names)
 
-    def located(self, work: MaintenanceWork, osdpl: KubeObject, view: CloudView) -> MaintenanceWork:
-        """With its Node, the host that OpenStack knows it by, and the other Nodes of that host.
+    def located(
+        self, works: Sequence[MaintenanceWork], osdpl: KubeObject, view: CloudView
+    ) -> list[MaintenanceWork]:
+        """Each with its Node, the host that OpenStack knows it by, and to evacuate it all Nodes of that host.
 
-        In doubt it keeps the host that it was known to have, for what has begun there. Raises KubeError.
+        In doubt one keeps the host that it was known to have, for what has begun there. Raises KubeError.
         """
+        evacuates = any(work.spec.mode == Mode.EVACUATE for work in works)
+        everybody = self._kube.list(NODE) if evacuates else ()
+        return [self._located(work, osdpl, view, everybody) for work in works]
+
+    def _located(
+        self, work: MaintenanceWork, osdpl: KubeObject, view: CloudView, everybody: Sequence[KubeObject]
+    ) -> MaintenanceWork:
         remembered = remembered_hosts(osdpl)
         name = work.spec.node
         node = self._kube.get(NODE, name)
@@ -59,20 +69,15 @@ class MaintainedHosts:
             host = remembered.get(name, name)
             return replace(work, node=node, host=host, doubt=matches.doubts[name])
         host = matches.host(name)
-        same = [one for one in names if one != name and matches.host(one) == host]
+        if work.spec.mode != Mode.EVACUATE:
+            return replace(work, node=node, host=host)
+        # What a watch has told may be late, and is of Nodes with a role alone.
+        same = SameMachine(name, host, remembered, view)
+        facts = [machine_facts(one, self._namespace) for one in everybody]
         # A Node has it noted on itself, as long as it has a role.
         on_node = node is not None and parse_node(node, self._namespace) is not None
-        noted = work.spec.mode == Mode.EVACUATE and not on_node
-        report = report_of(view.service(host)) if noted else ""
-        return replace(work, node=node, host=host, beside=tuple(self._fresh(same)), report=report)
-
-    def _fresh(self, names: Iterable[str]) -> Iterator[NodeFacts]:
-        """The Nodes as they are now: servers may be evacuated by what they show."""
-        for name in names:
-            live = self._kube.get(NODE, name)
-            node = parse_node(live, self._namespace) if live is not None else None
-            if node is not None:
-                yield node
+        report = "" if on_node else report_of(view.service(host))
+        return replace(work, node=node, host=host, same=same, beside=same.among(facts), report=report)
 
 
 def missing(work: MaintenanceWork, view: CloudView) -> str | None:

@@ -150,7 +150,7 @@ class MaintenancesReconciler:
             return max([AGAIN_AFTER, *(self._errors.without_cloud(work, error) for work in works)])
         records = self._disks.read()
         others = self._hosts.taking(osdpl, view)
-        works = [self._hosts.located(work, osdpl, view).judged(records, others) for work in works]
+        works = [one.judged(records, others) for one in self._hosts.located(works, osdpl, view)]
         queue = self._queue(works, view)
         claims = [self._claim(work, view, queue) for work in works]
         slots = share_slots(claims)

@@ -142,13 +142,11 @@ class HostDisabler:
         if service is None:
             # Nothing that it reports could be seen.
             return compute_missing(work.host)
-        fresh = (self._kube.get(NODE, one.name) for one in work.beside)
-        beside = (parse_node(live, self._namespace) for live in fresh if live is not None)
-        now = replace(
-            work,
-            node=self._kube.get(NODE, work.spec.node),
-            beside=tuple(one for one in beside if one is not None),
-        )
+        listed = self._kube.list(NODE)
+        own = next((one for one in listed if one["metadata"]["name"] == work.spec.node), None)
+        facts = [machine_facts(one, self._namespace) for one in listed]
+        beside = work.same.among(facts) if work.same is not None else ()
+        now = replace(work, node=own, beside=beside)
         return before_taking_out(work.spec.mode, self._snapshot(now, service))
 
     def _edited(self, work: MaintenanceWork) -> str:

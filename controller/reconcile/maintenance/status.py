@@ -14,6 +14,7 @@ from controller.domain.api.region_name import RegionName, node_notes, region_of
 from controller.domain.hosts.fencing_confirmation import Confirmation, given_as, read_given, same_confirmation
 from controller.domain.hosts.host_disks import HostDisks, judge_disks
 from controller.domain.hosts.nodes import NodeFacts
+from controller.domain.hosts.same_machine import SameMachine
 from controller.domain.maintenance.maintenance_spec import MaintenanceSpec, parse_spec
 from controller.domain.maintenance.move_choice import MoveKind
 from controller.domain.maintenance.network_moves import NetworkMove, ask_again, read_move
@@ -39,11 +40,11 @@ class MaintenanceWork:
     """One maintenance in one pass: its spec, and what its status said before.
 
     `entries` by server id. `node` is None where there is none; `host` is what OpenStack calls it, and `doubt`
-    why that is not certain; `beside`:
-    the other Nodes that are this host, one of which may be what the machine is called now. `elapsed`: seconds
-    since it began, as they were counted; `now`: that, after `started`, which is no clock's time. All that is
-    noted of moves is in it. `ending`: when it was first rolled back, 0.0 for not yet. `report`: of the
-    compute service of a Node that is gone, as `report_of` gives it.
+    why that is not certain; `beside`, in an evacuation: the other Nodes that are this host, one of which may
+    be what the machine is called now, and `same`: how they are found. `elapsed`: seconds since it began, as
+    they were counted; `now`: that, after `started`, which is no clock's time. All that is noted of moves is
+    in it. `ending`: when it was first rolled back, 0.0 for not yet. `report`: of the compute service of a
+    Node that is gone, as `report_of` gives it.
     """
 
     obj: KubeObject
@@ -60,6 +61,7 @@ class MaintenanceWork:
     host: str = ""
     doubt: str = ""
     beside: tuple[NodeFacts, ...] = ()
+    same: SameMachine | None = None
     report: str = ""
 
     @property

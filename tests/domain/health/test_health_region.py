@@ -248,6 +248,43 @@ def test_variants_of_a_component_add_up_and_the_worst_speaks() -> None:
     assert (verdict.health, verdict.ready, verdict.desired) == (Health.PROGRESSING, 4, 6)
 
 
+NOWHERE = {"observedGeneration": 2, "desiredNumberScheduled": 0}
+COMPUTES = {"template": {"spec": {"nodeSelector": {"openstack-compute-node": "enabled"}}}}
+NO_NODE = "no node fits it (label openstack-compute-node=enabled, and no taint that it does not tolerate)"
+
+
+def test_a_daemonset_without_a_node_is_told_and_fails_nothing() -> None:
+    components = judge_components(facts(workload("DaemonSet", COMPUTES, NOWHERE, name="nova-compute")))
+    (verdict,) = (one.verdict for one in components.values())
+    assert (verdict.health, verdict.ready, verdict.desired) == (Health.READY, 0, 0)
+    assert verdict.text == NO_NODE
+
+
+def test_a_variant_without_a_node_is_no_matter_while_another_has_some() -> None:
+    labels = {"component": "compute"}
+    status = {**NOWHERE, "desiredNumberScheduled": 1, "updatedNumberScheduled": 1}
+    there = {**status, "numberReady": 1, "numberAvailable": 1}
+    components = judge_components(
+        facts(
+            workload("DaemonSet", COMPUTES, NOWHERE, name="nova-compute-default", labels=labels),
+            workload("DaemonSet", COMPUTES, there, name="nova-compute-x", labels=labels),
+        )
+    )
+    assert components["nova", "compute"].verdict.text == ""
+
+
+def test_a_daemonset_that_a_chart_parks_is_no_component() -> None:
+    """One without a label to look for runs on every node: that none is left is told as a node's loss."""
+    assert judge_components(facts(workload("DaemonSet", {}, NOWHERE, name="nova-compute"))) == {}
+
+
+def test_the_condition_names_what_has_no_node() -> None:
+    compute = {"status": "Ready", "ready": 0, "desired": 0, "message": NO_NODE}
+    found = sum_up({"nova": {**HEALTHY["nova"], "compute": compute}})
+    assert found.status == "True"
+    assert found.message == f"2 components are ready; nova compute 0/0: {NO_NODE}"
+
+
 def test_workloads_of_other_releases_do_not_count() -> None:
     foreign = deployment()
     foreign["metadata"]["annotations"]["meta.helm.sh/release-name"] = "prometheus"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE
+from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, POD
 from tests.reconcile.node_world import NodeWorld
 
 
@@ -22,8 +23,8 @@ def renamed(**features: Any) -> NodeWorld:
     return world
 
 
-def join_again(world: NodeWorld) -> None:
-    world.add_node("renamed1")
+def join_again(world: NodeWorld, *, compute: bool = True) -> None:
+    world.add_node("renamed1", compute=compute)
     world.edit_node("renamed1", {"metadata": {"labels": {"kubernetes.io/hostname": "cmp1"}}})
 
 
@@ -109,6 +110,85 @@ def test_nothing_is_evacuated_on_a_persons_word_for_the_old_node_while_its_machi
     ready = world.maintenance("nm")["conditions"][0]
     assert ready["reason"] == "ComputeStillReports"
     assert "its machine is the node renamed1 now, which is ready" in ready["message"]
+
+
+def join_by_address(world: NodeWorld) -> None:
+    """As with another `--hostname-override`: its label is the new name, too."""
+    world.add_node("renamed1")
+    world.give_address("renamed1", "10.0.0.1")
+
+
+def join_without_role(world: NodeWorld) -> None:
+    join_again(world, compute=False)
+    world.edit_node("renamed1", {"metadata": {"labels": {"openstack-control-plane": None}}})
+
+
+@pytest.mark.parametrize("join", [join_without_role, join_by_address])
+def test_nothing_is_evacuated_while_the_machine_is_ready_as_a_node_that_is_none_of_ours(
+    join: Callable[[NodeWorld], None],
+) -> None:
+    world = NodeWorld("cmp1", "cmp2", "cmp3")
+    world.give_address("cmp1", "10.0.0.1")
+    world.cloud.boot(2, "cmp1")
+    world.reconcile(3)
+    lose(world, "cmp1")
+    world.maintain("nm", "cmp1", mode="Evacuate", fenced=True)
+    join(world)
+    world.reconcile(20)
+    assert evacuations(world) == 0
+    assert "renamed1" in world.maintenance("nm")["conditions"][0]["message"]
+
+
+def test_no_machine_is_powered_off_that_is_ready_as_a_node_that_is_none_of_ours() -> None:
+    features = {"evacuation": "Auto", "fencing": {"url": "https://fencing"}}
+    world = NodeWorld("cmp1", "cmp2", "cmp3", nodes=features, compute={"images": {"backend": "ceph"}})
+    world.cloud.boot(2, "cmp1")
+    world.reconcile(3)
+    join_without_role(world)
+    lose(world, "cmp1")
+    assert world.fencing.asked == []
+    assert "its machine is the node renamed1 now" in world.status("cmp1")["message"]
+
+
+def test_a_node_that_is_said_to_be_another_host_is_not_the_machine_of_its_address() -> None:
+    world = NodeWorld("cmp1", "cmp2", "cmp3")
+    world.give_address("cmp1", "10.0.0.1")
+    world.cloud.boot(2, "cmp1")
+    world.reconcile(3)
+    lose(world, "cmp1")
+    join_by_address(world)
+    world.annotate("renamed1", host="renamed1")
+    world.maintain("nm", "cmp1", mode="Evacuate", fenced=True)
+    world.reconcile(20)
+    assert evacuations(world) == 2
+
+
+def test_an_evacuation_ends_at_once_when_the_machine_is_ready_and_no_watch_has_told() -> None:
+    world = evacuating()
+    begun = evacuations(world)
+    world.watch = lambda: None  # type: ignore[method-assign]
+    join_again(world)
+    world.reconcile(20)
+    assert evacuations(world) == begun
+
+
+def test_no_pod_is_freed_while_its_machine_is_ready_as_a_node_that_no_watch_has_told_of() -> None:
+    world = NodeWorld("cmp1", "cmp2", "cmp3")
+    world.reconcile(3)
+    lose(world, "cmp1")
+    world.fence("cmp1")
+    world.reconcile(3)
+    meta = {"name": "mariadb-0", "namespace": "openstack", "finalizers": ["x/y"]}
+    world.kube.create(
+        {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"nodeName": "cmp1", "containers": []}}
+    )
+    world.kube.delete(POD, "mariadb-0", "openstack")
+    world.clock.advance(100)
+    world.watch()
+    join_again(world)
+    world.kube.requests.clear()
+    world.hosts.reconcile()
+    assert not [one for one in world.kube.requests if (one.verb, one.name) == ("delete", "mariadb-0")]
 
 
 @pytest.mark.slow

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.domain.api.names import DISKS_ANNOTATION
+from controller.domain.api.names import CORDONED_BY_ANNOTATION, DISKS_ANNOTATION
+from controller.domain.api.region_name import node_notes
 from controller.domain.hosts.host_disks import judge_disks
 from controller.ports.kubernetes import NODE, POD
 from controller.reconcile.hosts.disk_records import DiskRecords
@@ -50,7 +51,10 @@ def person_cordons(world: World, draw: Draw) -> str | None:
         world.cordoned_by_person.discard(name)
         world.cluster.kube.merge_patch(NODE, name, None, {"spec": {"unschedulable": None}})
         return f"somebody uncordons {name}"
-    world.cordoned_by_person.add(name)
+    # Where our own note still stands, nobody of us has been there since it was uncordoned: it looks as we
+    # left it, as docs/safety.md says.
+    if CORDONED_BY_ANNOTATION not in node_notes(NAMESPACE, live):
+        world.cordoned_by_person.add(name)
     world.cluster.kube.merge_patch(NODE, name, None, {"spec": {"unschedulable": True}})
     return f"somebody cordons {name}"
 

@@ -148,4 +148,7 @@ def machine_wakes(world: World, draw: Draw) -> str | None:
         return None
     machine.cluster_link, machine.cloud_link = draw.number(3) == 0, True
     world.truth.wake(machine, world.cloud.left_on(machine.host))
+    if machine.reports and machine.host in world.cloud.services:
+        # At once: it may be cut off in the same moment, and nobody would have heard it then.
+        world.cloud.heard(machine.host)
     return f"{machine.host} wakes{'' if machine.cluster_link else ', and only Nova hears it'}"
