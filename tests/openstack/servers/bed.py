@@ -135,10 +135,6 @@ class ServersBed:
         """All that bears the mark of an object, past our own way of looking for it."""
         return self._marked().get(uid, {})
 
-    def counts(self) -> dict[str, dict[str, int]]:
-        """How much of each kind bears the mark of each object, by its uid."""
-        return {uid: {kind: len(listed) for kind, listed in of.items()} for uid, of in self._marked().items()}
-
     def _marked(self) -> dict[str, dict[str, list[Any]]]:
         sdk = self.sdk
         own = {
