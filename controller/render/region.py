@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any
 
 from controller.domain.region.deployment import OpenStackDeployment
-from controller.domain.region.external_servers import parted_databases
 from controller.domain.region.feature_services import feature_service_problems
 from controller.domain.region.named_charts import (
     chart_of,
@@ -46,7 +45,6 @@ from controller.domain.values.layer_order import (
     spec_layers,
 )
 from controller.domain.values.merge import Layer, MergedValues, merge_layers, merge_onto
-from controller.domain.values.password_guard import password_problems
 from controller.domain.values.service_template import RenderedTemplate, ServiceTemplates
 from controller.domain.values.shipped_values import Library, main_field_problems
 from controller.domain.values.template_input import RegionInput, ValueOf
@@ -54,6 +52,7 @@ from controller.domain.values.typos import misspelt_keys
 from controller.errors import ChartInvalid, Problem, SpecInvalid
 from controller.render.chart_builds import ChartBuilds, ChartDefaults
 from controller.render.problems import located, not_checked
+from controller.render.releases import release_problems, sent_values
 
 _TEMPLATES = ServiceTemplates()
 _MISSING = object()
@@ -316,8 +315,7 @@ class _RegionRenderer:
         nodes, problems = node_layer(self.spec, entry, chart.name, merged)
         if nodes is not None:
             merged = merge_onto(merged, [nodes])
-        problems += password_problems(release, merged, self.spec)
-        problems += parted_databases(release, merged.values)
+        problems += release_problems(release, merged, self.spec)
         if problems:
             raise SpecInvalid(problems)
         drift, drift_ignore = drift_of(spec.drift, spec.drift_rules, release)
@@ -326,7 +324,7 @@ class _RegionRenderer:
                 name=release,
                 namespace=self.deployment.namespace,
                 chart=chart,
-                values=merged.overlay,
+                values=sent_values(chart, merged),
                 depends_on=desired.depends_on,
                 timeout=desired.timeout,
                 drift=drift,

@@ -233,9 +233,9 @@ def renamed_daemonsets(chart: ChartRef, before: Values, after: Values) -> tuple[
 
     helm-toolkit puts a digest of all labels into the name of every DaemonSet of a set, the default one
     included: adding or removing one label replaces them all. Names are those of the default DaemonSets.
-    The charts shipped with the controller, whose path is their name, keep the default one's name.
+    The charts shipped with the controller keep the default one's name.
     """
-    if chart.path == chart.name:
+    if chart.is_shipped:
         return ()
     old, new = _label_sets(before), _label_sets(after)
     changed = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
