@@ -48,11 +48,10 @@ from controller.domain.values.merge import Layer, MergedValues, merge_layers, me
 from controller.domain.values.service_template import RenderedTemplate, ServiceTemplates
 from controller.domain.values.shipped_values import Library, main_field_problems
 from controller.domain.values.template_input import RegionInput, ValueOf
-from controller.domain.values.typos import misspelt_keys
 from controller.errors import ChartInvalid, Problem, SpecInvalid
 from controller.render.chart_builds import ChartBuilds, ChartDefaults
 from controller.render.problems import located, not_checked
-from controller.render.releases import release_problems, sent_values
+from controller.render.releases import feature_warnings, release_problems, sent_values, written_warnings
 
 _TEMPLATES = ServiceTemplates()
 _MISSING = object()
@@ -178,6 +177,9 @@ class _RegionRenderer:
             self.warnings += unknown_releases(spec.drift_rules, self.done)
             self.warnings += name_warnings(spec, used, region_input.claiming)
             self.warnings += self.builds.warnings()
+            self.warnings += feature_warnings(
+                region_input.features, {name: one.merged for name, one in self.done.items()}
+            )
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
         certificates = region_certificates(self.deployment.spec, self.deployment.namespace, self.library)
         ceph = ceph_needs(region_input.features, {entry.name for entry in services})
@@ -309,13 +311,13 @@ class _RegionRenderer:
         lower = merge_layers(defaults, in_order(self.builds.known_layers(chart, ours)))
         images = image_layer(spec.images, self.spec, chart.name, lower.values)
         written = spec_layers(self.spec, entry, chart.name, release)
-        for layer in (*in_order(written), *label_layers(self.spec, entry, chart.name)):
-            self.warnings += misspelt_keys(layer, lower.values, chart.name)
+        operators = (*in_order(written), *label_layers(self.spec, entry, chart.name))
+        self.warnings += written_warnings(operators, lower.values, chart.name)
         merged = merge_onto(lower, in_order({LayerKind.IMAGES: images, **written}))
         nodes, problems = node_layer(self.spec, entry, chart.name, merged)
         if nodes is not None:
             merged = merge_onto(merged, [nodes])
-        problems += release_problems(release, merged, self.spec)
+        problems += release_problems(release, merged, self.spec, operators)
         if problems:
             raise SpecInvalid(problems)
         drift, drift_ignore = drift_of(spec.drift, spec.drift_rules, release)
