@@ -14,6 +14,7 @@ from controller.adapters.kubernetes.connection import Connection, connect
 from controller.adapters.kubernetes.events import KubeEvents
 from controller.adapters.kubernetes.watches import Key
 from controller.adapters.system.clock import SystemClock
+from controller.adapters.system.core_dumps import forbid_core_dumps
 from controller.adapters.system.logs import LogSecrets, configure_logs, set_level
 from controller.adapters.system.metrics import PrometheusMetrics
 from controller.adapters.system.randomness import SystemRandomness
@@ -60,6 +61,7 @@ def run(name: str, compose: Callable[[Parts], Container]) -> None:
     What cannot work without an edit of the installation (a setting, a broken file in the image, no
     API server in the kubeconfig) ends it with one clear line and code 78.
     """
+    forbid_core_dumps()
     log_secrets = configure_logs(name)
     ensure_home()
     try:

@@ -202,6 +202,10 @@ class ServerUnavailable(ControllerError):
     """A database, a broker or Keystone does not answer, or refuses us. The text names no password."""
 
 
+class PasswordRefused(ServerUnavailable):
+    """A server does not take another password for its administrator, who has the one before as ever."""
+
+
 class CloudUnavailable(ControllerError):
     """The region's OpenStack did not answer, or not completely: nothing follows from that.
 

@@ -50,6 +50,17 @@ class AccountServers(Protocol):
         """Gives the second account what the first one has, as far as it can have it, and both are there."""
         ...
 
+    def let_in(self, login: ServerLogin, password: str) -> None:
+        """The administrator of the login has this password from now on, beside the one before where the
+        server knows two; failed logins do not lock its account. Nothing changes where it has it already.
+        Raises PasswordRefused where the server takes no other one."""
+        ...
+
+    def settle(self, login: ServerLogin) -> None:
+        """The server lets in the administrator of the login with that password alone, and failed logins count
+        as they did before `let_in`."""
+        ...
+
     def drop(self, login: ServerLogin, account: Account) -> None:
         """The account is not there any more."""
         ...

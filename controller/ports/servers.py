@@ -46,6 +46,10 @@ class ServerCloud(Protocol):
         """Ids of all that a reference fits; `network`: of subnets, only its own."""
         ...
 
+    def network_of(self, subnet: str) -> str:
+        """The id of the network that a subnet belongs to, empty where there is no such subnet."""
+        ...
+
     def read(self, kind: Kind, id_: str) -> CloudResource | None:
         """None only where the service itself says that there is no such thing."""
         ...

@@ -119,6 +119,14 @@ SERVER_CASES: Sequence[RuleCase] = (
         ],
     ),
     RuleCase(
+        "one of network and the subnet of an address must be set",
+        [
+            server(ports=[NET0]),
+            server(ports=[{"fixedIPs": [{"ipAddress": "192.0.2.1"}, {"subnet": {"id": UUID}}]}]),
+        ],
+        [server(ports=[{"tags": ["a"]}]), server(ports=[{"fixedIPs": [{"ipAddress": "192.0.2.1"}]}])],
+    ),
+    RuleCase(
         "securityGroups and allowedAddressPairs need port security",
         [server_port(disablePortSecurity=True), server_port(securityGroups=[{"id": UUID}])],
         [

@@ -304,7 +304,7 @@ class FakeCloud:
             raise CloudRefused("Unable to delete compute service that has in-progress migrations", 409)
         for record in moves:
             if record.kind == "evacuation" and record.source == service.host:
-                self.held[service.host].discard(record.server)
+                self.held.get(service.host, set()).discard(record.server)
         del self.services[service.host]
         # Nova takes the provider along only where nothing is held there.
         if not self.held.get(service.host):

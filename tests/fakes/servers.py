@@ -73,6 +73,9 @@ class FakeServerCloud:
         name = reference.query.get("name")
         return tuple(id_ for id_, known in self.catalog[catalog] if reference.id == id_ or name == known)
 
+    def network_of(self, subnet: str) -> str:
+        return "network-1" if subnet in dict(self.catalog[Catalog.SUBNET]) else ""
+
     def read(self, kind: Kind, id_: str) -> CloudResource | None:
         self.calls["read"] += 1
         found = self.things.get(id_)

@@ -7,6 +7,7 @@ last line is what was counted.
 """
 
 import json
+import os
 import signal
 import sys
 
@@ -37,7 +38,8 @@ def query(connection):
 
 
 def message(connection):
-    queue = connection.SimpleQueue("rotation-test")
+    # Of its own: another client would take the message with its own, and never give it back.
+    queue = connection.SimpleQueue(f"rotation-test-{os.getpid()}")
     queue.put("a message")
     queue.get(timeout=20).ack()
     queue.close()

@@ -11,7 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +44,15 @@ class _OwnPlaces(Places):
 
 @dataclass(frozen=True)
 class AccountServersBed:
-    """The servers, and what Jobs of a release do to them. `management`: the port of the broker's API."""
+    """The servers, and what Jobs of a release do to them. `management`: the port of the broker's API;
+    `administrators`: the passwords that the servers know."""
 
     configuration: Configuration
     management: int
     scripts: Path
+    administrators: dict[str, str] = field(
+        default_factory=lambda: {"broker": "guest", "keystone": "sandbox"}, repr=False
+    )
 
     @property
     def run(self) -> Path:
@@ -79,7 +83,7 @@ class AccountServersBed:
         api = f"{HOST}:{self.management}"
         self._job(
             ["bash", "rabbit-init.sh"],
-            RABBITMQ_ADMIN_CONNECTION=f"http://guest:guest@{api}/",
+            RABBITMQ_ADMIN_CONNECTION=f"http://guest:{self.administrators['broker']}@{api}/",
             RABBITMQ_USER_CONNECTION=f"http://{name}:{password}@{api}/glance",
         )
         name, password = logins["keystone"]
@@ -95,7 +99,7 @@ class AccountServersBed:
             WANTED=json.dumps([{"login": "SERVICE_", "roles": ["admin", "service"]}]),
             OS_AUTH_URL=self.configuration.identity_url,
             OS_USERNAME="admin",
-            OS_PASSWORD="sandbox",
+            OS_PASSWORD=self.administrators["keystone"],
             OS_PROJECT_NAME="admin",
             OS_USER_DOMAIN_NAME="Default",
             OS_PROJECT_DOMAIN_NAME="Default",
@@ -175,6 +179,8 @@ def account_servers(series: Series, directory: Path) -> Iterator[AccountServersB
     programs = ensure_provisions(series, known, lambda _: None)
     configuration = Configuration(places, ports, programs)
     configuration.write()
+    with (places.run / "etc/keystone/keystone.conf").open("a") as file:  # as the charts have it
+        file.write("[security_compliance]\nlockout_failure_attempts = 5\nlockout_duration = 1800\n")
     rabbit = places.run / "etc/rabbit"
     (rabbit / "enabled_plugins").write_text("[rabbitmq_management].\n")
     with (rabbit / "rabbitmq.conf").open("a") as file:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import openstack
@@ -11,8 +14,9 @@ import pymysql
 import pytest
 from cryptography.fernet import Fernet
 
-from controller.adapters.accounts.json_api import JsonApi
+from controller.adapters.accounts.json_api import Answer, JsonApi
 from controller.adapters.accounts.servers import RealAccountServers
+from controller.domain.credentials.clouds_yaml import Administrator
 from controller.domain.credentials.rotation.accounts import Account, Server
 from controller.domain.credentials.rotation.servers import ServerPlace
 from controller.errors import ServerUnavailable
@@ -56,8 +60,8 @@ class RealBed(RotationBed):
         """The administrators of the servers."""
         given = {
             "database-credentials": {"root-password": ROOT_PASSWORD},
-            "messaging-credentials": {"admin-password": "guest"},
-            "identity-credentials": {"admin-password": "sandbox"},
+            "messaging-credentials": {"admin-password": self.real.administrators["broker"]},
+            "identity-credentials": {"admin-password": self.real.administrators["keystone"]},
         }
         for name, texts in given.items():
             meta = {"name": name, "namespace": NS}
@@ -85,6 +89,9 @@ class RealBed(RotationBed):
         return values
 
     def run_jobs(self, chart: str, values: Mapping[str, Any]) -> None:
+        auth = {name: values["endpoints"][name]["auth"]["admin"] for name in ("identity", "oslo_messaging")}
+        self.real.administrators["keystone"] = auth["identity"]["password"]
+        self.real.administrators["broker"] = auth["oslo_messaging"]["password"]
         self.real.run_jobs(named(values))
 
     def run_pods(self, chart: str, values: Mapping[str, Any]) -> None:
@@ -129,7 +136,8 @@ def refused(real: AccountServersBed, logins: Mapping[str, tuple[str, str]]) -> l
     except pymysql.err.OperationalError as error:
         assert error.args[0] == 1045
         found.append("database")
-    api = JsonApi(f"http://{HOST}:{real.management}/api", login=("guest", "guest"))
+    login = ("guest", real.administrators["broker"])
+    api = JsonApi(f"http://{HOST}:{real.management}/api", login=login)
     if name_of_broker := logins["broker"][0]:
         found += [] if api.get(f"/users/{name_of_broker}") else ["broker"]
     name, password = logins["keystone"]
@@ -145,6 +153,27 @@ def refused(real: AccountServersBed, logins: Mapping[str, tuple[str, str]]) -> l
     return found
 
 
+def known(real: AccountServersBed, logins: Mapping[str, tuple[str, str]]) -> list[str]:
+    """The servers that have accounts of these names, as they tell their administrators."""
+    account = {"username": "admin", "project_name": "admin"}
+    domains = {"user_domain_name": "Default", "project_domain_name": "Default"}
+    admin = Administrator(real.configuration.identity_url, {**account, **domains}, "sandbox")
+    places = {
+        Server.DATABASE: (ServerPlace(Server.DATABASE, HOST, real.port("mariadb"), ROOT), ROOT_PASSWORD),
+        Server.BROKER: (ServerPlace(Server.BROKER, HOST, real.management, "guest"), "guest"),
+        Server.KEYSTONE: (ServerPlace(Server.KEYSTONE, keystone=admin), "sandbox"),
+    }
+    servers = RealAccountServers()
+    return [
+        KINDS[server]
+        for server, (place, password) in places.items()
+        if servers.has(
+            ServerLogin(place, password),
+            Account(server, logins[KINDS[server]][0], "glance", "any", "service"),
+        )
+    ]
+
+
 def test_a_service_is_rotated_while_its_clients_work(bed: RealBed, real: AccountServersBed) -> None:
     before = named(bed.resolved("image"))
     bed.ask("image")
@@ -154,6 +183,8 @@ def test_a_service_is_rotated_while_its_clients_work(bed: RealBed, real: Account
     assert bed.rotation("image") == {}, bed.rotation("image")
     assert refused(real, before) == ["database", "broker", "keystone"]
     assert refused(real, after) == []
+    assert known(real, before) == []
+    assert known(real, after) == ["database", "broker", "keystone"]
     counted = bed.end()
     print(f"{counted['requests']} requests, {len(counted['failures'])} failed")
     assert counted["requests"] > 100
@@ -225,6 +256,128 @@ def test_an_application_credential_keeps_a_rotation_from_beginning(
     cloud.identity.delete_application_credential(user, made.id)
     bed.settle()
     assert bed.rotation("image") == {}
+
+
+class Gap:
+    """Who logs in to Keystone as its administrator all the time, with what the Secret says just then."""
+
+    def __init__(self, bed: RealBed, real: AccountServersBed) -> None:
+        self._bed, self._url = bed, real.configuration.identity_url
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._log_in)
+        self.seen: list[tuple[float, bool]] = []
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def _log_in(self) -> None:
+        while not self._stopped.is_set():
+            let_in = self.lets_in(self._bed.texts("identity-credentials")["admin-password"])
+            self.seen.append((time.monotonic(), let_in))
+
+    @property
+    def refused_seconds(self) -> float:
+        """From the first refusal to the next login that was let in."""
+        first = next((at for at, let_in in self.seen if not let_in), None)
+        if first is None:
+            return 0.0
+        return next(at for at, let_in in self.seen if let_in and at > first) - first
+
+    @property
+    def said(self) -> str:
+        refused = sum(not let_in for _, let_in in self.seen)
+        return f"{len(self.seen)} logins, {refused} refused, for {self.refused_seconds:.3f} s"
+
+    def lets_in(self, password: str) -> bool:
+        return self._answer(password).status != 401
+
+    def user(self) -> dict[str, Any]:
+        """The administrator's account."""
+        answer = self._answer(self._bed.texts("identity-credentials")["admin-password"])
+        token = next(text for name, text in answer.headers.items() if name.lower() == "x-subject-token")
+        api = JsonApi(self._url, headers={"X-Auth-Token": token})
+        return dict(api.get(f"/users/{answer.content['token']['user']['id']}")["user"])
+
+    def _answer(self, password: str) -> Answer:
+        user = {"name": "admin", "domain": {"name": "Default"}, "password": password}
+        identity = {"methods": ["password"], "password": {"user": user}}
+        scope = {"project": {"name": "admin", "domain": {"name": "Default"}}}
+        body = {"auth": {"identity": identity, "scope": scope}}
+        return JsonApi(self._url).call("POST", "/auth/tokens", body=body, also=(401,))
+
+
+def test_keystones_administrator_gets_another_password_while_its_clients_work(
+    bed: RealBed, real: AccountServersBed
+) -> None:
+    before = bed.texts("identity-credentials")["admin-password"]
+    gap = Gap(bed, real)
+    bed.ask("identity")
+    with gap:
+        bed.reconcile()
+        bed.upgrade("image")
+    after = bed.texts("identity-credentials")["admin-password"]
+    assert after != before
+    # A pod that has the one before goes on trying: enough to lock the account, if it counted.
+    assert [gap.lets_in(before) for _ in range(10)] == [False] * 10
+    assert gap.lets_in(after)
+    assert gap.user()["options"]["ignore_lockout_failure_attempts"] is True
+    bed.settle()
+    assert bed.rotation("identity") == {}, bed.rotation("identity")
+    assert "ignore_lockout_failure_attempts" not in gap.user()["options"]
+    assert gap.lets_in(after)
+    assert not gap.lets_in(before)
+    counted = bed.end()
+    print(f"{gap.said}; {counted['requests']} requests of services, {len(counted['failures'])} failed")
+    assert gap.refused_seconds < 2
+    assert counted["failures"] == []
+
+
+def test_the_brokers_administrator_gets_another_password_while_clients_work(
+    bed: RealBed, real: AccountServersBed
+) -> None:
+    before = bed.texts("messaging-credentials")["admin-password"]
+    bed.ask("messaging")
+    bed.settle()
+    assert bed.rotation("messaging") == {}, bed.rotation("messaging")
+    after = bed.texts("messaging-credentials")["admin-password"]
+    found = []
+    for password in (before, after):
+        api = JsonApi(f"http://{HOST}:{real.management}/api", login=("guest", password))
+        found.append(api.call("GET", "/whoami", also=(401,)))
+    assert [one.status for one in found] == [401, 200]
+    assert "administrator" in found[1].content["tags"]
+    counted = bed.end()
+    assert counted["requests"] > 10
+    assert counted["failures"] == []
+
+
+def test_the_database_knows_two_passwords_of_root_until_it_is_settled(real: AccountServersBed) -> None:
+    real.sql("CREATE USER chief@'%' IDENTIFIED BY 'first'", "GRANT ALL ON *.* TO chief@'%' WITH GRANT OPTION")
+    login = ServerLogin(ServerPlace(Server.DATABASE, HOST, real.port("mariadb"), "chief"), "first")
+    servers = RealAccountServers()
+    for _ in range(2):
+        servers.let_in(login, "second")
+        assert [database_lets_in(real, one) for one in ("first", "second", "third")] == [True, True, False]
+    for _ in range(2):
+        servers.settle(replace(login, password="second"))
+        assert [database_lets_in(real, one) for one in ("first", "second")] == [False, True]
+    servers.let_in(login, "second")  # of a process that stood still meanwhile
+    assert [database_lets_in(real, one) for one in ("first", "second")] == [False, True]
+    with pytest.raises(ServerUnavailable, match=r"refuses chief$"):
+        servers.let_in(login, "third")
+
+
+def database_lets_in(real: AccountServersBed, password: str) -> bool:
+    try:
+        pymysql.connect(host=HOST, port=real.port("mariadb"), user="chief", password=password).close()
+    except pymysql.err.OperationalError as error:
+        assert error.args[0] == 1045
+        return False
+    return True
 
 
 def test_what_barbican_has_wrapped_is_wrapped_again_row_by_row(real: AccountServersBed) -> None:

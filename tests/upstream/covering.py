@@ -29,7 +29,10 @@ _COVERING: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         },
         ("networking-ovn-dvr-dns", "load-balancer-ovn", "metering-sent-on", "notifications"),
     ),
-    "ovn": ({"preset": "compute"}, ("networking-ovn", "load-balancer-ovn", "nodes", "compute-new-hosts")),
+    "ovn": (
+        {"preset": "compute", "features": {"networking": {"extensions": ["vpnaas"]}}},
+        ("networking-ovn", "load-balancer-ovn", "nodes", "compute-new-hosts", "compute-pods"),
+    ),
     "ceph": (
         {"preset": "compute"},
         ("fields-of-storage", "compute-images-ceph"),

@@ -6,6 +6,7 @@ The environments are made once, of the pins in `requirements-<series>.txt`, and 
 from __future__ import annotations
 
 import json
+import os
 import platform
 import subprocess
 from collections.abc import Callable, Mapping
@@ -93,7 +94,17 @@ def load(series: str, chart: str, action: str, **question: Any) -> Any:
 
 
 def _run(command: list[str], *, stdin: str = "", timeout: int = INSTALL_SECONDS) -> str:
-    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=timeout, check=False)
+    # The environments have their packages compiled in place, not in a worktree's own directory.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPYCACHEPREFIX"}
+    done = subprocess.run(
+        command,
+        input=stdin,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
     if done.returncode:
         raise SandboxError(f"{' '.join(command[:4])} … failed:\n{done.stderr[-2000:]}")
     return done.stdout

@@ -22,7 +22,8 @@ from tests.upstream.covering import features_of
 from tests.upstream.pins import upstream_charts
 from tests.upstream.regions import store
 
-_PARAMETER = re.compile(r"\[(.+?)\]$")
+# xdist writes the group of a test behind it.
+_PARAMETER = re.compile(r"\[(.+?)\](@\w+)?$")
 _WORDS = {True: "yes", False: "**no**"}
 
 

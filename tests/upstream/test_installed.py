@@ -16,6 +16,9 @@ from typing import Any
 
 import pytest
 
+from controller.domain.credentials.ceph.own_offer import DOCUMENT
+from controller.domain.region.required_certificates import secrets_made
+from controller.domain.values.ceph_needs import CONSUMERS_SECRET
 from controller.domain.values.secret_refs import find_references
 from controller.render.region import Region as RenderedRegion
 from sandbox import audit
@@ -23,12 +26,19 @@ from sandbox.cluster import Sandbox
 from tests.chart_repositories.certificates import authority
 from tests.cluster.conftest import installed
 from tests.cluster.region import NAME, Region, wait_until
+from tests.domain.credentials.ceph.samples import FSID, key_of
 from tests.upstream.covering import covering
 from tests.upstream.definitions import prepare
 from tests.upstream.regions import region as rendered
 from tests.upstream.regions import releases, specs
 
-pytestmark = [pytest.mark.upstream, pytest.mark.cluster, pytest.mark.timeout(1800)]
+# One after the other: objects of these charts have names that a cluster holds once.
+pytestmark = [
+    pytest.mark.upstream,
+    pytest.mark.cluster,
+    pytest.mark.timeout(1800),
+    pytest.mark.xdist_group("installed"),
+]
 
 Record = Callable[[str, object], None]
 READY_SECONDS = 1200
@@ -74,22 +84,53 @@ def _applied(sandbox: Sandbox, charts: Path, spec: Mapping[str, Any], directory:
     prepare(sandbox)
     try:
         for region in installed(sandbox, namespace, directory):
+            if (spec.get("features") or {}).get("ceph"):
+                spec = _beside_ceph(region, spec)
             made = rendered(charts, spec)
             wanted = frozenset(release.spec.name for release in releases(made))
             services = tuple(bundle.service for bundle in made.bundles)
             _bring(region, made)
+            _offer(region, made)
             before = frozenset(_everything(region))
             manifest = region.manifest(charts={"repository": f"file://{charts}"}, **{"features": {}, **spec})
             began = time.monotonic()
             region.apply(manifest)
             yield Installed(region, wanted, services, before, began)
     finally:
-        sandbox.kubectl("delete", "namespace", namespace, "--wait=false", "--ignore-not-found")
+        spaces = (namespace, _ceph_of(namespace))
+        sandbox.kubectl("delete", "namespace", *spaces, "--wait=false", "--ignore-not-found")
+
+
+def _ceph_of(namespace: str) -> str:
+    return f"{namespace}-ceph"
+
+
+def _beside_ceph(region: Region, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec with a namespace of Ceph's that is there, and that the controller may look at."""
+    namespace = _ceph_of(region.namespace)
+    region.sandbox.create_namespace(namespace, {})
+    region.install_chart("--set", f"ceph.namespaces[0].name={namespace}")
+    features = spec["features"]
+    return {**spec, "features": {**features, "ceph": {**features["ceph"], "namespace": namespace}}}
+
+
+def _offer(region: Region, made: RenderedRegion) -> None:
+    """What Ceph gives: its monitors, and a key for each client that the region asked for."""
+    if made.ceph is None:
+        return
+    keys = {client.name: {"key": key_of(client.name)} for client in made.ceph.clients}
+    document = {"fsid": FSID, "monitors": [{"v2": "192.0.2.1:3300"}], "clients": keys}
+    meta = {"name": made.ceph.secret_name, "namespace": made.ceph.namespace}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta}
+    text = json.dumps({**secret, "stringData": {DOCUMENT: json.dumps(document)}})
+    region.sandbox.kubectl("apply", "-f", "-", input=text)
 
 
 def _bring(region: Region, made: RenderedRegion) -> None:
     """What an operator brings: every Secret that the region refers to and nobody generates."""
-    generated = {secret.name for secret in made.credentials}
+    generated = {secret.name for secret in made.credentials} | {*secrets_made(made.certificates)}
+    if made.ceph is not None:
+        generated |= {CONSUMERS_SECRET, *made.ceph.key_secrets}
     pem = base64.b64encode(authority().ca.encode()).decode()
     certificate = dict.fromkeys(("ca.crt", "tls.crt", "tls.key"), pem)
     wanted: dict[str, dict[str, str]] = {name: dict(certificate) for name in CERTIFICATES}

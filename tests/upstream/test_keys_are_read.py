@@ -53,6 +53,8 @@ UNREAD: Mapping[str, str] = {
     "horizon: conf.horizon.local_settings.config.keystone_domains.example_domain": "an example, taken away",
     "manila: endpoints.identity.auth.test.*": "its test is off",
     "neutron: manifests.daemonset_ovs_agent": "with OVN off by network.backend, too",
+    "neutron: pod.priorityClassName.neutron_ovn_agent": "of an agent that people switch on",
+    "neutron: pod.priorityClassName.neutron_sriov_agent": "the same; a recipe does",
     "nova: conf.ceph.cinder.secret_uuid": "the chart's is the same in every region; libvirt reads it",
     "nova: conf.nova.vnc.enabled": "written by the chart from console.console_kind",
     "nova: manifests.*_serialproxy": "off by console.console_kind, too",
@@ -115,6 +117,11 @@ def _marks(made: Mapping[str, str]) -> set[int]:
     return {int(one or other) for text in texts for one, other in _MARK.findall(text)}
 
 
+def _markable(path: Keys, leaf: Any) -> bool:
+    """Not numbers of replicas: charts count up to them, and would never come to an end."""
+    return isinstance(leaf, str | int) and not isinstance(leaf, bool) and "replicas" not in path
+
+
 def _another(leaf: Any) -> Any:
     if isinstance(leaf, bool):
         return not leaf
@@ -152,7 +159,7 @@ class _Renderer:
         values, before = json.loads(text), _marks(self._unchanged(release, text))
         parts: dict[str, list[Keys]] = defaultdict(list)
         for path in paths:
-            if isinstance(_at(values, path), str | int) and not isinstance(_at(values, path), bool):
+            if _markable(path, _at(values, path)):
                 parts[path[0]].append(path)
         found: set[Keys] = set()
         for part in parts.values():

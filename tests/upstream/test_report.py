@@ -15,7 +15,7 @@ def test_a_service_and_its_features_are_told_by_how_far_they_came(tmp_path: Path
     results.add("test_references.py::test_nothing_is_missing[logging]", "passed", [])
     results.add("test_dry_run.py::test_every_object_is_taken[logging]", "failed", [])
     ready = {"name": "core", "services": ("identity",), "releases": 10, "seconds": 66}
-    results.add("test_installed.py::test_it_becomes_ready[core]", "passed", [("ready", ready)])
+    results.add("test_installed.py::test_it_becomes_ready[core]@installed", "passed", [("ready", ready)])
 
     text = text_of(results, tmp_path)
 

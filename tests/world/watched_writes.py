@@ -71,17 +71,20 @@ class WatchedWrites:
         node = obj["spec"]["nodeName"]
         if world.paused_since is not None and world.time.seconds - world.paused_since > PASS:
             raise Violated("a host is acted upon that was not meant", f"{node} is evacuated while Paused")
-        meant = {one["spec"]["nodeName"] for one in world.maintenances()}
+        nodes = world.cluster.nodes
+        named = [one["spec"]["nodeName"] for one in world.maintenances()]
+        # Of its machine, whichever of its Nodes it names.
+        meant = {nodes[name].machine for name in named if name in nodes}
         lost = [
             one.name
-            for one in world.cluster.nodes.values()
+            for one in nodes.values()
             if one.ready == "Unknown"
             and world.time.seconds - one.lost > PASS
-            and one.name not in meant
+            and one.machine not in meant
             and world.truth.with_node(one.name) is not None
             and self._is_compute(one.name)
         ]
-        many = sorted({world.truth.machines[world.cluster.nodes[name].machine].host for name in lost})
+        many = sorted({world.truth.machines[nodes[name].machine].host for name in lost})
         if len(many) > max(world.unhealthy, world.unhealthy_before) and not world.leader.blind:
             raise Violated(
                 "a host is acted upon that was not meant", f"{node} is evacuated while {many} are lost"

@@ -31,6 +31,8 @@ components:
     grace: server
     security: server
     slot: mariadb
+    # The pod looks by root's password whether its server works: one that has another makes another pod.
+    annotations: {mariadb-dbadmin-password-hash: {{ include "openstack-lib.secret" (list . "endpoints.oslo_db.auth.admin.password") | sha256sum }}}
     rules:
       - {apiGroups: [""], resources: [configmaps], resourceNames: [{{ .Release.Name }}-mariadb-state], verbs: [get, patch]}
     {{- if $v.volume.chown_on_start }}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from urllib.parse import quote
 
 from controller.adapters.accounts.json_api import JsonApi
 from controller.domain.credentials.rotation.accounts import Account
+from controller.errors import PasswordRefused
 from controller.ports.accounts import ServerLogin
+
+_REFUSALS = (400, 403, 405)
 
 
 class BrokerAccounts:
@@ -33,6 +37,21 @@ class BrokerAccounts:
                 rights = {kind: one[kind] for kind in ("configure", "write", "read")}
                 path = f"/permissions/{_part(one['vhost'])}/{_part(after.name)}"
                 api.call("PUT", path, body=rights)
+
+    def let_in(self, login: ServerLogin, password: str) -> None:
+        place, following = login.place, replace(login, password=password)
+        if _api(login).call("GET", "/whoami", also=(401,)).status == 401:
+            _api(following).call("GET", "/whoami")
+            return
+        path = f"/users/{_part(place.user)}"
+        tags = (_api(login).get(path) or {}).get("tags") or "administrator"
+        tags = tags if isinstance(tags, str) else ",".join(tags)
+        body = {"password": password, "tags": tags}
+        if _api(login).call("PUT", path, body=body, also=_REFUSALS).status in _REFUSALS:
+            raise PasswordRefused(f"the broker at {place.shown} takes no other password")
+
+    def settle(self, login: ServerLogin) -> None:
+        _api(login).call("GET", "/whoami")
 
     def drop(self, login: ServerLogin, account: Account) -> None:
         _api(login).call("DELETE", f"/users/{_part(account.name)}", also=(404,))

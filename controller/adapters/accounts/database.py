@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from controller.domain.credentials.rotation.accounts import Account
-from controller.errors import ServerUnavailable
+from controller.errors import PasswordRefused, ServerUnavailable
 from controller.ports.accounts import ServerLogin
 
 CONNECT_SECONDS = 5
@@ -18,6 +20,7 @@ _DEFINED = {"TRIGGERS": "triggers", "VIEWS": "views", "ROUTINES": "routines", "E
 
 # Of what the plugin has wrapped (barbican, model/models.py, KEKDatum).
 _SIMPLE_CRYPTO = "barbican.plugin.crypto.simple_crypto.SimpleCryptoPlugin"
+_PLUGIN = "mysql_native_password"
 _NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 
 
@@ -54,6 +57,20 @@ class DatabaseAccounts:
         with _connected(login) as cursor:
             cursor.execute("DROP USER IF EXISTS %s@'%%'", (account.name,))
 
+    def let_in(self, login: ServerLogin, password: str) -> None:
+        """With both: MariaDB knows several passwords of one account from 10.4 on."""
+        try:
+            with _connected(login) as cursor:
+                _let_in_with(cursor, login, (login.password, password))
+        except _Refused:
+            with _connected(replace(login, password=password)):
+                return
+
+    def settle(self, login: ServerLogin) -> None:
+        """With that password alone."""
+        with _connected(login) as cursor:
+            _let_in_with(cursor, login, (login.password,))
+
     def rewrap(self, login: ServerLogin, database: str, key: str, former: str) -> int:
         """`controller.ports.accounts.WrappedKeys`. Each row is written as it was read."""
         from cryptography.fernet import Fernet, InvalidToken
@@ -81,6 +98,29 @@ class DatabaseAccounts:
         return count
 
 
+class _Refused(ServerUnavailable):
+    """Another password, or none."""
+
+
+def _let_in_with(cursor: Any, login: ServerLogin, passwords: Sequence[str]) -> None:
+    """The account that is logged in has these passwords. They are not in the statement, which others see."""
+    cursor.execute("SELECT CURRENT_USER()")
+    user, _, host = str(cursor.fetchone()[0]).rpartition("@")
+    cursor.execute("SELECT plugin FROM mysql.user WHERE User = %s AND Host = %s", (user, host))
+    plugin = str(cursor.fetchone()[0])
+    if plugin not in ("", _PLUGIN):
+        what = f"the account {user} at {login.place.shown} logs in by {plugin}"
+        raise PasswordRefused(f"{what}, and with one password only")
+    known = " OR ".join(f"{_PLUGIN} USING '{_digest(one)}'" for one in passwords)
+    cursor.execute(f"ALTER USER %s@%s IDENTIFIED VIA {known}", (user, host))
+
+
+def _digest(password: str) -> str:
+    """As the plugin keeps it (https://mariadb.com/kb/en/password/)."""
+    once = hashlib.sha1(password.encode()).digest()  # noqa: S324 - the plugin's own
+    return f"*{hashlib.sha1(once).hexdigest().upper()}"  # noqa: S324
+
+
 @contextlib.contextmanager
 def _connected(login: ServerLogin) -> Iterator[Any]:
     import pymysql  # only a rotation needs it
@@ -105,4 +145,5 @@ def _connected(login: ServerLogin) -> Iterator[Any]:
         # 1045: ER_ACCESS_DENIED_ERROR; other words of the server's may hold a name or a password.
         refused = isinstance(error, pymysql.OperationalError) and error.args[:1] == (1045,)
         what = f"refuses {place.user}" if refused else f"does not answer ({type(error).__name__})"
-        raise ServerUnavailable(f"the database at {place.shown} {what}") from None
+        kind = _Refused if refused else ServerUnavailable
+        raise kind(f"the database at {place.shown} {what}") from None

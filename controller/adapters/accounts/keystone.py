@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.adapters.accounts.json_api import JsonApi
 from controller.domain.credentials.rotation.accounts import Account
-from controller.errors import ServerUnavailable
+from controller.errors import PasswordRefused, ServerUnavailable
 from controller.ports.accounts import ServerLogin
 
 _INHERITED = "OS-INHERIT:inherited_to"
+# An option of accounts (https://docs.openstack.org/keystone/latest/admin/resource-options.html).
+_NEVER_LOCKED = "ignore_lockout_failure_attempts"
+_REFUSALS = (400, 403)
+_BY_US = "osctl_never_locked"
 
 
 class KeystoneAccounts:
@@ -49,6 +54,32 @@ class KeystoneAccounts:
             if path not in there:
                 api.call("PUT", path.format(user=new))
 
+    def let_in(self, login: ServerLogin, password: str) -> None:
+        """Pods that have the password before fail with it until they are replaced: enough to lock the account
+        for all. So failed logins do not count meanwhile (option `ignore_lockout_failure_attempts`); that it
+        was us is remembered in the account itself, in the same write."""
+        session = _session(login)
+        if session is None:
+            _authenticated(replace(login, password=password))
+            return
+        path = f"/users/{session.user}"
+        user = (session.api.get(path) or {}).get("user") or {}
+        change: dict[str, Any] = {"password": password}
+        if not (user.get("options") or {}).get(_NEVER_LOCKED):
+            change |= {"options": {_NEVER_LOCKED: True}, _BY_US: True}
+        # By its rules for passwords, or as its users are in an LDAP.
+        if session.api.call("PATCH", path, body={"user": change}, also=_REFUSALS).status in _REFUSALS:
+            raise PasswordRefused(f"Keystone at {login.place.shown} takes no other password")
+
+    def settle(self, login: ServerLogin) -> None:
+        session = _session(login)
+        if session is None:
+            raise ServerUnavailable(f"Keystone at {login.place.shown} refuses its administrator")
+        path = f"/users/{session.user}"
+        if ((session.api.get(path) or {}).get("user") or {}).get(_BY_US):
+            change = {"options": {_NEVER_LOCKED: None}, _BY_US: None}
+            session.api.call("PATCH", path, body={"user": change})
+
     def drop(self, login: ServerLogin, account: Account) -> None:
         api = _authenticated(login)
         user = _user_id(api, account)
@@ -56,7 +87,23 @@ class KeystoneAccounts:
             api.call("DELETE", f"/users/{user}", also=(404,))
 
 
+@dataclass(frozen=True)
+class _Session:
+    """The API with a token, and the id of whose token it is."""
+
+    api: JsonApi
+    user: str
+
+
 def _authenticated(login: ServerLogin) -> JsonApi:
+    session = _session(login)
+    if session is None:
+        raise ServerUnavailable(f"Keystone at {login.place.shown} refuses its administrator")
+    return session.api
+
+
+def _session(login: ServerLogin) -> _Session | None:
+    """None where the administrator is refused. Raises ServerUnavailable."""
     admin = login.place.keystone
     if admin is None:
         raise ServerUnavailable("Keystone has no administrator that is known")
@@ -69,9 +116,12 @@ def _authenticated(login: ServerLogin) -> JsonApi:
     scope = {"project": {"name": account["project_name"], "domain": {"name": account["project_domain_name"]}}}
     identity = {"methods": ["password"], "password": {"user": user}}
     body = {"auth": {"identity": identity, "scope": scope}}
-    answer = JsonApi(admin.auth_url, ca=login.ca).call("POST", "/auth/tokens", body=body)
+    answer = JsonApi(admin.auth_url, ca=login.ca).call("POST", "/auth/tokens", body=body, also=(401,))
+    if answer.status == 401:
+        return None
     token = next((text for name, text in answer.headers.items() if name.lower() == "x-subject-token"), "")
-    return JsonApi(admin.auth_url, headers={"X-Auth-Token": token}, ca=login.ca)
+    who = ((answer.content or {}).get("token") or {}).get("user") or {}
+    return _Session(JsonApi(admin.auth_url, headers={"X-Auth-Token": token}, ca=login.ca), str(who.get("id")))
 
 
 def _user_id(api: JsonApi, account: Account) -> str | None:

@@ -35,5 +35,11 @@ class RealAccountServers:
     def drop(self, login: ServerLogin, account: Account) -> None:
         self._servers[account.server].drop(login, account)
 
+    def let_in(self, login: ServerLogin, password: str) -> None:
+        self._servers[login.place.server].let_in(login, password)
+
+    def settle(self, login: ServerLogin) -> None:
+        self._servers[login.place.server].settle(login)
+
     def rewrap(self, login: ServerLogin, database: str, key: str, former: str) -> int:
         return self._database.rewrap(login, database, key, former)

@@ -97,6 +97,12 @@ class OpenStackServerCloud:
         key, value = ("id", reference.id) if reference.id else ("name", reference.query.get("name"))
         return _ids([one for one in listed if one.get(key) == value])
 
+    def network_of(self, subnet: str) -> str:
+        """The id of the network that a subnet belongs to, empty where there is no such subnet."""
+        path = "/subnets"
+        listed = items_of(self._calls.get("network", path, {"id": subnet}), "subnets", path)
+        return next((str(one.get("network_id") or "") for one in listed), "")
+
     # -- what is ours -------------------------------------------------------------------------------
 
     def read(self, kind: Kind, id_: str) -> CloudResource | None:

@@ -27,7 +27,7 @@ from controller.domain.credentials.rotation.wrapping import IN_USE
 from controller.domain.health.workloads import parse_workload
 from controller.domain.validation.crd_schema import nearest
 from controller.errors import ObjectMissing, ObjectRefused
-from controller.ports.kubernetes import DEPLOYMENT, OSDPL, SECRET, KubeObject
+from controller.ports.kubernetes import DEPLOYMENT, OSDPL, SECRET, STATEFULSET, KubeObject
 
 app = typer.Typer(no_args_is_help=True, help="The credentials of a region: age, rotation, backup.")
 for _command in (backup, restore):
@@ -130,8 +130,10 @@ def _print_plan(one: ServiceCredentials, single: Iterable[tuple[str, str]]) -> N
     times = (
         f"{SSH_STAGES} times, each time with all their pods" if one.shared.pairs else "each replaces its pods"
     )
+    if one.replaced != one.releases:
+        times = f"with new pods: {', '.join(one.replaced) or 'none'}"
     out.print(soft_wrapped(f"  upgraded        {', '.join(one.releases)}; {times}"))
-    away = sorted(name for release, name in single if release in one.releases)
+    away = sorted(name for release, name in single if release in one.replaced)
     if away:
         text = f"{', '.join(away)}: one pod each, away while it is replaced"
         out.print(soft_wrapped(f"  interrupted     {text}"), style="yellow")
@@ -140,10 +142,11 @@ def _print_plan(one: ServiceCredentials, single: Iterable[tuple[str, str]]) -> N
 
 
 def _of_one_pod(cluster: Cluster, namespace: str) -> list[tuple[str, str]]:
-    """Release and name of each Deployment that has one pod."""
+    """Release and name of each Deployment and StatefulSet that has one pod."""
     found = []
-    for obj in cluster.kube.list(DEPLOYMENT, namespace):
-        workload = parse_workload({**obj, "kind": DEPLOYMENT.kind})
-        if workload is not None and not workload.off and workload.rollout.desired == 1:
-            found.append((workload.release, f"{DEPLOYMENT.kind} {workload.name}"))
+    for kind in (DEPLOYMENT, STATEFULSET):
+        for obj in cluster.kube.list(kind, namespace):
+            workload = parse_workload({**obj, "kind": kind.kind})
+            if workload is not None and not workload.off and workload.rollout.desired == 1:
+                found.append((workload.release, f"{kind.kind} {workload.name}"))
     return found

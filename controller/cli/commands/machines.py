@@ -7,13 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
+from controller.adapters.system.crd_files import load_schema
 from controller.cli.offline.input_files import InputObject, read_objects
 from controller.cli.options import FileArgument, Filenames, Recursive, files_of
 from controller.cli.output import Format, print_documents, print_problems, stderr
 from controller.domain.machines.machine_set import MACHINE_SET, SOURCE_API, convert_machine_set
 from controller.domain.machines.metadata import PAUSED
+from controller.domain.machines.one_machine import expand_machine
 from controller.domain.machines.provider_spec import Cluster
 from controller.errors import Problem, SpecInvalid
+from controller.ports.kubernetes import SERVER
+from controller.settings import read_settings
 
 app = typer.Typer(no_args_is_help=True, help="MachineSets of machine.openshift.io and of Cluster API.")
 
@@ -53,6 +57,13 @@ def convert(
             show_default=False,
         ),
     ] = None,
+    as_server: Annotated[
+        bool,
+        typer.Option(
+            "--as-server",
+            help="Print an OpenStackServer like one machine of each set instead, to see that it comes up.",
+        ),
+    ] = False,
     output: Annotated[Format, typer.Option("--output", "-o", help="How to print the result.")] = Format.YAML,
 ) -> None:
     """Convert MachineSets of machine.openshift.io on OpenStack to Cluster API, without a cluster.
@@ -70,13 +81,35 @@ def convert(
         converted = convert_machine_set(item.obj, target)
         print_problems(item.locate_all(converted.warnings), style="yellow")
         problems += item.locate_all(converted.errors)
-        if converted.machine_set and converted.template:
+        if as_server and converted.machine_set and converted.template:
+            documents += _servers(item, converted.machine_set, converted.template, problems)
+        elif converted.machine_set and converted.template:
             metadata = converted.machine_set["metadata"]
             metadata["annotations"] = {**metadata.get("annotations", {}), PAUSED: ""}
             documents += [converted.machine_set, converted.template]
     if problems:
         raise SpecInvalid(problems)
     print_documents(documents, output)
+
+
+def _servers(
+    item: InputObject, machine_set: dict[str, Any], template: dict[str, Any], problems: list[Problem]
+) -> list[dict[str, Any]]:
+    """The server of one machine, where the API server would take it."""
+    expanded = expand_machine(machine_set, template)
+    found = list(expanded.errors)
+    if expanded.server is not None:
+        schema = load_schema(read_settings().crds_dir, SERVER.plural)
+        found += schema.problems(schema.defaulted(expanded.server))
+    print_problems([_of_server(item, warning) for warning in expanded.warnings], style="yellow")
+    problems += [_of_server(item, problem) for problem in found]
+    return [expanded.server] if expanded.server is not None and not found else []
+
+
+def _of_server(item: InputObject, problem: Problem) -> Problem:
+    """A problem at a path of the server, which the file does not have: it is told at the set."""
+    source = f"{item.source}:{item.line}"
+    return Problem(problem.path, f"of the {SERVER.kind}: {problem.message}", problem.remedy, source)
 
 
 def _machine_sets(items: tuple[InputObject, ...], problems: list[Problem]) -> Iterator[InputObject]:

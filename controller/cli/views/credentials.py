@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from controller.cli.views.release_rows import parse_time, short_duration
-from controller.domain.credentials.rotation.accounts import Release, SecretUse, references_to, uses_of
+from controller.domain.credentials.rotation.accounts import (
+    Release,
+    SecretUse,
+    is_of_administrator,
+    references_to,
+    uses_of,
+)
 from controller.domain.credentials.rotation.in_place import InPlace, in_place, is_temporary
 from controller.domain.credentials.rotation.not_rotated import not_rotated
+from controller.domain.values.secret_refs import SecretReference
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import SpecInvalid
 
@@ -20,12 +27,14 @@ ENDING = "-credentials"
 @dataclass(frozen=True)
 class ServiceCredentials:
     """The generated credentials of one service. `shared` are those that are replaced under their own name;
-    `kept` says of each key that is not rotated why; `entry` is what the status has of the Secret."""
+    `releases` are upgraded, and the pods of those that are `replaced` are, too. `kept` says of each key that
+    is not rotated why; `entry` is what the status has of the Secret."""
 
     service: str
     use: SecretUse
     shared: InPlace
     releases: tuple[str, ...]
+    replaced: tuple[str, ...]
     kept: Mapping[str, str]
     entry: Mapping[str, Any]
 
@@ -100,7 +109,8 @@ def service_credentials(
                 service,
                 use,
                 in_place(service, entry["keys"], use),
-                _consumers(name, releases),
+                _consumers(name, releases, lambda _: True),
+                _consumers(name, releases, lambda reference: not is_of_administrator(reference)),
                 {key: why for key, why in kept.items() if why},
                 entry,
             )
@@ -135,11 +145,13 @@ def _to_come(moment: float | None, now: float) -> str:
     return f"in {short_duration(moment - now)}" if moment > now else "now"
 
 
-def _consumers(secret: str, releases: Iterable[Release]) -> tuple[str, ...]:
+def _consumers(
+    secret: str, releases: Iterable[Release], counts: Callable[[SecretReference], bool]
+) -> tuple[str, ...]:
     found = []
     for release in releases:
         try:
-            if references_to(secret, release):
+            if any(map(counts, references_to(secret, release))):
                 found.append(release.name)
         except SpecInvalid:
             continue

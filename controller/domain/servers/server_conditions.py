@@ -64,7 +64,7 @@ class ServerFindings:
         for aspect in Aspect:
             found = self.aspects.get(aspect) or self.before.get(aspect)
             if found is None or found.reason == Reason.INITIALIZING:
-                return Finding("False", Reason.CREATING, _NOT_REACHED)
+                return Finding("False", Reason.CREATING, f"it is being made: {aspect} comes next")
             if found.status != "True":
                 return Finding("False", found.reason, found.message)
         return Finding("True", Reason.SERVER_READY, "the server and all that belongs to it are there")

@@ -65,9 +65,10 @@ class FixedIP:
 
 @dataclass(frozen=True, slots=True)
 class PortSpec:
-    """One of `ports`. `security_groups` None: those of the server; `trunk` None: as the server says."""
+    """One of `ports`. `network` None: that of its first subnet; `security_groups` None: those of the server;
+    `trunk` None: as the server says."""
 
-    network: Reference
+    network: Reference | None
     name_suffix: str = ""
     fixed_ips: tuple[FixedIP, ...] = ()
     security_groups: tuple[Reference, ...] | None = None
@@ -193,9 +194,11 @@ def _references(given: Sequence[Mapping[str, Any]] | None) -> tuple[Reference, .
 
 
 def _port(given: Mapping[str, Any]) -> PortSpec:
-    groups = given.get("securityGroups")
+    groups, network = given.get("securityGroups"), given.get("network")
+    if not network and not any(one.get("subnet") for one in given.get("fixedIPs") or ()):
+        raise KeyError("network")
     return PortSpec(
-        network=_reference(given["network"]),
+        network=_reference(network) if network else None,
         name_suffix=str(given.get("nameSuffix") or ""),
         fixed_ips=tuple(
             FixedIP(_reference(one["subnet"]) if one.get("subnet") else None, str(one.get("ipAddress") or ""))

@@ -100,6 +100,9 @@ RULES: Mapping[str, Rule] = {
     "has(self.id) != has(self.filter)": lambda self: ("id" in self) != ("filter" in self),
     "has(self.network) != has(self.pool)": lambda self: ("network" in self) != ("pool" in self),
     "has(self.subnet) || has(self.ipAddress)": lambda self: "subnet" in self or "ipAddress" in self,
+    "has(self.network) || (has(self.fixedIPs) && self.fixedIPs.exists(one, has(one.subnet)))": (
+        lambda self: "network" in self or any("subnet" in one for one in self.get("fixedIPs", ()))
+    ),
     "!self.startsWith('osctl-server-')": lambda self: not self.startswith("osctl-server-"),
     "self != 'root'": lambda self: self != "root",
     "isIP(self) || isCIDR(self)": lambda self: is_ip(self) or is_network(self),

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from controller.domain.values.chart_values import Values
+from controller.domain.values.chart_values import DocumentPath, Values, lookup
+
+_DATABASE = ("endpoints", "oslo_db", "auth")
+_BROKER = ("endpoints", "oslo_messaging", "auth")
+_OCTAVIA = ("conf", "octavia", "service_auth")
+# The endpoint; what only the values of such a release have; the password: of MariaDB's own pods, which look
+# by it whether they work, of RabbitMQ's, which set it, and of Octavia's.
+_ADMINISTRATORS: tuple[tuple[str, DocumentPath, DocumentPath], ...] = (
+    ("oslo_db", (*_DATABASE, "sst"), (*_DATABASE, "admin", "password")),
+    ("oslo_messaging", (*_BROKER, "erlang_cookie"), (*_BROKER, "user", "password")),
+    ("identity", _OCTAVIA, (*_OCTAVIA, "password")),
+)
 
 
 def renames_accounts(before: Values, after: Values) -> bool:
@@ -23,6 +34,19 @@ def replaced_accounts(before: Values, after: Values) -> tuple[str, ...]:
         for place, name in sorted(_account_names(before))
         if names.get(place, name) != name
     )
+
+
+def replaced_passwords(before: Values, after: Values) -> tuple[str, ...]:
+    """The administrators that pods of the release log in as, and that have got another password, each with
+    its endpoint. Where only Jobs do, a rollback runs none."""
+    found = []
+    for endpoint, mark, path in _ADMINISTRATORS:
+        if lookup(before, mark) is None:
+            continue
+        one, other = lookup(before, path), lookup(after, path)
+        if one and other and one != other:
+            found.append(f"the administrator ({endpoint})")
+    return tuple(found)
 
 
 def _account_names(values: Values) -> Iterator[tuple[tuple[str, str], str]]:

@@ -70,7 +70,7 @@ class LostCredentials:
         doubtful = {key for record in recorded for key in record}
         agreed = agreed_texts(recorded)
         agreed |= _endings(lost, store, agreed, doubtful)
-        moved = {(change.name, key) for change in lost for key in _moved(store, change.name)}
+        moved = {(change.name, key) for change in lost for key in _moved(osdpl, store, change.name)}
         agreed = {place: text for place, text in agreed.items() if place not in moved}
         used = {key for use in uses for key in use.keys}
         for change in lost:
@@ -150,9 +150,13 @@ def _without_rotating(store: CredentialStore, lost: SecretChange) -> SecretChang
     return replace(lost, add={key: kind for key, kind in lost.add.items() if key not in theirs})
 
 
-def _moved(store: CredentialStore, name: str) -> frozenset[str]:
+def _moved(osdpl: KubeObject, store: CredentialStore, name: str) -> frozenset[str]:
     record = parse_rotation(store.notes(name).get(ROTATION_ANNOTATION, ""))
-    return moved_by_rotation(record) if record is not None else frozenset()
+    if record is not None:
+        return moved_by_rotation(record)
+    # Of a Secret that is gone with all it had, the server of an administrator knows what no record may have.
+    record = None if name in store.stored() else parse_rotation(recorded_rotation(osdpl, name))
+    return frozenset(record.administrators if record is not None else ())
 
 
 def held_back(lost: Sequence[SecretChange], namespace: str) -> list[CredentialProblem]:

@@ -11,7 +11,7 @@ from controller.domain.releases.actions import Action, NextAction
 from controller.domain.releases.drift import NO_DRIFT, Drift
 from controller.domain.releases.next_action import decide
 from controller.domain.releases.situation import OpenHook, ReleaseSituation
-from controller.domain.values.account_names import replaced_accounts
+from controller.domain.values.account_names import replaced_accounts, replaced_passwords
 from controller.domain.values.chart_values import Values, coalesced
 from controller.errors import ChartInvalid, HelmFailed
 from controller.ports.kubernetes import HELMBUNDLE
@@ -128,7 +128,12 @@ class ReleaseDecisions:
         except HelmFailed:
             return ""
         after = (newest, *self._desired_values(release))
-        return ", ".join(dict.fromkeys(one for values in after for one in replaced_accounts(before, values)))
+        found = [
+            one
+            for values in after
+            for one in (*replaced_accounts(before, values), *replaced_passwords(before, values))
+        ]
+        return ", ".join(dict.fromkeys(found))
 
     def _desired_values(self, release: ObservedRelease) -> tuple[Values, ...]:
         """None where nothing is desired. Without the chart's own where the chart is not to be had."""

@@ -28,8 +28,15 @@ def resolve(spec: ServerSpec, digest: str, cloud: ServerCloud) -> Resolved:
             known[key] = _only(catalog, reference, cloud.find(catalog, reference, network=network))
         return known[key]
 
+    def network_of(given: PortSpec) -> str:
+        if given.network is not None:
+            return one(Catalog.NETWORK, given.network)
+        subnet = next(fixed.subnet for fixed in given.fixed_ips if fixed.subnet)
+        network = cloud.network_of(one(Catalog.SUBNET, subnet))
+        return _only(Catalog.SUBNET, subnet, (network,) if network else ())
+
     def port(given: PortSpec) -> ResolvedPort:
-        network = one(Catalog.NETWORK, given.network)
+        network = network_of(given)
         groups = spec.security_groups if given.security_groups is None else given.security_groups
         return ResolvedPort(
             network=network,

@@ -13,7 +13,8 @@ from controller.cli.cluster import Cluster
 from controller.cli.views.credentials import credential_rows, service_credentials
 from controller.ports.kubernetes import OSDPL, SECRET
 from tests.cli.objects import osctl
-from tests.reconcile.credentials.rotation_bed import NS, REGION, ROTATE, RotationBed
+from tests.reconcile.credentials.administrators_bed import AdministratorsBed
+from tests.reconcile.credentials.rotation_bed import NS, REGION, ROTATE, RotationBed, StorageBed
 from tests.reconcile.credentials.shared_keys_bed import SharedKeysBed
 from tests.reconcile.credentials.test_wrapping_keys_rotation import WrappingBed
 
@@ -55,9 +56,9 @@ def test_what_is_asked_for_is_rotated(bed: RotationBed) -> None:
 
 def test_all_are_those_that_have_accounts(bed: RotationBed) -> None:
     _, out, _ = run("credentials", "rotate", "--all")
-    assert out == "compute: a rotation is asked for\nimage: a rotation is asked for\n"
+    asked = ("compute", "database", "identity", "image", "messaging")
+    assert out == "".join(f"{service}: a rotation is asked for\n" for service in asked)
     assert ROTATE in bed.notes("image")
-    assert ROTATE not in bed.notes("database")
 
 
 def test_a_dry_run_says_what_would_be_done_and_writes_nothing(bed: RotationBed) -> None:
@@ -76,13 +77,31 @@ def test_a_dry_run_names_what_has_one_pod(bed: RotationBed) -> None:
     assert "interrupted     Deployment nova-api: one pod each, away while it is replaced" in out
 
 
-def test_what_cannot_be_rotated_is_refused_by_name(bed: RotationBed) -> None:
-    code, _, err = run("credentials", "rotate", "--service", "database")
+def test_what_cannot_be_rotated_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    bed = StorageBed()
+    monkeypatch.setattr("controller.cli.commands.credentials.open_cluster", lambda *_: Cluster(bed.kube, NS))
+    code, _, err = run("credentials", "rotate", "--service", "object-storage")
     assert code == 6
-    assert "database is not rotated by this command: root-password: the account is the administrator's" in (
+    assert "object-storage is not rotated by this command: swift-password: the Ceph cluster has it" in (
         " ".join(err.split())
     )
-    assert ROTATE not in bed.notes("database")
+    assert ROTATE not in bed.notes("object-storage")
+
+
+def test_a_dry_run_says_what_the_password_of_an_administrator_interrupts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = AdministratorsBed()
+    monkeypatch.setattr("controller.cli.commands.credentials.open_cluster", lambda *_: Cluster(made.kube, NS))
+    _, out, _ = run("credentials", "rotate", "--service", "identity", "--dry-run")
+    shown = " ".join(out.split())
+    assert "replaced admin-password: the password before is refused at once" in shown
+    assert "; with new pods: keystone" in shown
+    made.set_replicas("messaging", 1)
+    _, out, _ = run("credentials", "rotate", "--service", "messaging", "--dry-run")
+    shown = " ".join(out.split())
+    assert "; with new pods: rabbitmq" in shown
+    assert "interrupted Deployment rabbitmq-api: one pod each" in shown
 
 
 def test_the_list_tells_when_it_was_and_will_be_rotated(bed: RotationBed) -> None:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.cli.objects import osctl
-from tests.domain.machines.sources import machine_set
+from tests.domain.machines.sources import NETWORK, machine_set
 
 CLUSTER = {"set.metadata.labels": {"machine.openshift.io/cluster-api-cluster": "ocp-x7k2p"}}
 
@@ -103,3 +103,22 @@ def test_labels_of_another_shape_are_an_error(tmp_path: Path, labels: Any) -> No
 def test_a_table_is_not_offered(tmp_path: Path) -> None:
     result = osctl("machines", "convert", written(tmp_path, machine_set(**CLUSTER)), "-o", "table")
     assert result.exit_code == 2
+
+
+def test_one_machine_of_a_set_may_be_had_as_a_server(tmp_path: Path) -> None:
+    file = written(tmp_path, machine_set(**CLUSTER), machine_set("workers-b", **CLUSTER))
+    result = osctl("machines", "convert", file, "--as-server", "-n", "team")
+    assert result.exit_code == 0, result.stderr
+    servers = list(yaml.safe_load_all(result.stdout))
+    assert [(one["kind"], one["metadata"]) for one in servers] == [
+        ("OpenStackServer", {"name": "workers-a", "namespace": "team"}),
+        ("OpenStackServer", {"name": "workers-b", "namespace": "team"}),
+    ]
+
+
+def test_what_a_server_cannot_be_is_told_at_its_set(tmp_path: Path) -> None:
+    port = {"networkID": NETWORK, "nameSuffix": "0th"}
+    file = written(tmp_path, machine_set(**CLUSTER, **{"provider.ports": [port]}))
+    result = osctl("machines", "convert", file, "--as-server")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert f"{file}:1  spec.ports[1].nameSuffix: of the OpenStackServer:" in result.stderr

@@ -17,6 +17,7 @@ from controller.domain.region.required_credentials import region_credentials
 from controller.ports.kubernetes import SECRET
 from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
+from tests.cluster.credentials.watched_processes import WatchedProcesses
 from tests.cluster.region import RELEASES, Region, wait_until
 from tests.render.region import deployment, library
 
@@ -28,10 +29,11 @@ STORE, SHARED, OFFERED = "from-a-store", "from-the-directory", "for-the-director
 @dataclass
 class Planted:
     """`texts`: what was planted, by `<Secret>/<key>#<number>`; `directory`: another namespace, which
-    the region exchanges Secrets with."""
+    the region exchanges Secrets with; `watched`: its controllers, from their first credential on."""
 
     region: Region
     directory: str
+    watched: WatchedProcesses
     texts: dict[str, str] = field(default_factory=dict)
 
     def plant(self, secret: str, key: str) -> str:
@@ -87,12 +89,16 @@ def planted(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Itera
     namespace, directory = f"test-{secrets.token_hex(4)}", f"directory-{secrets.token_hex(4)}"
     for name in (namespace, directory):
         sandbox.create_namespace(name, {})
-    environment = {"RESYNC_SECONDS": str(RESYNC)}
+    home = tmp_path_factory.mktemp("planted")
+    temporary = home / "temporary"
+    temporary.mkdir()
+    environment = {"RESYNC_SECONDS": str(RESYNC), "TMPDIR": str(temporary)}
     place = f"exchange.namespaces[0].name={directory}"
     names = "exchange.namespaces[0].offers={metadata},exchange.namespaces[0].requests={openstack}"
-    for region in installed(sandbox, namespace, tmp_path_factory.mktemp("planted"), environment=environment):
+    for region in installed(sandbox, namespace, home, environment=environment):
         region.install_chart("--set", f"{place},{names}")
-        made, osdpl = Planted(region, directory), spec(region)
+        watched = WatchedProcesses(region.controllers.directory / "pids", temporary)
+        made, osdpl = Planted(region, directory, watched), spec(region)
         for secret in region_credentials(deployment(osdpl["spec"]).spec, library()):
             kinds = (SSH_PRIVATE_KEY, SSH_PUBLIC_KEY)
             keys = [key for key, kind in secret.credentials.items() if kind not in kinds]
@@ -100,8 +106,9 @@ def planted(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Itera
         made.put(namespace, STORE, {"password": made.plant(STORE, "password")})
         made.offer(directory, "metadata", f"{namespace}/{SHARED}", {"text": made.plant(SHARED, "text")})
         made.request(namespace, SHARED, f"{directory}/metadata")
-        region.apply(osdpl)
-        made.deploy()
-        yield made
+        with watched:
+            region.apply(osdpl)
+            made.deploy()
+            yield made
     for name in (namespace, directory):
         sandbox.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")

@@ -6,11 +6,9 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from sandbox import processes
 from sandbox.errors import SandboxError
 from tests.cluster.credentials.conftest import Planted
 from tests.cluster.region import CONTAINERS
@@ -40,13 +38,17 @@ def shown(planted: Planted) -> Iterator[tuple[str, str]]:
         yield f"metadata of Secrets of {namespace}", json.dumps([one["metadata"] for one in found["items"]])
     for kind in ("nodes", "namespaces", "clusterroles", "nodemaintenances"):
         yield kind, region.sandbox.kubectl("get", kind, "-o", "json")
-    for identity in processes.find_owned(region.controllers.directory):
-        for file in ("cmdline", "environ"):
-            path = Path(f"/proc/{identity.pid}/{file}")
-            yield f"{file} of a process", path.read_bytes().decode(errors="replace")
+    for (command, what), texts in list(planted.watched.texts.items()):
+        yield f"{what} of {command}", "\n".join(list(texts))
     for path in region.controllers.directory.rglob("*"):
         if path.is_file():
             yield f"file {path.name}", path.read_bytes().decode(errors="replace")
+
+
+def dump_sizes(limits: set[str]) -> set[str]:
+    """How much of its memory a process may leave behind when it crashes."""
+    lines = {line for text in limits for line in text.splitlines()}
+    return {line.split()[4] for line in lines if line.startswith("Max core file size")}
 
 
 def test_planted_credentials_are_nowhere_but_in_secrets(planted: Planted) -> None:
@@ -63,3 +65,6 @@ def test_planted_credentials_are_nowhere_but_in_secrets(planted: Planted) -> Non
     assert looked > 60
     assert measured == len(CONTAINERS)
     assert sorted(found) == []
+    seen = planted.watched.texts
+    assert {"helm", "a temporary file"} <= {command for command, _ in seen}
+    assert dump_sizes(seen["helm", "limits"]) <= {"0", "1"}

@@ -16,7 +16,7 @@ from controller.domain.credentials.rotation.accounts import Account, Server
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.chart_values import secret_ref
 from controller.domain.values.secret_refs import resolve
-from controller.errors import SecretMissing, ServerUnavailable
+from controller.errors import PasswordRefused, SecretMissing, ServerUnavailable
 from controller.ports.accounts import AccountServers, ServerLogin, WrappedKeys
 from controller.ports.kubernetes import DEPLOYMENT, HELMBUNDLE, OSDPL, SECRET, KubeObject
 from controller.reconcile.credentials.rotation.rotation import CredentialRotation
@@ -92,6 +92,13 @@ class Servers:
         self.down: set[Server] = set()
         # What Barbican keeps: with which key each is wrapped.
         self.wrapped: list[str] = []
+        # The passwords of administrators, as far as a test looks at them, and second ones; whose failed
+        # logins do not count.
+        self.administrators: dict[Server, str] = {}
+        self.also: dict[Server, str] = {}
+        # Those that take no other one.
+        self.refusing: set[Server] = set()
+        self.never_locked: set[Server] = set()
         self.before_change = self.after_change = lambda: None
 
     def has(self, login: ServerLogin, account: Account) -> bool:
@@ -120,6 +127,31 @@ class Servers:
         self.accounts.pop((account.server, account.name), None)
         self.after_change()
 
+    def let_in(self, login: ServerLogin, password: str) -> None:
+        server = login.place.server
+        if self.administrators.get(server) == password and server not in self.down:
+            return
+        self._answer(login)
+        if server in self.refusing:
+            raise PasswordRefused("it takes no other password")
+        self.before_change()
+        if server == Server.DATABASE:
+            self.also[server] = login.password
+        else:
+            self.never_locked.add(server)
+        self.administrators[server] = password
+        self.after_change()
+
+    def settle(self, login: ServerLogin) -> None:
+        self._answer(login)
+        server = login.place.server
+        if server in self.never_locked or server in self.also:
+            self.before_change()
+            self.never_locked.discard(server)
+            self.administrators[server] = login.password
+            self.also.pop(server, None)
+            self.after_change()
+
     def rewrap(self, login: ServerLogin, database: str, key: str, former: str) -> int:
         self._answer(login)
         assert database == "barbican"
@@ -134,6 +166,12 @@ class Servers:
         assert login.password
         if login.place.server in self.down:
             raise ServerUnavailable(f"{login.place.shown} does not answer")
+        if not self.lets_in(login.place.server, login.password):
+            raise ServerUnavailable(f"{login.place.shown} refuses its administrator")
+
+    def lets_in(self, server: Server, password: str) -> bool:
+        """Its administrator."""
+        return password in (self.administrators.get(server, password), self.also.get(server))
 
 
 class RotationBed:
@@ -385,3 +423,12 @@ class RotationBed:
             "availableReplicas": 2,
         }
         return self.kube.replace({**live, "status": status}, subresource="status")
+
+
+class StorageBed(RotationBed):
+    """With a service that shares its only password with a Ceph cluster."""
+
+    catalogue: Mapping[str, Mapping[str, str]] = {
+        **CATALOGUE,
+        "object-storage": {"swift-password": "password"},
+    }

@@ -15,7 +15,7 @@ from controller.ports.kubernetes import DEPLOYMENT, HELMBUNDLE, OSDPL, POD, SECR
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
 from tests.fakes.kube import Request
 from tests.fakes.metrics import FakeMetrics
-from tests.reconcile.credentials.rotation_bed import CHARTS, NS, REGION, ROTATE, RotationBed
+from tests.reconcile.credentials.rotation_bed import CHARTS, NS, REGION, ROTATE, RotationBed, StorageBed
 from tests.reconcile.credentials.test_secrets import Killed
 
 EVERYWHERE = {Server.DATABASE, Server.BROKER, Server.KEYSTONE}
@@ -236,14 +236,15 @@ def test_an_operators_own_name_of_an_account_is_left_alone(bed: RotationBed) -> 
     assert bed.rotation("compute") == {}
 
 
-def test_a_secret_without_accounts_is_refused_by_name(bed: RotationBed) -> None:
-    before = bed.texts("database-credentials")
-    bed.ask("database")
+def test_a_secret_without_accounts_is_refused_by_name() -> None:
+    bed = StorageBed()
+    before = bed.texts("object-storage-credentials")
+    bed.ask("object-storage")
     bed.settle(2)
-    assert bed.texts("database-credentials") == before
+    assert bed.texts("object-storage-credentials") == before
     assert bed.events.seen[-1][:2] == ("Warning", "RotationRefused")
     assert "no release has an account whose name and password it says" in bed.events.seen[-1][2]
-    assert ROTATE not in bed.notes("database")
+    assert ROTATE not in bed.notes("object-storage")
 
 
 def test_where_only_certificates_are_let_in_it_is_refused(bed: RotationBed) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from controller.domain.api.names import KEPT_LABEL
+from controller.domain.api.names import DEPLOYMENT_LABEL, KEPT_LABEL
 from controller.domain.releases.volume_claims import KEEP, KEEP_ANNOTATION, is_kept
 from controller.errors import Conflict, HelmFailed
 from controller.ports.helm import HelmRequest, RemovalState, RenderedRelease
-from controller.ports.kubernetes import PVC, SECRET, STATEFULSET, Resource
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, PVC, SECRET, STATEFULSET, Resource
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
 from tests.fakes.kube import Request
 from tests.reconcile.bundles import DEADLINE, NAMESPACE, Bench
@@ -107,7 +107,6 @@ def test_what_counts_is_what_helm_renders_on_the_server(bench: Bench) -> None:
 
 def test_with_volumes_delete_it_goes(bench: Bench) -> None:
     set_release(bench, claim=False, volumes="Delete")
-    assert bench.kube.get(PVC, "web-data", NAMESPACE) is None
 
 
 def test_what_was_kept_is_not_deleted_with_the_release(bench: Bench) -> None:
@@ -149,6 +148,29 @@ def test_keys_that_a_chart_keeps_stay_while_any_claim_is_kept(bench: Bench, kept
     bench.bundle("pages", volumes="Delete")
     bench.settle()
     assert (bench.kube.get(SECRET, "web-keys", NAMESPACE) is not None) == kept
+
+
+@pytest.mark.parametrize("region", ["stays", "goes", "is another's"])
+def test_keys_that_a_chart_keeps_stay_with_the_database_of_their_region(bench: Bench, region: str) -> None:
+    """Keystone's keys open what is in a database that another release has."""
+    meta = {"name": "web-keys", "namespace": NAMESPACE, "annotations": {"helm.sh/resource-policy": "keep"}}
+    keys = {"apiVersion": "v1", "kind": "Secret", "metadata": meta}
+    bench.helm.objects_of["web"] = [DATA, keys]
+    bench.kube.create(keys)
+    bench.bundle("pages", {"name": "web", "values": {"keys": True}})
+    bench.settle()
+    of_region = {"name": "region-one", "namespace": NAMESPACE, "finalizers": ["core.osctl.dev/finalizer"]}
+    osdpl = {"apiVersion": OSDPL.api_version, "kind": OSDPL.kind, "metadata": of_region, "spec": {}}
+    bench.kube.create(osdpl)
+    if region == "goes":
+        bench.kube.delete(OSDPL, "region-one", NAMESPACE)
+    if region != "is another's":
+        labels = {"metadata": {"labels": {DEPLOYMENT_LABEL: "region-one"}}}
+        bench.kube.merge_patch(HELMBUNDLE, "pages", NAMESPACE, labels)
+    bench.bundle("pages", volumes="Delete")
+    bench.settle()
+    assert bench.helm.status("web") == ""
+    assert (bench.kube.get(SECRET, "web-keys", NAMESPACE) is not None) == (region == "stays")
 
 
 def test_keys_outlive_a_removal_that_could_not_delete_the_claims(bench: Bench) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from controller.adapters.helm.cancellation import CancellationToken
 from controller.domain.releases.actions import Action
-from controller.domain.values.account_names import renames_accounts, replaced_accounts
+from controller.domain.values.account_names import renames_accounts, replaced_accounts, replaced_passwords
 from controller.domain.values.chart_values import coalesced
 from controller.errors import ReleaseMissing
 from controller.ports.helm import RenderedRelease
@@ -90,3 +91,37 @@ def test_accounts_that_were_replaced_are_told_with_their_endpoints() -> None:
     before = coalesced(values("nova"), {"conf": {}})
     assert replaced_accounts(before, values("nova-2")) == ("nova (oslo_db)",)
     assert replaced_accounts(before, coalesced(values("nova"), values("nova"))) == ()
+
+
+@pytest.mark.parametrize(
+    ("values", "path", "told"),
+    [
+        ({"endpoints": {"oslo_db": {"auth": {"admin": {}, "sst": {}}}}}, "oslo_db.auth.admin", "oslo_db"),
+        (
+            {"endpoints": {"oslo_messaging": {"auth": {"user": {}, "erlang_cookie": "c"}}}},
+            "oslo_messaging.auth.user",
+            "oslo_messaging",
+        ),
+        ({"conf": {"octavia": {"service_auth": {}}}}, "", "identity"),
+    ],
+)
+def test_pods_do_not_go_back_to_a_password_that_their_administrator_had(
+    values: dict[str, Any], path: str, told: str
+) -> None:
+    def with_password(text: str) -> dict[str, Any]:
+        whole = copy.deepcopy(values)
+        part = whole["endpoints"] if path else whole["conf"]["octavia"]["service_auth"]
+        for key in path.split(".") if path else ():
+            part = part[key]
+        part["password"] = text
+        return whole
+
+    assert replaced_passwords(with_password("one"), with_password("two")) == (f"the administrator ({told})",)
+    assert replaced_passwords(with_password("one"), with_password("one")) == ()
+    assert replaced_passwords(values, with_password("two")) == ()
+
+
+def test_only_jobs_log_in_as_the_administrator_of_a_service_of_others() -> None:
+    one = {"endpoints": {"oslo_db": {"auth": {"admin": {"password": "one"}}}}}
+    two = {"endpoints": {"oslo_db": {"auth": {"admin": {"password": "two"}}}}}
+    assert replaced_passwords(one, two) == ()

@@ -466,6 +466,14 @@ def test_what_is_referred_to_has_to_be_there_once_and_heals(found: list[tuple[st
     assert world.reason() == "ServerReady"
 
 
+def test_a_port_without_a_network_is_on_that_of_its_subnet() -> None:
+    world = ServerWorld()
+    world.create(ports=[{"fixedIPs": [{"subnet": {"filter": {"name": "sub0"}}}]}])
+    world.settle()
+    body = world.cloud.bodies[world.only(Kind.PORT).id]["port"]
+    assert (body["network_id"], body["fixed_ips"]) == ("network-1", [{"subnet_id": "subnet-1"}])
+
+
 @pytest.mark.parametrize(
     ("write", "error", "reason"),
     [

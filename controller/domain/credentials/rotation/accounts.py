@@ -20,6 +20,8 @@ _IDENTITY, _BROKER, _DATABASE = "identity", "oslo_messaging", "oslo_db"
 # No region of ours has one: it is named in the values of a chart, and not used.
 _POSTGRESQL = "oslo_db_postgresql"
 _SERVICE_DOMAIN = "service"  # of accounts of services, by OpenStack-Helm's values
+# What values call the administrator of a server; `user` is that of the broker in its own chart.
+ADMINISTRATORS = ("admin", "user")
 
 
 class Server(StrEnum):
@@ -129,12 +131,17 @@ def references_to(secret: str, release: Release) -> tuple[SecretReference, ...]:
     return tuple(one for one in find_references(release.values) if one.name == secret)
 
 
+def is_of_administrator(reference: SecretReference) -> bool:
+    """Whether it stands where only Jobs of a chart read it: what they do as the administrator of a server."""
+    return reference.path[0] == "endpoints" and reference.path[2:4] == ("auth", "admin")
+
+
 def names_in_use(releases: Iterable[Release], suffixes: Mapping[str, str]) -> frozenset[tuple[Server, str]]:
     """The names of all accounts as the values have them now, by what each Secret says (`suffixes`)."""
     found: set[tuple[Server, str]] = set()
     for release in releases:
         for endpoint, user, settings in _accounts(release.values):
-            server, name = _server(endpoint), settings.get("username")
+            server, name = server_at(endpoint), settings.get("username")
             if server is None:
                 continue
             if isinstance(name, str):
@@ -156,7 +163,7 @@ def _moving(release: Release, reference: SecretReference) -> MovingAccount | Non
     if reference.key != ACCOUNT_SUFFIX or not _is_account(reference, "username"):
         return None
     endpoint = str(reference.path[1])
-    server = _server(endpoint)
+    server = server_at(endpoint)
     if server is None:
         return None
     domain = ""
@@ -180,7 +187,7 @@ def _is_of_another_chart(release: Release, reference: SecretReference) -> bool:
     return (
         _is_account(reference, "password")
         and str(path[1]).startswith((_DATABASE, _BROKER))
-        and path[3] != release.chart
+        and path[3] not in (release.chart, *ADMINISTRATORS)
     ) or (len(path) > 1 and path[:2] == ("endpoints", _POSTGRESQL))
 
 
@@ -196,7 +203,8 @@ def _accounts(values: Values) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
                 yield str(endpoint), str(user), account
 
 
-def _server(endpoint: str) -> Server | None:
+def server_at(endpoint: str) -> Server | None:
+    """What kind of server an endpoint of values leads to; None for one that knows no accounts."""
     if endpoint == _IDENTITY:
         return Server.KEYSTONE
     if endpoint == _BROKER:

@@ -3,6 +3,9 @@
 Most are replaced in one write: what cannot be done until the last pod has the next one is their gap. A pair
 of keys for SSH goes in three, each after all pods have taken up the one before: first all let in the next
 key, then all use it, then none lets in the former.
+
+The password of an administrator is written down beside the one in use before its server is told of it, and
+takes its place after that: whenever we are killed, the Secret has the one that the server knows.
 """
 
 from __future__ import annotations
@@ -11,13 +14,23 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from controller.domain.credentials.generate import SSH_PRIVATE_KEY, SSH_PUBLIC_KEY, public_key_of
-from controller.domain.credentials.rotation.accounts import SecretUse
+from controller.domain.credentials.rotation.accounts import SecretUse, Server
 from controller.domain.credentials.rotation.wrapping import KEYS, is_kept, wraps
 
 SSH_STAGES = 3
 _COMING = "-next"
 # Whole texts for keys of the Secret; None: the key goes.
 Texts = Mapping[str, str | None]
+
+_ADMINISTRATORS = {
+    ("identity", "admin-password"): Server.KEYSTONE,
+    ("messaging", "admin-password"): Server.BROKER,
+    ("database", "root-password"): Server.DATABASE,
+}
+_PASSWORDS = tuple({key for _, key in _ADMINISTRATORS})
+# Their pods are replaced for the password of their administrator.
+_RESTARTED = (Server.BROKER, Server.DATABASE)
+_JOBS = "Jobs of releases that are not upgraded yet fail, and are tried again"
 
 _GAPS: Mapping[tuple[str, str], str] = {
     ("cache", "memcache-secret-key"): (
@@ -30,17 +43,36 @@ _GAPS: Mapping[tuple[str, str], str] = {
     ("dashboard", "secret-key"): (
         "who is logged in to the dashboard has to log in again, while its pods are replaced several times"
     ),
+    ("identity", "admin-password"): (
+        "the password before is refused at once: who works as the administrator logs in again, with what"
+        f" Secret openstack-clouds says; {_JOBS}; Octavia changes nothing until its pods are replaced"
+    ),
+    ("messaging", "admin-password"): (
+        f"no account of a service is interrupted; {_JOBS}; brokers start again, one pod after the other"
+    ),
+    ("database", "root-password"): (
+        "no account is interrupted: the database lets in root with both until everything has the next one;"
+        " its pods start again, one after the other"
+    ),
 }
 
 
 @dataclass(frozen=True)
 class InPlace:
     """What of a Secret is replaced under its own name: `gaps` by key, and the private keys of `pairs`.
-    `wraps`: the keys of `rotation.wrapping`, too."""
+    `wraps`: the keys of `rotation.wrapping`, too. `administrators`: those of the gaps that are passwords of
+    administrators. `restarted`: whose pods are replaced for it, which no schedule asks for."""
 
     gaps: Mapping[str, str] = field(default_factory=dict)
     pairs: tuple[str, ...] = ()
     wraps: bool = False
+    administrators: tuple[str, ...] = ()
+    restarted: Server | None = None
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """What is replaced in one write, and no server is told."""
+        return tuple(key for key in self.gaps if key not in self.administrators)
 
     @property
     def keys(self) -> frozenset[str]:
@@ -57,7 +89,10 @@ def in_place(service: str, keys: Collection[str], use: SecretUse) -> InPlace:
     used = [key for key in keys if key in use.fixed]
     gaps = {key: _GAPS[service, key] for key in sorted(used) if (service, key) in _GAPS}
     pairs = [key for key in sorted(used) if key.endswith(SSH_PRIVATE_KEY) and public_name(key) in used]
-    return InPlace(gaps, tuple(pairs), wraps(service, used))
+    administrators = tuple(key for key in gaps if (service, key) in _ADMINISTRATORS)
+    servers = [_ADMINISTRATORS[service, key] for key in administrators]
+    restarted = next((one for one in servers if one in _RESTARTED), None)
+    return InPlace(gaps, tuple(pairs), wraps(service, used), administrators, restarted)
 
 
 def public_name(private: str) -> str:
@@ -65,14 +100,20 @@ def public_name(private: str) -> str:
     return private.removesuffix(SSH_PRIVATE_KEY) + SSH_PUBLIC_KEY
 
 
-def coming_name(private: str) -> str:
-    """Where the next private key lies until all let it in."""
-    return f"{private}{_COMING}"
+def coming_name(key: str) -> str:
+    """Where the next private key lies until all let it in, and the next password of an administrator."""
+    return f"{key}{_COMING}"
+
+
+def coming_passwords(keys: Collection[str]) -> tuple[str, ...]:
+    """The passwords of administrators that have a next one beside them."""
+    return tuple(sorted(key for key in _PASSWORDS if key in keys and coming_name(key) in keys))
 
 
 def is_temporary(key: str) -> bool:
     """Whether a key of a Secret is there for the time of a rotation only."""
-    return key.endswith(SSH_PRIVATE_KEY + _COMING) or is_kept(key)
+    coming = key in map(coming_name, _PASSWORDS) or key.endswith(SSH_PRIVATE_KEY + _COMING)
+    return coming or is_kept(key)
 
 
 def pair_texts(stage: int, private: str, texts: Mapping[str, str], make: Callable[[], str]) -> Texts:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from controller.domain.credentials.rotation.accounts import Release, SecretUse
+from controller.domain.credentials.rotation.accounts import Account, Release, SecretUse, Server
 from controller.domain.credentials.rotation.in_place import InPlace, in_place
 from controller.domain.credentials.rotation.servers import is_encrypted
 
 _TRUSTS = "trusts name its account by an id, and end with it"
 _KEY_OF_DATA = "data in databases are encrypted with it"
-_BY_HAND = "the account is the administrator's, which everything else is made with"
 _AT_ONCE = "both sides must change at the same moment"
 
 _REASONS: Mapping[str, Mapping[str, str]] = {
     "database": {
-        "root-password": _BY_HAND,
         "sst-password": _AT_ONCE,
         "mariadb-password": "the database would start again for it",
     },
-    "messaging": {"admin-password": _BY_HAND, "erlang-cookie": _AT_ONCE},
-    "identity": {"admin-password": _BY_HAND},
+    "messaging": {"erlang-cookie": _AT_ONCE},
     "compute": {"ceph-secret-uuid": "it is a name, not a secret"},
     "orchestration": {
         "heat-trustee-password": _TRUSTS,
@@ -51,6 +48,8 @@ def not_rotated(service: str, key: str, use: SecretUse) -> str:
 
 def why_refused(use: SecretUse, shared: InPlace, keys: Collection[str], releases: Collection[Release]) -> str:
     """Why nothing of a Secret with these generated keys is rotated; empty where something is."""
+    if shared.restarted and any(_lets_in_certificates(shared.restarted, one) for one in releases):
+        return f"only clients with a certificate may speak to the {shared.restarted.lower()}"
     if not use.accounts or use.keys.isdisjoint(keys):
         nothing = "no release has an account whose name and password it says, or a key that can be replaced"
         return "" if shared else nothing
@@ -60,3 +59,7 @@ def why_refused(use: SecretUse, shared: InPlace, keys: Collection[str], releases
             what = one.account.server.lower()
             return f"only clients with a certificate may speak to the {what} of {one.account.release}"
     return ""
+
+
+def _lets_in_certificates(server: Server, release: Release) -> bool:
+    return is_encrypted(Account(server, "", release.name, ""), release)

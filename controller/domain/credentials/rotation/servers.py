@@ -5,7 +5,7 @@ What the values leave out is OpenStack-Helm's own default, as everywhere (nova/v
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from controller.domain.credentials.clouds_yaml import (
     internal_host,
     reference_of,
 )
-from controller.domain.credentials.rotation.accounts import Account, Release, Server
+from controller.domain.credentials.rotation.accounts import Account, Release, Server, server_at
 
 _PORTS = {Server.DATABASE: ("mysql", 3306), Server.BROKER: ("http", 15672)}
 _HOSTS = {Server.DATABASE: "mariadb", Server.BROKER: "rabbitmq"}
@@ -65,6 +65,22 @@ def server_of(account: Account, release: Release, namespace: str) -> ServerPlace
         str(admin_account.get("username") or _ADMINISTRATORS[account.server]),
         password,
     )
+
+
+def administered_with(
+    password: KeyOfSecret, releases: Iterable[Release], namespace: str
+) -> tuple[ServerPlace, ...]:
+    """The servers whose administrator has this password, each once."""
+    found: dict[tuple[Server, str], ServerPlace] = {}
+    for release in releases:
+        for endpoint in _part(release.values, "endpoints"):
+            server = server_at(str(endpoint))
+            if server is None:
+                continue
+            place = server_of(Account(server, "", release.name, str(endpoint)), release, namespace)
+            if place is not None and place.password == password:
+                found.setdefault((server, place.shown), place)
+    return tuple(found.values())
 
 
 def is_encrypted(account: Account, release: Release) -> bool:

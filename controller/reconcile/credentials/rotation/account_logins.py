@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from controller.domain.credentials.clouds_yaml import KeyOfSecret
 from controller.domain.credentials.rotation.accounts import Account, Release
-from controller.domain.credentials.rotation.servers import server_of
+from controller.domain.credentials.rotation.servers import ServerPlace, server_of
 from controller.errors import SecretReserved, ServerUnavailable
 from controller.ports.accounts import ServerLogin
 from controller.ports.kubernetes import Kube
@@ -28,6 +28,10 @@ class AccountLogins:
             raise ServerUnavailable(
                 f"the values of release {account.release} name no administrator of its {account.server}"
             )
+        return self.at(place)
+
+    def at(self, place: ServerPlace) -> ServerLogin:
+        """The login of the administrator of this server. Raises ServerUnavailable, KubeError."""
         password = self._text(place.password)
         if not password:
             raise ServerUnavailable(f"the password of the administrator of {place.shown} is not there")

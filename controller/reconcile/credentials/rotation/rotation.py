@@ -23,6 +23,7 @@ from controller.domain.credentials.generate import (
     CredentialUnusable,
 )
 from controller.domain.credentials.rotation.accounts import (
+    Account,
     Release,
     references_to,
     releases_of,
@@ -31,6 +32,7 @@ from controller.domain.credentials.rotation.accounts import (
 from controller.domain.credentials.rotation.in_place import (
     SSH_STAGES,
     in_place,
+    is_temporary,
     lets_in_next,
 )
 from controller.domain.credentials.rotation.not_rotated import why_refused
@@ -42,21 +44,24 @@ from controller.domain.credentials.rotation.record import (
     parse_rotation,
     record_text,
 )
-from controller.domain.credentials.rotation.wrapping import ended_texts, is_kept
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.secret_refs import find_references
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
-from controller.errors import KubeError, ServerUnavailable, SpecInvalid, is_refusal
+from controller.errors import KubeError, PasswordRefused, ServerUnavailable, SpecInvalid, is_refusal
 from controller.ports.accounts import AccountServers, WrappedKeys
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import HELMBUNDLE, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.refused_writes import REFUSED
 from controller.reconcile.credentials.rotation.account_logins import AccountLogins
+from controller.reconcile.credentials.rotation.administrators import (
+    AdministratorPasswords,
+    InterruptedPasswords,
+)
 from controller.reconcile.credentials.rotation.credential_uptake import CredentialUptake
 from controller.reconcile.credentials.rotation.replaced_accounts import ReplacedAccounts, accounts_to_go
 from controller.reconcile.credentials.rotation.rewrapping import Rewrapping
-from controller.reconcile.credentials.rotation.rotation_texts import RotationTexts
+from controller.reconcile.credentials.rotation.rotation_texts import RotationTexts, Texts
 from controller.reconcile.credentials.rotation.rotation_times import RotationTimes, rotation_times
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.action_log import log_action
@@ -78,6 +83,7 @@ class _Region:
     releases: tuple[Release, ...]
     logins: AccountLogins
     accounts: ReplacedAccounts
+    administrators: AdministratorPasswords
 
     @property
     def namespace(self) -> str:
@@ -137,11 +143,15 @@ class CredentialRotation:
         held = HELD if read_only else ""
         namespace = str(osdpl["metadata"]["namespace"])
         releases = releases_of(bundles)
+        views = lost_rotations(osdpl, store.stored())
+        interrupted = InterruptedPasswords(self._kube, self._servers, store, releases, namespace)
+        waiting = interrupted.finish(self._now(), held)
+        busy = min(waiting, default="")
+        views |= waiting
         logins = AccountLogins(self._kube, namespace)
         accounts = ReplacedAccounts(self._servers, logins, releases)
-        region = _Region(osdpl, store, bundles, releases, logins, accounts)
-        views = lost_rotations(osdpl, store.stored())
-        busy = ""
+        administrators = AdministratorPasswords(self._servers, store, logins, releases, namespace)
+        region = _Region(osdpl, store, bundles, releases, logins, accounts, administrators)
         kinds = {secret.name: secret.credentials for secret in desired}
         for name, record in _under_way(store):
             phase = Phase.ROLLING if record.has_stages else Phase.REMOVING
@@ -178,34 +188,71 @@ class CredentialRotation:
             shared = in_place(secret.service, secret.credentials, use)
             refused = why_refused(use, shared, secret.credentials, region.releases)
             if refused:
-                store.rewrite(name, {ROTATE_ANNOTATION: None}, done="not rotated")
-                self._tell(region, Reason.ROTATION_REFUSED, f"Secret {name} is not rotated: {refused}")
+                self._refuse(region, name, f"Secret {name} is not rotated: {refused}")
                 return None
             suffix = store.text(name, ACCOUNT_SUFFIX)
             moving = use.accounts if use.keys & secret.credentials.keys() else ()
             before = tuple(dict.fromkeys(one.named(suffix) for one in moving))
-            waits = self._uptake.waits(region.namespace, name, region.releases, 0.0)
-            waits = waits or region.accounts.in_the_way(before)
-            if shared.wraps and not waits:
-                waits = self._rewrapping.waits(name, store, region.releases, region.logins)
+            waits = self._in_the_way(region, name, before, wraps=shared.wraps)
             record = RotationRecord(
-                self._now(), suffix, before, tuple(shared.gaps), shared.pairs, wraps=shared.wraps
+                self._now(),
+                suffix,
+                before,
+                shared.shared,
+                shared.pairs,
+                wraps=shared.wraps,
+                administrators=shared.administrators,
             )
-            following = partial(region.accounts.free_suffix, use, suffix)
-            new = {} if waits else self._texts.first(store, secret, use, record, following)
+            new: Texts = {}
+            if not waits:
+                following = region.accounts.free_suffix(use, suffix) if before else ""
+                record = self._told(region, secret, record)
+                new = self._texts.first(store, secret, use, record, lambda: following)
         except (SpecInvalid, ServerUnavailable, CredentialUnusable) as error:
-            waits, new = (str(error),), {}
+            waits = (str(error),)
         if waits:
             return RotationView(Phase.WAITING, "; ".join(waits))
+        if not new:
+            store.rewrite(name, {ROTATE_ANNOTATION: None}, done="not rotated")
+            return None
         notes = {ROTATION_ANNOTATION: record_text(record), ROTATE_ANNOTATION: None}
         names = sorted(key for key in new if key in secret.credentials)
         done = f"new {', '.join(names)}" + (", for accounts with other names" if before else "")
         store.rewrite(name, notes, new, done=done)
-        replaced = sorted({one.name for one in before} | shared.keys)
+        stays = set(shared.administrators) - set(record.administrators)
+        replaced = sorted({one.name for one in before} | shared.keys - stays)
         self._tell(
             region, Reason.CREDENTIALS_ROTATING, f"Secret {name}: these are replaced: {', '.join(replaced)}"
         )
         return RotationView(Phase.ROLLING, "begun just now", record.since)
+
+    def _in_the_way(
+        self, region: _Region, name: str, before: Iterable[Account], *, wraps: bool
+    ) -> tuple[str, ...]:
+        """Why a rotation does not begin yet. Raises what asking servers raises."""
+        waits = self._uptake.waits(region.namespace, name, region.releases, 0.0)
+        waits = waits or region.accounts.in_the_way(before)
+        if wraps and not waits:
+            waits = self._rewrapping.waits(name, region.store, region.releases, region.logins)
+        return waits
+
+    def _told(self, region: _Region, secret: CredentialSecret, record: RotationRecord) -> RotationRecord:
+        """The last before the first write: servers know the next passwords of their administrators. The
+        record without those that they do not take."""
+        name, keys, kinds = secret.name, record.administrators, secret.credentials
+        try:
+            region.administrators.settle(name, keys)
+            region.administrators.prepare(name, keys, lambda key: self._texts.password(kinds[key]))
+            region.administrators.tell(name, keys)
+        except PasswordRefused as error:
+            region.administrators.forget(name, keys)
+            self._tell(region, Reason.ROTATION_REFUSED, f"Secret {name}: {', '.join(keys)} stays: {error}")
+            return replace(record, administrators=())
+        return record
+
+    def _refuse(self, region: _Region, name: str, text: str) -> None:
+        region.store.rewrite(name, {ROTATE_ANNOTATION: None}, done="not rotated")
+        self._tell(region, Reason.ROTATION_REFUSED, text)
 
     def _now(self) -> float:
         return float(int(self._clock.now()))
@@ -219,7 +266,7 @@ class CredentialRotation:
         if not new:
             return None
         # Of what a second name says, pods take nothing up.
-        following = record if all(map(is_kept, new)) else replace(record, rewritten=self._now())
+        following = record if all(map(is_temporary, new)) else replace(record, rewritten=self._now())
         notes = {ROTATION_ANNOTATION: record_text(following)}
         done = f"{', '.join(sorted(new))} was lost while it was replaced, and is there again"
         region.store.rewrite(name, notes, new, done=done)
@@ -251,14 +298,16 @@ class CredentialRotation:
                 waits += self._rewrapping.waits(name, region.store, region.releases, region.logins)
             if not waits:
                 region.accounts.drop(going.replaced)
+                region.administrators.settle(name, record.administrators)
                 waits = region.accounts.still_there(going.left)
             if waits:
                 return RotationView(Phase.REMOVING, "; ".join(waits), record.since)
         except (SpecInvalid, ServerUnavailable, CredentialUnusable) as error:
             return RotationView(Phase.REMOVING, str(error), record.since)
         notes = {ROTATION_ANNOTATION: None, ROTATED_ANNOTATION: timestamp(self._clock.now())}
-        ended = ended_texts() if record.wraps else {}
-        region.store.rewrite(name, notes, ended, done="rotated, what was before is not used any more")
+        region.store.rewrite(
+            name, notes, self._texts.ended(record), done="rotated, what was before is not used any more"
+        )
         self._tell(region, Reason.CREDENTIALS_ROTATED, f"Secret {name}: everything uses what it says now")
         return None
 

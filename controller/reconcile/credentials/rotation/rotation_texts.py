@@ -13,7 +13,7 @@ from controller.domain.credentials.generate import (
 from controller.domain.credentials.rotation.accounts import SecretUse
 from controller.domain.credentials.rotation.in_place import coming_name, pair_texts
 from controller.domain.credentials.rotation.record import RotationRecord
-from controller.domain.credentials.rotation.wrapping import lost_texts, moved_texts
+from controller.domain.credentials.rotation.wrapping import ended_texts, lost_texts, moved_texts
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.ports.system import Randomness
@@ -45,6 +45,7 @@ class RotationTexts:
             new[ACCOUNT_SUFFIX] = next_suffix()
         if record.wraps:
             new |= moved_texts(texts, lambda: self._made(WRAPPING_KIND))
+        new |= {key: texts[coming_name(key)] for key in record.administrators}
         return new | self.pairs(texts, record)
 
     def pairs(self, texts: Mapping[str, str], record: RotationRecord) -> Texts:
@@ -64,7 +65,23 @@ class RotationTexts:
         new: Texts = {
             key: self._made(kinds[key]) for key in record.shared if key in kinds and not texts.get(key)
         }
+        for key in record.administrators:
+            pair = (key, coming_name(key))
+            new |= {
+                gone: texts[left]
+                for gone, left in (pair, pair[::-1])
+                if not texts.get(gone) and texts.get(left)
+            }
         return new | (lost_texts(texts, lambda: self._made(WRAPPING_KIND)) if record.wraps else {})
+
+    def password(self, kind: str) -> str:
+        """The next one of an administrator."""
+        return self._made(kind)
+
+    def ended(self, record: RotationRecord) -> Texts:
+        """Of the last write."""
+        following: Texts = {coming_name(key): None for key in record.administrators}
+        return following | (ended_texts() if record.wraps else {})
 
     def _made(self, kind: str) -> str:
         return generate(kind, self._randomness)

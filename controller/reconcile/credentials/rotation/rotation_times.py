@@ -48,9 +48,8 @@ def rotation_times(
         last = seconds_of(store.notes(secret.name).get(ROTATED_ANNOTATION)) or None
         use = uses.get(secret.name, SecretUse())
         shared = in_place(secret.service, secret.credentials, use)
-        followed = secret.name in store.rotatable() and not why_refused(
-            use, shared, secret.credentials, releases
-        )
+        refused = shared.restarted or why_refused(use, shared, secret.credentials, releases)
+        followed = secret.name in store.rotatable() and not refused
         if schedule is None or not followed:
             found[secret.name] = RotationTimes(last)
             continue

@@ -6,12 +6,12 @@ the last thing to go.
 
 from __future__ import annotations
 
-from controller.domain.api.names import HOOK
+from controller.domain.api.names import DEPLOYMENT_LABEL, HOOK
 from controller.domain.api.object_owner import Ownership, owner_of
 from controller.domain.releases.volume_claims import is_kept
 from controller.errors import HelmCancelled, ReleaseMissing
 from controller.ports.helm import Cancellation, RenderedRelease
-from controller.ports.kubernetes import NAMESPACE, SECRET, Kube, KubeObject
+from controller.ports.kubernetes import HELMBUNDLE, NAMESPACE, OSDPL, SECRET, Kube, KubeObject
 from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.helm_request import insist_on_revision
 from controller.reconcile.releases.actions.preparation import delete_hooks_of_before, keeps, leave_to_others
@@ -101,8 +101,9 @@ def _is_ending(kube: Kube, namespace: str) -> bool:
 
 def _delete_kept_secrets(ports: ReleasePorts, request: ActionRequest, recorded: RenderedRelease) -> None:
     """Keys that a chart keeps beside its volumes (Keystone's fernet keys) go where those go, not while claims
-    are left that were kept earlier."""
-    if has_kept_claims(ports.kube, request.namespace):
+    are left that were kept earlier, nor while the region stays: what they open is in a database that another
+    release has."""
+    if has_kept_claims(ports.kube, request.namespace) or _region_stays(ports.kube, request):
         return
     for obj in (*recorded.manifest, *recorded.hooks):
         if obj.get("kind") != SECRET.kind or not is_kept(obj["metadata"]):
@@ -114,6 +115,14 @@ def _delete_kept_secrets(ports: ReleasePorts, request: ActionRequest, recorded: 
             text = f"Secret {name}: deleted, it was kept beside volumes that go"
             place = f"{request.namespace}/{name}"
             log_action("delete", place, text, release=request.release, bundle=request.bundle)
+
+
+def _region_stays(kube: Kube, request: ActionRequest) -> bool:
+    """Whether the bundle is of a region that is not being removed, which asks for its service no more."""
+    bundle = kube.get(HELMBUNDLE, request.bundle, request.namespace)
+    region = ((bundle or {"metadata": {}})["metadata"].get("labels") or {}).get(DEPLOYMENT_LABEL)
+    osdpl = kube.get(OSDPL, region, request.namespace) if region else None
+    return osdpl is not None and not osdpl["metadata"].get("deletionTimestamp")
 
 
 def _has_made(ports: ReleasePorts, request: ActionRequest, live: KubeObject, recorded: KubeObject) -> bool:

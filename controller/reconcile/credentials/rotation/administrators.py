@@ -1,0 +1,123 @@
+"""The passwords of administrators: the next one is in the Secret before a server is told of it.
+
+Charts set them, too: Keystone's Job at each upgrade (`keystone-manage bootstrap`), the broker at each start
+of a pod. So what is lost between two of our writes is put right by the next upgrade of that release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+from controller.domain.api.names import ROTATION_ANNOTATION
+from controller.domain.credentials.clouds_yaml import KeyOfSecret
+from controller.domain.credentials.rotation.accounts import Release
+from controller.domain.credentials.rotation.in_place import coming_name, coming_passwords
+from controller.domain.credentials.rotation.record import (
+    Phase,
+    RotationRecord,
+    RotationView,
+    parse_rotation,
+    record_text,
+)
+from controller.domain.credentials.rotation.servers import administered_with
+from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+from controller.errors import PasswordRefused, ServerUnavailable
+from controller.ports.accounts import AccountServers, ServerLogin
+from controller.ports.kubernetes import Kube
+from controller.reconcile.credentials.rotation.account_logins import AccountLogins
+from controller.reconcile.credentials.store import CredentialStore
+from controller.reconcile.shared.action_log import log_action
+
+
+@dataclass(frozen=True)
+class AdministratorPasswords:
+    """Of one pass. `logins` have read the passwords that the Secrets say in it."""
+
+    servers: AccountServers
+    store: CredentialStore
+    logins: AccountLogins
+    releases: tuple[Release, ...]
+    namespace: str
+
+    def prepare(self, name: str, keys: Collection[str], make: Callable[[str], str]) -> None:
+        """Writes the next passwords down, where there are none. Raises Conflict, KubeError."""
+        texts = self.store.texts(name)
+        new: dict[str, str | None] = {
+            coming_name(key): make(key) for key in keys if not texts.get(coming_name(key))
+        }
+        if new:
+            self.store.rewrite(name, {}, new, done=f"{', '.join(sorted(new))} for what is to be changed")
+
+    def tell(self, name: str, keys: Collection[str]) -> None:
+        """Has the servers let in their administrators with the next passwords. Raises ServerUnavailable, as
+        PasswordRefused only where none of several has taken it."""
+        told = False
+        for key, login in self._logins(name, keys):
+            try:
+                self.servers.let_in(login, self.store.text(name, coming_name(key)))
+            except PasswordRefused as error:
+                raise ServerUnavailable(str(error)) if told else error from None
+            told = True
+            place = login.place
+            text = f"the administrator at {place.shown} has the next password of Secret {name}"
+            log_action("change-password", f"{place.server}/{place.shown}", text)
+
+    def forget(self, name: str, keys: Collection[str]) -> None:
+        """The next passwords, which nobody has. Raises Conflict, KubeError."""
+        there = [coming_name(key) for key in keys if coming_name(key) in self.store.texts(name)]
+        if there:
+            self.store.rewrite(name, {}, dict.fromkeys(there), done=f"{', '.join(there)} is not taken")
+
+    def settle(self, name: str, keys: Collection[str]) -> None:
+        """Sees to it that the servers let in their administrators with what the Secret says. Raises
+        ServerUnavailable."""
+        for _, login in self._logins(name, keys):
+            self.servers.settle(login)
+
+    def _logins(self, name: str, keys: Collection[str]) -> Iterator[tuple[str, ServerLogin]]:
+        for key in keys:
+            for place in administered_with(KeyOfSecret(name, key), self.releases, self.namespace):
+                yield key, self.logins.at(place)
+
+
+@dataclass(frozen=True)
+class InterruptedPasswords:
+    """Where we were killed between the server's next password and the Secret's: until that is mended nobody
+    is let in with what the Secret says. Of one pass."""
+
+    kube: Kube
+    servers: AccountServers
+    store: CredentialStore
+    releases: tuple[Release, ...]
+    namespace: str
+
+    def finish(self, now: float, held: str) -> dict[str, RotationView]:
+        """Makes a rotation of it, of the administrator alone; those that it cannot go on with yet. `held`:
+        why nothing may be changed now. Raises Conflict, KubeError."""
+        waiting = {}
+        for name in sorted(self.store.rotatable()):
+            texts = self.store.texts(name)
+            keys = coming_passwords([key for key in texts if texts[key]])
+            if not keys or parse_rotation(self.store.notes(name).get(ROTATION_ANNOTATION, "")):
+                continue
+            if held:
+                waiting[name] = RotationView(Phase.WAITING, held)
+                continue
+            logins = AccountLogins(self.kube, self.namespace)
+            passwords = AdministratorPasswords(
+                self.servers, self.store, logins, self.releases, self.namespace
+            )
+            try:
+                passwords.tell(name, keys)
+            except PasswordRefused:
+                passwords.forget(name, keys)
+                continue
+            except ServerUnavailable as error:
+                waiting[name] = RotationView(Phase.WAITING, str(error))
+                continue
+            record = RotationRecord(now, self.store.text(name, ACCOUNT_SUFFIX), (), administrators=keys)
+            new = {key: texts[coming_name(key)] for key in keys}
+            done = f"new {', '.join(keys)}, which the server knows already"
+            self.store.rewrite(name, {ROTATION_ANNOTATION: record_text(record)}, new, done=done)
+        return waiting
