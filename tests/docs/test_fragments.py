@@ -13,6 +13,7 @@ import yaml
 
 from controller.cli.main import app
 from controller.render.region import render_region
+from tests.cli.objects import example_text, osctl
 from tests.render.region import UPSTREAM_REPOSITORY, UpstreamCharts, deployment, library
 
 ROOT = Path(__file__).parents[2]
@@ -79,11 +80,39 @@ def commands() -> list[tuple[str, list[str]]]:
     return found
 
 
+@pytest.mark.slow
 def test_commands_of_the_pages_are_those_of_osctl_with_options_that_they_have() -> None:
     root = typer.main.get_command(app)
     wrong = [f"{place}: {problem}" for place, words in commands() if (problem := _problem(root, words))]
     assert wrong == []
     assert len(commands()) > 30
+
+
+# Those that work on files alone.
+_OFFLINE = ("explain", "fields", "render", "validate", "images")
+
+
+def offline_commands() -> list[str]:
+    """The calls of the pages about the file of a region, and no cluster.
+
+    Those that render all of it are in tests/cli."""
+    found = (words for _, words in commands() if words[0] in _OFFLINE)
+    left_out = {"FILE", "-", "--nodes", "--digests"}
+    short = (words for words in found if "--manifests" not in words or "--release" in words)
+    return sorted({" ".join(words) for words in short if not left_out & set(words) and len(words) > 1})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", offline_commands())
+def test_a_command_that_needs_no_cluster_does_what_the_page_shows(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    option = {"nova": {"values": {"conf": {"nova": {"DEFAULT": {"reclaim_instance_interval": 604800}}}}}}
+    (tmp_path / "region.yaml").write_text(example_text(services={"compute": option}))
+    monkeypatch.chdir(tmp_path)
+    result = osctl(*command.split())
+    assert result.exit_code == 0, result.output
+    assert result.stdout
 
 
 def _problem(command: Any, words: list[str]) -> str:

@@ -6,6 +6,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PAGES = (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("[cs]*/README.md"))
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)")
@@ -25,6 +27,7 @@ def _anchors(page: Path) -> frozenset[str]:
     return frozenset(re.sub(r"[^\w\- ]", "", one).replace(" ", "-") for one in plain)
 
 
+@pytest.mark.slow
 def test_every_link_between_pages_leads_somewhere() -> None:
     lost = []
     for page in PAGES:
