@@ -23,7 +23,7 @@ BROKER, DATABASE = "rabbitmq", "mariadb"
 # The chart, whose container and whose tag under `images.tags` have its name: what keeps data by its version.
 KEEPERS: Mapping[str, str] = {BROKER: "RabbitMQ", DATABASE: "MariaDB"}
 # Where an operator finds how to do each of these nevertheless.
-GUIDE = "docs/configuration.md, The broker's own version"
+GUIDE = "docs/upgrade.md, The broker's own version"
 
 _STEPS: Mapping[Version, tuple[Version, ...]] = {
     (3, 10): ((3, 11),),

@@ -71,7 +71,7 @@ def test_a_step_over_versions_of_rabbitmq_is_refused_with_the_way_to_go(
     text = refused(rabbitmq(before, after))
     assert "does not start on that data" in text
     assert way in text
-    assert "docs/configuration.md" in text
+    assert "docs/upgrade.md" in text
 
 
 @pytest.mark.parametrize("step", [rabbitmq("4.3", "4.2"), mariadb("11.4", "10.11"), mariadb("10.11", "10.6")])
