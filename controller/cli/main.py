@@ -13,6 +13,7 @@ from controller.cli.commands.charts import charts
 from controller.cli.commands.credentials import app as credential_commands
 from controller.cli.commands.diff import diff
 from controller.cli.commands.explain import explain
+from controller.cli.commands.fields import fields
 from controller.cli.commands.images import images
 from controller.cli.commands.machines import app as machine_commands
 from controller.cli.commands.node import app as node_commands
@@ -76,9 +77,10 @@ def _options(
     """Options of osctl itself."""
 
 
-_FILES = (apply, plan, approve, status, wait, smoke, validate, render, explain, diff, images, charts, rbac)
+_REGION = (apply, plan, approve, status, wait, smoke)
+_FILES = (validate, render, explain, fields, diff, images, charts, rbac)
 _RELEASES = (history, rollback, reconcile, suspend, resume)
-for _command in (*_FILES, *_RELEASES):
+for _command in (*_REGION, *_FILES, *_RELEASES):
     app.command()(_command)
 app.add_typer(node_commands, name="node")
 app.add_typer(credential_commands, name="credentials")

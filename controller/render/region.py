@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any
 
 from controller.domain.region.deployment import OpenStackDeployment
-from controller.domain.region.external_servers import parted_databases
 from controller.domain.region.feature_services import feature_service_problems
 from controller.domain.region.named_charts import (
     chart_of,
@@ -46,14 +45,13 @@ from controller.domain.values.layer_order import (
     spec_layers,
 )
 from controller.domain.values.merge import Layer, MergedValues, merge_layers, merge_onto
-from controller.domain.values.password_guard import password_problems
 from controller.domain.values.service_template import RenderedTemplate, ServiceTemplates
 from controller.domain.values.shipped_values import Library, main_field_problems
 from controller.domain.values.template_input import RegionInput, ValueOf
-from controller.domain.values.typos import misspelt_keys
 from controller.errors import ChartInvalid, Problem, SpecInvalid
 from controller.render.chart_builds import ChartBuilds, ChartDefaults
 from controller.render.problems import located, not_checked
+from controller.render.releases import feature_warnings, release_problems, sent_values, written_warnings
 
 _TEMPLATES = ServiceTemplates()
 _MISSING = object()
@@ -179,6 +177,9 @@ class _RegionRenderer:
             self.warnings += unknown_releases(spec.drift_rules, self.done)
             self.warnings += name_warnings(spec, used, region_input.claiming)
             self.warnings += self.builds.warnings()
+            self.warnings += feature_warnings(
+                region_input.features, {name: one.merged for name, one in self.done.items()}
+            )
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
         certificates = region_certificates(self.deployment.spec, self.deployment.namespace, self.library)
         ceph = ceph_needs(region_input.features, {entry.name for entry in services})
@@ -310,14 +311,13 @@ class _RegionRenderer:
         lower = merge_layers(defaults, in_order(self.builds.known_layers(chart, ours)))
         images = image_layer(spec.images, self.spec, chart.name, lower.values)
         written = spec_layers(self.spec, entry, chart.name, release)
-        for layer in (*in_order(written), *label_layers(self.spec, entry, chart.name)):
-            self.warnings += misspelt_keys(layer, lower.values, chart.name)
+        operators = (*in_order(written), *label_layers(self.spec, entry, chart.name))
+        self.warnings += written_warnings(operators, lower.values, chart.name)
         merged = merge_onto(lower, in_order({LayerKind.IMAGES: images, **written}))
         nodes, problems = node_layer(self.spec, entry, chart.name, merged)
         if nodes is not None:
             merged = merge_onto(merged, [nodes])
-        problems += password_problems(release, merged, self.spec)
-        problems += parted_databases(release, merged.values)
+        problems += release_problems(release, merged, self.spec, operators)
         if problems:
             raise SpecInvalid(problems)
         drift, drift_ignore = drift_of(spec.drift, spec.drift_rules, release)
@@ -326,7 +326,7 @@ class _RegionRenderer:
                 name=release,
                 namespace=self.deployment.namespace,
                 chart=chart,
-                values=merged.overlay,
+                values=sent_values(chart, merged),
                 depends_on=desired.depends_on,
                 timeout=desired.timeout,
                 drift=drift,

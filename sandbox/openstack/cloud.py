@@ -10,7 +10,7 @@ import socket
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from sandbox.openstack.schema import (
     install_database,
     login_of,
     migrate_schemas,
+    run_command,
     run_inside,
 )
 from sandbox.openstack.series import HOST, Places, Series, places_of
@@ -71,7 +72,8 @@ class ServiceStatus:
 class Cloud:
     """The cloud of one series; there is at most one of each on a machine and user.
 
-    It has computes cmp1, cmp2 and cmp3, an image `tiny`, a network `net0` and flavors `small` and `large`.
+    It has computes cmp1, cmp2 and cmp3, an image `tiny`, a network `net0` and flavors `small`, `large` and,
+    for servers that fit nowhere, `huge`.
     """
 
     def __init__(self, series: Series, configuration: Configuration) -> None:
@@ -164,6 +166,43 @@ class Cloud:
         """An orderly end."""
         found = [one for one in map(self._identity, names) if one is not None]
         processes.stop_processes(found, grace=15)
+
+    @contextlib.contextmanager
+    def nova_api_with(self, **options: object) -> Iterator[None]:
+        """Nova's API runs with these options of [DEFAULT], and then again without them."""
+        path = self._run / "etc/nova/nova.conf"
+        before = path.read_text()
+        lines = [f"{key} = {value}" for key, value in options.items()]
+        try:
+            path.write_text("\n".join([before, "[DEFAULT]", *lines, ""]))
+            self._restart_nova_api()
+            yield
+        finally:
+            path.write_text(before)
+            self._restart_nova_api()
+
+    @contextlib.contextmanager
+    def cell_down(self) -> Iterator[None]:
+        """Nova's API does not reach the database of the one cell, and so none of what lies in it."""
+        known = self._configuration.database("nova")
+        try:
+            self._point_cell_to(self._configuration.database("absent"))
+            yield
+        finally:
+            self._point_cell_to(known)
+
+    def _point_cell_to(self, database: str) -> None:
+        client = [str(self._configuration.programs.mariadb), f"--socket={self._run}/mysql.sock", "-uroot"]
+        changed = f"UPDATE nova_api.cell_mappings SET database_connection = '{database}'"  # noqa: S608 - our own
+        run_command(self._configuration, [*client, "-e", f"{changed} WHERE name = 'cell1'"])
+        # It remembers where its cells are.
+        self._restart_nova_api()
+
+    def _restart_nova_api(self) -> None:
+        self.stop("nova")
+        self.start("nova")
+        url = self._processes["nova"].health
+        self._wait("nova", lambda: _answers(url), time.monotonic() + START_SECONDS)
 
     def forget_identity(self, host: str) -> None:
         """What a compute kept on its disk is gone, as on a new machine of the same name."""

@@ -206,7 +206,7 @@ class Configuration:
         default = {
             **self._messaging(),
             "core_plugin": "ml2",
-            "service_plugins": "router",
+            "service_plugins": "router,osctl_trunks.TrunkPlugin",
             "bind_host": HOST,
             "bind_port": self.ports["neutron"],
             "api_workers": 1,
@@ -235,7 +235,7 @@ class Configuration:
                     "type_drivers": "flat,vlan,vxlan,local",
                     "tenant_network_types": "vxlan",
                     "mechanism_drivers": "osctl_loopback",
-                    "extension_drivers": "port_security",
+                    "extension_drivers": "port_security,uplink_status_propagation",
                 },
                 "ml2_type_flat": {"flat_networks": "public"},
                 "ml2_type_vxlan": {"vni_ranges": "1:1000"},
@@ -260,7 +260,7 @@ class Configuration:
             "service_down_time": DOWN_SECONDS,
         }
         backend = {
-            "volume_driver": "cinder.tests.fake_driver.FakeLoggingVolumeDriver",
+            "volume_driver": "osctl_volumes.LoopbackVolumes",
             "volume_backend_name": "lvm",
         }
         self._file(

@@ -72,7 +72,8 @@ def fixtures(cloud):
     )
     network = cloud.network.create_network(name="net0", is_shared=True)
     cloud.network.create_subnet(network_id=network.id, ip_version=4, cidr="10.10.0.0/16", name="sub0")
-    for name, megabytes, disk in (("small", 512, 1), ("large", 1 << 18, 500)):
+    # No host has as much as the last one wants.
+    for name, megabytes, disk in (("small", 512, 1), ("large", 1 << 18, 500), ("huge", 1 << 22, 1)):
         cloud.compute.create_flavor(name=name, id=name, ram=megabytes, vcpus=1, disk=disk)
 
 

@@ -30,6 +30,7 @@ SERVICES = (
 # Beside the pins: what decides the packages, and what decides how a new cloud is set up.
 _PACKAGE_INPUTS = ("ml2_driver.py",)
 _SETUP_INPUTS = ("series.py", "configuration.py", "services.py", "schema.py", "seed.py")
+_PLUGINS = sorted((SOURCE / "plugins").glob("*.py"))
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def places_of(series: Series) -> Places:
     """Where this series lives for the present pins and the present set-up."""
     packages = _digest(series.requirements, *(SOURCE / name for name in _PACKAGE_INPUTS))
     root = cache_root() / "openstack" / f"{series.name}-{platform.machine()}-{packages}"
-    return Places(root, _digest(*(SOURCE / name for name in _SETUP_INPUTS)))
+    return Places(root, _digest(*(SOURCE / name for name in _SETUP_INPUTS), *_PLUGINS))
 
 
 def _digest(*files: Path) -> str:

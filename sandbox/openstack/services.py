@@ -34,6 +34,7 @@ def environment(configuration: Configuration) -> dict[str, str]:
     return {
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
+        "PYTHONPATH": str(SOURCE / "plugins"),
         "HOME": str(run / "home"),
         "TMPDIR": str(run / "tmp"),
         **{f"OS_{name.upper()}_CONFIG_DIR": str(run / "etc" / name) for name in _CONFIGURED},

@@ -62,6 +62,8 @@ def upstream_defaults(chart: str) -> dict[str, Any]:
         raise ChartInvalid(f"no upstream chart {chart}")
     found = _stand_in(json.loads(path.read_text()))
     assert isinstance(found, dict)
+    # What a chart makes is there, unless our values say otherwise.
+    found["manifests"] = dict.fromkeys(found.get("manifests") or {}, True)
     return found
 
 

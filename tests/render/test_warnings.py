@@ -65,3 +65,61 @@ def test_block_storage_without_a_store_is_told() -> None:
     assert "no volume can be made" in warning.message
     stores = {"blockStorage": {"backends": [{"name": "disk", "type": "lvm"}]}}
     assert warning not in warnings(preset="compute", features=stores)
+
+
+OIDC_REGION = FEATURES["identity-oidc"]
+
+
+def told(path: str, **spec: Any) -> list[str]:
+    found = render(core_spec(preset="compute", **spec)).warnings
+    return [f"{warning.message}; {warning.remedy}" for warning in found if warning.path.startswith(path)]
+
+
+def store(kind: str, **more: Any) -> dict[str, Any]:
+    backend = {"name": "vendor", "type": kind, **more}
+    return {"blockStorage": {"backends": [backend]}}
+
+
+@pytest.mark.parametrize(
+    "driver",
+    [
+        "cinder.volume.drivers.pure.PureISCSIDriver",
+        "cinder.volume.drivers.dell_emc.powermax.fc.PowerMaxFCDriver",
+    ],
+)
+def test_a_store_whose_disks_come_by_iscsi_or_fibre_channel_needs_the_devices_of_the_host(
+    driver: str,
+) -> None:
+    features = store("custom", conf={"volume_driver": driver})
+    [text] = told("spec.features.blockStorage.backends[0]", features=features)
+    assert "cinder and nova" in text and "conf.enable_iscsi: true" in text
+    on = {"values": {"conf": {"enable_iscsi": True}}}
+    both = {"block-storage": {"cinder": on}, "compute": {"nova": on}}
+    assert told("spec.features.blockStorage.backends[0]", features=features, services=both) == []
+
+
+def test_a_store_of_another_driver_needs_none() -> None:
+    features = store("custom", conf={"volume_driver": "cinder.volume.drivers.quobyte.QuobyteDriver"})
+    assert told("spec.features.blockStorage.backends[0]", features=features) == []
+
+
+def test_lvm_brings_the_devices_of_the_host_to_servers_as_well() -> None:
+    region = render(core_spec(preset="compute", features=store("lvm")))
+    for name in ("cinder", "nova"):
+        release = region.release(name)
+        assert release is not None and release.merged.values["conf"]["enable_iscsi"] is True
+    plain = render(core_spec(preset="compute")).release("nova")
+    assert plain is not None and "enable_iscsi" not in plain.spec.values["conf"]
+
+
+def test_a_package_that_the_stock_image_lacks_is_told() -> None:
+    [text] = told("spec.features.identity.federation.providers", **OIDC_REGION)
+    assert "mod_auth_openidc" in text and "keystone_api" in text
+    shares = store("nfs", nfs={"shares": ["10.0.0.1:/volumes"]})
+    [text] = told("spec.features.blockStorage.backends[0]", features=shares)
+    assert "nfs-common" in text and "cinder_volume" in text and "nova_compute" in text
+
+
+def test_an_image_of_ones_own_is_not_suspected() -> None:
+    own = {"overrides": {"keystone_api": "registry.example.org/keystone:1"}}
+    assert told("spec.features.identity.federation.providers", images=own, **OIDC_REGION) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,13 +14,14 @@ Objects = Iterable[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Defect:
-    """`avoided_by` is the path of our value; `shows` whether objects that were made without it have it.
-    `features` are those that a region has to have for it."""
+    """`avoided_by` is the path of our value; `shows` whether objects that were made without it have it, or
+    with the value `instead`. `features` are those that a region has to have for it."""
 
     chart: str
     avoided_by: Path
     shows: Callable[[Objects], bool]
     features: Mapping[str, Any] = field(default_factory=dict)
+    instead: Any = None
 
 
 def pod_specs(objects: Objects) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
@@ -79,6 +81,24 @@ def _has_no_priority(objects: Objects) -> bool:
     )
 
 
+def _gives_open_vswitch_no_value(objects: Objects) -> bool:
+    """Whether the script that begins a controller of OVN gives `ovs-vsctl set` an argument that ends in "=":
+    it answers "argument does not end in "=" followed by a value", and the script ends."""
+    scripts = {
+        text
+        for obj in objects
+        if obj["kind"] == "ConfigMap"
+        for name, text in (obj.get("data") or {}).items()
+        if name == "ovn-controller-init.sh"
+    }
+    key = "external-ids:ovn-bridge-mappings="
+    lines = [line for script in scripts for line in script.splitlines() if key in line and "set open" in line]
+    told = "ovs-vsctl() { printf '%s\\n' \"${@: -1}\"; }"
+    command = ["bash", "-ec", "\n".join([told, *lines])]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+    return key in run.stdout.splitlines()
+
+
 _PODS = {
     "compute": {
         "pods": {"tolerations": [{"operator": "Exists"}], "priorityClassName": "system-node-critical"}
@@ -109,5 +129,12 @@ DEFECTS: Mapping[str, Defect] = {
         ("pod", "dns_policy"),
         _puts_up_with_no_taint,
         {**_PODS, "networking": {"backend": "ml2/ovn"}},
+    ),
+    "ovn-bridge-mappings": Defect(
+        "ovn",
+        ("conf", "ovn_bridge_mappings"),
+        _gives_open_vswitch_no_value,
+        {"networking": {"backend": "ml2/ovn"}},
+        instead="",
     ),
 }

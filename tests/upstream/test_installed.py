@@ -223,7 +223,7 @@ def _wait_refused(region: Region) -> None:
 
 
 def _empty_the_broker(region: Region) -> None:
-    """As docs/configuration.md says: that of the previous builds is too old for the data to be taken over."""
+    """As docs/upgrade.md says: that of the previous builds is too old for the data to be taken over."""
     region.edit(mode="Paused")
     wait_until("paused", lambda: {one["spec"]["mode"] for one in region.get("hb")["items"]} == {"Paused"})
     region.kubectl("delete", "statefulset", "rabbitmq-rabbitmq")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from pathlib import Path
@@ -35,7 +36,7 @@ def files(objs: tuple[Any, ...], name: str) -> list[str]:
 
 
 def test_each_group_of_nodes_is_in_its_own_physical_network(charts: Path) -> None:
-    neutron = made(charts, "Physical networks that some nodes have", "neutron")
+    neutron = made(charts, "Physical networks that some nodes have, with ml2/ovs", "neutron")
     mappings = {
         line.partition("=")[2].strip()
         for text in files(neutron, "openvswitch_agent.ini")
@@ -53,8 +54,31 @@ def test_each_group_of_nodes_is_in_its_own_physical_network(charts: Path) -> Non
     assert len(interfaces) == 2
 
 
+def test_each_group_of_nodes_is_in_its_own_physical_network_of_ovn(charts: Path) -> None:
+    ovn = made(charts, "Physical networks that some nodes have, with ml2/ovn", "ovn")
+    controllers = {
+        obj["metadata"]["name"]: spec
+        for obj, spec in production.pod_specs(ovn)
+        if obj["kind"] == "DaemonSet" and "ovn-controller" in obj["metadata"]["name"]
+    }
+    assert len(controllers) == 3
+    assert all("nodeAffinity" in spec["affinity"] for spec in controllers.values())
+    set_to = {
+        line.partition("ovn-bridge-mappings=")[2]
+        for text in files(ovn, "ovn-controller-init.sh")
+        for line in text.splitlines()
+        if line.startswith("ovs-vsctl") and "ovn-bridge-mappings=" in line
+    }
+    # As the shell of the script reads it, the first is "", which Open vSwitch takes for an empty text.
+    assert set_to == {r'"\"\""', '"blue:br-blue"', '"green:br-green"'}
+    bridges = [json.loads(text) for text in files(ovn, "auto_bridge_add")]
+    assert {"br-blue": "", "br-green": ""} in bridges
+    assert {"br-blue": "bond1", "br-green": ""} in bridges
+    assert {"br-blue": "", "br-green": "ens3f0"} in bridges
+
+
 def test_ports_of_a_card_have_an_agent_a_driver_and_a_device(charts: Path) -> None:
-    neutron = made(charts, "SR-IOV", "neutron")
+    neutron = made(charts, "SR-IOV, with ml2/ovs", "neutron")
     [agent] = [
         spec
         for obj, spec in production.pod_specs(neutron)
@@ -65,17 +89,32 @@ def test_ports_of_a_card_have_an_agent_a_driver_and_a_device(charts: Path) -> No
     assert any("physical_device_mappings = fast:ens2f0" in text for text in files(neutron, "sriov_agent.ini"))
     [ml2] = set(files(neutron, "ml2_conf.ini"))
     assert "mechanism_drivers = openvswitch,l2population,sriovnicswitch" in ml2
-    [nova] = set(files(made(charts, "SR-IOV", "nova"), "nova.conf"))
+    [nova] = set(files(made(charts, "SR-IOV, with ml2/ovs", "nova"), "nova.conf"))
+    assert "PciPassthroughFilter" in nova and '"physical_network": "fast"' in nova
+
+
+def test_ports_of_a_card_have_an_agent_a_driver_and_a_device_with_ovn(charts: Path) -> None:
+    neutron = made(charts, "SR-IOV, with ml2/ovn", "neutron")
+    [agent] = [
+        spec
+        for obj, spec in production.pod_specs(neutron)
+        if obj["kind"] == "DaemonSet" and "sriov-agent" in obj["metadata"]["name"]
+    ]
+    assert agent["nodeSelector"] == {"sriov": "enabled"}
+    assert any("physical_device_mappings = fast:ens2f0" in text for text in files(neutron, "sriov_agent.ini"))
+    [ml2] = set(files(neutron, "ml2_conf.ini"))
+    assert "mechanism_drivers = ovn,sriovnicswitch" in ml2
+    [nova] = set(files(made(charts, "SR-IOV, with ml2/ovn", "nova"), "nova.conf"))
     assert "PciPassthroughFilter" in nova and '"physical_network": "fast"' in nova
 
 
 def test_networks_of_projects_have_the_identifiers_that_are_given(charts: Path) -> None:
-    [ml2] = set(files(made(charts, "More networks of projects", "neutron"), "ml2_conf.ini"))
+    [ml2] = set(files(made(charts, "More networks of projects, with ml2/ovs", "neutron"), "ml2_conf.ini"))
     assert "vni_ranges = 1:1000000" in ml2
 
 
 def test_gateways_of_routers_are_on_nodes_with_the_label_only(charts: Path) -> None:
-    neutron = made(charts, "Distributed routers without gateways on hypervisors", "neutron")
+    neutron = made(charts, "Distributed routers without gateways on hypervisors, with ml2/ovs", "neutron")
     modes = {
         line.partition("=")[2].strip()
         for text in files(neutron, "l3_agent.ini")

@@ -135,18 +135,27 @@ class OpenStackServerCloud:
     def _marked_servers(self, mark: str, name: str) -> tuple[CloudResource, ...]:
         """By the name, and then by the mark: a server that no cell has yet is found by no tag.
 
-        A list with a filter passes silently over a cell that is down; one without tells of what lies in it.
+        Such lists pass silently over a cell that is down.
         """
         path = "/servers/detail"
+        self._require_cells()
         listed = list(self._calls.pages("compute", path, "servers", {"name": f"^{re.escape(name)}$"}, NOVA))
         found = read_each(listed, lambda one: read_resource(Kind.SERVER, one), path)
         tagged = list(self._calls.pages("compute", path, "servers", {"tags": mark}, NOVA))
         renamed = read_each(tagged, lambda one: read_resource(Kind.SERVER, one), path)
-        own = {one.id: one for one in (*found, *renamed) if one.is_of(mark)}
-        every = self._calls.pages("compute", "/servers", "servers", {}, NOVA)
+        # One may have come back, or gone, with the lists between.
+        self._require_cells()
+        return tuple({one.id: one for one in (*found, *renamed) if one.is_of(mark)}.values())
+
+    def _require_cells(self) -> None:
+        """Raises CloudUnavailable where one is down that has servers of the project.
+
+        Nova tells of them only in a list with no filter and no limit (nova/api/openstack/compute/servers.py,
+        _is_cell_down_supported), and not beyond its own limit.
+        """
+        every = items_of(self._calls.get("compute", "/servers", microversion=NOVA), "servers", "/servers")
         if any(one.get("status") == _UNKNOWN for one in every):
             raise CloudUnavailable("a cell of Nova is down, and may have servers that are not listed")
-        return tuple(own.values())
 
     def _require(self, kind: Kind) -> None:
         """Raises NotOffered where the cloud has no such things: for their paths Neutron answers as a proxy

@@ -112,11 +112,12 @@ def _refused(
         **accepted_versions(old["metadata"].get("annotations")),
         **accepted_versions(new["metadata"].get("annotations")),
     }
-    name, version = after.deployment.name, before.deployment.spec.openstack_version
+    version = before.deployment.spec.openstack_version
+    name, namespace = after.deployment.name, after.deployment.namespace
     status = {"openstackVersion": version, **(old.get("status") or {})}
-    problems = series_problems(status, after.deployment.spec.openstack_version, accepted, name)
+    problems = series_problems(status, after.deployment.spec.openstack_version, accepted, name, namespace)
     there = keepers_asked_for(before.region) if running is None else running
-    problems += image_problems(image_steps(after.region, there), accepted, name)
+    problems += image_problems(image_steps(after.region, there), accepted, name, namespace)
     return tuple(map(str, problems))
 
 

@@ -97,6 +97,11 @@ class OfflineRenderer:
         others = (NODE_MAINTENANCE, SERVER)
         return {one.kind: load_schema(self.settings.crds_dir, one.plural) for one in others}
 
+    def schema_of(self, kind: str) -> ResourceSchema:
+        """The definition of a kind of ours."""
+        own = {OSDPL.kind: self.region_schema, HELMBUNDLE.kind: self._bundle_schema}
+        return own.get(kind) or self._other_schemas[kind]
+
     def learn(self, items: Sequence[InputObject]) -> None:
         """Takes up what the objects say about others: Secrets that open a repository of charts."""
         self.secrets.learn(item.obj for item in items)

@@ -44,6 +44,7 @@ def feature_problems(features: Features) -> list[Problem]:
         *_providers(features["identity"]["federation"]["providers"]),
         *_schedules(features["database"]),
         *_rotation_window(features["credentialRotation"]),
+        *_tolerations(features["compute"]["pods"]["tolerations"]),
         *_hypervisor_addresses(features["compute"]["libvirtTLS"]["addresses"]),
         *external_server_problems(features),
         *_node_networks(features["networkPolicies"]["nodeNetworks"]),
@@ -86,6 +87,12 @@ def _bridges(features: Features) -> Iterator[Problem]:
             remedy = "give each network an interface of its own, or use VLANs of one network"
             message = f'{interface} is in the bridge of network "{holder}" already'
             yield _problem((*path, "interface"), message, remedy)
+    tunnels = features["networking"]["tunnelInterface"]
+    if tunnels in holders:
+        # Charts move the address of such an interface to its bridge, and look for it here at the next start.
+        message = f'{tunnels} is in the bridge of network "{holders[tunnels]}", which takes its address'
+        remedy = f"give tunnels an interface of their own, such as a VLAN of it ({tunnels}.100)"
+        yield _problem(("networking", "tunnelInterface"), message, remedy)
 
 
 def _floating_addresses(features: Features) -> Iterator[Problem]:
@@ -109,6 +116,19 @@ def _inside(subnet: Features, path: DocumentPath) -> Iterator[Problem]:
     start, end = subnet["poolStart"], subnet["poolEnd"]
     if start and end and int(ipaddress.ip_address(start)) > int(ipaddress.ip_address(end)):
         yield _problem((*path, "poolEnd"), "comes before poolStart")
+
+
+def _tolerations(tolerations: Any) -> Iterator[Problem]:
+    """What the API server refuses of a pod (ValidateTolerations)."""
+    for index, one in enumerate(tolerations):
+        path: DocumentPath = ("compute", "pods", "tolerations", index)
+        if one["operator"] == "Exists" and one["value"]:
+            remedy = "leave it out, or use operator Equal"
+            yield _problem((*path, "value"), "must be empty when operator is Exists", remedy)
+        if not one["key"] and one["operator"] != "Exists":
+            yield _problem((*path, "operator"), "must be Exists when no key is given", "set it to Exists")
+        if one["tolerationSeconds"] is not None and one["effect"] != "NoExecute":
+            yield _problem((*path, "effect"), "must be NoExecute when tolerationSeconds is set")
 
 
 def _hypervisor_addresses(addresses: list[str]) -> Iterator[Problem]:

@@ -38,6 +38,8 @@ _LABEL = re.compile(
 )
 _LABEL_VALUE = re.compile(r"^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$")
 SEPARATOR = "::"
+# DaemonSets that neutron's chart makes with one of `network.backend` only, whatever their switch says.
+_BACKEND_OF = {("neutron", "ovs-agent"): "openvswitch", ("neutron", "sriov-agent"): "sriov"}
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def node_layer(
     found = list(_of_chart(spec.spec, service.name, chart))
     if not found:
         return None, []
-    problems = [problem for item in found for problem in _check(item, chart, entry)]
+    problems = [problem for item in found for problem in _check(item, chart, entry, below.values)]
     problems += [
         problem for layer in label_layers(spec, service, chart) for problem in _misfits(layer, below)
     ]
@@ -162,13 +164,30 @@ def _of_chart(spec: Mapping[str, Any], service: str, chart: str) -> Iterator[_No
             yield _NodeValues(label, daemonset, values if values is not None else {}, (*path, "values"))
 
 
-def _check(item: _NodeValues, chart: str, entry: ChartEntry) -> Iterator[Problem]:
+def _is_there(chart: str, daemonset: str, values: Values) -> bool:
+    """Whether a release with these values has the DaemonSet, as the switches of OpenStack-Helm's charts say:
+    `manifests.daemonset_<name>`, with the chart's name in it where the name alone is that of none."""
+    name = daemonset.replace("-", "_")
+    switches = lookup(values, ("manifests",)) or {}
+    switch = next(
+        (key for key in (f"daemonset_{name}", f"daemonset_{chart}_{name}") if key in switches), None
+    )
+    backends, needed = lookup(values, ("network", "backend")), _BACKEND_OF.get((chart, daemonset))
+    off = needed is not None and isinstance(backends, list) and needed not in backends
+    return not off and (switch is None or bool(switches[switch]))
+
+
+def _check(item: _NodeValues, chart: str, entry: ChartEntry, below: Values) -> Iterator[Problem]:
     where = format_path(item.path)
     if item.daemonset not in entry.daemonsets:
         remedy = suggestion(item.daemonset, entry.daemonsets)
         yield Problem(
             where, f'chart {chart} has no DaemonSet "{item.daemonset}" that can differ by node', remedy
         )
+    elif not _is_there(chart, item.daemonset, below):
+        there = [name for name in entry.daemonsets if _is_there(chart, name, below)]
+        message = f'release {chart} of this region has no DaemonSet "{item.daemonset}"'
+        yield Problem(where, message, suggestion(item.daemonset, there))
     elif not isinstance(item.values, dict):
         yield Problem(where, f"expected a map, got {type_name(item.values)}", "give a map of chart values")
     elif entry.node_form == NODE_FORM_CONF:
@@ -233,9 +252,9 @@ def renamed_daemonsets(chart: ChartRef, before: Values, after: Values) -> tuple[
 
     helm-toolkit puts a digest of all labels into the name of every DaemonSet of a set, the default one
     included: adding or removing one label replaces them all. Names are those of the default DaemonSets.
-    The charts shipped with the controller, whose path is their name, keep the default one's name.
+    The charts shipped with the controller keep the default one's name.
     """
-    if chart.path == chart.name:
+    if chart.is_shipped:
         return ()
     old, new = _label_sets(before), _label_sets(after)
     changed = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]

@@ -23,7 +23,7 @@ BROKER, DATABASE = "rabbitmq", "mariadb"
 # The chart, whose container and whose tag under `images.tags` have its name: what keeps data by its version.
 KEEPERS: Mapping[str, str] = {BROKER: "RabbitMQ", DATABASE: "MariaDB"}
 # Where an operator finds how to do each of these nevertheless.
-GUIDE = "docs/configuration.md, The broker's own version"
+GUIDE = "docs/upgrade.md, The broker's own version"
 
 _STEPS: Mapping[Version, tuple[Version, ...]] = {
     (3, 10): ((3, 11),),
@@ -63,9 +63,11 @@ def accepted_versions(annotations: Mapping[str, Any] | None) -> dict[str, str]:
     return {name.strip(): version.strip() for name, _, version in parts if version.strip()}
 
 
-def image_problems(steps: Iterable[ImageStep], accepted: Mapping[str, str], region: str) -> list[Problem]:
+def image_problems(
+    steps: Iterable[ImageStep], accepted: Mapping[str, str], region: str, namespace: str
+) -> list[Problem]:
     """Steps that the data of a broker or database does not survive. An image whose tag tells no version is
-    passed over. `region`: name of the OpenStackDeployment."""
+    passed over. `region` and `namespace` are those of the OpenStackDeployment."""
     problems = []
     for step in steps:
         before, after = image_version(step.before), image_version(step.after)
@@ -76,13 +78,13 @@ def image_problems(steps: Iterable[ImageStep], accepted: Mapping[str, str], regi
             what = (
                 f"{KEEPERS[step.chart]} {_text(before)} runs in release {step.release}, and {_text(after)} "
             )
-            allow = _accepting(region, step.release, _text(after))
+            allow = _accepting(region, namespace, step.release, _text(after))
             problems.append(Problem("spec", f"{what}is asked for: {message}", f"{remedy} ({GUIDE}); {allow}"))
     return problems
 
 
 def series_problems(
-    status: Mapping[str, Any], desired: str, accepted: Mapping[str, str], region: str
+    status: Mapping[str, Any], desired: str, accepted: Mapping[str, str], region: str, namespace: str
 ) -> list[Problem]:
     """A version of OpenStack that is older than what runs of any service, as the region's status has it."""
     services = (status.get("services") or {}).values()
@@ -92,7 +94,7 @@ def series_problems(
         return []
     message = f"{newest} runs, and {desired} is older: OpenStack does not migrate its databases back"
     remedy = f"name {newest}, or restore the databases from before first"
-    allow = _accepting(region, OPENSTACK, desired)
+    allow = _accepting(region, namespace, OPENSTACK, desired)
     return [Problem("spec.openstackVersion", message, f"{remedy}; {allow}")]
 
 
@@ -109,7 +111,7 @@ def _obstacle(chart: str, before: Version, after: Version) -> tuple[str, str] | 
     if after in _followers(before):
         return None
     way = _way(before, after)
-    between = f"go by {' and '.join(map(_text, way))} one after the other, or " if way else ""
+    between = f"go to {', then to '.join(map(_text, (*way, after)))}, or " if way else ""
     return "it does not start on that data", f"{between}empty the broker first"
 
 
@@ -130,9 +132,9 @@ def _way(before: Version, after: Version) -> tuple[Version, ...]:
     return ()
 
 
-def _accepting(region: str, name: str, version: str) -> str:
+def _accepting(region: str, namespace: str, name: str, version: str) -> str:
     annotation = f"{ACCEPT_VERSION_ANNOTATION}={name}={version}"
-    return f"to have it as it is: kubectl annotate osdpl {region} {annotation}"
+    return f"to have it as it is: kubectl -n {namespace} annotate osdpl {region} {annotation}"
 
 
 def _text(version: Version) -> str:

@@ -31,6 +31,11 @@ class ChartRef:
     credentials_secret: str = ""
     ca_secret: str = ""
 
+    @property
+    def is_shipped(self) -> bool:
+        """Whether it is one of the charts shipped with the controller, whose path is their name."""
+        return self.path == self.name
+
 
 @dataclass(frozen=True)
 class DriftIgnore:

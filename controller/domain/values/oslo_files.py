@@ -1,13 +1,19 @@
-"""Which values charts write into files of oslo.config, and how a secret is written there.
+"""Which values charts write into files of options, and how secrets and numbers are written there.
 
-In such a file `$name` stands for the value of another option, and `$$` for a dollar sign (oslo.config,
-"Option Value Interpolation"). A chart writes what it is given, so a secret with a `$` would become another
-one, or an option that cannot be read.
+In a file of oslo.config `$name` stands for the value of another option, and `$$` for a dollar sign
+(oslo.config, "Option Value Interpolation"). A chart writes what it is given, so a secret with a `$` would
+become another one, or an option that cannot be read.
+
+Helm reads every number of given values as a float (encoding/json), which Go prints with an exponent from
+1000000 on: OpenStack-Helm's templates would write `expiration = 2.592e+06`, which is no whole number to
+oslo.config.
 """
 
 from __future__ import annotations
 
-from controller.domain.values.chart_values import DocumentPath
+from typing import Any
+
+from controller.domain.values.chart_values import DocumentPath, Values
 
 # Keys below `conf` with a file of sections and options, `conf.<file>.<section>.<option>`.
 OSLO_FILES = frozenset(
@@ -23,18 +29,68 @@ OSLO_FILES = frozenset(
 # Keys with a map of such files: those of Neutron's plug-ins, and Keystone's domains, whose options its API
 # takes and oslo.config reads like those of a file.
 OSLO_DIRECTORIES = frozenset(("plugins", "ks_domains"))
+# Keys with files of other programs, which charts write without a look at types, too; first those of sections.
+_SECTIONED_FILES = frozenset(
+    (
+        *("api_audit_map", "audit_map", "bagpipe_bgp", "ceph", "l2gateway_agent", "logging", "mysql"),
+        *("ovn_bgp_agent", "paste", "taas_plugin"),
+    )
+)
+_FLAT_FILES = frozenset(
+    ("libvirt", "memcached", "qemu", "rabbitmq", "rabbit_additonal_conf", "rabbit_advanced_config")
+)
+_UWSGI = "_uwsgi"
+# The least number that Go's verb %v prints with an exponent, as a float.
+_EXPONENT_FROM = 1_000_000
 _MEMCACHE_KEY = ("endpoints", "oslo_cache", "auth", "memcache_secret_key")
 
 
 def in_oslo_file(path: DocumentPath) -> bool:
     """Whether charts write the value at this path into such a file. Values for labelled nodes have a `conf`
     of their own, further in."""
-    if "conf" not in path:
-        return False
-    below = path[len(path) - path[::-1].index("conf") :]
+    below = _below_conf(path)
     file = below[0] if below else ""
     # File, section and option, some below a directory.
     return len(below) >= 4 if file in OSLO_DIRECTORIES else len(below) >= 3 and file in OSLO_FILES
+
+
+def _below_conf(path: DocumentPath) -> DocumentPath:
+    return path[len(path) - path[::-1].index("conf") :] if "conf" in path else ()
+
+
+def _is_printed(path: DocumentPath) -> bool:
+    """Whether charts print the value at this path into a file. Keystone's domains are written as JSON."""
+    below = _below_conf(path)
+    file = str(below[0]) if below else ""
+    if file == "ks_domains" or len(below) < 2:
+        return False
+    sectioned = file in _SECTIONED_FILES or file.endswith(_UWSGI)
+    return file in _FLAT_FILES or (sectioned and len(below) >= 3) or in_oslo_file(path)
+
+
+def with_numbers_as_text(values: Values) -> Values:
+    """The values with whole numbers that would get an exponent in a file of options as text; all others,
+    and those elsewhere, as they are. The very same object where there are none."""
+    found: Values = _with_numbers_as_text(values, ())
+    return found
+
+
+def _with_numbers_as_text(value: Any, path: DocumentPath) -> Any:
+    kind = value.__class__
+    if kind is int:
+        return str(value) if abs(value) >= _EXPONENT_FROM and _is_printed(path) else value
+    if kind is not dict and kind is not list:
+        return value
+    parts = value.items() if kind is dict else enumerate(value)
+    changed = {
+        key: new
+        for key, part in parts
+        if part.__class__ in (int, dict, list)
+        and (new := _with_numbers_as_text(part, (*path, key))) is not part
+    }
+    if not changed:
+        return value
+    return {**value, **changed} if kind is dict else [changed.get(i, one) for i, one in enumerate(value)]
 
 
 def as_option_value(text: str) -> str:

@@ -26,9 +26,10 @@ def refuse_version_steps(kube: Kube, osdpl: KubeObject, region: Region) -> None:
     meta, spec = osdpl["metadata"], osdpl.get("spec") or {}
     accepted, name = accepted_versions(meta.get("annotations")), str(meta["name"])
     asked = str(spec.get("openstackVersion") or "")
-    problems = series_problems(osdpl.get("status") or {}, asked, accepted, name)
-    running = observe_keepers(kube, meta["namespace"])
-    problems += image_problems(image_steps(region, running), accepted, name)
+    namespace = str(meta["namespace"])
+    problems = series_problems(osdpl.get("status") or {}, asked, accepted, name, namespace)
+    running = observe_keepers(kube, namespace)
+    problems += image_problems(image_steps(region, running), accepted, name, namespace)
     if problems:
         raise VersionStepRefused(problems)
 

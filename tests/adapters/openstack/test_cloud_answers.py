@@ -16,7 +16,7 @@ class _Calls:
     """Gives the same answer to every read."""
 
     def __init__(self, name: str, entry: Any) -> None:
-        self._answer = {name: [entry]}
+        self._answer = {"services": [], name: [entry]}
 
     def get(self, service: str, path: str, desired: Any = None, microversion: str = "") -> Any:
         return self._answer

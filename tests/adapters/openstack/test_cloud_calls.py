@@ -13,8 +13,10 @@ import pytest
 from controller.adapters.openstack.answers import LONGEST_PAUSE, retry_after
 from controller.adapters.openstack.calls import ANSWER_WITHIN, READ_WITHIN, CloudCalls
 from controller.adapters.openstack.client import OpenStackCloud, OpenStackClouds
+from controller.adapters.openstack.server_cloud import OpenStackServerCloud
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.randomness import SystemRandomness
+from controller.domain.servers.cloud_resources import Kind
 from controller.errors import CloudRefused, CloudUnavailable
 from tests.fakes.world import FakeClock
 
@@ -264,9 +266,28 @@ def test_services_and_servers_of_a_cell_that_is_down_are_not_known() -> None:
             {"services": [{"binary": "nova-compute", "host": "cmp1", "status": "UNKNOWN"}]}
         ).compute_services()
     with pytest.raises(CloudUnavailable, match="cell"):
-        cloud({"servers": [{"id": "a", "status": "UNKNOWN"}]}).servers_on("cmp1")
-    with pytest.raises(CloudUnavailable, match="cell"):
         cloud({"server": {"id": "a", "status": "UNKNOWN"}}).server("a")
+
+
+@pytest.mark.parametrize("down", [0, 2], ids=["before", "after"])
+def test_a_list_of_servers_that_hides_a_cell_is_not_believed(down: int) -> None:
+    up, unknown = {"services": []}, {"services": [{"host": "cmp1", "status": "UNKNOWN"}]}
+    answers: list[dict[str, Any]] = [up, {"servers": []}, up]
+    answers[down] = unknown
+    calls = Calls(Service(*(Answer(body=body) for body in answers)))
+    with pytest.raises(CloudUnavailable, match="cell"):
+        OpenStackCloud(calls).servers_on("cmp1")
+
+
+@pytest.mark.parametrize("down", [0, 3], ids=["before", "after"])
+def test_servers_of_an_object_in_a_cell_that_is_down_are_not_missing(down: int) -> None:
+    answers: list[dict[str, Any]] = [{"servers": []}] * 4
+    answers[down] = {"servers": [{"id": "a", "status": "UNKNOWN"}]}
+    service = Service(*(Answer(body=body) for body in answers))
+    with pytest.raises(CloudUnavailable, match="cell"):
+        OpenStackServerCloud(Calls(service)).marked(Kind.SERVER, "osctl-server-1", "bastion")
+    # Nova tells of such a cell only where it is asked for no page, and with no filter.
+    assert not service.asked[down][2].get("params")
 
 
 def test_the_compute_service_of_one_host_is_asked_for_alone() -> None:

@@ -34,6 +34,15 @@ def test_an_interface_is_in_one_bridge_only() -> None:
     assert networks({"interface": "bond1"}, {"interface": "bond2"}, {}, {}) == {}
 
 
+def test_an_interface_in_a_bridge_does_not_carry_tunnels() -> None:
+    own = [{"name": "net0", "bridge": "br-0", "interface": "bond0"}]
+    found = problems(features={"networking": {"tunnelInterface": "bond0", "externalNetworks": own}})
+    told = 'bond0 is in the bridge of network "net0", which takes its address'
+    assert found == {"spec.features.networking.tunnelInterface": told}
+    for other in ("bond0.100", "br-0"):
+        assert problems(features={"networking": {"tunnelInterface": other, "externalNetworks": own}}) == {}
+
+
 @pytest.mark.parametrize("bridge", ["br-int", "br-tun"])
 def test_bridges_that_neutron_keeps_for_itself_are_refused(bridge: str) -> None:
     found = networks({"bridge": bridge})
@@ -147,3 +156,25 @@ def test_metadata_of_another_issuer_are_refused() -> None:
     assert (
         providers({"issuer": "https://a.example.org", "metadata": {"issuer": "https://a.example.org"}}) == {}
     )
+
+
+@pytest.mark.parametrize(
+    ("toleration", "field"),
+    [
+        ({"key": "gpu", "operator": "Exists", "value": "yes"}, "value"),
+        ({"value": "yes"}, "operator"),
+        ({"key": "gpu", "effect": "NoSchedule", "tolerationSeconds": 60}, "effect"),
+    ],
+)
+def test_a_toleration_that_kubernetes_refuses_is_refused_here(toleration: dict[str, Any], field: str) -> None:
+    found = problems(features={"compute": {"pods": {"tolerations": [toleration]}}})
+    assert list(found) == [f"spec.features.compute.pods.tolerations[0].{field}"]
+
+
+def test_tolerations_that_kubernetes_takes_are_taken() -> None:
+    given = [
+        {"operator": "Exists"},
+        {"key": "gpu", "value": "yes"},
+        {"key": "gpu", "effect": "NoExecute", "tolerationSeconds": 60},
+    ]
+    assert problems(features={"compute": {"pods": {"tolerations": given}}}) == {}

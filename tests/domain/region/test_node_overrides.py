@@ -95,6 +95,43 @@ def test_what_a_chart_cannot_do_is_refused(source: SpecSource, path: str, remedy
     assert (problem.path, problem.remedy) == (path, remedy)
 
 
+NEUTRON = ServiceEntry(
+    "compute",
+    "Neutron",
+    "openstack",
+    {
+        "neutron": ChartEntry(("upstream",), daemonsets=("ovs-agent", "sriov-agent", "ovn-metadata-agent")),
+        "ovn": ChartEntry(("upstream",), daemonsets=("controller",), node_form="values"),
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("chart", "daemonset", "values"),
+    [
+        ("neutron", "ovs-agent", {"manifests": {"daemonset_ovs_agent": False}}),
+        ("neutron", "sriov-agent", {"manifests": {"daemonset_sriov_agent": True}}),
+        ("ovn", "controller", {"manifests": {"daemonset_ovn_controller": False}}),
+    ],
+)
+def test_a_daemonset_that_the_region_does_not_have_is_refused(
+    chart: str, daemonset: str, values: dict[str, Any]
+) -> None:
+    below = {"network": {"backend": ["ovn"]}, **values}
+    source = spec(chart=chart, daemonset=daemonset, values={"conf": {"a": {"b": 1}}})
+    layer, [problem] = node_layer(source, NEUTRON, chart, merge_layers(below, []))
+    assert layer is None
+    assert problem.message == f'release {chart} of this region has no DaemonSet "{daemonset}"'
+    there = "none is known here" if chart == "ovn" else 'did you mean "ovn-metadata-agent"?'
+    assert problem.remedy in (there, "known are ovn-metadata-agent")
+
+
+def test_a_daemonset_that_the_region_has_is_taken() -> None:
+    below = {"network": {"backend": ["openvswitch"]}, "manifests": {"daemonset_ovs_agent": True}}
+    source = spec(chart="neutron", daemonset="ovs-agent", values={"conf": {"a": {"b": 1}}})
+    assert node_layer(source, NEUTRON, "neutron", merge_layers(below, []))[1] == []
+
+
 LIBVIRT = {"chart": "libvirt", "daemonset": "libvirt"}
 
 

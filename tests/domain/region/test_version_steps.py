@@ -23,7 +23,7 @@ def mariadb(before: str, after: str) -> ImageStep:
 
 
 def refused(step: ImageStep, **accepted: str) -> str:
-    return "; ".join(map(str, image_problems([step], accepted, "region-one")))
+    return "; ".join(map(str, image_problems([step], accepted, "region-one", "openstack")))
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def test_a_step_that_rabbitmq_supports_is_none_of_our_business(before: str, afte
 @pytest.mark.parametrize(
     ("before", "after", "way"),
     [
-        ("3.13", "4.3.5", "go by 4.2 one after the other"),
-        ("3.10.18", "4.3.5", "go by 3.11 and 3.12 and 3.13 and 4.2 one after the other"),
-        ("4.0", "4.3", "go by 4.2 one after the other"),
+        ("3.13", "4.3.5", "go to 4.2, then to 4.3"),
+        ("3.10.18", "4.3.5", "go to 3.11, then to 3.12, then to 3.13, then to 4.2, then to 4.3"),
+        ("4.0", "4.3", "go to 4.2, then to 4.3"),
         ("3.9", "4.3", "empty the broker first"),
         ("4.3", "5.0", "empty the broker first"),
     ],
@@ -71,7 +71,7 @@ def test_a_step_over_versions_of_rabbitmq_is_refused_with_the_way_to_go(
     text = refused(rabbitmq(before, after))
     assert "does not start on that data" in text
     assert way in text
-    assert "docs/configuration.md" in text
+    assert "docs/upgrade.md" in text
 
 
 @pytest.mark.parametrize("step", [rabbitmq("4.3", "4.2"), mariadb("11.4", "10.11"), mariadb("10.11", "10.6")])
@@ -86,7 +86,7 @@ def test_a_new_major_version_of_the_database_is_asked_for_and_a_minor_one_is_not
 
 def test_what_an_operator_accepts_by_release_and_version_goes_on() -> None:
     step = rabbitmq("3.13", "4.3.5")
-    asked = "kubectl annotate osdpl region-one osctl.dev/accept-version=rabbitmq=4.3"
+    asked = "kubectl -n openstack annotate osdpl region-one osctl.dev/accept-version=rabbitmq=4.3"
     assert asked in refused(step)
     assert refused(step, rabbitmq="4.3") == ""
     # What was accepted once says nothing of the next change.
@@ -112,13 +112,13 @@ def test_the_annotation_names_what_is_accepted(text: str) -> None:
     ],
 )
 def test_an_older_openstack_than_what_runs_is_refused(status: dict[str, object]) -> None:
-    [problem] = series_problems(status, "2025.2", {}, "region-one")
+    [problem] = series_problems(status, "2025.2", {}, "region-one", "openstack")
     assert problem.path == "spec.openstackVersion"
     assert "2026.1 runs" in problem.message
     assert "osctl.dev/accept-version=openstack=2025.2" in problem.remedy
-    assert series_problems(status, "2025.2", {"openstack": "2025.2"}, "region-one") == []
+    assert series_problems(status, "2025.2", {"openstack": "2025.2"}, "region-one", "openstack") == []
 
 
 @pytest.mark.parametrize("status", [{}, {"openstackVersion": "2025.1"}, {"openstackVersion": "2026.1"}])
 def test_the_same_openstack_and_a_newer_one_are_served(status: dict[str, object]) -> None:
-    assert series_problems(status, "2026.1", {}, "region-one") == []
+    assert series_problems(status, "2026.1", {}, "region-one", "openstack") == []

@@ -14,6 +14,8 @@ from tests.openstack.proxy import Proxy, proxied
 from tests.openstack.servers.bed import ServersBed
 
 NAMESPACE = "servers"
+# Another one that is served, whose people have credentials of their own.
+TEAM = "team"
 
 
 @pytest.fixture(scope="session")
@@ -24,10 +26,11 @@ def shared_servers(cloud: Cloud, tmp_path_factory: pytest.TempPathFactory) -> It
         proxy: Proxy = stack.enter_context(proxied(cloud))
         stack.callback(take_down, name, directory)
         sandbox = Sandbox.up(name, directory, "small", private=True)
-        sandbox.create_namespace(NAMESPACE, {})
-        environment = {"RESYNC_SECONDS": "20"}
+        for namespace in (NAMESPACE, TEAM):
+            sandbox.create_namespace(namespace, {})
+        environment = {"RESYNC_SECONDS": "20", "SERVER_NAMESPACES": TEAM}
         region = Region(sandbox, NAMESPACE, tmp_path_factory.mktemp("region"), ("servers",), environment)
-        region.install_chart("--set=servers.enabled=true")
+        region.install_chart(f"--set=servers.enabled=true,servers.namespaces={{{TEAM}}}")
         bed = ServersBed(region, cloud, proxy)
         bed.give_credentials()
         region.controllers.start()
@@ -54,3 +57,11 @@ def servers(shared_servers: ServersBed) -> ServersBed:
     """With no OpenStackServer, the container running, and a proxy that lets everything pass."""
     shared_servers.clean()
     return shared_servers
+
+
+@pytest.fixture
+def team(servers: ServersBed) -> Iterator[ServersBed]:
+    """The same cloud and container, and the servers of another namespace."""
+    beside = servers.beside(TEAM)
+    yield beside
+    beside.clean()

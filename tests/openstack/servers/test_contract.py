@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
+import uuid
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import pytest
@@ -12,11 +14,11 @@ import yaml
 from controller.adapters.openstack.server_cloud import OpenStackServerClouds
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.randomness import SystemRandomness
-from controller.domain.servers.cloud_resources import Kind
+from controller.domain.servers.cloud_resources import REMOVAL_ORDER, Kind
 from controller.domain.servers.plan import PlannedThing, ServerPlan
 from controller.domain.servers.server_spec import Reference, parse_server_spec
 from controller.domain.servers.server_status import Recorded, Resolved, ResolvedPort, ServerRecord
-from controller.errors import CloudMissing, CloudRefused
+from controller.errors import CloudMissing, CloudRefused, CloudUnavailable
 from controller.ports.servers import Catalog, ServerCloud
 from tests.api.definitions import server
 from tests.cluster.region import wait_until
@@ -36,11 +38,24 @@ REAL = pytest.param(
 class OneServer:
     """A cloud, and the requests of one object."""
 
-    def __init__(self, cloud: ServerCloud, until: Callable[[str, Callable[[], Any]], Any]) -> None:
+    def __init__(
+        self,
+        cloud: ServerCloud,
+        until: Callable[[str, Callable[[], Any]], Any],
+        cell_down: Callable[[], AbstractContextManager[None]],
+    ) -> None:
         self.cloud = cloud
         self.until = until
+        self.cell_down = cell_down
         data = {"name": "data", "sizeGiB": 1, "storage": {"type": "Volume"}}
-        spec = parse_server_spec(server(additionalBlockDevices=[data], floatingIP={"pool": "public"}))
+        spec = parse_server_spec(
+            server(
+                rootVolume={"sizeGiB": 1},
+                additionalBlockDevices=[data],
+                floatingIP={"pool": "public"},
+                trunk=True,
+            )
+        )
         self.plan = ServerPlan(f"contract-{secrets.token_hex(3)}", secrets.token_hex(16), spec)
         self.record = ServerRecord()
         self.resolved = Resolved(
@@ -51,8 +66,8 @@ class OneServer:
             floating_network=next(iter(cloud.find(Catalog.NETWORK, Reference(query={"name": "public"}))), ""),
         )
 
-    def make(self, kind: Kind) -> str:
-        thing: PlannedThing = self.plan.of(kind)[0]
+    def make(self, kind: Kind, at: int = 0) -> str:
+        thing: PlannedThing = self.plan.of(kind)[at]
         made = self.cloud.create(kind, self.plan.body(thing, self.resolved, self.record))
         self.record = self.record.with_things([Recorded(kind, thing.name, made.id)])
         return made.id
@@ -64,7 +79,7 @@ class OneServer:
         return self.cloud.read(kind, id_)
 
     def clean(self) -> None:
-        for kind in (Kind.SERVER, Kind.FLOATING_IP, Kind.PORT, Kind.VOLUME):
+        for kind in REMOVAL_ORDER:
             for one in self.cloud.marked(kind, self.plan.mark, self.plan.name):
                 self.cloud.delete(one)
             self.until(f"no {kind}", lambda kind=kind: not self.marked(kind))
@@ -82,28 +97,42 @@ def one(request: pytest.FixtureRequest) -> Iterator[OneServer]:
                 fake.pass_time()
             raise AssertionError(what)
 
-        yield OneServer(fake, until)
+        @contextmanager
+        def cell_down() -> Iterator[None]:
+            fake.hidden = {one.id for one in fake.of(Kind.SERVER)}
+            yield
+            fake.hidden = set()
+
+        yield OneServer(fake, until, cell_down)
         return
     bed = request.getfixturevalue("shared_servers")
     content = yaml.safe_dump(bed.cloud.clouds()).encode()
     cloud = OpenStackServerClouds(SystemClock(), SystemRandomness()).open(content)
-    made = OneServer(cloud, lambda what, check: wait_until(what, check, 180))
+    made = OneServer(cloud, lambda what, check: wait_until(what, check, 180), bed.cloud.cell_down)
     yield made
     made.clean()
     cloud.close()
 
 
-def _boot(one: OneServer) -> str:
+def _make_what_it_boots_from(one: OneServer) -> None:
     one.make(Kind.PORT)
-    volume = one.make(Kind.VOLUME)
-    one.until("the volume is there", lambda: one.read(volume, Kind.VOLUME).status == "available")
+    volumes = [one.make(Kind.VOLUME, at) for at in range(len(one.plan.of(Kind.VOLUME)))]
+    for volume in volumes:
+        one.until(
+            "the volume is there",
+            lambda volume=volume: one.read(volume, Kind.VOLUME).status == "available",
+        )
+
+
+def _boot(one: OneServer) -> str:
+    _make_what_it_boots_from(one)
     made = one.make(Kind.SERVER)
     one.until("it is ACTIVE", lambda: one.read(made, Kind.SERVER).status == "ACTIVE")
     return made
 
 
 def test_what_was_made_is_read_by_its_id_and_found_by_its_mark(one: OneServer) -> None:
-    for kind in (Kind.PORT, Kind.VOLUME, Kind.FLOATING_IP):
+    for kind in (Kind.PORT, Kind.TRUNK, Kind.VOLUME, Kind.FLOATING_IP):
         id_ = one.make(kind)
         found = one.read(id_, kind)
         assert (found.id, found.kind, found.is_of(one.plan.mark)) == (id_, kind, True)
@@ -112,30 +141,55 @@ def test_what_was_made_is_read_by_its_id_and_found_by_its_mark(one: OneServer) -
 
 
 def test_a_server_is_found_by_its_mark_from_the_request_on(one: OneServer) -> None:
-    one.make(Kind.PORT)
-    volume = one.make(Kind.VOLUME)
-    one.until("the volume is there", lambda: one.read(volume, Kind.VOLUME).status == "available")
+    _make_what_it_boots_from(one)
     made = one.make(Kind.SERVER)
     assert one.marked(Kind.SERVER) == [made]
     one.until("it is ACTIVE", lambda: one.read(made, Kind.SERVER).status == "ACTIVE")
     assert one.marked(Kind.SERVER) == [made]
 
 
-def test_a_server_has_its_port_and_volume_and_frees_them_when_it_goes(one: OneServer) -> None:
+def test_a_server_has_its_port_and_volumes_and_frees_them_when_it_goes(one: OneServer) -> None:
     made = _boot(one)
-    port, volume = one.marked(Kind.PORT)[0], one.marked(Kind.VOLUME)[0]
-    assert one.read(port, Kind.PORT).used_by == one.read(volume, Kind.VOLUME).used_by == made
+    (port,), (volume, other) = one.marked(Kind.PORT), one.marked(Kind.VOLUME)
+    assert one.read(port, Kind.PORT).used_by == made
+    assert one.read(volume, Kind.VOLUME).used_by == one.read(other, Kind.VOLUME).used_by == made
     assert [type_ for type_, _ in one.read(made, Kind.SERVER).addresses] == ["InternalIP"]
     one.cloud.delete(one.read(made, Kind.SERVER))
     one.until("it is gone", lambda: one.read(made, Kind.SERVER) is None)
     assert one.read(port, Kind.PORT).used_by == ""
-    one.until("the volume is free", lambda: one.read(volume, Kind.VOLUME).status == "available")
+    for each in (volume, other):
+        one.until("the volume is free", lambda each=each: one.read(each, Kind.VOLUME).status == "available")
+
+
+def test_a_cell_that_is_down_hides_no_server_from_a_search(one: OneServer) -> None:
+    made = _boot(one)
+    with one.cell_down():
+        with pytest.raises(CloudUnavailable):
+            one.marked(Kind.SERVER)
+        assert one.read(made, Kind.SERVER).status == "UNKNOWN"
+    assert one.marked(Kind.SERVER) == [made]
+
+
+def test_what_something_else_stands_on_is_not_deleted(one: OneServer) -> None:
+    port, volume = one.make(Kind.PORT), one.make(Kind.VOLUME)
+    one.make(Kind.TRUNK)
+    one.until("the volume is there", lambda: one.read(volume, Kind.VOLUME).status == "available")
+    with pytest.raises(CloudRefused):
+        one.cloud.delete(one.read(port, Kind.PORT))
+    other = one.make(Kind.VOLUME, 1)
+    one.until("the volume is there", lambda: one.read(other, Kind.VOLUME).status == "available")
+    server = one.make(Kind.SERVER)
+    one.until("it is ACTIVE", lambda: one.read(server, Kind.SERVER).status == "ACTIVE")
+    with pytest.raises(CloudRefused):
+        one.cloud.delete(one.read(volume, Kind.VOLUME))
+    assert one.marked(Kind.PORT) == [port] and volume in one.marked(Kind.VOLUME)
 
 
 def test_tags_are_set_and_read(one: OneServer) -> None:
-    port = one.make(Kind.PORT)
-    one.cloud.set_tags(one.read(port, Kind.PORT), {one.plan.mark, "mine"})
-    assert one.read(port, Kind.PORT).tags == {one.plan.mark, "mine"}
+    for kind in (Kind.PORT, Kind.TRUNK, Kind.FLOATING_IP):
+        made = one.make(kind)
+        one.cloud.set_tags(one.read(made, kind), {one.plan.mark, "mine"})
+        assert one.read(made, kind).tags == {one.plan.mark, "mine"}
 
 
 def test_a_floating_ip_is_put_to_a_port(one: OneServer) -> None:
@@ -163,6 +217,12 @@ def test_a_port_that_a_server_has_is_not_given_to_another_one(one: OneServer) ->
 def test_what_is_not_there_is_not_found(one: OneServer) -> None:
     absent = Reference(query={"name": f"absent-{secrets.token_hex(4)}"})
     assert [one.cloud.find(catalog, absent) for catalog in Catalog] == [()] * len(Catalog)
+
+
+def test_a_subnet_tells_its_network(one: OneServer) -> None:
+    (subnet,) = one.cloud.find(Catalog.SUBNET, Reference(query={"name": "sub0"}))
+    assert one.cloud.network_of(subnet) == one.resolved.ports[0].network
+    assert one.cloud.network_of(str(uuid.uuid4())) == ""
 
 
 def test_a_cloud_that_the_text_does_not_have_is_told_as_such() -> None:

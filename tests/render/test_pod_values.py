@@ -1,0 +1,74 @@
+"""How often pods run, and what they ask for: what no chart reads is told, what Kubernetes refuses refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller.errors import Problem, SpecInvalid
+from tests.render.region import core_spec, render
+
+NOVA = "spec.services.compute.nova.values.pod"
+
+
+def nova(pod: dict[str, Any]) -> dict[str, Any]:
+    return core_spec(services={"compute": {"nova": {"values": {"pod": pod}}}})
+
+
+def refused(spec: dict[str, Any]) -> list[tuple[str, str]]:
+    with pytest.raises(SpecInvalid) as refusal:
+        render(spec)
+    return [(problem.path, problem.message) for problem in refusal.value.problems]
+
+
+def warned(spec: dict[str, Any]) -> list[Problem]:
+    return [warning for warning in render(spec).warnings if ".pod" in warning.path]
+
+
+@pytest.mark.parametrize("number", ["five", [1], -1, 1.5, True])
+def test_replicas_are_whole_numbers(number: Any) -> None:
+    [(path, message)] = refused(nova({"replicas": {"osapi": number}}))
+    assert path == f"{NOVA}.replicas.osapi"
+    assert message.startswith("expected a whole number, got ")
+
+
+@pytest.mark.parametrize("pod", [{"replicas": {"osapi": 0}}, {"replicas": {"osapi": "3"}}])
+def test_replicas_may_be_none_and_digits_of_a_text(pod: dict[str, Any]) -> None:
+    assert warned(nova(pod)) == []
+
+
+@pytest.mark.parametrize("quantity", ["4 GB", "4Gb", "1.5.1", "", "-1", "Gi", -1, True, [1]])
+def test_what_is_no_quantity_of_kubernetes_is_refused(quantity: Any) -> None:
+    [(path, message)] = refused(nova({"resources": {"api": {"limits": {"memory": quantity}}}}))
+    assert path == f"{NOVA}.resources.api.limits.memory"
+    assert "quantity" in message
+
+
+@pytest.mark.parametrize("quantity", ["4Gi", "500m", "1e3", "0.5", ".5", 2, 0.25, "2E", "1E6"])
+def test_quantities_of_kubernetes_are_taken(quantity: Any) -> None:
+    assert warned(nova({"resources": {"api": {"requests": {"cpu": quantity}}}})) == []
+
+
+def test_a_resource_is_one_that_kubernetes_knows() -> None:
+    own = {"nvidia.com/gpu": 1, "hugepages-2Mi": "1Gi", "ephemeral-storage": "1Gi"}
+    assert warned(nova({"resources": {"api": {"limits": own}}})) == []
+    [(path, message)] = refused(nova({"resources": {"api": {"limits": {"ram": "1Gi"}}}}))
+    assert (path, message) == (f"{NOVA}.resources.api.limits.ram", 'Kubernetes has no resource "ram"')
+
+
+def test_what_no_pod_of_the_chart_is_called_is_told_with_the_names_there_are() -> None:
+    [warning] = warned(nova({"replicas": {"api": 2}}))
+    assert warning.path == f"{NOVA}.replicas.api"
+    assert warning.message == 'chart nova has no "api" here: it has no effect'
+    assert "osapi" in warning.remedy and "conductor" in warning.remedy
+    [warning] = warned(nova({"resources": {"osapi": {"limits": {"cpu": 1}}}}))
+    assert warning.path == f"{NOVA}.resources.osapi"
+    [warning] = warned(nova({"resources": {"jobs": {"db_sink": {"limits": {"cpu": 1}}}}}))
+    assert warning.path == f"{NOVA}.resources.jobs.db_sink"
+
+
+def test_what_is_said_for_all_charts_need_not_be_in_each() -> None:
+    assert warned(core_spec(common={"openstack": {"values": {"pod": {"replicas": {"osapi": 2}}}}})) == []
+    [(path, _)] = refused(core_spec(common={"openstack": {"values": {"pod": {"replicas": {"osapi": "x"}}}}}))
+    assert path == "spec.common.openstack.values.pod.replicas.osapi"
