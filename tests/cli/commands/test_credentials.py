@@ -88,6 +88,7 @@ def test_what_cannot_be_rotated_is_refused_by_name(monkeypatch: pytest.MonkeyPat
     assert ROTATE not in bed.notes("object-storage")
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_what_the_password_of_an_administrator_interrupts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

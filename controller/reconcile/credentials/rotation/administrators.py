@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from controller.domain.api.names import ROTATION_ANNOTATION
 from controller.domain.credentials.clouds_yaml import KeyOfSecret
@@ -25,6 +26,7 @@ from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import PasswordRefused, ServerUnavailable
 from controller.ports.accounts import AccountServers, ServerLogin
 from controller.ports.kubernetes import Kube
+from controller.reconcile.credentials.refused_writes import refusal_of
 from controller.reconcile.credentials.rotation.account_logins import AccountLogins
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.action_log import log_action
@@ -101,23 +103,23 @@ class InterruptedPasswords:
             keys = coming_passwords([key for key in texts if texts[key]])
             if not keys or parse_rotation(self.store.notes(name).get(ROTATION_ANNOTATION, "")):
                 continue
-            if held:
-                waiting[name] = RotationView(Phase.WAITING, held)
-                continue
-            logins = AccountLogins(self.kube, self.namespace)
-            passwords = AdministratorPasswords(
-                self.servers, self.store, logins, self.releases, self.namespace
-            )
             try:
-                passwords.tell(name, keys)
-            except PasswordRefused:
-                passwords.forget(name, keys)
-                continue
+                why = held or refusal_of(partial(self._finish_one, name, keys, now))
             except ServerUnavailable as error:
-                waiting[name] = RotationView(Phase.WAITING, str(error))
-                continue
-            record = RotationRecord(now, self.store.text(name, ACCOUNT_SUFFIX), (), administrators=keys)
-            new = {key: texts[coming_name(key)] for key in keys}
-            done = f"new {', '.join(keys)}, which the server knows already"
-            self.store.rewrite(name, {ROTATION_ANNOTATION: record_text(record)}, new, done=done)
+                why = str(error)
+            if why:
+                waiting[name] = RotationView(Phase.WAITING, why)
         return waiting
+
+    def _finish_one(self, name: str, keys: tuple[str, ...], now: float) -> None:
+        logins = AccountLogins(self.kube, self.namespace)
+        passwords = AdministratorPasswords(self.servers, self.store, logins, self.releases, self.namespace)
+        try:
+            passwords.tell(name, keys)
+        except PasswordRefused:
+            passwords.forget(name, keys)
+            return
+        record = RotationRecord(now, self.store.text(name, ACCOUNT_SUFFIX), (), administrators=keys)
+        new = {key: self.store.text(name, coming_name(key)) for key in keys}
+        done = f"new {', '.join(keys)}, which the server knows already"
+        self.store.rewrite(name, {ROTATION_ANNOTATION: record_text(record)}, new, done=done)
