@@ -41,7 +41,8 @@ def run(world: NodeWorld, host: str, source: str = "nova-compute-default", *, re
             "containers": [container],
             "volumes": [{"name": "nova-etc", "secret": {"secretName": source}}],
         }
-        meta = {"name": f"nova-compute-{host}", "namespace": world.namespace}
+        labels = {"application": "nova", "component": "compute"}
+        meta = {"name": f"nova-compute-{host}", "namespace": world.namespace, "labels": labels}
         world.kube.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
     live = world.kube.get(POD, f"nova-compute-{host}", world.namespace)
     assert live is not None

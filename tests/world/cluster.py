@@ -233,7 +233,12 @@ class Cluster:
             "volumes": [{"name": "etc", "secret": {"secretName": "nova-compute-default"}}],
         }
         owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "nova-compute", "uid": "1"}
-        meta = {"name": name, "namespace": NAMESPACE, "ownerReferences": [{**owner, "controller": True}]}
+        meta = {
+            "name": name,
+            "namespace": NAMESPACE,
+            "labels": {"application": "nova", "component": "compute"},
+            "ownerReferences": [{**owner, "controller": True}],
+        }
         return self.kube.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
 
     def _tell_ready(self, pod: KubeObject, ready: bool, running: dict[str, Any] | None = None) -> None:

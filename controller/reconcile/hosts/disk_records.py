@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 from controller.domain.api.names import MANAGED_BY, MANAGED_BY_US
 from controller.domain.hosts.host_disks import HostDisks, SeenDisks, observe_disks, parse_backend, read_disks
-from controller.domain.hosts.node_pods import RunningCompute
+from controller.domain.hosts.node_pods import RunningCompute, parse_node_pod
 from controller.domain.shared.cloud_facts import CloudView
 from controller.domain.shared.times import seconds_of
 from controller.errors import ApiUnavailable, Conflict, KubeError
-from controller.ports.kubernetes import CONFIGMAP, SECRET, Kube, KubeObject
+from controller.ports.kubernetes import CONFIGMAP, POD, SECRET, Kube, KubeObject
 from controller.ports.system import Clock
 from controller.reconcile.hosts.observe import NodesSnapshot
 from controller.reconcile.shared.action_log import log_action
@@ -27,6 +27,8 @@ FILE = "nova.conf"
 # A configuration, of which each DaemonSet has one, is read so often, in seconds, and so many in one pass;
 # but at once for a nova-compute that has just started.
 READ_EVERY, READ_AT_ONCE = 10.0, 5
+# As helm-toolkit and the charts of our own label them.
+COMPUTE_PODS = "application=nova,component=compute"
 
 _Source = tuple[str, str]
 
@@ -55,6 +57,20 @@ class DiskRecords:
     def read(self) -> dict[str, HostDisks]:
         """By host. Raises KubeError."""
         return _records(self._kube.get(CONFIGMAP, NAME, self._namespace))
+
+    def begun_since(self, hosts: Mapping[str, str]) -> tuple[str, ...]:
+        """Those of these hosts, given by name of their Node, whose nova-compute began after the last look at
+        what it runs with. Raises KubeError."""
+        records = self.read()
+        pods = map(parse_node_pod, self._kube.list(POD, self._namespace, labels=COMPUTE_PODS))
+        running = [(hosts[one.node], one.compute) for one in pods if one is not None and one.node in hosts]
+        return tuple(
+            sorted(
+                host
+                for host, compute in running
+                if compute is not None and (host not in records or records[host].run != compute.run)
+            )
+        )
 
     def reconcile(self, snapshot: NodesSnapshot, view: CloudView) -> None:
         """Writes down what has changed; a refusal is logged, and nothing is known again.

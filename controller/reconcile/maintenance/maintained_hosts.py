@@ -77,7 +77,10 @@ class MaintainedHosts:
         # A Node has it noted on itself, as long as it has a role.
         on_node = node is not None and parse_node(node, self._namespace) is not None
         report = "" if on_node else report_of(view.service(host))
-        return replace(work, node=node, host=host, same=same, beside=same.among(facts), report=report)
+        takers = {one: found for one in names if one != name and (found := matches.host(one))}
+        return replace(
+            work, node=node, host=host, same=same, beside=same.among(facts), takers=takers, report=report
+        )
 
 
 def missing(work: MaintenanceWork, view: CloudView) -> str | None:

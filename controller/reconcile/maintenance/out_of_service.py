@@ -38,6 +38,7 @@ from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, Kube, KubeObject
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts import openstack_writes
+from controller.reconcile.hosts.disk_records import DiskRecords
 from controller.reconcile.hosts.fenced_nodes import TracedChanges
 from controller.reconcile.hosts.forced_down import ForcedDownHosts
 from controller.reconcile.maintenance.compute_silence import QUIET, ComputeSilence
@@ -55,6 +56,7 @@ class HostDisabler:
         self._forced_down = ForcedDownHosts(kube, clock, namespace)
         self._changes = TracedChanges(kube, clock, namespace)
         self._silence = ComputeSilence(clock, quiet)
+        self._disks = DiskRecords(kube, clock, namespace)
 
     def obstacle(self, work: MaintenanceWork, view: CloudView) -> Obstacle | None:
         """What would stand in the way, as far as the last pass shows; nothing is done."""
@@ -135,7 +137,12 @@ class HostDisabler:
         except (CloudUnavailable, CloudRefused) as error:
             return f"it is not known whether its compute service reports: {error}"
         forbidden = self._forbidden(work, service)
-        return forbidden[1] if forbidden is not None else self._edited(work)
+        return forbidden[1] if forbidden is not None else self._edited(work) or self._unread_disks(work)
+
+    def _unread_disks(self, work: MaintenanceWork) -> str:
+        """Why it is not certain any more that others reach the disks of its servers; empty where it is."""
+        begun = self._disks.begun_since(work.takers) if work.spec.rules.shared_disks else ()
+        return f"where others keep disks is read anew: the nova-compute of {begun[0]} began" if begun else ""
 
     def _forbidden(self, work: MaintenanceWork, service: ComputeService | None) -> Obstacle | None:
         """Why nothing may be evacuated, by the Nodes as they are now. None: OpenStack shows no service."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controller.domain.api.conditions import Condition, entries, find, shorten, timestamp
@@ -40,11 +40,11 @@ class MaintenanceWork:
     """One maintenance in one pass: its spec, and what its status said before.
 
     `entries` by server id. `node` is None where there is none; `host` is what OpenStack calls it, and `doubt`
-    why that is not certain; `beside`, in an evacuation: the other Nodes that are this host, one of which may
-    be what the machine is called now, and `same`: how they are found. `elapsed`: seconds since it began, as
-    they were counted; `now`: that, after `started`, which is no clock's time. All that is noted of moves is
-    in it. `ending`: when it was first rolled back, 0.0 for not yet. `report`: of the compute service of a
-    Node that is gone, as `report_of` gives it.
+    why that is not certain. In an evacuation, `beside`: the other Nodes that are this host, one of which may
+    be what the machine is called now; `same`: how they are found; `takers`: hosts of all others, by Node.
+    `elapsed`: seconds since it began, as they were counted; `now`: that, after `started`, which is no clock's
+    time. All that is noted of moves is in it. `ending`: when it was first rolled back, 0.0 for not yet.
+    `report`: of the compute service of a Node that is gone, as `report_of` gives it.
     """
 
     obj: KubeObject
@@ -62,6 +62,7 @@ class MaintenanceWork:
     doubt: str = ""
     beside: tuple[NodeFacts, ...] = ()
     same: SameMachine | None = None
+    takers: Mapping[str, str] = field(default_factory=dict)
     report: str = ""
 
     @property

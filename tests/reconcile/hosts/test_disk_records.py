@@ -203,6 +203,20 @@ def test_a_host_that_would_make_the_disks_anew_stops_it(world: NodeWorld) -> Non
     assert len(evacuated(world)) == 1
 
 
+def test_a_nova_compute_that_began_since_it_was_looked_at_takes_none_before_it_is(world: NodeWorld) -> None:
+    """It may run with another configuration, and would make the disks anew."""
+    world.cloud.boot(1, "cmp1", local_disk=True)
+    world.set_ready("cmp1", False)
+    world.cloud.die("cmp1")
+    world.reconcile(2)
+    world.maintain("work", "cmp1", mode="Evacuate", fenced=True)
+    world.hosts.reconcile = lambda: None  # type: ignore[method-assign,assignment]
+    override(world, "cmp2", LOCAL)
+    world.reconcile(12, after=5)
+    assert evacuated(world) == []
+    assert "the nova-compute of cmp2 began" in json.dumps(world.maintenance("work"))
+
+
 def test_a_host_whose_nova_compute_is_being_replaced_takes_none(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp1", local_disk=True)
     end(world, "cmp3")
