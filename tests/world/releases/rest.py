@@ -99,7 +99,11 @@ def _mend(world: World, *, removes: bool) -> None:
         live = next(
             (one for one in cluster.all_of(_KINDS.get(kind, "")) if one["metadata"]["name"] == name), None
         )
-        if live is not None:
+        owner = ((live or {}).get("metadata") or {}).get("annotations", {}).get(RELEASE_NAME)
+        if live is not None and heir == "own" and owner in SERVICE_OF:
+            # Two releases want it: whoever gives it to each in turn has no rest. The region keeps it.
+            _delete_bundle(world)
+        elif live is not None:
             hand_over(world, live, heir)
     _restore_credentials(world, text)
     _remove_lost_claims(world)
@@ -116,10 +120,13 @@ def _remove_what_is_in_the_way(world: World, text: str) -> None:
     for release in (*SERVICE_OF, "own"):
         if f"sh.helm.release.v1.{release}.v" in text:
             _uninstall(world, release)
-    if ("belongs to HelmBundle" in text or 'release "own"' in text) and cluster.raw(
-        "HelmBundle", "mine"
-    ) is not None:
-        cluster.kube.delete(HELMBUNDLE, "mine", NAMESPACE)
+    if "belongs to HelmBundle" in text or 'release "own"' in text:
+        _delete_bundle(world)
+
+
+def _delete_bundle(world: World) -> None:
+    if world.cluster.raw("HelmBundle", "mine") is not None:
+        world.cluster.kube.delete(HELMBUNDLE, "mine", NAMESPACE)
         world.tell("somebody deletes the bundle mine")
 
 
