@@ -305,7 +305,9 @@ def person_makes_object(world: World, draw: Draw) -> str | None:
     }[kind]
     live = world.cluster.kube.create({**body, "metadata": meta, **more})
     world.cluster.check_claims()
-    world.cluster.foreign.note(_now(world, live))
+    # One that is nobody's under the name of our credentials is how persons restore them, as the docs say.
+    if not (how == "nobody's" and name.endswith("-credentials")):
+        world.cluster.foreign.note(_now(world, live))
     return f"somebody makes the {kind} {name}, which is {how}"
 
 
