@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from controller.domain.api.names import ROTATED_ANNOTATION
 from sandbox.cluster import Sandbox
 from sandbox.demo import CONTROLLER_NAMESPACE, NAMESPACE, REGION, RELEASE, ROOT, install_chart
 from sandbox.demo_real import run_smoke
@@ -68,6 +72,38 @@ def test_a_changed_value_of_nova_conf_rolls_novas_pods_alone_and_no_request_fail
     assert gone == {"nova"}
     assert seen["count"] >= 1000
     assert seen["failed"] == []
+
+
+def test_novas_credentials_are_rotated_and_no_request_fails(
+    two_apis: Sandbox, client: Callable[[str], str]
+) -> None:
+    """In the database, the broker and Keystone."""
+
+    def rotated() -> str:
+        (secret,) = items(two_apis, "secrets", "-l", "osctl.dev/service=compute")
+        return str((secret["metadata"].get("annotations") or {}).get(ROTATED_ANNOTATION, ""))
+
+    before = rotated()
+    told: list[str] = []
+    loop = threading.Thread(target=lambda: told.append(client(LOOP.read_text())), daemon=True)
+    loop.start()
+    run_osctl(two_apis, "credentials", "rotate", REGION, "--service", "compute", "--namespace", NAMESPACE)
+    took = wait_until(lambda: rotated() != before, "they are not rotated", 1800)
+    two_apis.kubectl("exec", "--namespace", NAMESPACE, "client", "--", "touch", "/tmp/stop")
+    loop.join(1200)
+    seen = json.loads(told[0])
+    print(f"rotated in {took:.0f} s; {seen['count']} requests, the longest took {seen['longest']} s")
+    assert seen["count"] >= 1000
+    assert seen["failed"] == []
+    wait_ready(two_apis)
+    run_smoke(two_apis)
+
+
+def run_osctl(box: Sandbox, *words: str) -> None:
+    """A command of an operator, with the sandbox's kubeconfig."""
+    command = [sys.executable, "-P", "-m", "controller.cli.main", *words]
+    more = {"KUBECONFIG": str(box.kubeconfig), "PYTHONPATH": str(ROOT)}
+    subprocess.run(command, check=True, timeout=120, env={**os.environ, **more})
 
 
 def test_a_killed_database_is_told_within_seconds_and_heals(ready: Sandbox) -> None:

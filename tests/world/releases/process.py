@@ -7,7 +7,7 @@ meets another one. What production does on threads of its own is done here after
 from __future__ import annotations
 
 from _thread import LockType
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from controller.adapters.helm.release_records import SecretRecords
@@ -103,6 +103,27 @@ def locks_of(root: object) -> list[LockType]:
     return found
 
 
+class LookingHelm(StoredHelm):
+    """Helm in a container, of which the world knows when it has looked what belongs to others."""
+
+    def __init__(self, container: Container) -> None:
+        def await_hook(hook: Any, where: Any, timeout: Any, token: Any) -> Any:
+            return container.world.await_hook(container, hook, timeout, token)
+
+        super().__init__(container.kube, container.clock, rendered, await_hook)
+        self._container = container
+
+    def _act(self, act: Callable[[], Any]) -> Any:
+        try:
+            return super()._act(act)
+        finally:
+            self._container.helm_looked = None
+
+    def _refuse_foreign(self, objects: Sequence[KubeObject], release: str, namespace: str) -> None:
+        super()._refuse_foreign(objects, release, namespace)
+        self._container.helm_looked = self._container.world.cluster.foreign.noted
+
+
 class Container:
     """One container of a pod. It knows nothing but what stands in Kubernetes when it begins.
 
@@ -114,6 +135,8 @@ class Container:
         self.world, self.kind, self.pod = world, kind, pod
         self.alive, self.blind, self.standing, self.held = True, False, False, False
         self.stood = 0.0
+        # How many objects of persons there had been when its Helm looked; None while none is at work.
+        self.helm_looked: int | None = None
         # Requests that it was about to send when another one took over.
         self.in_flight = 0
         self.overtaken = False
@@ -184,12 +207,7 @@ class Container:
             changed_bundle=lambda bundle: self.wake(("bundle", bundle[1])),
             pace=DriftRates(),
         )
-        helm = StoredHelm(
-            self.kube,
-            self.clock,
-            rendered,
-            lambda hook, where, timeout, token: world.await_hook(self, hook, timeout, token),
-        )
+        helm = LookingHelm(self)
         bundles = BundleReconciler(
             ReleasePorts(
                 kube=self.kube,

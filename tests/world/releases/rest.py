@@ -61,6 +61,9 @@ def come_to_rest(world: World) -> None:
     why = ["nothing was looked at"]
     for number in range(LOOKS):
         world.live(PAUSE)
+        if number >= ALONE and world.cluster.osdpl() is None:
+            # One that was being deleted in the store that came back.
+            world.make_osdpl(SPEC)
         if cluster_mode(world) not in ("Apply", None):
             world.cluster.edit_region({"mode": "Apply"})
         why = unrest(world)
@@ -162,7 +165,13 @@ def _remove_lost_claims(world: World) -> None:
     once their pods are made again."""
     for claim in world.cluster.all_of("PersistentVolumeClaim"):
         uid, name = claim["metadata"]["uid"], claim["metadata"]["name"]
-        if claim["metadata"].get("deletionTimestamp") and uid in world.cluster.deleted_by_person:
+        deleting = claim["metadata"].get("deletionTimestamp")
+        release = (claim["metadata"].get("annotations") or {}).get(RELEASE_NAME)
+        if deleting and release in SERVICE_OF and not _records(world, release):
+            # Whoever has deleted Helm's record of a release removes the rest of it, as docs/safety.md says.
+            world.cluster.kube.merge_patch(PVC, name, NAMESPACE, {"metadata": {"finalizers": None}})
+            continue
+        if deleting and uid in world.cluster.deleted_by_person:
             world.cluster.kube.merge_patch(PVC, name, NAMESPACE, {"metadata": {"finalizers": None}})
             continue
         volume = world.cluster.volumes.get(uid)

@@ -314,6 +314,9 @@ class World:
     def watch_written(self, container: Container, identity: Identity, words: str) -> None:
         stored = self.cluster.kube._objects.get(identity)
         live = stored.obj if stored is not None else None
+        looked = container.helm_looked
+        if looked is not None and self.cluster.foreign.overtaken(identity, looked):
+            self.met["Helm overtakes a person"] += 1
         self.cluster.foreign.check(identity, live, f"{container.name} ({words})")
         if identity[1] in ("PersistentVolumeClaim", "StatefulSet"):
             self.cluster.check_claims(container.stood)
