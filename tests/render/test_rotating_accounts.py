@@ -73,11 +73,14 @@ def test_of_what_stays_there_is_a_reason() -> None:
         ("image", "glance-password"),
         ("key-manager", "simple-crypto-key"),
         ("networking", "metadata-secret"),
+        ("database", "root-password"),
+        ("identity", "admin-password"),
+        ("messaging", "admin-password"),
     ]:
         assert kept[place] == "", place
     for place in [
-        ("database", "root-password"),
-        ("identity", "admin-password"),
+        ("database", "sst-password"),
+        ("messaging", "erlang-cookie"),
         ("load-balancer", "octavia-password"),
         ("orchestration", "heat-trustee-password"),
         ("object-storage", "swift-password"),
