@@ -68,6 +68,7 @@ class Reason(StrEnum):
     NODES_NOT_READY = "NodesNotReady", WARNING
     NODES_MISSING = "NodesMissing", WARNING
     HOSTS_FAILING = "HostsFailing", WARNING
+    HOSTS_AWAITED = "HostsAwaited", NORMAL
     SECRETS_READY = "SecretsReady", NORMAL
     SECRET_MISSING = "SecretMissing", WARNING
     CREDENTIALS_LOST = "CredentialsLost", WARNING

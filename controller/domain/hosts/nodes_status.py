@@ -134,6 +134,8 @@ _FAILING = frozenset(
         *(Reason.CELL_NOT_MAPPED, Reason.HOST_AMBIGUOUS),
     )
 )
+# Of a compute that is on its way into OpenStack.
+_ON_ITS_WAY = frozenset((Reason.COMPUTE_AWAITED, Reason.CELL_MAPPING_AWAITED))
 
 
 def nodes_condition(
@@ -149,6 +151,8 @@ def nodes_condition(
 
     `breaker_open` says why automatic action is stopped, `unknown` why OpenStack cannot be observed; both are
     empty while that is not so. The latter is only reported: a region that is being installed has none yet.
+    Where every compute is still on its way into OpenStack, no server finds a host: that is no readiness.
+    Where others are in service, one more is no matter.
 
     `strangers`: compute hosts of no node, which may be somebody's who does without Kubernetes.
 
@@ -176,6 +180,12 @@ def nodes_condition(
         text = f"{len(failing)} hosts fail: {shown}{more}"
         text += f"; as of before OpenStack stopped answering: {unknown}" if unknown else ""
         return Condition(CONDITION, "False", Reason.HOSTS_FAILING, shorten(text, 4000), generation)
+    computes = [(node.name, (reports or {}).get(node.name)) for node in known if node.is_compute]
+    awaited = [f"{name}: {one.message}" for name, one in computes if one and one.reason in _ON_ITS_WAY]
+    if awaited and len(awaited) == len(computes):
+        more = f"; and {len(awaited) - SHOWN} more" if len(awaited) > SHOWN else ""
+        text = f"no host takes servers yet: {'; '.join(awaited[:SHOWN])}{more}"
+        return Condition(CONDITION, "False", Reason.HOSTS_AWAITED, shorten(text, 4000), generation)
     text = f"{len(known)} nodes are ready"
     if cordoned:
         names = ", ".join(node.name for node in cordoned[:SHOWN])

@@ -87,8 +87,8 @@ def test_every_reason_of_a_region_is_classed_for_argo_cd() -> None:
     # Of conditions that Ready does not repeat.
     beside = {"NotPaused", "HeldBackByPause", "NotPlanned", "NotDeleting"}
     moving = {
-        "Initializing", "Applying", "ReleasesPending", "WorkloadsProgressing", "Planning", "PlanApproved",
-        "Deleting",
+        "Initializing", "Applying", "ReleasesPending", "WorkloadsProgressing", "HostsAwaited", "Planning",
+        "PlanApproved", "Deleting",
     }  # fmt: skip
     classes = [sets["failing"], sets["waiting"], good, beside, moving]
     assert sum(map(len, classes)) == len(set().union(*classes))

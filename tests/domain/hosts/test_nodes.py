@@ -8,7 +8,7 @@ import pytest
 
 from controller.domain.api.reasons import Reason
 from controller.domain.hosts.nodes import NodeFacts, NodeState, parse_node
-from controller.domain.hosts.nodes_status import node_entries, nodes_condition
+from controller.domain.hosts.nodes_status import HostReport, node_entries, nodes_condition
 from tests.domain.health_objects import NOW, at, condition
 
 
@@ -96,6 +96,23 @@ def test_false_when_one_is_not_ready_and_it_is_named() -> None:
     reported = nodes_condition(parsed(node("a"), node("b", "Unknown")), 7)
     assert (reported.status, reported.reason) == ("False", Reason.NODES_NOT_READY)
     assert reported.message.startswith("1 of 2 nodes are not ready: b: NodeStatusUnknown")
+
+
+ON_ITS_WAY = HostReport(reason=Reason.COMPUTE_AWAITED, message="its compute service has not registered yet")
+IN_SERVICE = HostReport(reason=Reason.NODE_IN_SERVICE)
+
+
+def test_computes_that_are_all_on_their_way_are_no_readiness() -> None:
+    known = parsed(node("a"), node("b", roles=("openstack-control-plane",)))
+    reported = nodes_condition(known, 7, reports={"a": ON_ITS_WAY})
+    assert (reported.status, reported.reason) == ("False", Reason.HOSTS_AWAITED)
+    assert reported.message == "no host takes servers yet: a: its compute service has not registered yet"
+
+
+def test_one_more_compute_on_its_way_is_no_matter() -> None:
+    known = parsed(node("a"), node("b"))
+    reported = nodes_condition(known, 7, reports={"a": ON_ITS_WAY, "b": IN_SERVICE})
+    assert reported.status == "True"
 
 
 def test_no_node_with_a_role_is_not_all_nodes_ready() -> None:
