@@ -191,7 +191,7 @@ class CredentialStore:
 
     def _stored(self, secret: KubeObject) -> StoredSecret:
         meta = secret["metadata"]
-        labels = meta.get("labels") or {}
+        labels, owners = meta.get("labels") or {}, meta.get("ownerReferences") or []
         texts = _texts(secret)
         manager = labels.get(MANAGED_BY, "")
         deployment = labels.get(DEPLOYMENT_LABEL, "")
@@ -202,8 +202,8 @@ class CredentialStore:
             filled=frozenset(key for key, text in texts.items() if text),
             empty=frozenset(key for key, text in texts.items() if not text),
             ours=complete,
-            foreign=manager not in ("", MANAGED_BY_US),
-            owned=any(_is_region(one) for one in meta.get("ownerReferences") or []),
+            foreign=manager not in ("", MANAGED_BY_US) or any(map(_is_other_controller, owners)),
+            owned=any(map(_is_region, owners)),
             immutable=bool(secret.get("immutable")),
             deleting="deletionTimestamp" in meta,
             unused=UNUSED_ANNOTATION in (meta.get("annotations") or {}),
@@ -224,6 +224,10 @@ def _empty_secret(name: str, namespace: str) -> KubeObject:
 def _is_region(reference: Mapping[str, Any]) -> bool:
     group = str(reference.get("apiVersion") or "").partition("/")[0]
     return group == GROUP and reference.get("kind") == OSDPL.kind
+
+
+def _is_other_controller(reference: Mapping[str, Any]) -> bool:
+    return bool(reference.get("controller")) and not _is_region(reference)
 
 
 def _texts(secret: Mapping[str, Any] | None) -> dict[str, str]:

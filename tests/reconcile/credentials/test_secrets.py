@@ -704,6 +704,17 @@ def test_a_secret_of_that_name_that_belongs_to_helm_is_reported(bed: Bed) -> Non
     assert bed.texts("identity-credentials")
 
 
+def test_a_secret_of_that_name_that_another_controller_owns_is_reported(bed: Bed) -> None:
+    """As External Secrets makes them: what we add would be taken out again."""
+    bed.put_secret("database-credentials", {"x": "y"})
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "theirs", "uid": "1", "controller": True}
+    meta = {"metadata": {"ownerReferences": [owner]}}
+    bed.kube.merge_patch(SECRET, "database-credentials", NS, meta)
+    bed.reconcile()
+    assert bed.texts("database-credentials") == {"x": "y"}
+    assert "belongs to something else" in bed.condition()["message"]
+
+
 def approve(bed: Bed) -> None:
     """Plays core: the plan of the region's present spec is approved."""
     osdpl = bed.region()
