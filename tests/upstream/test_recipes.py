@@ -77,8 +77,15 @@ def test_each_group_of_nodes_is_in_its_own_physical_network_of_ovn(charts: Path)
     assert {"br-blue": "", "br-green": "ens3f0"} in bridges
 
 
-def test_ports_of_a_card_have_an_agent_a_driver_and_a_device(charts: Path) -> None:
-    neutron = made(charts, "SR-IOV, with ml2/ovs", "neutron")
+@pytest.mark.parametrize(
+    ("backend", "drivers"),
+    [("ml2/ovs", "openvswitch,l2population,sriovnicswitch"), ("ml2/ovn", "ovn,sriovnicswitch")],
+)
+def test_ports_of_a_card_have_an_agent_a_driver_and_a_device(
+    charts: Path, backend: str, drivers: str
+) -> None:
+    recipe = f"SR-IOV, with {backend}"
+    neutron = made(charts, recipe, "neutron")
     [agent] = [
         spec
         for obj, spec in production.pod_specs(neutron)
@@ -88,23 +95,8 @@ def test_ports_of_a_card_have_an_agent_a_driver_and_a_device(charts: Path) -> No
     assert {one["image"] for one in agent["containers"]} == {"quay.io/airshipit/neutron:2026.1-ubuntu_noble"}
     assert any("physical_device_mappings = fast:ens2f0" in text for text in files(neutron, "sriov_agent.ini"))
     [ml2] = set(files(neutron, "ml2_conf.ini"))
-    assert "mechanism_drivers = openvswitch,l2population,sriovnicswitch" in ml2
-    [nova] = set(files(made(charts, "SR-IOV, with ml2/ovs", "nova"), "nova.conf"))
-    assert "PciPassthroughFilter" in nova and '"physical_network": "fast"' in nova
-
-
-def test_ports_of_a_card_have_an_agent_a_driver_and_a_device_with_ovn(charts: Path) -> None:
-    neutron = made(charts, "SR-IOV, with ml2/ovn", "neutron")
-    [agent] = [
-        spec
-        for obj, spec in production.pod_specs(neutron)
-        if obj["kind"] == "DaemonSet" and "sriov-agent" in obj["metadata"]["name"]
-    ]
-    assert agent["nodeSelector"] == {"sriov": "enabled"}
-    assert any("physical_device_mappings = fast:ens2f0" in text for text in files(neutron, "sriov_agent.ini"))
-    [ml2] = set(files(neutron, "ml2_conf.ini"))
-    assert "mechanism_drivers = ovn,sriovnicswitch" in ml2
-    [nova] = set(files(made(charts, "SR-IOV, with ml2/ovn", "nova"), "nova.conf"))
+    assert f"mechanism_drivers = {drivers}" in ml2
+    [nova] = set(files(made(charts, recipe, "nova"), "nova.conf"))
     assert "PciPassthroughFilter" in nova and '"physical_network": "fast"' in nova
 
 

@@ -18,6 +18,7 @@ from tests.reconcile.credentials.administrators_bed import (
     WHERE,
     AdministratorsBed,
 )
+from tests.reconcile.credentials.killed_passes import KilledPasses
 from tests.reconcile.credentials.rotation_bed import ROTATE
 from tests.reconcile.credentials.test_secrets import Killed
 
@@ -214,29 +215,9 @@ def rotated(service: str, nth: int = 0, *, after: bool = False) -> int:
     """Rotates, with a kill before or after the nth step of all: a write, or a change on a server."""
     bed = AdministratorsBed()
     bed.ask(service)
-    count, at_work = 0, False
-
-    def step() -> None:
-        nonlocal count
-        count += at_work
-        if at_work and count == nth:
-            raise Killed
-
-    def write(request: Request) -> None:
-        if request.verb in {"replace", "merge_patch", "patch", "apply"}:
-            step()
-
-    if after:
-        bed.kube.after_write, bed.servers.after_change = write, step
-    else:
-        bed.kube.before_write, bed.servers.before_change = write, step
+    passes = KilledPasses(bed, nth, after=after)
     for _ in range(16):
-        at_work = True
-        try:
-            bed.reconcile()
-        except Killed:
-            bed.restart()
-        at_work = False
+        passes.run()
         for one in bed.services:
             if bed.resolved(one) != bed.deployed(one):
                 bed.upgrade(one)
@@ -244,7 +225,7 @@ def rotated(service: str, nth: int = 0, *, after: bool = False) -> int:
         bed.clock.advance(10)
     assert ROTATE not in bed.notes(service)
     bed.assert_one_generation()
-    return count
+    return passes.steps
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])

@@ -15,6 +15,7 @@ from controller.ports.kubernetes import DEPLOYMENT, HELMBUNDLE, OSDPL, POD, SECR
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
 from tests.fakes.kube import Request
 from tests.fakes.metrics import FakeMetrics
+from tests.reconcile.credentials.killed_passes import KilledPasses
 from tests.reconcile.credentials.rotation_bed import CHARTS, NS, REGION, ROTATE, RotationBed, StorageBed
 from tests.reconcile.credentials.test_secrets import Killed
 
@@ -298,29 +299,13 @@ def test_a_second_look_writes_nothing(bed: RotationBed) -> None:
     assert bed.kube.changes == []
 
 
-@pytest.mark.parametrize("when", ["before_write", "after_write"])
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("nth", range(1, 9))
-def test_killed_at_any_write_it_ends_all_the_same(bed: RotationBed, when: str, nth: int) -> None:
+def test_killed_at_any_write_it_ends_all_the_same(bed: RotationBed, nth: int, after: bool) -> None:
     bed.ask("compute")
-    ours = {"replace", "merge_patch", "patch", "apply"}
-    count = 0
-    at_work = False
-
-    def kill(request: Request) -> None:
-        nonlocal count
-        if at_work and request.verb in ours:
-            count += 1
-            if count == nth:
-                raise Killed
-
-    setattr(bed.kube, when, kill)
+    passes = KilledPasses(bed, nth, after=after, servers=False)
     for _ in range(12):
-        at_work = True
-        try:
-            bed.reconcile()
-        except Killed:
-            bed.restart()
-        at_work = False
+        passes.run()
         for service in CHARTS:
             bed.upgrade(service)
             bed.replace_pods(service)

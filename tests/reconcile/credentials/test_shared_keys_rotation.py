@@ -8,6 +8,7 @@ import pytest
 
 from controller.domain.credentials.generate import public_key_of
 from tests.fakes.kube import Request
+from tests.reconcile.credentials.killed_passes import KilledPasses
 from tests.reconcile.credentials.rotation_bed import ROTATE
 from tests.reconcile.credentials.shared_keys_bed import HOSTS, SharedKeysBed
 from tests.reconcile.credentials.test_secrets import Killed
@@ -147,29 +148,9 @@ def rotated(service: str, nth: int = 0, *, after: bool = False) -> int:
     steps there were."""
     bed = SharedKeysBed()
     bed.ask(service)
-    count, at_work = 0, False
-
-    def step() -> None:
-        nonlocal count
-        count += 1
-        if count == nth:
-            raise Killed
-
-    def write(request: Request) -> None:
-        if at_work and request.verb in {"replace", "merge_patch", "patch", "apply"}:
-            step()
-
-    if after:
-        bed.kube.after_write, bed.servers.after_change = write, step
-    else:
-        bed.kube.before_write, bed.servers.before_change = write, step
+    passes = KilledPasses(bed, nth, after=after)
     for _ in range(14):
-        at_work = True
-        try:
-            bed.reconcile()
-        except Killed:
-            bed.restart()
-        at_work = False
+        passes.run()
         for one in bed.services:
             if bed.resolved(one) != bed.deployed(one):
                 bed.upgrade(one)
@@ -184,7 +165,7 @@ def rotated(service: str, nth: int = 0, *, after: bool = False) -> int:
         assert bed.resolved(one) == bed.deployed(one)
         name = bed.charts[one] + bed.texts(f"{one}-credentials").get("account-suffix", "")
         assert {found for _, found in bed.names(bed.charts[one])} == {name}
-    return count
+    return passes.steps
 
 
 @pytest.mark.slow

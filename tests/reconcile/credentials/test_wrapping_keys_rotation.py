@@ -11,6 +11,7 @@ import pytest
 from controller.domain.credentials.rotation.accounts import Server
 from controller.domain.values.chart_values import secret_ref
 from tests.fakes.kube import Request
+from tests.reconcile.credentials.killed_passes import KilledPasses
 from tests.reconcile.credentials.rotation_bed import ACCOUNTS, CATALOGUE, ROTATE, RotationBed, values_of
 from tests.reconcile.credentials.shared_keys_bed import renamed
 from tests.reconcile.credentials.test_secrets import Killed
@@ -182,29 +183,9 @@ def rotated(nth: int = 0, *, after: bool = False) -> int:
     """Rotates with a kill before or after the nth step, a write or a change in the database; how many."""
     bed = WrappingBed()
     bed.ask("key-manager")
-    count, at_work = 0, False
-
-    def step() -> None:
-        nonlocal count
-        count += 1
-        if count == nth:
-            raise Killed
-
-    def write(request: Request) -> None:
-        if at_work and request.verb in {"replace", "merge_patch", "patch", "apply"}:
-            step()
-
-    if after:
-        bed.kube.after_write, bed.servers.after_change = write, step
-    else:
-        bed.kube.before_write, bed.servers.before_change = write, step
+    passes = KilledPasses(bed, nth, after=after)
     for _ in range(9):
-        at_work = True
-        try:
-            bed.reconcile()
-        except Killed:
-            bed.restart()
-        at_work = False
+        passes.run()
         bed.work()
         if bed.resolved("key-manager") != bed.deployed("key-manager"):
             bed.upgrade("key-manager")
@@ -214,7 +195,7 @@ def rotated(nth: int = 0, *, after: bool = False) -> int:
         bed.clock.advance(10)
     settle(bed)
     assert_whole(bed)
-    return count
+    return passes.steps
 
 
 @pytest.mark.slow

@@ -1,0 +1,50 @@
+"""A controller that is killed at one of its steps, and begins again as a new process."""
+
+from __future__ import annotations
+
+from tests.fakes.kube import Request
+from tests.reconcile.credentials.rotation_bed import RotationBed
+from tests.reconcile.credentials.test_secrets import Killed
+
+WRITES = frozenset({"replace", "merge_patch", "patch", "apply"})
+
+
+class KilledPasses:
+    """Passes over a bed, killed before or `after` the `nth` of all their steps (0: at none of them).
+
+    A step is a write to Kubernetes or, with `servers`, a change on a server; what the test itself does
+    between two passes is none. `steps`: how many there have been.
+    """
+
+    def __init__(self, bed: RotationBed, nth: int, *, after: bool, servers: bool = True) -> None:
+        self.steps = 0
+        self._bed = bed
+        self._nth = nth
+        self._at_work = False
+        if after:
+            bed.kube.after_write = self._write
+        else:
+            bed.kube.before_write = self._write
+        if servers and after:
+            bed.servers.after_change = self._step
+        elif servers:
+            bed.servers.before_change = self._step
+
+    def run(self) -> None:
+        """One pass."""
+        self._at_work = True
+        try:
+            self._bed.reconcile()
+        except Killed:
+            self._bed.restart()
+        finally:
+            self._at_work = False
+
+    def _write(self, request: Request) -> None:
+        if request.verb in WRITES:
+            self._step()
+
+    def _step(self) -> None:
+        self.steps += self._at_work
+        if self._at_work and self.steps == self._nth:
+            raise Killed
