@@ -392,8 +392,9 @@ def remove_own(world: World, identity: tuple[str, str, str, str]) -> None:
     world.cluster.deleted_by_person.add(live["metadata"]["uid"])
     world.cluster.foreign.forget(live)
     if identity[3].startswith("sh.helm"):
-        # What is left without a record is of whoever has a release of that name.
+        # What is left without a record is of whoever has a release of that name next.
         give_up(world, live["metadata"]["labels"]["name"])
+        world.cluster.forgotten.add(live["metadata"]["labels"]["name"])
     world.cluster.kube.delete(resource_of(live), identity[3], NAMESPACE)
     world.tell(f"somebody removes their {identity[1]} {identity[3]}")
 
