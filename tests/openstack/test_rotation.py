@@ -20,7 +20,7 @@ from controller.domain.credentials.clouds_yaml import Administrator
 from controller.domain.credentials.rotation.accounts import Account, Server
 from controller.domain.credentials.rotation.servers import ServerPlace
 from controller.errors import ServerUnavailable
-from controller.ports.accounts import AccountServers, ServerLogin, WrappedKeys
+from controller.ports.accounts import RegionAccounts, ServerLogin, WrappedKeys
 from sandbox.errors import SandboxError
 from sandbox.openstack.series import DEFAULT, HOST, find_series
 from tests.fakes.kube import Request
@@ -68,7 +68,7 @@ class RealBed(RotationBed):
             secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": texts}
             self.kube.create(secret)
 
-    def account_servers(self) -> AccountServers:
+    def account_servers(self) -> RegionAccounts:
         return RealAccountServers()
 
     def wrapped_keys(self) -> WrappedKeys:
@@ -334,6 +334,50 @@ def test_keystones_administrator_gets_another_password_while_its_clients_work(
     print(f"{gap.said}; {counted['requests']} requests of services, {len(counted['failures'])} failed")
     assert gap.refused_seconds < 2
     assert counted["failures"] == []
+
+
+def test_an_account_that_a_trust_names_gets_another_password_and_keeps_the_trust(
+    real: AccountServersBed,
+) -> None:
+    names = {"username": "admin", "project_name": "admin"}
+    domains = {"user_domain_name": "Default", "project_domain_name": "Default"}
+    admin = Administrator(real.configuration.identity_url, {**names, **domains}, "any")
+    login = ServerLogin(ServerPlace(Server.KEYSTONE, keystone=admin), real.administrators["keystone"])
+    cloud = openstack.connect(
+        load_envvars=False,
+        load_yaml_config=False,
+        auth={"auth_url": admin.auth_url, **names, **domains, "password": login.password},
+    )
+    identity = cloud.identity
+    service = identity.find_domain("service", ignore_missing=False)
+    trustee = identity.create_user(name="trustee", domain_id=service.id, password="first")
+    me, project = cloud.current_user_id, cloud.current_project_id
+    trust = identity.create_trust(
+        trustor_user_id=me,
+        trustee_user_id=trustee.id,
+        project_id=project,
+        impersonation=True,
+        roles=[{"name": "admin"}],
+    )
+
+    def lets_in(password: str) -> bool:
+        user = {"id": trustee.id, "password": password}
+        scope = {"OS-TRUST:trust": {"id": trust.id}}
+        body = {"auth": {"identity": {"methods": ["password"], "password": {"user": user}}, "scope": scope}}
+        return JsonApi(admin.auth_url).call("POST", "/auth/tokens", body=body, also=(401,)).status != 401
+
+    account, servers = (
+        Account(Server.KEYSTONE, "trustee", "heat", "identity", "service"),
+        RealAccountServers(),
+    )
+    for _ in range(2):
+        servers.give_password(login, account, "second")
+        assert [lets_in(one) for one in ("first", "second")] == [False, True]
+        assert identity.get_user(trustee.id).options == {"ignore_lockout_failure_attempts": True}
+    for _ in range(2):
+        servers.count_failures(login, account)
+        assert identity.get_user(trustee.id).options == {}
+    servers.give_password(login, replace(account, name="of-nobody"), "second")
 
 
 def test_the_brokers_administrator_gets_another_password_while_clients_work(

@@ -10,14 +10,15 @@ from controller.ports.accounts import AccountServers, ServerLogin
 
 
 class RealAccountServers:
-    """`controller.ports.accounts.AccountServers` and `WrappedKeys` on the network."""
+    """`controller.ports.accounts.AccountServers`, `NamedAccounts` and `WrappedKeys` on the network."""
 
     def __init__(self) -> None:
         self._database = DatabaseAccounts()
+        self._keystone = KeystoneAccounts()
         self._servers: dict[Server, AccountServers] = {
             Server.DATABASE: self._database,
             Server.BROKER: BrokerAccounts(),
-            Server.KEYSTONE: KeystoneAccounts(),
+            Server.KEYSTONE: self._keystone,
         }
 
     def has(self, login: ServerLogin, account: Account) -> bool:
@@ -40,6 +41,12 @@ class RealAccountServers:
 
     def settle(self, login: ServerLogin) -> None:
         self._servers[login.place.server].settle(login)
+
+    def give_password(self, login: ServerLogin, account: Account, password: str) -> None:
+        self._keystone.give_password(login, account, password)
+
+    def count_failures(self, login: ServerLogin, account: Account) -> None:
+        self._keystone.count_failures(login, account)
 
     def rewrap(self, login: ServerLogin, database: str, key: str, former: str) -> int:
         return self._database.rewrap(login, database, key, former)
