@@ -47,7 +47,7 @@ class Api:
                 self.end_headers()
                 self.wfile.write(text)
 
-            do_GET = do_PUT = do_POST = do_DELETE = _serve
+            do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = _serve
 
             def log_message(self, format: str, *args: object) -> None:
                 """Says nothing."""
@@ -194,6 +194,24 @@ def test_roles_that_the_next_user_lacks_are_passed_on(api: Api, keystone: Server
     api.answers |= dict.fromkeys(wanted, (204, b""))
     RealAccountServers().pass_on(keystone, USER, NEXT_USER)
     assert [one for one, _ in api.writes] == wanted
+
+
+def test_groups_and_options_that_the_next_user_lacks_are_passed_on(api: Api, keystone: ServerLogin) -> None:
+    has_user(api, "nova", ("nova", "u1"))
+    has_user(api, "nova-2", ("nova-2", "u2"))
+    api.answers["GET /v3/users/u1/groups"] = (200, {"groups": [{"id": "g1"}, {"id": "g2"}]})
+    api.answers["GET /v3/users/u2/groups"] = (200, {"groups": [{"id": "g1"}]})
+    given = {"ignore_password_expiry": True, "ignore_lockout_failure_attempts": True}
+    api.answers["GET /v3/users/u1"] = (200, {"user": {"options": given}})
+    own = {"ignore_lockout_failure_attempts": False}
+    api.answers["GET /v3/users/u2"] = (200, {"user": {"options": own}})
+    wanted = [
+        ("PUT /v3/groups/g2/users/u2", None),
+        ("PATCH /v3/users/u2", {"user": {"options": {"ignore_password_expiry": True}}}),
+    ]
+    api.answers |= {one: (200, {}) for one, _ in wanted}
+    RealAccountServers().pass_on(keystone, USER, NEXT_USER)
+    assert api.writes == wanted
 
 
 def test_what_would_end_with_a_user_is_counted(api: Api, keystone: ServerLogin) -> None:
