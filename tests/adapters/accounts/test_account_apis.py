@@ -110,6 +110,21 @@ def test_an_answer_that_is_none_is_told_without_its_words(
     assert str(caught.value) == f"{api.url} {told}"
 
 
+def test_an_answer_of_another_shape_is_told_like_one_that_does_not_come(
+    api: Api, broker: ServerLogin, keystone: ServerLogin
+) -> None:
+    servers = RealAccountServers()
+    api.answers["GET /api/connections?columns=user"] = (200, ["nova"])
+    with pytest.raises(ServerUnavailable, match=f"127.0.0.1:{broker.place.port} answers as no broker does"):
+        servers.sessions(broker, BEFORE)
+    api.answers["GET /v3/domains?name=service"] = (200, {"domains": [{}]})
+    with pytest.raises(ServerUnavailable, match="/v3 answers as no keystone does"):
+        servers.has(keystone, USER)
+    api.answers["POST /v3/auth/tokens"] = (201, ["token"])
+    with pytest.raises(ServerUnavailable, match="/v3 answers as no keystone does"):
+        servers.settle(keystone)
+
+
 def test_nobody_who_listens_is_told() -> None:
     with pytest.raises(ServerUnavailable, match=r"does not answer \(ConnectionError\)"):
         JsonApi("http://127.0.0.1:9").get("/x")
