@@ -230,6 +230,9 @@ class OwnCertificates:
 
     def _given(self, name: str, namespace: str, now: float) -> Authority:
         """The operator's authority. Raises AuthorityUnusable."""
+        if name == AUTHORITY_SECRET:
+            # Its key would be taken for the operator's, which is not kept.
+            raise AuthorityUnusable("it is the region's own; name a Secret of yours")
         secret = self._kube.get(SECRET, name, namespace)
         if secret is None:
             raise AuthorityUnusable(f"it does not exist; create it with the type {AUTHORITY_TYPE}")
