@@ -424,6 +424,86 @@ def database_lets_in(real: AccountServersBed, password: str) -> bool:
     return True
 
 
+def test_what_a_user_of_keystone_was_given_by_hand_is_passed_on(real: AccountServersBed) -> None:
+    account = {"username": "admin", "project_name": "admin"}
+    domains = {"user_domain_name": "Default", "project_domain_name": "Default"}
+    password = real.administrators["keystone"]
+    login = {"auth_url": real.configuration.identity_url, "password": password, **account, **domains}
+    identity = openstack.connect(load_envvars=False, load_yaml_config=False, auth=login).identity
+    group = identity.create_group(name="auditors", domain_id="default")
+    before, after = (
+        identity.create_user(name=name, domain_id="default", password="hand") for name in ("hand", "hand-2")
+    )
+    identity.add_user_to_group(before, group)
+    options = {"user": {"options": {"ignore_password_expiry": True}}}
+    assert identity.patch(f"/users/{before.id}", json=options).ok
+    admin = Administrator(real.configuration.identity_url, {**account, **domains}, password)
+    place = ServerPlace(Server.KEYSTONE, keystone=admin)
+    users = [Account(Server.KEYSTONE, one.name, "glance", "identity", "Default") for one in (before, after)]
+    for _ in range(2):
+        RealAccountServers().pass_on(ServerLogin(place, password), *users)
+        assert sorted(one.name for one in identity.group_users(group)) == ["hand", "hand-2"]
+        assert identity.get(f"/users/{after.id}").json()["user"]["options"] == {
+            "ignore_password_expiry": True
+        }
+
+
+def test_rights_in_databases_that_were_given_by_hand_are_passed_on(real: AccountServersBed) -> None:
+    real.sql(
+        "CREATE DATABASE own",
+        "CREATE DATABASE `an%odd``one`",
+        "CREATE TABLE own.things (a INT, b INT)",
+        "CREATE ROLE readers",
+        "CREATE USER hand@'%' IDENTIFIED BY 'one'",
+        "GRANT ALL ON own.* TO hand@'%'",
+        "GRANT PROCESS ON *.* TO hand@'%'",
+        "GRANT SELECT ON `an%odd``one`.* TO hand@'%' WITH GRANT OPTION",
+        "GRANT SELECT (a), UPDATE (b) ON own.things TO hand@'%'",
+        "GRANT readers TO hand@'%'",
+        "SET DEFAULT ROLE readers FOR hand@'%'",
+    )
+    login = ServerLogin(ServerPlace(Server.DATABASE, HOST, real.port("mariadb"), ROOT), ROOT_PASSWORD)
+    before, after = (Account(Server.DATABASE, name, "glance", "oslo_db") for name in ("hand", "hand-2"))
+    servers = RealAccountServers()
+    servers.pass_on(login, before, after)
+    assert not servers.has(login, after)
+    real.sql("CREATE USER `hand-2`@'%' IDENTIFIED BY 'two'", "GRANT ALL ON own.* TO `hand-2`@'%'")
+    for _ in range(2):
+        servers.pass_on(login, before, after)
+        found = shown_grants(real, "hand-2", "two")
+        assert "PROCESS" in found and "hand`" not in found
+        for right in (
+            "GRANT SELECT ON `an%odd``one`.* TO `hand-2`@`%` WITH GRANT OPTION",
+            "GRANT SELECT (`a`), UPDATE (`b`) ON `own`.`things` TO",
+            "SET DEFAULT ROLE `readers` FOR `hand-2`@`%`",
+        ):
+            assert right in found
+    assert "PROCESS" in shown_grants(real, "hand", "one")
+
+
+def test_a_right_that_the_administrator_may_not_give_is_told(real: AccountServersBed) -> None:
+    real.sql(
+        "CREATE USER poor@'%' IDENTIFIED BY 'poor'",
+        "GRANT SELECT ON mysql.* TO poor@'%'",
+        "CREATE USER rich@'%' IDENTIFIED BY 'rich'",
+        "GRANT PROCESS ON *.* TO rich@'%'",
+        "CREATE USER `rich-2`@'%' IDENTIFIED BY 'rich'",
+    )
+    place = ServerPlace(Server.DATABASE, HOST, real.port("mariadb"), "poor")
+    before, after = (Account(Server.DATABASE, name, "glance", "oslo_db") for name in ("rich", "rich-2"))
+    with pytest.raises(ServerUnavailable, match="poor may not give account rich-2 what account rich has"):
+        RealAccountServers().pass_on(ServerLogin(place, "poor"), before, after)
+
+
+def shown_grants(real: AccountServersBed, user: str, password: str) -> str:
+    with (
+        pymysql.connect(host=HOST, port=real.port("mariadb"), user=user, password=password) as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("SHOW GRANTS")
+        return "\n".join(row[0] for row in cursor.fetchall())
+
+
 def test_what_barbican_has_wrapped_is_wrapped_again_row_by_row(real: AccountServersBed) -> None:
     former, key, other = (Fernet.generate_key().decode() for _ in range(3))
     rows = {

@@ -49,10 +49,14 @@ class KeystoneAccounts:
         old, new = _user_id(api, before), _user_id(api, after)
         if old is None or new is None:
             return
-        there = set(_assignments(api, new))
-        for path in _assignments(api, old):
+        there = {*_assignments(api, new), *_memberships(api, new)}
+        for path in (*_assignments(api, old), *_memberships(api, old)):
             if path not in there:
                 api.call("PUT", path.format(user=new))
+        given, own = _options(api, old), _options(api, new)
+        more = {name: value for name, value in given.items() if name not in own}
+        if more:
+            api.call("PATCH", f"/users/{new}", body={"user": {"options": more}})
 
     def let_in(self, login: ServerLogin, password: str) -> None:
         """Pods that have the password before fail with it until they are replaced: enough to lock the account
@@ -174,6 +178,18 @@ def _assignments(api: JsonApi, user: str) -> Iterator[str]:
         path = _place(one.get("scope") or {}, str(one["role"]["id"]))
         if path:
             yield path
+
+
+def _memberships(api: JsonApi, user: str) -> Iterator[str]:
+    """Where the user is put into each of its groups, with {user} for the user."""
+    for one in (api.get(f"/users/{user}/groups") or {}).get("groups") or ():
+        yield f"/groups/{one['id']}/users/{{user}}"
+
+
+def _options(api: JsonApi, user: str) -> Mapping[str, Any]:
+    """Such as that its password does not expire."""
+    found: Mapping[str, Any] = ((api.get(f"/users/{user}") or {}).get("user") or {}).get("options") or {}
+    return found
 
 
 def _place(scope: Mapping[str, Any], role: str) -> str:

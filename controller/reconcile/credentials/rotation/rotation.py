@@ -151,6 +151,9 @@ class CredentialRotation:
         region = _Region(osdpl, store, bundles, releases, logins, accounts, passwords)
         kinds = {secret.name: secret.credentials for secret in desired}
         for name, record in _under_way(store):
+            if obstacle := store.write_obstacle(name):
+                views[name] = RotationView(Phase.ROLLING, obstacle, record.since)
+                continue
             phase = Phase.ROLLING if record.has_stages else Phase.REMOVING
             proceed = partial(self._proceed, region, name, record, held, kinds.get(name, {}))
             view = _unless_refused(proceed, RotationView(phase, REFUSED, record.since))
@@ -162,7 +165,11 @@ class CredentialRotation:
         times = rotation_times(osdpl, store, region.releases, desired, self._clock.now())
         for secret in desired:
             asked = ROTATE_ANNOTATION in store.notes(secret.name)
-            if secret.name in views or secret.name not in store.rotatable():
+            if secret.name in views or secret.name not in store.stored():
+                continue
+            if obstacle := store.write_obstacle(secret.name):
+                if asked:
+                    views[secret.name] = RotationView(Phase.WAITING, obstacle)
                 continue
             if not asked and (held or not times[secret.name].is_due):
                 continue
@@ -371,7 +378,7 @@ def _is_used(name: str, releases: Iterable[Release]) -> bool:
 
 
 def _under_way(store: CredentialStore) -> Iterator[tuple[str, RotationRecord]]:
-    for name in sorted(store.rotatable()):
+    for name in sorted(store.stored()):
         record = parse_rotation(store.notes(name).get(ROTATION_ANNOTATION, ""))
         if record is not None:
             yield name, record
