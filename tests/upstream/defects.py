@@ -113,6 +113,12 @@ def _kills_what_is_slow_to_begin(objects: Objects) -> bool:
     return False
 
 
+def _kills_what_is_busy(objects: Objects) -> bool:
+    """Whether a pod is killed that needs twenty seconds for an answer while much else runs on its node."""
+    probes = (one.get("livenessProbe") or {} for _, pod in pod_specs(objects) for one in pod["containers"])
+    return any("tcpSocket" not in probe and probe.get("timeoutSeconds", 20) < 20 for probe in probes)
+
+
 _PODS = {
     "compute": {
         "pods": {"tolerations": [{"operator": "Exists"}], "priorityClassName": "system-node-critical"}
@@ -154,5 +160,9 @@ DEFECTS: Mapping[str, Defect] = {
     **{
         f"{chart}-liveness": Defect(chart, ("pod", "probes"), _kills_what_is_slow_to_begin)
         for chart in ("nova", "glance", "cinder", "barbican", "octavia")
+    },
+    **{
+        f"{chart}-liveness": Defect(chart, ("pod", "probes"), _kills_what_is_busy)
+        for chart in ("keystone", "rabbitmq")
     },
 }
