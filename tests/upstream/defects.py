@@ -119,6 +119,11 @@ def _kills_what_is_busy(objects: Objects) -> bool:
     return any("tcpSocket" not in probe and probe.get("timeoutSeconds", 20) < 20 for probe in probes)
 
 
+def _fetches_from_the_internet(objects: Objects) -> bool:
+    texts = (text for one in objects for text in (one.get("data") or {}).values())
+    return any("curl" in text and "://download." in text for text in texts)
+
+
 _PODS = {
     "compute": {
         "pods": {"tolerations": [{"operator": "Exists"}], "priorityClassName": "system-node-critical"}
@@ -161,6 +166,7 @@ DEFECTS: Mapping[str, Defect] = {
         f"{chart}-liveness": Defect(chart, ("pod", "probes"), _kills_what_is_slow_to_begin)
         for chart in ("nova", "glance", "cinder", "barbican", "octavia")
     },
+    "glance-bootstrap": Defect("glance", ("bootstrap", "structured", "images"), _fetches_from_the_internet),
     **{
         f"{chart}-liveness": Defect(chart, ("pod", "probes"), _kills_what_is_busy)
         for chart in ("keystone", "rabbitmq")
