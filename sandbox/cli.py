@@ -259,6 +259,9 @@ def demo_command(
     charts: Annotated[
         Path | None, typer.Option(help="With --real: a checkout of OpenStack-Helm, for its charts.")
     ] = None,
+    boots: Annotated[
+        bool, typer.Option("--boots", help="With --real: servers are guests of QEMU, which run.")
+    ] = False,
 ) -> None:
     """A region from one resource on a control plane of its own: shown coming up, and left running."""
     console = stderr_console()
@@ -270,7 +273,7 @@ def demo_command(
             f"{time.monotonic() - began:5.1f} s  {text}", highlight=False, markup=False, soft_wrap=True
         )
 
-    chosen = demo_real.RealDemo(series, charts.resolve(strict=True) if charts else None)
+    chosen = demo_real.RealDemo(series, charts.resolve(strict=True) if charts else None, boots)
     try:
         box = Sandbox.up(demo_real.NAME if real else demo.NAME, real=real, report=display, tell=tell)
     finally:
