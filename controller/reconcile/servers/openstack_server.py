@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from controller.domain.api.reasons import Reason
 from controller.domain.servers.cloud_resources import CloudResource, Kind
+from controller.domain.servers.next_step import is_carried_out
 from controller.domain.servers.server_conditions import Aspect, Finding, is_quota
 from controller.domain.servers.server_spec import Update
 from controller.domain.servers.server_status import Key, Project, Recorded, ServerRecord
@@ -26,7 +27,7 @@ from controller.reconcile.servers.dependencies import DependencyMissing, resolve
 from controller.reconcile.servers.open_clouds import NoAccess, OpenClouds
 from controller.reconcile.servers.removal import Removal
 from controller.reconcile.servers.running import RunningServer, VolumeBroken
-from controller.reconcile.servers.work import ServerPass, ServerStatusWriter, read_server
+from controller.reconcile.servers.work import ServerPass, ServerStatusWriter, ServerWork, read_server
 
 log = logging.getLogger(__name__)
 
@@ -74,6 +75,7 @@ class ServersReconciler:
             return None
         one = ServerPass(work, self._clock.now(), work.record)
         if work.suspended:
+            one.overall = _put_off(work)
             self._status.write(one)
             return self._resync
         try:
@@ -256,6 +258,17 @@ def _kept(one: ServerPass) -> tuple[Kind, ...]:
     if one.work.spec.floating_ip is None:
         keep = any(thing.retain for thing in held)
     return (Kind.FLOATING_IP,) if keep else ()
+
+
+def _put_off(work: ServerWork) -> Finding | None:
+    """What Ready says of one that is suspended, where that is not what it said before."""
+    if work.deleting:
+        text = "it is suspended: what it has in OpenStack is removed once it is not"
+        return Finding("False", Reason.DELETING, text)
+    if not is_carried_out(work.spec, work.digest, work.record):
+        text = "it is suspended: what its spec asks for is done once it is not"
+        return Finding("False", Reason.SUSPENDED, text)
+    return None if work.spec.enabled else Finding("False", Reason.DISABLED, "spec.enabled is false")
 
 
 def _refusal(error: CloudRefused) -> Finding:

@@ -224,6 +224,50 @@ def test_what_is_suspended_is_not_written_to() -> None:
     assert world.cloud.things == {}
 
 
+@pytest.mark.parametrize(
+    ("before", "change"),
+    [
+        ({"update": "Replace"}, {"sshKeyName": "other"}),
+        ({}, {"enabled": False}),
+        ({"enabled": False}, {"enabled": True}),
+        ({"update": "Replace"}, {"floatingIP": {"pool": "public"}}),
+        ({"update": "Replace", "floatingIP": {"pool": "public"}}, {"floatingIP": None}),
+    ],
+    ids=["edited", "disabled", "enabled", "with a floating IP", "without one"],
+)
+def test_an_edit_of_what_is_suspended_is_told_as_put_off(before: Any, change: Any) -> None:
+    world = ServerWorld()
+    world.create(**before)
+    world.settle()
+    world.annotate("true")
+    world.step()
+    assert world.condition()["status"] == ("True" if before.get("enabled", True) else "False")
+    world.edit(**change)
+    for _ in range(2):
+        world.step()
+        assert (world.condition()["status"], world.reason()) == ("False", "Suspended")
+    world.annotate(None)
+    world.settle()
+    assert world.reason() == ("Disabled" if change == {"enabled": False} else "ServerReady")
+
+
+def test_a_server_that_is_suspended_from_the_beginning_is_told_so() -> None:
+    world = ServerWorld()
+    world.create()
+    world.annotate("true")
+    world.step()
+    assert (world.condition()["status"], world.reason()) == ("False", "Suspended")
+
+
+def test_a_server_that_is_deleted_while_it_is_suspended_is_not_ready() -> None:
+    world = ready()
+    world.annotate("true")
+    world.delete()
+    world.step()
+    assert (world.condition()["status"], world.reason()) == ("False", "Deleting")
+    assert "suspended" in world.condition()["message"]
+
+
 def test_a_server_is_removed_although_its_status_was_lost() -> None:
     world = ready(rootVolume={"sizeGiB": 5}, trunk=True, floatingIP={"pool": "public"})
     world.wipe_status()
