@@ -41,6 +41,7 @@ class Removal:
                 names = ", ".join(found.name or found.id for found in present)
                 one.false(one.aspect, Reason.DELETING, f"{kind} {names}: it is being deleted")
                 for found in to_delete(present, one.work.plan.mark):
+                    self._creation.release(one, cloud, found)
                     self._creation.delete(one, cloud, found)
                 return GOING_EVERY
             outstanding = outstanding_until(one.record, [kind], one.now)
