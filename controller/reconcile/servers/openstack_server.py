@@ -8,13 +8,13 @@ Nothing is made before the finalizer and what was resolved are in the object.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from controller.domain.api.reasons import Reason
 from controller.domain.servers.cloud_resources import CloudResource, Kind
 from controller.domain.servers.next_step import is_carried_out
-from controller.domain.servers.server_conditions import Aspect, Finding, is_quota
+from controller.domain.servers.server_conditions import NOT_REACHED, Aspect, Finding, is_quota
 from controller.domain.servers.server_spec import Update
 from controller.domain.servers.server_status import Key, Project, Recorded, ServerRecord
 from controller.domain.shared.backoff import SHORT_PAUSES
@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 
 # Nothing more is begun in a pass after so many seconds, and no read is waited for longer than the grace.
 PASS_WITHIN, PASS_GRACE = 20.0, 10.0
+# What follows once all is resolved.
+_MADE = (Aspect.PORTS, Aspect.VOLUMES, Aspect.INSTANCE, Aspect.FLOATING_IP)
 
 
 class ServersReconciler:
@@ -152,13 +154,17 @@ class ServersReconciler:
         one.aspect = Aspect.DEPENDENCIES
         work, before = one.work, one.record.resolved
         resolved = resolve(work.spec, work.digest, cloud)
+        awaited: Collection[Aspect] = _MADE
         if before is not None:
             # What was made from the earlier ids stays: only the floating IP is new.
             resolved = replace(before, floating_network=resolved.floating_network)
+            awaited = (Aspect.FLOATING_IP,)
         if not work.blocked:
             # What cannot be resolved has nothing in OpenStack, and can be deleted without it.
             self._status.set_finalizer(work, present=True)
         one.record = replace(one.record, resolved=resolved)
+        for aspect in awaited:
+            one.found(aspect, NOT_REACHED)
         one.true(Aspect.DEPENDENCIES, Reason.DEPENDENCIES_RESOLVED, "all that the spec refers to was found")
         self._status.write(one)
         return 0.0
@@ -221,7 +227,7 @@ class ServersReconciler:
         if pause is None:
             things = {thing.key: thing for kind in _kept(one) for thing in one.record.of(kind)}
             one.record = _emptied(one.record, things)
-            for aspect in (Aspect.PORTS, Aspect.VOLUMES, Aspect.INSTANCE, Aspect.FLOATING_IP):
+            for aspect in _MADE:
                 one.false(aspect, Reason.DISABLED, "spec.enabled is false")
         self._status.write(one)
         return self._resync if pause is None else pause

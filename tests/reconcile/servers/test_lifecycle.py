@@ -251,6 +251,36 @@ def test_an_edit_of_what_is_suspended_is_told_as_put_off(before: Any, change: An
     assert world.reason() == ("Disabled" if change == {"enabled": False} else "ServerReady")
 
 
+def test_a_floating_ip_that_is_asked_for_later_is_waited_for_from_the_first_look_on() -> None:
+    world = ready(update="Replace")
+    world.edit(floatingIP={"pool": "public"})
+    seen = []
+    while not world.cloud.of(Kind.FLOATING_IP):
+        world.step()
+        seen.append(world.condition()["status"])
+    assert set(seen) == {"False"}
+    world.settle()
+    assert world.reason() == "ServerReady"
+
+
+@pytest.mark.parametrize(
+    "edits", [[{"enabled": False}, {"enabled": True}], [{"sshKeyName": "other"}]], ids=str
+)
+def test_what_was_removed_is_not_told_of_what_is_made_again(edits: Any) -> None:
+    world = ready(update="Replace", floatingIP={"pool": "public"})
+    for edit in edits[:-1]:
+        world.edit(**edit)
+        world.settle()
+    resolved = world.status().get("resolved")
+    world.edit(**edits[-1])
+    while world.status().get("resolved") in (None, resolved):
+        world.step()
+        world.cloud.pass_time()
+    told = {world.reason(str(aspect)) for aspect in (Aspect.PORTS, Aspect.INSTANCE, Aspect.FLOATING_IP)}
+    assert told == {"StepAwaited"}
+    assert world.reason() == "Creating"
+
+
 def test_a_server_that_is_suspended_from_the_beginning_is_told_so() -> None:
     world = ServerWorld()
     world.create()
