@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -52,6 +53,8 @@ class Proxy:
         # What came, and what of it was passed on.
         self.asked: list[tuple[str, str]] = []
         self.seen: list[tuple[str, str]] = []
+        # Seconds that the cloud took for each.
+        self.took: list[float] = []
         self.ended = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -98,7 +101,9 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
                 self._answer(502, {}, b"")
                 return
             proxy.seen.append((self.command, self.path))
+            began = time.monotonic()
             status, headers, content = self._forward(body)
+            proxy.took.append(time.monotonic() - began)
             if fault.acted:
                 proxy.ended.wait(fault.hang)
                 if fault.status:
