@@ -183,7 +183,7 @@ class ServersReconciler:
         trunks = self._creation.ensure(one, cloud, Kind.TRUNK)
         if isinstance(trunks, Later):
             return trunks.seconds
-        one.true(Aspect.PORTS, Reason.AVAILABLE, f"{len(ports)} ports are there")
+        one.true(Aspect.PORTS, Reason.AVAILABLE, f"there: {', '.join(ports)}")
         volumes = self._creation.ensure(one, cloud, Kind.VOLUME)
         if isinstance(volumes, Later):
             return volumes.seconds

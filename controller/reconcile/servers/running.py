@@ -60,7 +60,7 @@ class RunningServer:
         if not volumes:
             one.true(Aspect.VOLUMES, Reason.NOT_REQUIRED, "no volume was asked for")
         else:
-            one.true(Aspect.VOLUMES, Reason.AVAILABLE, f"{len(volumes)} volumes are there")
+            one.true(Aspect.VOLUMES, Reason.AVAILABLE, f"there: {', '.join(volumes)}")
         return None
 
     def _busy(

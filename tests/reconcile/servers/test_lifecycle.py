@@ -298,6 +298,19 @@ def test_a_server_that_is_deleted_while_it_is_suspended_is_not_ready() -> None:
     assert "suspended" in world.condition()["message"]
 
 
+@pytest.mark.parametrize("edit", [{"enabled": False}, {"sshKeyName": "other"}, None], ids=str)
+def test_ready_says_what_of_a_server_that_goes_is_still_there(edit: Any) -> None:
+    world = ready(update="Replace", rootVolume={"sizeGiB": 5}, trunk=True)
+    world.edit(**edit) if edit else world.delete()
+    said = []
+    while world.cloud.of(Kind.VOLUME) and len(said) < 20:
+        world.step()
+        said.append(world.condition()["message"])
+        world.cloud.pass_time()
+    for kind in ("server bastion", "trunk bastion-0", "port bastion-0", "volume bastion-root"):
+        assert any(f"{kind}: it is being deleted" in message for message in said), said
+
+
 def test_a_server_is_removed_although_its_status_was_lost() -> None:
     world = ready(rootVolume={"sizeGiB": 5}, trunk=True, floatingIP={"pool": "public"})
     world.wipe_status()
