@@ -43,6 +43,12 @@ def no_rule(method: str, path: str) -> Fault | None:
     return None
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    # Whoever asks while others wait is kept waiting, and not refused: five are soon too few.
+    request_queue_size = 128
+
+
 class Proxy:
     """Listens on loopback. `rule` judges each request; `lost` is asked of each write whether it is lost."""
 
@@ -56,8 +62,7 @@ class Proxy:
         # Seconds that the cloud took for each.
         self.took: list[float] = []
         self.ended = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), _handler(self))
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     @property
