@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
 from pathlib import Path
@@ -291,6 +292,8 @@ def demo_down_command() -> None:
 
 def main() -> None:
     """Runs the command; a SandboxError becomes one message and exit code 1."""
+    # Who ends a job of CI sends this: as after Ctrl-C, what was started on the way is stopped.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         app()
     except SandboxError as error:
