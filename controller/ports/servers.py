@@ -74,6 +74,10 @@ class ServerCloud(Protocol):
         """Of what Neutron has: these and no others."""
         ...
 
+    def release_volume(self, volume: str) -> bool:
+        """Frees a volume that is only reserved, for a server that Nova does not know. Whether it was so."""
+        ...
+
     def attach_port(self, server: str, port: str) -> None:
         """Sent once."""
         ...

@@ -62,6 +62,10 @@ UUID = "6f1c2a40-0000-4000-8000-000000000001"
 LOCAL = {"name": "scratch", "sizeGiB": 1, "storage": {"type": "Local"}}
 
 
+def _subnet(**filter: Any) -> dict[str, Any]:
+    return server_port(fixedIPs=[{"subnet": {"filter": filter}}])
+
+
 def _device(**storage: Any) -> dict[str, Any]:
     return server(additionalBlockDevices=[{"name": "data", "sizeGiB": 1, "storage": storage}])
 
@@ -101,6 +105,16 @@ SERVER_CASES: Sequence[RuleCase] = (
         "must be an IP address or a network",
         [server_port(allowedAddressPairs=[{"ipAddress": "192.0.2.0/24"}, {"ipAddress": "2001:db8::1"}])],
         [server_port(allowedAddressPairs=[{"ipAddress": "everything"}])],
+    ),
+    RuleCase(
+        "must be an IP address",
+        [server_port(fixedIPs=[{"ipAddress": "192.0.2.1"}]), _subnet(gatewayIP="2001:db8::1")],
+        [server_port(fixedIPs=[{"ipAddress": "first"}]), _subnet(gatewayIP="192.0.2.0/24")],
+    ),
+    RuleCase(
+        "must be a network in CIDR form",
+        [_subnet(cidr="192.0.2.0/24"), _subnet(cidr="2001:db8::/64")],
+        [_subnet(cidr="192.0.2.0"), _subnet(cidr="everything")],
     ),
     RuleCase(
         "volume belongs to type Volume",

@@ -135,6 +135,50 @@ def test_a_server_refuses_an_edit_that_cannot_be(
     assert refused.status == 422 and words in refused.message
 
 
+NAMED = {"filter": {"name": "other"}}
+# A value of each field of a server, and another one.
+CHANGES: dict[str, tuple[Any, Any]] = {
+    "image": ({"filter": {"name": "tiny"}}, NAMED),
+    "flavor": ("small", "large"),
+    "ports": ([{"network": {"filter": {"name": "net0"}}}], [{"network": NAMED}]),
+    "sshKeyName": ("one", "two"),
+    "securityGroups": ([NAMED], []),
+    "trunk": (True, False),
+    "rootVolume": ({"sizeGiB": 1}, {"sizeGiB": 2}),
+    "additionalBlockDevices": ([{"name": "a", "sizeGiB": 1, "storage": {"type": "Local"}}], []),
+    "serverGroup": (NAMED, {"filter": {"name": "another"}}),
+    "serverMetadata": ([{"key": "a", "value": "b"}], [{"key": "a", "value": "c"}]),
+    "tags": (["a"], ["a", "b"]),
+    "availabilityZone": ("nova", "other"),
+    "userDataRef": ({"name": "one"}, {"name": "two"}),
+    "floatingIP": ({"pool": "public"}, {"pool": "public", "reclaim": "Retain"}),
+    "configDrive": (True, False),
+    "schedulerHints": ({"a": "b"}, {"a": "c"}),
+    "onExternalDeletion": ("Report", "Recreate"),
+    "update": ("Frozen", "Replace"),
+}
+
+
+def test_no_field_of_a_frozen_server_can_be_changed_or_taken_away(api: Api) -> None:
+    spec = dict(SCHEMAS["OpenStackServer"].root["properties"]["spec"]["properties"])
+    assert {*CHANGES, "flavorID", "identityRef", "enabled"} == set(spec)
+    frozen = server("frozen", **{field: value for field, (value, _) in CHANGES.items()})
+    _created(api, frozen)
+    by_id = server("by-id", flavor=None, flavorID="1")
+    _created(api, by_id)
+    edits = [(frozen, {field: other}) for field, (_, other) in CHANGES.items()]
+    taken = [field for field in CHANGES if field not in ("onExternalDeletion", "update")]
+    edits += [(frozen, {field: None}) for field in taken]
+    edits += [(by_id, {"flavorID": "2"}), (by_id, {"flavorID": None, "flavor": "small"})]
+    assert [edit for made, edit in edits if api.patch(made, {"spec": edit}).status != 422] == []
+    bare = server("bare")
+    _created(api, bare)
+    edits = [(bare, {field: value}) for field, (value, _) in CHANGES.items() if field not in bare["spec"]]
+    unchanged = [{"onExternalDeletion": "Report"}, {"update": "Frozen"}]
+    accepted = [edit for made, edit in edits if api.patch(made, {"spec": edit}).accepted]
+    assert accepted == unchanged
+
+
 def test_a_server_may_always_be_disabled_and_given_other_credentials_and_a_bastion_edited(api: Api) -> None:
     frozen = server()
     stored = _created(api, frozen)
@@ -146,6 +190,10 @@ def test_a_server_may_always_be_disabled_and_given_other_credentials_and_a_basti
     assert api.patch(bastion, {"spec": {"flavor": "large", "floatingIP": {"pool": "public"}}}).accepted
 
 
+NET0 = {"filter": {"name": "net0"}}
+BY_MODE = {"subnet": {"filter": {"ipv6AddressMode": "manual"}}}
+
+
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
@@ -155,6 +203,9 @@ def test_a_server_may_always_be_disabled_and_given_other_credentials_and_a_basti
         ({"image": {"filter": {"name": "a", "tags": ["a,b"]}}}, "should match"),
         ({"tags": ["a/b"]}, "should match"),
         ({"image": {"id": "not-a-uuid"}}, "should match"),
+        ({"tags": ["a" * 61]}, "Too long"),
+        ({"serverMetadata": [{"key": "a/b", "value": ""}]}, "should match"),
+        ({"ports": [{"network": NET0, "fixedIPs": [BY_MODE]}]}, "Unsupported value"),
     ],
     ids=str,
 )

@@ -6,6 +6,7 @@ import json
 import secrets
 import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +47,16 @@ def _helm(sandbox: Sandbox, namespace: str, *arguments: str) -> str:
 class Account:
     """The chart's account in an installation of the chart: region and controller apart."""
 
-    def __init__(self, sandbox: Sandbox, namespace: str, region: str, directory: Path) -> None:
-        self.sandbox, self.namespace, self.region = sandbox, namespace, region
+    def __init__(
+        self, sandbox: Sandbox, namespace: str, region: str, directory: Path, *, team: str = ""
+    ) -> None:
+        """`team`: another namespace whose OpenStackServers are served."""
+        self.sandbox, self.namespace, self.region, self.team = sandbox, namespace, region, team
         self.name = f"osctl-{namespace}"
         self._api = pykube.HTTPClient(connect(sandbox.kubeconfig).config, timeout=120)
         settings = f"region.namespace={region},crds.install=false"
+        if team:
+            settings += f",servers.enabled=true,servers.namespaces={{{team}}}"
         _helm(sandbox, namespace, "install", self.name, str(CONTROLLER_CHART), "--set", settings)
         self.kubeconfig = sandbox.service_account_kubeconfig(namespace, self.name, directory)
         # The API server itself learns of each role and each binding by a watch.
@@ -63,6 +69,7 @@ class Account:
             and self.may("create", "leases.coordination.k8s.io", self.region)
             and self.may("list", "openstackdeployments.osctl.dev", self.region)
             and self.may("list", "secrets", self.region)
+            and (not self.team or self.may("list", "openstackservers.osctl.dev", self.team))
         )
 
     def may(self, verb: str, resource: str, namespace: str = "", name: str = "") -> bool:
@@ -105,17 +112,32 @@ class Account:
         return "" if answer.status_code == 201 else str(answer.json()["message"])
 
 
-@pytest.fixture(scope="module")
-def account(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
-    own, region = names = [f"test-{secrets.token_hex(4)}-{part}" for part in ("controller", "region")]
+@contextmanager
+def _installed(sandbox: Sandbox, directory: Path, *parts: str) -> Iterator[Account]:
+    """In namespaces of its own: that of the controller, of the region and, where named, of a team."""
+    own, region, *team = names = [f"test-{secrets.token_hex(4)}-{part}" for part in parts]
     for name in names:
         sandbox.create_namespace(name, {})
-    installed = Account(sandbox, own, region, tmp_path_factory.mktemp("account"))
+    installed = Account(sandbox, own, region, directory, team=next(iter(team), ""))
     try:
         yield installed
     finally:
         _helm(sandbox, own, "uninstall", installed.name, "--ignore-not-found")
         sandbox.kubectl("delete", "namespace", *names, "--wait=false", "--ignore-not-found")
+
+
+@pytest.fixture(scope="module")
+def account(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
+    with _installed(sandbox, tmp_path_factory.mktemp("account"), "controller", "region") as installed:
+        yield installed
+
+
+@pytest.fixture(scope="module")
+def serving(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
+    """With `servers.enabled`, for the region and a team."""
+    parts = ("controller", "region", "team")
+    with _installed(sandbox, tmp_path_factory.mktemp("serving"), *parts) as installed:
+        yield installed
 
 
 def test_the_linter_has_nothing_to_say(sandbox: Sandbox) -> None:
@@ -202,6 +224,43 @@ def test_elsewhere_the_account_reads_nodes_and_nothing_else(account: Account) ->
     ):
         assert not account.may(verb, resource), resource
         assert not account.may(verb, resource, "kube-system"), resource
+
+
+SERVERS = "openstackservers.osctl.dev"
+SERVER_STATUS = "openstackservers/status.osctl.dev"
+
+
+def test_where_servers_are_served_the_account_may_do_that_work(serving: Account) -> None:
+    wanted = {SERVERS: ("get", "list", "watch", "patch"), SERVER_STATUS: ("patch",)}
+    wanted |= {"secrets": ("get",), "events": ("get", "create", "patch")}
+    assert [
+        (place, verb, resource)
+        for place in (serving.region, serving.team)
+        for resource, verbs in wanted.items()
+        for verb in verbs
+        if not serving.may(verb, resource, place)
+    ] == []
+    assert serving.may("update", "leases.coordination.k8s.io", serving.region, "osctl-servers")
+
+
+def test_in_a_namespace_with_served_servers_the_account_may_do_no_more(serving: Account) -> None:
+    refused = {SERVERS: ("create", "update", "delete"), SERVER_STATUS: ("update",), "pods": ("list",)}
+    refused |= {"secrets": ("list", "watch", "create", "update", "patch", "delete"), "configmaps": ("get",)}
+    refused |= {"leases.coordination.k8s.io": ("get", "create", "update"), "events": ("list", "delete")}
+    assert [
+        (verb, resource)
+        for resource, verbs in refused.items()
+        for verb in verbs
+        if serving.may(verb, resource, serving.team)
+    ] == []
+    assert [
+        verb for verb in ("create", "update", "delete") if serving.may(verb, SERVERS, serving.region)
+    ] == []
+    assert not serving.may("get", SERVERS) and not serving.may("get", SERVERS, serving.namespace)
+
+
+def test_where_servers_are_not_served_the_account_sees_none(account: Account) -> None:
+    assert not account.may("get", SERVERS, account.region)
 
 
 def test_with_the_region_elsewhere_leases_and_the_installation_key_are_kept_there(account: Account) -> None:

@@ -19,6 +19,7 @@ from tests.reconcile.region_states import (
     maintenance_states,
     plan_states,
     region_states,
+    server_states,
 )
 
 # The first of them builds the program, the others wait for it.
@@ -88,6 +89,21 @@ def test_argo_cd_shows_a_maintenance_as_it_is() -> None:
         "planned only": "Healthy",
         "edited, not looked at yet": "Progressing",
         "may be worked on": "Healthy",
+        "being removed": "Progressing",
+    }
+
+
+@pytest.mark.slow
+def test_argo_cd_shows_a_server_as_it_is() -> None:
+    assert {state: argo(obj) for state, obj in server_states().items()} == {
+        "created": "Progressing",
+        "being made": "Progressing",
+        "ready": "Healthy",
+        "edited, not looked at yet": "Progressing",
+        "being replaced": "Progressing",
+        "in error": "Degraded",
+        "edited while suspended": "Suspended",
+        "disabled": "Suspended",
         "being removed": "Progressing",
     }
 
@@ -192,6 +208,26 @@ def test_flux_and_kstatus_judge_a_maintenance_as_the_page_says() -> None:
         "planned only": ("Current", "current"),
         "edited, not looked at yet": ("InProgress", "inProgress"),
         "may be worked on": ("Current", "current"),
+        "being removed": ("Terminating", "inProgress"),
+    }
+
+
+@pytest.mark.exhaustive
+def test_flux_and_kstatus_judge_a_server_as_the_page_says() -> None:
+    verdicts = judge(server_states().values(), flux_expressions("OpenStackServer"))
+    said = {
+        state: (one.status, flux(one.expressions))
+        for state, one in zip(server_states(), verdicts, strict=True)
+    }
+    assert said == {
+        "created": ("InProgress", "inProgress"),
+        "being made": ("InProgress", "inProgress"),
+        "ready": ("Current", "current"),
+        "edited, not looked at yet": ("InProgress", "inProgress"),
+        "being replaced": ("InProgress", "inProgress"),
+        "in error": ("InProgress", "failed"),
+        "edited while suspended": ("InProgress", "inProgress"),
+        "disabled": ("InProgress", "current"),
         "being removed": ("Terminating", "inProgress"),
     }
 

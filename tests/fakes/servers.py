@@ -30,7 +30,8 @@ def _nothing(_: str) -> None:
 class FakeServerCloud:
     """`catalog`: ids and names of what is there already, by kind.
 
-    `hidden`: ids of servers in a cell that is down.
+    `hidden`: ids of servers in a cell that is down. `ephemeral`: GiB of disks on a host that its flavor has.
+    `reserved_for`: of a volume that is reserved, the server.
     """
 
     catalog: dict[Catalog, list[tuple[str, str]]] = field(
@@ -46,6 +47,8 @@ class FakeServerCloud:
     things: dict[str, CloudResource] = field(default_factory=dict)
     bodies: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)
+    ephemeral: int = 10
+    reserved_for: dict[str, str] = field(default_factory=dict)
     error_next: str = ""
     soft_delete: bool = False
     before: Callable[[str], None] = _nothing
@@ -107,6 +110,7 @@ class FakeServerCloud:
         if kind == Kind.SERVER:
             for port in given["networks"]:
                 self._require_free(port["port"])
+            self._require_room(id_, given)
         return CloudResource(
             kind=kind,
             id=id_,
@@ -124,6 +128,25 @@ class FakeServerCloud:
             raise CloudRefused("compute POST /servers: 400 no such port", 400)
         if self.things[port].used_by:
             raise CloudRefused("compute POST /servers: 409 port in use", 409)
+
+    def _require_room(self, server: str, given: Mapping[str, Any]) -> None:
+        """Nova looks at volumes before, and reserves them as it does so."""
+        disks = given.get("block_device_mapping_v2", ())
+        if sum(one.get("volume_size", 0) for one in disks) <= self.ephemeral:
+            return
+        for one in disks:
+            if one["source_type"] == "volume":
+                self.reserved_for[one["uuid"]] = server
+                self.change(one["uuid"], status="reserved")
+        raise CloudRefused("compute POST /servers: 400 Ephemeral disks requested are larger", 400)
+
+    def release_volume(self, volume: str) -> bool:
+        self._begin("release volume")
+        if self.reserved_for.get(volume) in {None, *self.things}:
+            return False
+        del self.reserved_for[volume]
+        self.change(volume, status="available")
+        return True
 
     def delete(self, one: CloudResource) -> None:
         self._begin(f"delete {one.kind}")
@@ -143,7 +166,7 @@ class FakeServerCloud:
             self.bodies[one.id]["trunk"]["port_id"] == found.id for one in self.of(Kind.TRUNK)
         ):
             raise CloudRefused("network DELETE /ports: 409 the port is the parent of a trunk", 409)
-        if found.kind == Kind.VOLUME and found.used_by:
+        if found.kind == Kind.VOLUME and (found.used_by or found.status == "reserved"):
             raise CloudRefused("block_storage DELETE /volumes: 400 in use", 400)
         del self.things[found.id]
 

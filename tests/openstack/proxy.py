@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -42,6 +43,12 @@ def no_rule(method: str, path: str) -> Fault | None:
     return None
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    # Whoever asks while others wait is kept waiting, and not refused: five are soon too few.
+    request_queue_size = 128
+
+
 class Proxy:
     """Listens on loopback. `rule` judges each request; `lost` is asked of each write whether it is lost."""
 
@@ -52,9 +59,10 @@ class Proxy:
         # What came, and what of it was passed on.
         self.asked: list[tuple[str, str]] = []
         self.seen: list[tuple[str, str]] = []
+        # Seconds that the cloud took for each.
+        self.took: list[float] = []
         self.ended = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), _handler(self))
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     @property
@@ -98,7 +106,9 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
                 self._answer(502, {}, b"")
                 return
             proxy.seen.append((self.command, self.path))
+            began = time.monotonic()
             status, headers, content = self._forward(body)
+            proxy.took.append(time.monotonic() - began)
             if fault.acted:
                 proxy.ended.wait(fault.hang)
                 if fault.status:

@@ -11,6 +11,7 @@ import yaml
 from controller.domain.api.conditions import Condition, entries
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.bundle_status import ReleaseView, ReportedState, bundle_conditions
+from controller.domain.servers.cloud_resources import Kind
 from controller.ports.kubernetes import HELMBUNDLE, NODE_MAINTENANCE, OSDPL, KubeObject
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.parts import RegionPorts, RegionSettings
@@ -29,6 +30,7 @@ from tests.reconcile.region.test_deployment import (
     render,
 )
 from tests.reconcile.region.test_region_plan import DEBUG, REPLICAS, Helm, make_core, settle
+from tests.reconcile.servers.server_world import ServerWorld
 
 
 class Stage:
@@ -203,4 +205,40 @@ def maintenance_states() -> Mapping[str, KubeObject]:
     states["may be worked on"] = shown()
     world.kube.delete(NODE_MAINTENANCE, "work")
     states["being removed"] = shown()
+    return states
+
+
+@cache
+def server_states() -> Mapping[str, KubeObject]:
+    """An OpenStackServer in each state, by a name of the state."""
+    world = ServerWorld()
+    world.create(update="Replace")
+    states = {"created": world.live()}
+    while world.reason("InstanceReady") != "InstanceBuilding":
+        world.step()
+        states["being made"] = world.live()
+        world.cloud.pass_time() if not world.cloud.of(Kind.SERVER) else None
+    world.settle()
+    states["ready"] = world.live()
+    world.edit(sshKeyName="other")
+    states["edited, not looked at yet"] = world.live()
+    world.step()
+    states["being replaced"] = world.live()
+    world.settle()
+    world.cloud.change(world.only(Kind.SERVER).id, status="ERROR", fault="No valid host was found")
+    world.settle()
+    states["in error"] = world.live()
+    world.annotate("true")
+    world.edit(sshKeyName="third")
+    world.step()
+    states["edited while suspended"] = world.live()
+    world.annotate(None)
+    world.edit(enabled=False)
+    world.settle()
+    states["disabled"] = world.live()
+    world.edit(enabled=True)
+    world.settle()
+    world.delete()
+    world.step()
+    states["being removed"] = world.live()
     return states

@@ -20,6 +20,8 @@ from controller.ports.system import Clock, Randomness
 # 2.52: tags with the request for a server; 2.69: what lies in a cell that is down is told as UNKNOWN.
 NOVA = "2.69"
 _UNKNOWN = "UNKNOWN"
+# 3.27: what a volume is reserved for.
+CINDER = "3.27"
 # Where each kind is: the service, the path of its list, the names of a list and of one.
 _PLACES: Mapping[Kind, tuple[str, str, str, str]] = {
     Kind.PORT: ("network", "/ports", "ports", "port"),
@@ -186,6 +188,23 @@ class OpenStackServerCloud:
         """These and no others."""
         service, path, _, _ = _PLACES[one.kind]
         self._calls.send("PUT", service, f"{path}/{one.id}/tags", {"tags": sorted(tags)})
+
+    def release_volume(self, volume: str) -> bool:
+        """Nova leaves reserved what a request for a server named that it then refused.
+
+        Of another server, as one that is shelved, the reservation stays.
+        """
+        path = "/attachments"
+        answer = self._calls.get("block_storage", f"{path}/detail", {"volume_id": volume}, CINDER)
+        left = [
+            str(one["id"])
+            for one in items_of(answer, "attachments", path)
+            if (one.get("volume_id"), one.get("status")) == (volume, "reserved")
+            if one.get("instance") and self.read(Kind.SERVER, str(one["instance"])) is None
+        ]
+        for id_ in left:
+            self._calls.send("DELETE", "block_storage", f"{path}/{id_}", None, CINDER)
+        return bool(left)
 
     def attach_port(self, server: str, port: str) -> None:
         """Sent once."""

@@ -16,6 +16,7 @@ from controller.cli.output import Format, print_data, print_table, soft_wrapped,
 from controller.cli.views.server import condition_rows, resource_rows, server_facts, server_rows
 from controller.cli.waiting import POLL_SECONDS
 from controller.domain.api.conditions import find
+from controller.domain.api.reasons import Reason
 from controller.errors import ObjectMissing
 from controller.ports.kubernetes import SERVER, KubeObject
 
@@ -73,7 +74,8 @@ def describe(
         stdout().print(soft_wrapped(line))
     status = found.get("status") or {}
     print_table(stdout(), ("CONDITION", "STATUS", "REASON", "MESSAGE"), condition_rows(status))
-    print_table(stdout(), ("RESOURCE", "NAME", "ID"), resource_rows(status))
+    if resources := list(resource_rows(status)):
+        print_table(stdout(), ("RESOURCE", "NAME", "ID"), resources)
 
 
 @app.command()
@@ -103,17 +105,19 @@ def _is_gone(cluster: Cluster, name: str, uid: str, timeout: float) -> bool:
         found = cluster.kube.get(SERVER, name, _namespace(cluster))
         if found is None or found["metadata"]["uid"] != uid:
             return True
-        if (message := _message(found)) != told:
+        if (message := _message(found)) not in ("", told):
             stderr().print(soft_wrapped(message))
             told = message
         if time.monotonic() > deadline:
+            stderr().print(soft_wrapped(f"{name}: still there after {timeout:.0f} s"))
             return False
         time.sleep(POLL_SECONDS)
 
 
 def _message(found: Mapping[str, Any]) -> str:
-    conditions = (found.get("status") or {}).get("conditions") or ()
-    return str(find(conditions, "Ready").get("message") or "")
+    """Why it is still there, nothing while that is not looked at."""
+    ready = find((found.get("status") or {}).get("conditions") or (), "Ready")
+    return str(ready.get("message") or "") if ready.get("reason") == Reason.DELETING else ""
 
 
 def _namespace(cluster: Cluster) -> str:

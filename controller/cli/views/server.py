@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from controller.domain.api.conditions import find
+from controller.domain.servers.server_conditions import Aspect
+
+_ORDER = {type_: at for at, type_ in enumerate(("Ready", *map(str, Aspect), "Paused", "Deleting"))}
 
 
 def server_rows(listed: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
@@ -36,9 +39,9 @@ def server_facts(one: Mapping[str, Any]) -> Iterator[str]:
 
 
 def condition_rows(status: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """A row for each condition, Ready first."""
+    """A row for each condition: Ready, and then in the order in which they come true."""
     listed = status.get("conditions") or ()
-    for entry in sorted(listed, key=lambda one: (one["type"] != "Ready", one["type"])):
+    for entry in sorted(listed, key=lambda one: _ORDER.get(one["type"], len(_ORDER))):
         yield (
             str(entry["type"]),
             str(entry["status"]),

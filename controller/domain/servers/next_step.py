@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from controller.domain.servers.cloud_resources import CloudResource, Kind
 from controller.domain.servers.plan import PlannedThing
+from controller.domain.servers.server_spec import ServerSpec, Update
 from controller.domain.servers.server_status import Recorded, ServerRecord
 
 # Seconds in which a request whose answer did not come may still be carried out: a service, or a proxy before
@@ -101,6 +102,18 @@ def outstanding_until(record: ServerRecord, kinds: Collection[Kind], now: float)
         if one.kind in kinds and one.requested and not one.id
     )
     return max((end for end in ends if end > now), default=0.0)
+
+
+def is_carried_out(spec: ServerSpec, digest: str, record: ServerRecord) -> bool:
+    """Whether a spec with this digest leaves nothing to be made or removed, as far as is noted."""
+    if record.removing or not spec.enabled:
+        return not record.removing and record.resolved is None
+    resolved = record.resolved
+    if resolved is None or not record.server_id:
+        return False
+    edited = spec.update == Update.REPLACE and resolved.digest != digest
+    has_floating_ip = any(not one.let_go for one in record.of(Kind.FLOATING_IP))
+    return not edited and has_floating_ip == (spec.floating_ip is not None)
 
 
 def to_delete(present: Collection[CloudResource], mark: str) -> tuple[CloudResource, ...]:

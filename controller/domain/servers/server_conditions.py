@@ -30,8 +30,6 @@ ASPECT_OF: Mapping[Kind, Aspect] = {
     Kind.FLOATING_IP: Aspect.FLOATING_IP,
 }
 
-_NOT_REACHED = "an earlier step is not done yet"
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -40,6 +38,9 @@ class Finding:
     status: Status
     reason: Reason
     message: str
+
+
+NOT_REACHED = Finding("Unknown", Reason.STEP_AWAITED, "an earlier step is not done yet")
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class ServerFindings:
             return self.overall
         for aspect in Aspect:
             found = self.aspects.get(aspect) or self.before.get(aspect)
-            if found is None or found.reason == Reason.INITIALIZING:
+            if found is None or found.reason in (Reason.INITIALIZING, Reason.STEP_AWAITED):
                 return Finding("False", Reason.CREATING, f"it is being made: {aspect} comes next")
             if found.status != "True":
                 return Finding("False", found.reason, found.message)
@@ -76,13 +77,12 @@ class ServerFindings:
             _condition("Paused", self._paused, generation),
             _condition("Deleting", self._deleting, generation),
         ]
-        awaited = Finding("Unknown", Reason.STEP_AWAITED, _NOT_REACHED)
         for aspect in Aspect:
             found, known = self.aspects.get(aspect), self.before.get(aspect)
             if found is None and known is not None and known.reason != Reason.INITIALIZING:
                 conditions.append(known)
             else:
-                conditions.append(_condition(str(aspect), found or awaited, generation))
+                conditions.append(_condition(str(aspect), found or NOT_REACHED, generation))
         return conditions
 
     @property

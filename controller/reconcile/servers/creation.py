@@ -26,6 +26,7 @@ from controller.reconcile.shared.action_log import log_action
 BUSY_EVERY = 3.0
 # Keys of a Secret with user data: that of Cluster API, and a plain one.
 USER_DATA_KEYS = ("value", "userData")
+_REFUSED = (Reason.CLOUD_REFUSED, Reason.QUOTA_EXCEEDED)
 _NEUTRON = (Kind.PORT, Kind.TRUNK, Kind.FLOATING_IP)
 
 
@@ -117,7 +118,10 @@ class Creation:
         )
         bodies = [(thing, self._body(one, thing, resolved, noted)) for thing in things]
         names = ", ".join(thing.name for thing in things)
-        one.false(one.aspect, Reason.CREATING, f"{things[0].kind} {names}: it is being made")
+        being_made = f"{things[0].kind} {names}: it is being made"
+        # Until OpenStack takes what it refused before, that is what there is to tell.
+        if one.told(one.aspect) not in _REFUSED:
+            one.false(one.aspect, Reason.CREATING, being_made)
         one.record = noted
         # Noted before it is asked for: whoever goes on after us knows that an answer may be out.
         self._status.write(one)
@@ -135,6 +139,7 @@ class Creation:
             undone = isinstance(error, CloudRefused) or error.untouched
             one.record = one.record.without([*waiting, *([thing.key] if undone else [])])
             raise
+        one.false(one.aspect, Reason.CREATING, being_made)
 
     def _body(
         self, one: ServerPass, thing: PlannedThing, resolved: Resolved, noted: ServerRecord
@@ -166,6 +171,17 @@ class Creation:
             found = there[thing.name]
             if not thing.tags <= found.tags:
                 cloud.set_tags(found, thing.tags | found.tags)
+
+    def release(self, one: ServerPass, cloud: ServerCloud, volume: CloudResource) -> bool:
+        """Whether a volume was left reserved by a request for a server that Nova refused, and is free now.
+
+        Not while the answer to such a request is out: Nova reserves before it knows the server.
+        """
+        freed = volume.status == "reserved" and cloud.release_volume(volume.id)
+        if freed:
+            text = f"volume {volume.name}: free of a request for a server that Nova refused"
+            log_action("release-volume", one.work.place, text)
+        return freed
 
     def delete(self, one: ServerPass, cloud: ServerCloud, found: CloudResource) -> None:
         """Asks for the deletion of what is ours."""

@@ -8,12 +8,13 @@ Nothing is made before the finalizer and what was resolved are in the object.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from controller.domain.api.reasons import Reason
 from controller.domain.servers.cloud_resources import CloudResource, Kind
-from controller.domain.servers.server_conditions import Aspect, Finding, is_quota
+from controller.domain.servers.next_step import is_carried_out
+from controller.domain.servers.server_conditions import NOT_REACHED, Aspect, Finding, is_quota
 from controller.domain.servers.server_spec import Update
 from controller.domain.servers.server_status import Key, Project, Recorded, ServerRecord
 from controller.domain.shared.backoff import SHORT_PAUSES
@@ -26,12 +27,14 @@ from controller.reconcile.servers.dependencies import DependencyMissing, resolve
 from controller.reconcile.servers.open_clouds import NoAccess, OpenClouds
 from controller.reconcile.servers.removal import Removal
 from controller.reconcile.servers.running import RunningServer, VolumeBroken
-from controller.reconcile.servers.work import ServerPass, ServerStatusWriter, read_server
+from controller.reconcile.servers.work import ServerPass, ServerStatusWriter, ServerWork, read_server
 
 log = logging.getLogger(__name__)
 
 # Nothing more is begun in a pass after so many seconds, and no read is waited for longer than the grace.
 PASS_WITHIN, PASS_GRACE = 20.0, 10.0
+# What follows once all is resolved.
+_MADE = (Aspect.PORTS, Aspect.VOLUMES, Aspect.INSTANCE, Aspect.FLOATING_IP)
 
 
 class ServersReconciler:
@@ -74,6 +77,7 @@ class ServersReconciler:
             return None
         one = ServerPass(work, self._clock.now(), work.record)
         if work.suspended:
+            one.overall = _put_off(work)
             self._status.write(one)
             return self._resync
         try:
@@ -150,13 +154,17 @@ class ServersReconciler:
         one.aspect = Aspect.DEPENDENCIES
         work, before = one.work, one.record.resolved
         resolved = resolve(work.spec, work.digest, cloud)
+        awaited: Collection[Aspect] = _MADE
         if before is not None:
             # What was made from the earlier ids stays: only the floating IP is new.
             resolved = replace(before, floating_network=resolved.floating_network)
+            awaited = (Aspect.FLOATING_IP,)
         if not work.blocked:
             # What cannot be resolved has nothing in OpenStack, and can be deleted without it.
             self._status.set_finalizer(work, present=True)
         one.record = replace(one.record, resolved=resolved)
+        for aspect in awaited:
+            one.found(aspect, NOT_REACHED)
         one.true(Aspect.DEPENDENCIES, Reason.DEPENDENCIES_RESOLVED, "all that the spec refers to was found")
         self._status.write(one)
         return 0.0
@@ -175,7 +183,7 @@ class ServersReconciler:
         trunks = self._creation.ensure(one, cloud, Kind.TRUNK)
         if isinstance(trunks, Later):
             return trunks.seconds
-        one.true(Aspect.PORTS, Reason.AVAILABLE, f"{len(ports)} ports are there")
+        one.true(Aspect.PORTS, Reason.AVAILABLE, f"there: {', '.join(ports)}")
         volumes = self._creation.ensure(one, cloud, Kind.VOLUME)
         if isinstance(volumes, Later):
             return volumes.seconds
@@ -219,7 +227,7 @@ class ServersReconciler:
         if pause is None:
             things = {thing.key: thing for kind in _kept(one) for thing in one.record.of(kind)}
             one.record = _emptied(one.record, things)
-            for aspect in (Aspect.PORTS, Aspect.VOLUMES, Aspect.INSTANCE, Aspect.FLOATING_IP):
+            for aspect in _MADE:
                 one.false(aspect, Reason.DISABLED, "spec.enabled is false")
         self._status.write(one)
         return self._resync if pause is None else pause
@@ -256,6 +264,17 @@ def _kept(one: ServerPass) -> tuple[Kind, ...]:
     if one.work.spec.floating_ip is None:
         keep = any(thing.retain for thing in held)
     return (Kind.FLOATING_IP,) if keep else ()
+
+
+def _put_off(work: ServerWork) -> Finding | None:
+    """What Ready says of one that is suspended, where that is not what it said before."""
+    if work.deleting:
+        text = "it is suspended: what it has in OpenStack is removed once it is not"
+        return Finding("False", Reason.DELETING, text)
+    if not is_carried_out(work.spec, work.digest, work.record):
+        text = "it is suspended: what its spec asks for is done once it is not"
+        return Finding("False", Reason.SUSPENDED, text)
+    return None if work.spec.enabled else Finding("False", Reason.DISABLED, "spec.enabled is false")
 
 
 def _refusal(error: CloudRefused) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
+from dataclasses import replace
 
 from controller.domain.api.reasons import Reason
 from controller.domain.servers.cloud_resources import REMOVAL_ORDER, CloudResource, Kind
@@ -39,14 +40,15 @@ class Removal:
             present = [found for found in marked if _was_made_for(one, found)]
             if present:
                 names = ", ".join(found.name or found.id for found in present)
-                one.false(one.aspect, Reason.DELETING, f"{kind} {names}: it is being deleted")
+                _tell(one, Reason.DELETING, f"{kind} {names}: it is being deleted")
                 for found in to_delete(present, one.work.plan.mark):
+                    self._creation.release(one, cloud, found)
                     self._creation.delete(one, cloud, found)
                 return GOING_EVERY
             outstanding = outstanding_until(one.record, [kind], one.now)
             if outstanding:
                 text = f"the answer to the request for a {kind} did not come; it is looked for again"
-                one.false(one.aspect, Reason.ANSWER_AWAITED, text)
+                _tell(one, Reason.ANSWER_AWAITED, text)
                 return pause_until(outstanding, one.now)
             self._tell_kept(one, marked)
             one.record = one.record.without([thing.key for thing in one.record.of(kind) if not thing.let_go])
@@ -83,6 +85,12 @@ class Removal:
                 raise
         own = [each for each in found.values() if each is not None and each.is_of(plan.mark)]
         return [each for each in own if each.id not in let_go]
+
+
+def _tell(one: ServerPass, reason: Reason, text: str) -> None:
+    one.false(one.aspect, reason, text)
+    if one.overall is not None:
+        one.overall = replace(one.overall, message=f"{one.overall.message}; {text}")
 
 
 def _was_made_for(one: ServerPass, found: CloudResource) -> bool:

@@ -52,16 +52,25 @@ class RunningServer:
                 for volume in broken
             ]
             raise VolumeBroken("; ".join(told))
-        busy = [volume for volume in volumes.values() if volume.status in _BUSY_VOLUMES]
-        if busy and not one.record.server_id:
+        busy = self._busy(one, cloud, volumes.values()) if not one.record.server_id else ()
+        if busy:
             text = ", ".join(f"{volume.name} is {volume.status}" for volume in busy)
             one.false(Aspect.VOLUMES, Reason.CREATING, text)
             return BUSY_EVERY
         if not volumes:
             one.true(Aspect.VOLUMES, Reason.NOT_REQUIRED, "no volume was asked for")
         else:
-            one.true(Aspect.VOLUMES, Reason.AVAILABLE, f"{len(volumes)} volumes are there")
+            one.true(Aspect.VOLUMES, Reason.AVAILABLE, f"there: {', '.join(volumes)}")
         return None
+
+    def _busy(
+        self, one: ServerPass, cloud: ServerCloud, volumes: Collection[CloudResource]
+    ) -> list[CloudResource]:
+        """Those that no server can be made on yet; what a refused request has left reserved can be freed."""
+        busy = [volume for volume in volumes if volume.status in _BUSY_VOLUMES]
+        if outstanding_until(one.record, [Kind.SERVER], one.now):
+            return busy
+        return [volume for volume in busy if not self._creation.release(one, cloud, volume)]
 
     def _was_never_made(self, one: ServerPass, volume: CloudResource) -> bool:
         held = one.record.things.get((Kind.VOLUME, volume.name))

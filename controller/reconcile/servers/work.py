@@ -95,6 +95,11 @@ class ServerPass:
     aspects: dict[Aspect, Finding] = field(default_factory=dict)
     overall: Finding | None = None
 
+    def told(self, aspect: Aspect) -> str:
+        """The reason that the object has of this aspect so far."""
+        known = (self.work.obj.get("status") or {}).get("conditions") or ()
+        return str(find(known, aspect).get("reason") or "")
+
     def found(self, aspect: Aspect, finding: Finding) -> None:
         self.aspects[aspect] = finding
 

@@ -9,6 +9,7 @@ import pytest
 
 import controller.cli.commands.server as commands
 from controller.cli.cluster import Cluster
+from controller.domain.servers.server_conditions import Aspect
 from controller.ports.kubernetes import SERVER
 from tests.cli.objects import osctl
 from tests.reconcile.servers.server_world import NAMESPACE, ServerWorld, ready
@@ -48,6 +49,21 @@ def test_a_deletion_that_is_waited_for_ends_when_nothing_is_left(world: ServerWo
     result = osctl("server", "delete", "bastion", "--wait")
     assert (result.exit_code, result.stdout) == (0, "bastion: deleted\n")
     assert world.cloud.things == {} and world.kube.get(SERVER, "bastion", NAMESPACE) is None
+
+
+def test_a_deletion_that_takes_too_long_says_what_is_still_there(world: ServerWorld) -> None:
+    world.cloud.hidden = {str(world.status()["instanceID"])}
+    result = osctl("server", "delete", "bastion", "--wait", "--timeout", "0s")
+    assert result.exit_code == 4
+    assert "bastion: still there after 0 s" in result.stderr
+    assert result.stdout == ""
+
+
+def test_conditions_are_told_in_the_order_in_which_they_come_true(world: ServerWorld) -> None:
+    lines = osctl("server", "describe", "bastion").stdout.splitlines()
+    words = [line.split()[0] for line in lines if line and not line.startswith(" ")]
+    told = words[words.index("CONDITION") + 1 : words.index("RESOURCE")]
+    assert told == ["Ready", *map(str, Aspect), "Paused", "Deleting"]
 
 
 def test_one_that_is_not_there_is_said_to_be_missing(world: ServerWorld) -> None:

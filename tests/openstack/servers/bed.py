@@ -135,6 +135,12 @@ class ServersBed:
         """All that bears the mark of an object, past our own way of looking for it."""
         return self._marked().get(uid, {})
 
+    def counts(self) -> dict[str, dict[str, int]]:
+        """How many things of each kind bear the mark of each object, by its uid."""
+        return {
+            uid: {kind: len(found) for kind, found in kinds.items()} for uid, kinds in self._marked().items()
+        }
+
     def _marked(self) -> dict[str, dict[str, list[Any]]]:
         sdk = self.sdk
         own = {

@@ -38,6 +38,7 @@ def shared_servers(cloud: Cloud, tmp_path_factory: pytest.TempPathFactory) -> It
         region.controllers.supervise()
         stack.callback(region.controllers.stop, grace=2.0)
         _ensure_external_network(bed)
+        _lift_quotas(bed)
         yield bed
 
 
@@ -50,6 +51,13 @@ def _ensure_external_network(bed: ServersBed) -> None:
     network.create_subnet(network_id=public.id, ip_version=4, cidr="198.51.100.0/24", name="public")
     router = network.create_router(name="edge", external_gateway_info={"network_id": public.id})
     network.add_interface_to_router(router, subnet_id=network.find_subnet("sub0").id)
+
+
+def _lift_quotas(bed: ServersBed) -> None:
+    """Of what many servers at once have."""
+    project = bed.sdk.identity.get_project(bed.sdk.current_project_id)
+    bed.sdk.block_storage.update_quota_set(project, volumes=-1, gigabytes=-1)
+    bed.sdk.network.update_quota(project.id, floatingip=-1)
 
 
 @pytest.fixture

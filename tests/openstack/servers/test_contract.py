@@ -161,6 +161,30 @@ def test_a_server_has_its_port_and_volumes_and_frees_them_when_it_goes(one: OneS
         one.until("the volume is free", lambda each=each: one.read(each, Kind.VOLUME).status == "available")
 
 
+def test_a_server_that_nova_refuses_leaves_its_volumes_reserved_and_they_are_released(one: OneServer) -> None:
+    _make_what_it_boots_from(one)
+    [thing] = one.plan.of(Kind.SERVER)
+    body = one.plan.body(thing, one.resolved, one.record)
+    on_host = {"source_type": "blank", "destination_type": "local", "volume_size": 100, "boot_index": -1}
+    body["server"]["block_device_mapping_v2"].append({**on_host, "delete_on_termination": True})
+    with pytest.raises(CloudRefused):
+        one.cloud.create(Kind.SERVER, body)
+    for volume in one.marked(Kind.VOLUME):
+        assert one.read(volume, Kind.VOLUME).status == "reserved"
+        with pytest.raises(CloudRefused):
+            one.cloud.delete(one.read(volume, Kind.VOLUME))
+        assert one.cloud.release_volume(volume)
+        assert one.read(volume, Kind.VOLUME).status == "available"
+        assert not one.cloud.release_volume(volume)
+
+
+def test_a_volume_of_a_server_that_is_there_is_not_released(one: OneServer) -> None:
+    _boot(one)
+    for volume in one.marked(Kind.VOLUME):
+        assert not one.cloud.release_volume(volume)
+        assert one.read(volume, Kind.VOLUME).status == "in-use"
+
+
 def test_a_cell_that_is_down_hides_no_server_from_a_search(one: OneServer) -> None:
     made = _boot(one)
     with one.cell_down():

@@ -19,6 +19,9 @@ pytestmark = [
 ]
 
 
+LOCAL = {"name": "scratch", "sizeGiB": 1, "storage": {"type": "Local"}}
+
+
 def test_what_a_spec_says_of_its_ports_arrives_exactly(servers: ServersBed) -> None:
     network = servers.sdk.network.find_network("net0")
     subnet = servers.sdk.network.find_subnet("sub0")
@@ -108,10 +111,14 @@ def test_what_a_spec_says_of_the_server_arrives_exactly(servers: ServersBed) -> 
 
 
 def test_a_server_boots_from_its_volume_and_all_volumes_go_with_it(servers: ServersBed) -> None:
-    local = {"name": "scratch", "sizeGiB": 1, "storage": {"type": "Local"}}
+    flavor = servers.sdk.compute.create_flavor(name="scratch", ram=512, vcpus=1, disk=1, ephemeral=1)
     data = {**DATA, "storage": {"type": "Volume", "volume": {"availabilityZone": {"from": "Machine"}}}}
     servers.create(
-        "disks", rootVolume={"sizeGiB": 2}, additionalBlockDevices=[data, local], availabilityZone="nova"
+        "disks",
+        flavor="scratch",
+        rootVolume={"sizeGiB": 2},
+        additionalBlockDevices=[data, LOCAL],
+        availabilityZone="nova",
     )
     servers.wait_ready("disks")
     uid = servers.uid("disks")
@@ -120,9 +127,27 @@ def test_a_server_boots_from_its_volume_and_all_volumes_go_with_it(servers: Serv
         "disks-root": (2, "in-use", True),
         "disks-data": (1, "in-use", False),
     }
-    assert not servers.sdk.compute.get_server(found["servers"][0].id).image.id
+    made = servers.sdk.compute.get_server(found["servers"][0].id)
+    assert not (made.image or {}).get("id")
     servers.wipe_status("disks")
     servers.delete("disks")
+    assert servers.of(uid) == {}
+    servers.sdk.compute.delete_flavor(flavor)
+
+
+def test_a_request_that_nova_refuses_leaves_no_volume(servers: ServersBed) -> None:
+    # The flavor has no room for a disk on the host: Nova says so once it has reserved the volumes.
+    servers.create("refused", rootVolume={"sizeGiB": 1}, additionalBlockDevices=[DATA, LOCAL])
+    message = servers.wait_reason("refused", "CloudRefused")["message"]
+    assert "Ephemeral disks requested are larger" in message
+    uid = servers.uid("refused")
+    asked = servers.proxy.asked
+
+    def asked_again() -> bool:
+        return sum((method, path.endswith("/servers")) == ("POST", True) for method, path in asked) > 1
+
+    servers.wait("Nova is asked again", asked_again, "refused")
+    servers.delete("refused")
     assert servers.of(uid) == {}
 
 
@@ -143,6 +168,7 @@ def _two_networks(servers: ServersBed) -> Iterator[list[Any]]:
         for at, one in enumerate(made):
             network.create_subnet(network_id=one.id, ip_version=4, cidr=f"10.2{at}.0.0/24", name="twin")
         network.set_tags(made[0], ["first"])
+        network.set_tags(next(network.subnets(network_id=made[1].id)), ["labelled"])
         yield made
     finally:
         for one in made:
@@ -155,11 +181,14 @@ def test_what_is_named_twice_or_not_at_all_is_told_and_heals(servers: ServersBed
         servers.create("twice", ports=[{"network": {"filter": {"name": "twin"}}}])
         subnet = {"fixedIPs": [{"subnet": {"filter": {"name": "twin"}}}]}
         servers.create("scoped", ports=[{"network": {"id": second.id}, **subnet}])
+        labelled = {"fixedIPs": [{"subnet": {"filter": {"tags": ["labelled"]}}}]}
+        servers.create("labelled", ports=[labelled])
         message = servers.wait_reason("twice", "DependencyFailed")["message"]
         assert message == 'network with filter {"name": "twin"}: 2 of them found, and exactly one is needed'
-        servers.wait_ready("tagged", "scoped")
+        servers.wait_ready("tagged", "scoped", "labelled")
         assert servers.of(servers.uid("tagged"))["ports"][0].network_id == first.id
-        assert servers.of(servers.uid("scoped"))["ports"][0].network_id == second.id
+        for name in ("scoped", "labelled"):
+            assert servers.of(servers.uid(name))["ports"][0].network_id == second.id
         servers.delete("tagged")
         servers.sdk.network.delete_network(first)
         servers.wait_ready("twice")

@@ -224,6 +224,93 @@ def test_what_is_suspended_is_not_written_to() -> None:
     assert world.cloud.things == {}
 
 
+@pytest.mark.parametrize(
+    ("before", "change"),
+    [
+        ({"update": "Replace"}, {"sshKeyName": "other"}),
+        ({}, {"enabled": False}),
+        ({"enabled": False}, {"enabled": True}),
+        ({"update": "Replace"}, {"floatingIP": {"pool": "public"}}),
+        ({"update": "Replace", "floatingIP": {"pool": "public"}}, {"floatingIP": None}),
+    ],
+    ids=["edited", "disabled", "enabled", "with a floating IP", "without one"],
+)
+def test_an_edit_of_what_is_suspended_is_told_as_put_off(before: Any, change: Any) -> None:
+    world = ServerWorld()
+    world.create(**before)
+    world.settle()
+    world.annotate("true")
+    world.step()
+    assert world.condition()["status"] == ("True" if before.get("enabled", True) else "False")
+    world.edit(**change)
+    for _ in range(2):
+        world.step()
+        assert (world.condition()["status"], world.reason()) == ("False", "Suspended")
+    world.annotate(None)
+    world.settle()
+    assert world.reason() == ("Disabled" if change == {"enabled": False} else "ServerReady")
+
+
+def test_a_floating_ip_that_is_asked_for_later_is_waited_for_from_the_first_look_on() -> None:
+    world = ready(update="Replace")
+    world.edit(floatingIP={"pool": "public"})
+    seen = []
+    while not world.cloud.of(Kind.FLOATING_IP):
+        world.step()
+        seen.append(world.condition()["status"])
+    assert set(seen) == {"False"}
+    world.settle()
+    assert world.reason() == "ServerReady"
+
+
+@pytest.mark.parametrize(
+    "edits", [[{"enabled": False}, {"enabled": True}], [{"sshKeyName": "other"}]], ids=str
+)
+def test_what_was_removed_is_not_told_of_what_is_made_again(edits: Any) -> None:
+    world = ready(update="Replace", floatingIP={"pool": "public"})
+    for edit in edits[:-1]:
+        world.edit(**edit)
+        world.settle()
+    resolved = world.status().get("resolved")
+    world.edit(**edits[-1])
+    while world.status().get("resolved") in (None, resolved):
+        world.step()
+        world.cloud.pass_time()
+    told = {world.reason(str(aspect)) for aspect in (Aspect.PORTS, Aspect.INSTANCE, Aspect.FLOATING_IP)}
+    assert told == {"StepAwaited"}
+    assert world.reason() == "Creating"
+
+
+def test_a_server_that_is_suspended_from_the_beginning_is_told_so() -> None:
+    world = ServerWorld()
+    world.create()
+    world.annotate("true")
+    world.step()
+    assert (world.condition()["status"], world.reason()) == ("False", "Suspended")
+
+
+def test_a_server_that_is_deleted_while_it_is_suspended_is_not_ready() -> None:
+    world = ready()
+    world.annotate("true")
+    world.delete()
+    world.step()
+    assert (world.condition()["status"], world.reason()) == ("False", "Deleting")
+    assert "suspended" in world.condition()["message"]
+
+
+@pytest.mark.parametrize("edit", [{"enabled": False}, {"sshKeyName": "other"}, None], ids=str)
+def test_ready_says_what_of_a_server_that_goes_is_still_there(edit: Any) -> None:
+    world = ready(update="Replace", rootVolume={"sizeGiB": 5}, trunk=True)
+    world.edit(**edit) if edit else world.delete()
+    said = []
+    while world.cloud.of(Kind.VOLUME) and len(said) < 20:
+        world.step()
+        said.append(world.condition()["message"])
+        world.cloud.pass_time()
+    for kind in ("server bastion", "trunk bastion-0", "port bastion-0", "volume bastion-root"):
+        assert any(f"{kind}: it is being deleted" in message for message in said), said
+
+
 def test_a_server_is_removed_although_its_status_was_lost() -> None:
     world = ready(rootVolume={"sizeGiB": 5}, trunk=True, floatingIP={"pool": "public"})
     world.wipe_status()

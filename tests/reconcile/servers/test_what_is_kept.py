@@ -253,3 +253,35 @@ def test_a_floating_ip_to_be_kept_whose_answer_did_not_come_is_let_go_of() -> No
     world.delete()
     world.settle()
     assert [one.kind for one in world.cloud.things.values()] == [Kind.FLOATING_IP]
+
+
+def test_a_server_that_nova_refuses_keeps_its_reason_and_its_volumes_go_with_it() -> None:
+    world = ServerWorld()
+    large = {"name": "scratch", "sizeGiB": 50, "storage": {"type": "Local"}}
+    world.create(**ROOT, additionalBlockDevices=[large])
+    pauses = []
+    for _ in range(12):
+        pauses.append(world.step() or 1.0)
+        world.clock.advance(pauses[-1])
+        world.cloud.pass_time()
+    assert world.reason() == "CloudRefused" and "Ephemeral disks" in world.condition()["message"]
+    assert pauses[-1] > 30
+    assert world.events.emitted.count(("Warning", "CloudRefused")) == 1
+    world.cloud.ephemeral = 50
+    world.settle()
+    assert world.reason() == "ServerReady"
+    world.delete()
+    world.settle()
+    assert world.cloud.things == {}
+
+
+def test_volumes_that_a_refused_request_left_reserved_are_deleted() -> None:
+    world = ServerWorld()
+    world.cloud.ephemeral = 0
+    world.create(**ROOT, additionalBlockDevices=[{"name": "a", "sizeGiB": 1, "storage": {"type": "Local"}}])
+    while world.reason("InstanceReady") != "CloudRefused":
+        world.step()
+        world.cloud.pass_time()
+    world.delete()
+    world.settle()
+    assert world.cloud.things == {} and _is_gone(world)
