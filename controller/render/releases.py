@@ -14,6 +14,7 @@ from controller.domain.values.layer_order import LayerKind, SpecSource
 from controller.domain.values.merge import Layer, MergedValues
 from controller.domain.values.oslo_files import with_numbers_as_text
 from controller.domain.values.password_guard import password_problems
+from controller.domain.values.policy_rules import policy_problems
 from controller.domain.values.typos import misspelt_keys
 from controller.errors import Problem
 
@@ -26,7 +27,7 @@ def release_problems(
     release: str, merged: MergedValues, spec: SpecSource, written: Iterable[Layer]
 ) -> list[Problem]:
     """Every reason why a release with these values would be wrong. `written` are the operator's layers."""
-    asked = [problem for layer in written for problem in pod_problems(layer)]
+    asked = [problem for layer in written for problem in (*pod_problems(layer), *policy_problems(layer))]
     return [*asked, *password_problems(release, merged, spec), *parted_databases(release, merged.values)]
 
 

@@ -47,6 +47,24 @@ def policies(asked, directory):
     return {"registered": len(enforcer.registered_rules), "unregistered": unregistered}
 
 
+def rules(asked, directory):
+    """Of each rule of a policy whether oslo.policy reads it: what it does not, it logs, and denies to all."""
+    import logging
+
+    from oslo_policy import _parser
+
+    told = []
+    handler = logging.Handler()
+    handler.emit = told.append
+    logging.getLogger("oslo_policy").addHandler(handler)
+    read = []
+    for rule in asked["rules"]:
+        told.clear()
+        _parser.parse_rule(rule)
+        read.append(not told)
+    return read
+
+
 def paste(asked, directory):
     """Pipelines and factories of a Paste file that cannot be found."""
     from paste.deploy import loadwsgi

@@ -10,7 +10,8 @@ from controller.domain.region.external_servers import external_server_problems
 from controller.domain.shared.cron_schedule import schedule_problem
 from controller.domain.shared.durations import format_duration, parse_duration
 from controller.domain.values.ceph_needs import ADMINISTRATOR, backup_user
-from controller.domain.values.chart_values import DocumentPath, format_path
+from controller.domain.values.chart_values import PATCH, DocumentPath, format_path
+from controller.domain.values.policy_rules import REMEDY, rule_problem
 from controller.errors import Problem
 
 Features = Mapping[str, Any]
@@ -43,6 +44,7 @@ def feature_problems(features: Features) -> list[Problem]:
         *_own_domains(features["identity"]["ldap"]["domains"]),
         *_providers(features["identity"]["federation"]["providers"]),
         *_schedules(features["database"]),
+        *_policies(features["policies"]),
         *_rotation_window(features["credentialRotation"]),
         *_tolerations(features["compute"]["pods"]["tolerations"]),
         *_hypervisor_addresses(features["compute"]["libvirtTLS"]["addresses"]),
@@ -316,6 +318,13 @@ def _schedules(database: Features) -> Iterator[Problem]:
         if schedule and (wrong := schedule_problem(schedule)):
             remedy = "write minute, hour, day of the month, month, day of the week, as 0 1 * * *"
             yield _problem(("database", *path, "schedule"), wrong, remedy)
+
+
+def _policies(policies: Features) -> Iterator[Problem]:
+    for service, rules in policies.items():
+        for name, rule in rules.items():
+            if name != PATCH and (wrong := rule_problem(rule)):
+                yield _problem(("policies", service, name), wrong, REMEDY)
 
 
 def _marks(value: Any, path: DocumentPath) -> Iterator[Problem]:
