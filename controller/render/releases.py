@@ -54,6 +54,12 @@ def feature_warnings(features: Mapping[str, Any], releases: Mapping[str, MergedV
         module = "mod_auth_openidc, without which Apache does not start"
         lacks = f"has no {module} (package libapache2-mod-auth-openidc)"
         yield from _stock_images(releases, (("keystone", "keystone_api"),), lacks, path)
+        if not features["tls"]["public"]["enabled"]:
+            yield Problem(
+                format_path(("spec", "features", *path)),
+                "Keystone and the dashboard are published on http, where a provider sends no browser back to",
+                "set spec.features.tls.public.enabled, and publish them on https (docs/encryption.md)",
+            )
     for index, store in enumerate(features["blockStorage"]["backends"] if "cinder" in releases else ()):
         path = ("blockStorage", "backends", index)
         if store["type"] == "nfs":

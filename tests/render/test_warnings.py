@@ -70,6 +70,10 @@ def test_block_storage_without_a_store_is_told() -> None:
 OIDC_REGION = FEATURES["identity-oidc"]
 
 
+def on_https(region: dict[str, Any]) -> dict[str, Any]:
+    return {**region, "features": {**region["features"], "tls": {"public": {"enabled": True}}}}
+
+
 def told(path: str, **spec: Any) -> list[str]:
     found = render(core_spec(preset="compute", **spec)).warnings
     return [f"{warning.message}; {warning.remedy}" for warning in found if warning.path.startswith(path)]
@@ -113,7 +117,7 @@ def test_lvm_brings_the_devices_of_the_host_to_servers_as_well() -> None:
 
 
 def test_a_package_that_the_stock_image_lacks_is_told() -> None:
-    [text] = told("spec.features.identity.federation.providers", **OIDC_REGION)
+    [text] = told("spec.features.identity.federation.providers", **on_https(OIDC_REGION))
     assert "mod_auth_openidc" in text and "keystone_api" in text
     shares = store("nfs", nfs={"shares": ["10.0.0.1:/volumes"]})
     [text] = told("spec.features.blockStorage.backends[0]", features=shares)
@@ -122,4 +126,10 @@ def test_a_package_that_the_stock_image_lacks_is_told() -> None:
 
 def test_an_image_of_ones_own_is_not_suspected() -> None:
     own = {"overrides": {"keystone_api": "registry.example.org/keystone:1"}}
-    assert told("spec.features.identity.federation.providers", images=own, **OIDC_REGION) == []
+    assert told("spec.features.identity.federation.providers", images=own, **on_https(OIDC_REGION)) == []
+
+
+def test_a_provider_sends_no_browser_back_to_plain_http() -> None:
+    own = {"overrides": {"keystone_api": "registry.example.org/keystone:1"}}
+    [text] = told("spec.features.identity.federation.providers", images=own, **OIDC_REGION)
+    assert "published on http" in text and "spec.features.tls.public.enabled" in text

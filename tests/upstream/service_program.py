@@ -48,10 +48,11 @@ def policies(asked, directory):
 
 
 def rules(asked, directory):
-    """Of each rule of a policy whether oslo.policy reads it: what it does not, it logs, and denies to all."""
+    """Of each rule of a policy whether oslo.policy reads it: what it does not, it logs, and denies to all. A
+    lone word comes out as it is in older releases, and fails where it is to be asked."""
     import logging
 
-    from oslo_policy import _parser
+    from oslo_policy import _checks, _parser
 
     told = []
     handler = logging.Handler()
@@ -60,9 +61,27 @@ def rules(asked, directory):
     read = []
     for rule in asked["rules"]:
         told.clear()
-        _parser.parse_rule(rule)
-        read.append(not told)
+        found = _parser.parse_rule(rule)
+        read.append(isinstance(found, _checks.BaseCheck) and not told)
     return read
+
+
+def mappings(asked, directory):
+    """Of each rule of a mapping whether Keystone's API takes it."""
+    import keystone.conf
+    from keystone import exception
+    from keystone.federation import utils
+
+    keystone.conf.configure()
+    taken = []
+    for rule in asked["rules"]:
+        try:
+            utils.validate_mapping_structure({"rules": [rule]})
+        except exception.ValidationError:
+            taken.append(False)
+        else:
+            taken.append(True)
+    return taken
 
 
 def paste(asked, directory):

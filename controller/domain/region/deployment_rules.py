@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller.domain.region.external_servers import external_server_problems
+from controller.domain.region.federation import provider_problems
 from controller.domain.shared.cron_schedule import schedule_problem
 from controller.domain.shared.durations import format_duration, parse_duration
 from controller.domain.values.ceph_needs import ADMINISTRATOR, backup_user
@@ -42,7 +43,7 @@ def feature_problems(features: Features) -> list[Problem]:
         *_baremetal_types(features),
         *_image_stores(features["image"]["backends"]),
         *_own_domains(features["identity"]["ldap"]["domains"]),
-        *_providers(features["identity"]["federation"]["providers"]),
+        *provider_problems(features["identity"]["federation"]["providers"]),
         *_schedules(features["database"]),
         *_policies(features["policies"]),
         *_rotation_window(features["credentialRotation"]),
@@ -290,24 +291,6 @@ def _rotation_window(rotation: Features | None) -> Iterator[Problem]:
         wrong = f"is {format_duration(length)}, and must be from 10m to 24h"
     if not _SHORTEST_WINDOW <= length <= _LONGEST_WINDOW:
         yield _problem(("credentialRotation", "window", "duration"), wrong, "write it as 4h or 90m")
-
-
-def _providers(providers: Any) -> Iterator[Problem]:
-    """Apache's module goes by the issuer: two of the same are one, and metadata of another are refused."""
-    issuers: dict[str, str] = {}
-    for index, provider in enumerate(providers):
-        path: DocumentPath = ("identity", "federation", "providers", index)
-        issuer = provider["issuer"].rstrip("/")
-        if issuer in issuers:
-            message = f'is the issuer of "{issuers[issuer]}", too'
-            yield _problem(
-                (*path, "issuer"), message, "one of them is enough: its mapping may have many rules"
-            )
-        issuers.setdefault(issuer, provider["name"])
-        told = provider["metadata"].get("issuer") if provider["metadata"] else None
-        if provider["metadata"] and str(told).rstrip("/") != issuer:
-            remedy = f"give what {issuer}/.well-known/openid-configuration answers"
-            yield _problem((*path, "metadata", "issuer"), f"must be {issuer}", remedy)
 
 
 def _schedules(database: Features) -> Iterator[Problem]:
