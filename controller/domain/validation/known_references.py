@@ -68,4 +68,6 @@ def _way(kind: str, name: str, keys: Iterable[str]) -> str:
     """A command of kubectl for objects whose content is the operator's; empty for others."""
     command = {SECRET: "secret generic", CONFIGMAP: "configmap"}.get(kind)
     files = "".join(f" --from-file={key}" for key in keys) or " --from-file=KEY"
-    return f"kubectl -n {{namespace}} create {command} {name}{files}" if command else ""
+    made = f"kubectl -n {{namespace}} create {command} {name}{files}" if command else ""
+    # Editors end a file with a newline, which would be a part of a password.
+    return f"{made} (files without a newline at their end: printf %s)" if kind == SECRET else made
