@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from controller.domain.region.external_servers import parted_databases
 from controller.domain.region.pod_values import pod_problems, pod_warnings
 from controller.domain.releases.bundle import ChartRef
+from controller.domain.validation.policy_rules import policy_problems
 from controller.domain.values.chart_values import Values
 from controller.domain.values.layer_order import SpecSource
 from controller.domain.values.merge import Layer, MergedValues
 from controller.domain.values.oslo_files import with_numbers_as_text
 from controller.domain.values.password_guard import password_problems
-from controller.domain.values.policy_rules import policy_problems
 from controller.domain.values.typos import misspelt_keys
 from controller.errors import Problem
 

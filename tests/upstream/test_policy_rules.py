@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from controller.domain.values.policy_rules import rule_problem
-from tests.domain.values.policy_rules import READ, REFUSED
+from controller.domain.validation.policy_rules import rule_problem
+from tests.domain.validation.policy_rules import READ, REFUSED
 from tests.upstream.option_packages import SERIES, load
 
 pytestmark = [pytest.mark.upstream, pytest.mark.timeout(3600)]

@@ -10,9 +10,9 @@ from controller.domain.region.external_servers import external_server_problems
 from controller.domain.region.federation import provider_problems
 from controller.domain.shared.cron_schedule import schedule_problem
 from controller.domain.shared.durations import format_duration, parse_duration
+from controller.domain.validation.policy_rules import REMEDY, rule_problem
 from controller.domain.values.ceph_needs import ADMINISTRATOR, backup_user
 from controller.domain.values.chart_values import PATCH, DocumentPath, format_path
-from controller.domain.values.policy_rules import REMEDY, rule_problem
 from controller.errors import Problem
 
 Features = Mapping[str, Any]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from controller.domain.values.policy_rules import rule_problem
+from controller.domain.validation.policy_rules import rule_problem
 from controller.errors import SpecInvalid
-from tests.domain.values.policy_rules import READ, REFUSED
+from tests.domain.validation.policy_rules import READ, REFUSED
 from tests.render.region import core_spec, render
 
 
