@@ -27,6 +27,21 @@ def test_a_key_that_the_chart_nearly_has_is_warned_about() -> None:
     assert 'did you mean "replicas"?' in warning.remedy
 
 
+@pytest.mark.parametrize(
+    ("content", "meant"),
+    [
+        ({"conf": {"nova.conf": {"DEFAULT": {"debug": True}}}}, "nova"),
+        ({"conf": {"nova": {"default": {"debug": True}}}}, "DEFAULT"),
+        ({"conf": {"nova": {"defaults": {"debug": True}}}}, "DEFAULT"),
+    ],
+)
+def test_a_file_with_its_ending_and_a_section_in_small_letters_are_warned_about(
+    content: dict[str, Any], meant: str
+) -> None:
+    [warning] = warnings(**values("nova", content))
+    assert f'did you mean "{meant}"?' in warning.remedy
+
+
 def test_an_option_that_is_new_to_the_chart_is_not_warned_about() -> None:
     assert warnings(**values("nova", {"conf": {"nova": {"DEFAULT": {"reserved_host_memory_mb": 512}}}})) == ()
 
