@@ -50,8 +50,9 @@ from controller.domain.values.shipped_values import Library, main_field_problems
 from controller.domain.values.template_input import RegionInput, ValueOf
 from controller.errors import ChartInvalid, Problem, SpecInvalid
 from controller.render.chart_builds import ChartBuilds, ChartDefaults
+from controller.render.feature_warnings import feature_warnings
 from controller.render.problems import located, not_checked
-from controller.render.releases import feature_warnings, release_problems, sent_values, written_warnings
+from controller.render.releases import release_problems, sent_values, written_warnings
 
 _TEMPLATES = ServiceTemplates()
 _MISSING = object()
@@ -177,9 +178,8 @@ class _RegionRenderer:
             self.warnings += unknown_releases(spec.drift_rules, self.done)
             self.warnings += name_warnings(spec, used, region_input.claiming)
             self.warnings += self.builds.warnings()
-            self.warnings += feature_warnings(
-                region_input.features, {name: one.merged for name, one in self.done.items()}
-            )
+            merged = {name: one.merged for name, one in self.done.items()}
+            self.warnings += feature_warnings(region_input.features, merged)
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
         certificates = region_certificates(self.deployment.spec, self.deployment.namespace, self.library)
         ceph = ceph_needs(region_input.features, {entry.name for entry in services})

@@ -30,8 +30,11 @@ REGION = {
         "blockStorage": {"backends": [{"name": "own", "type": "custom", "conf": {"volume_driver": "a.B"}}]},
     },
 }
-# Every region with metering is warned of this.
-OF_THE_SERVICE = "spec.features.services.enabled: ceilometer measures by asking services"
+# Every region with metering is warned of these.
+OF_THE_SERVICE = (
+    "spec.features.services.enabled: ceilometer measures by asking services",
+    "spec.features.metering.gnocchi: the chart's image is of Gnocchi",
+)
 
 
 def _blocks(text: str, language: str) -> Iterator[tuple[int, str]]:

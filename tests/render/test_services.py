@@ -57,6 +57,27 @@ def test_an_unknown_service_is_refused_with_the_nearest_name() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("spec", "path", "chart", "service"),
+    [
+        (services(disabled=["horizon"]), "features.services.disabled[0]", "horizon", "dashboard"),
+        ({"services": {"nova": {"values": {}}}}, "services.nova", "nova", "compute"),
+        ({"features": {"policies": {"nova": {"a:b": "@"}}}}, "features.policies.nova", "nova", "compute"),
+        (
+            {"features": {"credentials": {"nova": {"database-password": {"name": "a", "key": "b"}}}}},
+            "features.credentials.nova",
+            "nova",
+            "compute",
+        ),
+    ],
+)
+def test_a_chart_in_the_place_of_its_service_is_told(
+    spec: dict[str, Any], path: str, chart: str, service: str
+) -> None:
+    [problem] = problems(**spec)
+    assert (problem.path, problem.remedy) == (f"spec.{path}", f'{chart} is a chart of service "{service}"')
+
+
 def test_a_service_that_the_chart_source_lacks_is_refused_saying_so() -> None:
     [problem] = problems(charts={}, **services(enabled=["orchestration"]))
     assert (

@@ -27,6 +27,21 @@ def test_a_key_that_the_chart_nearly_has_is_warned_about() -> None:
     assert 'did you mean "replicas"?' in warning.remedy
 
 
+@pytest.mark.parametrize(
+    ("content", "meant"),
+    [
+        ({"conf": {"nova.conf": {"DEFAULT": {"debug": True}}}}, "nova"),
+        ({"conf": {"nova": {"default": {"debug": True}}}}, "DEFAULT"),
+        ({"conf": {"nova": {"defaults": {"debug": True}}}}, "DEFAULT"),
+    ],
+)
+def test_a_file_with_its_ending_and_a_section_in_small_letters_are_warned_about(
+    content: dict[str, Any], meant: str
+) -> None:
+    [warning] = warnings(**values("nova", content))
+    assert f'did you mean "{meant}"?' in warning.remedy
+
+
 def test_an_option_that_is_new_to_the_chart_is_not_warned_about() -> None:
     assert warnings(**values("nova", {"conf": {"nova": {"DEFAULT": {"reserved_host_memory_mb": 512}}}})) == ()
 
@@ -68,6 +83,10 @@ def test_block_storage_without_a_store_is_told() -> None:
 
 
 OIDC_REGION = FEATURES["identity-oidc"]
+
+
+def on_https(region: dict[str, Any]) -> dict[str, Any]:
+    return {**region, "features": {**region["features"], "tls": {"public": {"enabled": True}}}}
 
 
 def told(path: str, **spec: Any) -> list[str]:
@@ -113,7 +132,7 @@ def test_lvm_brings_the_devices_of_the_host_to_servers_as_well() -> None:
 
 
 def test_a_package_that_the_stock_image_lacks_is_told() -> None:
-    [text] = told("spec.features.identity.federation.providers", **OIDC_REGION)
+    [text] = told("spec.features.identity.federation.providers", **on_https(OIDC_REGION))
     assert "mod_auth_openidc" in text and "keystone_api" in text
     shares = store("nfs", nfs={"shares": ["10.0.0.1:/volumes"]})
     [text] = told("spec.features.blockStorage.backends[0]", features=shares)
@@ -122,4 +141,10 @@ def test_a_package_that_the_stock_image_lacks_is_told() -> None:
 
 def test_an_image_of_ones_own_is_not_suspected() -> None:
     own = {"overrides": {"keystone_api": "registry.example.org/keystone:1"}}
-    assert told("spec.features.identity.federation.providers", images=own, **OIDC_REGION) == []
+    assert told("spec.features.identity.federation.providers", images=own, **on_https(OIDC_REGION)) == []
+
+
+def test_a_provider_sends_no_browser_back_to_plain_http() -> None:
+    own = {"overrides": {"keystone_api": "registry.example.org/keystone:1"}}
+    [text] = told("spec.features.identity.federation.providers", images=own, **OIDC_REGION)
+    assert "published on http" in text and "spec.features.tls.public.enabled" in text

@@ -47,6 +47,43 @@ def policies(asked, directory):
     return {"registered": len(enforcer.registered_rules), "unregistered": unregistered}
 
 
+def rules(asked, directory):
+    """Of each rule of a policy whether oslo.policy reads it: what it does not, it logs, and denies to all. A
+    lone word comes out as it is in older releases, and fails where it is to be asked."""
+    import logging
+
+    from oslo_policy import _checks, _parser
+
+    told = []
+    handler = logging.Handler()
+    handler.emit = told.append
+    logging.getLogger("oslo_policy").addHandler(handler)
+    read = []
+    for rule in asked["rules"]:
+        told.clear()
+        found = _parser.parse_rule(rule)
+        read.append(isinstance(found, _checks.BaseCheck) and not told)
+    return read
+
+
+def mappings(asked, directory):
+    """Of each rule of a mapping whether Keystone's API takes it."""
+    import keystone.conf
+    from keystone import exception
+    from keystone.federation import utils
+
+    keystone.conf.configure()
+    taken = []
+    for rule in asked["rules"]:
+        try:
+            utils.validate_mapping_structure({"rules": [rule]})
+        except exception.ValidationError:
+            taken.append(False)
+        else:
+            taken.append(True)
+    return taken
+
+
 def paste(asked, directory):
     """Pipelines and factories of a Paste file that cannot be found."""
     from paste.deploy import loadwsgi

@@ -46,3 +46,17 @@ def test_connections_are_found_at_all(charts: Path) -> None:
 def test_a_node_whose_network_is_not_named_is_turned_away(charts: Path) -> None:
     found = policies.turned_away(made(charts, "ml2/ovs"), "192.0.2.1")
     assert "DaemonSet nova-compute-default → rabbitmq-rabbitmq:5672" in found
+
+
+@pytest.mark.parametrize(("database", "port"), [("nb", 6641), ("sb", 6642), ("nb", 6643), ("sb", 6644)])
+def test_databases_of_ovn_which_ask_for_no_password_let_in_who_needs_them_only(
+    charts: Path, database: str, port: int
+) -> None:
+    server = {"application": "ovn", "component": f"ovn-ovsdb-{database}"}
+    there = made(charts, "ml2/ovn")
+    let_in = {
+        name
+        for name in ("neutron", "octavia", "ovn", "horizon", "nova", "")
+        if policies.admits(there, server, port, policies.Client(name, {"application": name}, False, ()))
+    }
+    assert let_in == {"neutron", "octavia", "ovn"}

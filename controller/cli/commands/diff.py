@@ -20,8 +20,10 @@ from controller.cli.offline.region import OfflineRegion, offline_renderer
 from controller.cli.options import Context, Filenames, Kubeconfig, Namespace, Output
 from controller.cli.output import Format, count, print_data, soft_wrapped, stdout
 from controller.cli.views.diff import Fate, RegionDiff, ReleaseDiff, Taken, diff_regions
+from controller.cli.views.image_changes import ImageChange, image_changes, is_image, too_many
 from controller.domain.region.version_steps import accepted_versions, image_problems, series_problems
 from controller.domain.releases.bundle import ReleaseSpec
+from controller.domain.releases.manifest_diff import ManifestDiff
 from controller.domain.releases.release_settings import VOLUMES, SettingChange
 from controller.domain.values.chart_values import format_path
 from controller.domain.values.values_diff import ValueChange, value_text
@@ -51,6 +53,10 @@ def diff(
     manifests: Annotated[
         bool, typer.Option("--manifests/--no-manifests", help="Also compare the objects that Helm makes.")
     ] = True,
+    images: Annotated[
+        bool,
+        typer.Option("--images", help="List every tag of an image that changes, however many there are."),
+    ] = False,
     output: Output = Format.TABLE,
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = None,
@@ -58,7 +64,8 @@ def diff(
 ) -> None:
     """Show what changes between two files, or with -f between the cluster and a file.
 
-    Releases touched, values with the layers that set them, objects, pods that restart, Jobs that run.
+    Releases touched, values with the layers that set them, objects, pods that restart, Jobs that run. Many
+    tags of images are summed up by image.
     Both are rendered with the charts and values of this installation. Exit code 1: there are differences.
     """
     renderer = offline_renderer()
@@ -89,7 +96,7 @@ def diff(
     if not found.another:
         found = replace(found, refused=_refused(before, after, running))
     if output == Format.TABLE:
-        print_diff(stdout(), found)
+        print_diff(stdout(), found, every_tag=images)
     else:
         print_data(as_data(found), output)
     if not found.empty:
@@ -133,8 +140,12 @@ def _taken(
         return ()
 
 
-def print_diff(console: Console, found: RegionDiff) -> None:
-    """What changes for the whole region, a block for each release that is touched, and the sum."""
+def print_diff(console: Console, found: RegionDiff, *, every_tag: bool = False) -> None:
+    """What changes for the whole region, a block for each release that is touched, and the sum.
+
+    Tags of images are summed up where they are many, but for `every_tag`."""
+    changes = image_changes(found.releases)
+    folded = changes if too_many(changes) and not every_tag else ()
     if found.another:
         console.print(Text(found.another, "bold red"), soft_wrap=True)
     for text in found.refused:
@@ -143,8 +154,9 @@ def print_diff(console: Console, found: RegionDiff) -> None:
         console.print(_setting_line(setting, "~ spec."), soft_wrap=True)
         if setting.path == VOLUMES and setting.after == "Delete":
             console.print(Text(f"    {DELETES_LATER}", "bold red"), soft_wrap=True)
+    _print_images(console, folded)
     for one in found.releases:
-        _print_release(console, one)
+        _print_release(console, one, folded)
     if found.unchanged:
         console.print(Text(f"= {count(found.unchanged, 'release')} unchanged", "dim"))
     if found.releases:
@@ -170,7 +182,24 @@ def _pods(found: RegionDiff) -> str:
     return f" ({', and '.join(parts)})" if parts else ""
 
 
-def _print_release(console: Console, one: ReleaseDiff) -> None:
+def _print_images(console: Console, folded: Sequence[ImageChange]) -> None:
+    if not folded:
+        return
+    places = sum(one.places for one in folded)
+    console.print(f"~ {count(len(folded), 'image')} in {count(places, 'place')} (--images lists each)")
+    for one in folded:
+        console.print(_image_line(one), soft_wrap=True)
+
+
+def _image_line(one: ImageChange) -> Text:
+    repository, before, after = one.parts
+    line = Text(f"    {repository}  " if repository else "    ")
+    line.append(before, "red").append(" → ").append(after, "green")
+    releases = one.releases[0] if len(one.releases) == 1 else count(len(one.releases), "release")
+    return line.append(f"  ({count(one.places, 'place')} of {releases})", "dim")
+
+
+def _print_release(console: Console, one: ReleaseDiff, folded: Sequence[ImageChange]) -> None:
     mark, style = _MARKS[one.fate]
     line = Text(f"{mark} {one.release}", f"bold {style}")
     if one.fate == Fate.REMOVED:
@@ -183,29 +212,43 @@ def _print_release(console: Console, one: ReleaseDiff) -> None:
     console.print(line)
     for setting in one.settings:
         console.print(_setting_line(setting, "    "), soft_wrap=True)
-    for change in one.values[:MOST_VALUES]:
-        console.print(_change_line(change), soft_wrap=True)
-    if len(one.values) > MOST_VALUES:
-        console.print(f"    and {count(len(one.values) - MOST_VALUES, 'more value')} (-o yaml shows all)")
+    _print_values(console, one, folded)
     for name in one.renames:
         text = f"renames   DaemonSet {name}: all its pods restart at once, on every node"
         console.print(Text(f"    {text}", "yellow"))
     if one.size:
         console.print(Text(f"    size      {one.size}", "bold red" if one.too_large else "yellow"))
     if one.objects is not None:
-        for text in one.objects.refused:
-            console.print(Text(f"    refused   {text}", "bold red"), soft_wrap=True)
-        lists = (
-            ("creates", one.objects.created),
-            ("changes", one.objects.changed),
-            ("keeps", one.objects.kept),
-            ("deletes", one.objects.deleted),
-            ("restarts", one.objects.restarts),
-            ("runs jobs", one.objects.jobs),
-        )
-        for title, names in lists:
-            if names:
-                console.print(Text(f"    {title:<10}", "dim").append(_grouped(names), "not dim"))
+        _print_objects(console, one, one.objects)
+
+
+def _print_values(console: Console, one: ReleaseDiff, folded: Sequence[ImageChange]) -> None:
+    values = [change for change in one.values if not (folded and is_image(change))]
+    for change in values[:MOST_VALUES]:
+        console.print(_change_line(change), soft_wrap=True)
+    if len(values) > MOST_VALUES:
+        console.print(f"    and {count(len(values) - MOST_VALUES, 'more value')} (-o yaml shows all)")
+    if names := dict.fromkeys(image.name for image in folded if one.release in image.releases):
+        console.print(Text("    images    ", "dim").append(", ".join(names), "not dim"), soft_wrap=True)
+
+
+def _print_objects(console: Console, one: ReleaseDiff, objects: ManifestDiff) -> None:
+    for text in objects.refused:
+        console.print(Text(f"    refused   {text}", "bold red"), soft_wrap=True)
+    lists = (
+        ("creates", objects.created),
+        ("changes", objects.changed),
+        ("keeps", objects.kept),
+        ("deletes", objects.deleted),
+        ("restarts", objects.restarts),
+        ("runs jobs", objects.jobs),
+    )
+    nothing = not (objects.refused or any(names for _, names in lists))
+    if one.fate == Fate.CHANGED and (one.values or one.chart) and nothing:
+        console.print(Text("    changes   ", "dim").append("no object", "not dim"))
+    for title, names in lists:
+        if names:
+            console.print(Text(f"    {title:<10}", "dim").append(_grouped(names), "not dim"))
 
 
 def _grouped(titles: Sequence[str]) -> str:
@@ -242,6 +285,10 @@ def as_data(found: RegionDiff) -> dict[str, Any]:
         "unchanged": found.unchanged,
         **({"settings": _settings(found.settings)} if found.settings else {}),
         **({"dataLost": list(found.losses)} if found.losses else {}),
+        "images": [
+            {"before": one.before, "after": one.after, "places": one.places, "releases": list(one.releases)}
+            for one in image_changes(found.releases)
+        ],
         "releases": [
             {
                 "name": one.release,

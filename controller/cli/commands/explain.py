@@ -34,7 +34,8 @@ def explain(
     release: Annotated[str, typer.Option("--release", metavar="NAME", help="The release, such as nova.")],
     output: Output = Format.TABLE,
 ) -> None:
-    """Print a value, and every layer that set it with file and line, the winner last.
+    """Print a value, and every layer that set it with file and line, the winner last; then what some nodes
+    have in its place.
 
     Without a path: every value that is not the chart's default. With the path of a map: all below it.
     """
@@ -60,7 +61,8 @@ def _parsed(text: str) -> Path:
 
 
 def print_explanation(console: Console, explanation: Explanation) -> None:
-    """The value alone in the first line, then a line for each layer, the winner marked."""
+    """The value alone in the first line, then a line for each layer, the winner marked, and for each label of
+    nodes that have another one."""
     console.print(Text(value_text(explanation.value, 2000), "bold"))
     steps = explanation.steps
     name = max((len(step.layer) for step in steps), default=0)
@@ -72,6 +74,10 @@ def print_explanation(console: Console, explanation: Explanation) -> None:
         line.append(f"{step.layer.ljust(name)}  {text.rjust(width)}", "bold" if wins else "")
         line.append(f"  {soft_wrapped(_origin(step))}", "cyan")
         console.print(line, soft_wrap=True)
+    for one in explanation.on_nodes:
+        line = Text(f"  on nodes {one.nodes}  ").append(value_text(one.value, 40), "bold")
+        where = "  ".join(part for part in (one.origin, one.place) if part)
+        console.print(line.append(f"  {soft_wrapped(where)}", "cyan"), soft_wrap=True)
 
 
 def _origin(step: SettingStep) -> str:
@@ -94,6 +100,9 @@ def _rows(found: Sequence[Explanation]) -> Iterator[Row]:
             Cell(one.winner, "" if last.place else "dim"),
             Cell(soft_wrapped(last.causes[0].place if last.causes else last.place), "cyan"),
         )
+        for other in one.on_nodes:
+            nodes, where = f"  on nodes {other.nodes}", Cell(soft_wrapped(other.place), "cyan")
+            yield nodes, value_text(other.value, 50), Cell(other.layer), where
 
 
 def _data(one: Explanation) -> dict[str, Any]:
@@ -111,6 +120,17 @@ def _data(one: Explanation) -> dict[str, Any]:
                 "causes": [{"path": cause.path, "place": cause.place} for cause in step.causes],
             }
             for step in one.steps
+        ],
+        "onNodes": [
+            {
+                "nodes": other.nodes,
+                "daemonSet": other.daemonset,
+                "value": _plain(other.value),
+                "layer": other.layer,
+                "path": other.origin,
+                "place": other.place,
+            }
+            for other in one.on_nodes
         ],
     }
 

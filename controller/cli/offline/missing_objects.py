@@ -19,6 +19,7 @@ from controller.domain.validation.dangling import (
 )
 from controller.domain.validation.known_references import KnownReferences
 from controller.domain.values.ceph_needs import CEPH_CONF, CONSUMERS_SECRET, CephNeeds
+from controller.domain.values.images import log_in_command
 from controller.domain.values.secret_refs import find_references
 from controller.errors import Problem
 from controller.ports.kubernetes import KubeObject
@@ -59,7 +60,10 @@ def missing_objects(
         release: [one for one in missing if one.kind not in (VOLUME, IMAGE)]
         for release, missing in found.items()
     }
-    namespace = region.deployment.namespace
+    namespace, images = region.deployment.namespace, region.deployment.spec.images
+    known = known.with_ways(
+        {f"{SECRET}/{name}": log_in_command(images, name) for name in images.pull_secrets}
+    )
     waits = [_offer(ceph)] if ceph is not None and ceph.clients else []
     return known.problems(in_charts, namespace), [*known.problems(to_bring, namespace), *waits]
 

@@ -80,8 +80,8 @@ class RegionDiff:
 
     @property
     def restarts(self) -> int:
-        """Workloads whose pods are replaced."""
-        return sum(len(objects.restarts) for objects in self._done)
+        """Workloads whose pods are replaced, those that get another name included."""
+        return sum(len(objects.restarts) for objects in self._done) + self._renamed
 
     @property
     def pods(self) -> int:
@@ -92,12 +92,16 @@ class RegionDiff:
     def on_each_node(self) -> int:
         """DaemonSets whose pods are replaced: one on each node that they are meant for."""
         titles = (title for objects in self._done for title in objects.restarts)
-        return sum(title.startswith(f"{DAEMONSET} ") for title in titles)
+        return sum(title.startswith(f"{DAEMONSET} ") for title in titles) + self._renamed
 
     @property
     def stopped(self) -> tuple[str, ...]:
         """Releases that cannot be installed or upgraded as they are."""
         return tuple(one.release for one in self.releases if one.stopped)
+
+    @property
+    def _renamed(self) -> int:
+        return sum(len(one.renames) for one in self.releases if one.objects is not None and not one.stopped)
 
     @property
     def _done(self) -> list[ManifestDiff]:

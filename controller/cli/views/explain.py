@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from controller.cli.views.node_values import NodeValue, node_values
 from controller.domain.validation.crd_schema import nearest
 from controller.domain.values.chart_values import PATCH, Path, format_path, is_map, leaves, lookup
 from controller.domain.values.merge import CHART_DEFAULTS, MergedValues, Setting
@@ -34,17 +35,19 @@ class SettingStep:
 
 @dataclass(frozen=True)
 class Explanation:
-    """One value: `steps` from the chart's default up to the layer that won; `value` ABSENT if deleted."""
+    """One value: `steps` from the chart's default up to the layer that won; `value` ABSENT if deleted, or if
+    only some nodes have one. `on_nodes` are the others that nodes have in its place."""
 
     release: str
     path: Path
     value: Any
     steps: tuple[SettingStep, ...]
+    on_nodes: tuple[NodeValue, ...] = ()
 
     @property
     def winner(self) -> str:
-        """The layer that set it."""
-        return self.steps[-1].layer if self.steps else CHART_DEFAULTS
+        """The layer that set it; empty where only some nodes have it."""
+        return self.steps[-1].layer if self.steps else ""
 
 
 def explain_path(release: RegionRelease, path: Path, causes: Causes = _NONE) -> tuple[Explanation, ...]:
@@ -54,19 +57,23 @@ def explain_path(release: RegionRelease, path: Path, causes: Causes = _NONE) -> 
     """
     merged = release.merged
     value = lookup(merged.values, path, ABSENT)
-    below = [known for known in _known_paths(merged) if known[: len(path)] == path]
+    on_nodes = node_values(merged, path)
+    here = {known for known in _known_paths(merged) if known[: len(path)] == path}
+    below = sorted(here | {one.path for one in on_nodes})
     if value is ABSENT and not below:
         raise SpecInvalid([_unknown(release, path)])
     if value is not ABSENT and (not is_map(value) or not value):
-        return (_explanation(release, path, causes),)
-    return tuple(_explanation(release, known, causes) for known in below)
+        below = [path]
+    return tuple(_explanation(release, known, causes, on_nodes) for known in below)
 
 
 def explain_set(release: RegionRelease, causes: Causes = _NONE) -> tuple[Explanation, ...]:
     """Every value that some layer over the chart's defaults has set or deleted."""
     merged = release.merged
-    explained = [path for path in sorted(merged.history) if _is_explained(merged, path)]
-    return tuple(_explanation(release, path, causes) for path in explained)
+    on_nodes = node_values(merged)
+    explained = {path for path in merged.history if _is_explained(merged, path)}
+    paths = sorted(explained | {one.path for one in on_nodes})
+    return tuple(_explanation(release, path, causes, on_nodes) for path in paths)
 
 
 def _is_explained(merged: MergedValues, path: Path) -> bool:
@@ -84,10 +91,13 @@ def _known_paths(merged: MergedValues) -> list[Path]:
     )
 
 
-def _explanation(release: RegionRelease, path: Path, causes: Causes) -> Explanation:
+def _explanation(
+    release: RegionRelease, path: Path, causes: Causes, on_nodes: Iterable[NodeValue]
+) -> Explanation:
     merged = release.merged
     steps = tuple(_steps(merged, path, release.spec.chart.version, causes))
-    return Explanation(release.spec.name, path, lookup(merged.values, path, ABSENT), steps)
+    others = tuple(one for one in on_nodes if one.path == path)
+    return Explanation(release.spec.name, path, lookup(merged.values, path, ABSENT), steps, others)
 
 
 def _steps(merged: MergedValues, path: Path, version: str, causes: Causes) -> Iterator[SettingStep]:

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller.domain.region.external_servers import external_server_problems
+from controller.domain.region.federation import provider_problems
 from controller.domain.shared.cron_schedule import schedule_problem
 from controller.domain.shared.durations import format_duration, parse_duration
+from controller.domain.validation.policy_rules import REMEDY, rule_problem
 from controller.domain.values.ceph_needs import ADMINISTRATOR, backup_user
-from controller.domain.values.chart_values import DocumentPath, format_path
+from controller.domain.values.chart_values import PATCH, DocumentPath, format_path
 from controller.domain.values.secret_refs import reserved
 from controller.errors import Problem
 
@@ -42,8 +44,9 @@ def feature_problems(features: Features) -> list[Problem]:
         *_baremetal_types(features),
         *_image_stores(features["image"]["backends"]),
         *_own_domains(features["identity"]["ldap"]["domains"]),
-        *_providers(features["identity"]["federation"]["providers"]),
+        *provider_problems(features["identity"]["federation"]["providers"]),
         *_schedules(features["database"]),
+        *_policies(features["policies"]),
         *_rotation_window(features["credentialRotation"]),
         *_tolerations(features["compute"]["pods"]["tolerations"]),
         *_hypervisor_addresses(features["compute"]["libvirtTLS"]["addresses"]),
@@ -292,24 +295,6 @@ def _rotation_window(rotation: Features | None) -> Iterator[Problem]:
         yield _problem(("credentialRotation", "window", "duration"), wrong, "write it as 4h or 90m")
 
 
-def _providers(providers: Any) -> Iterator[Problem]:
-    """Apache's module goes by the issuer: two of the same are one, and metadata of another are refused."""
-    issuers: dict[str, str] = {}
-    for index, provider in enumerate(providers):
-        path: DocumentPath = ("identity", "federation", "providers", index)
-        issuer = provider["issuer"].rstrip("/")
-        if issuer in issuers:
-            message = f'is the issuer of "{issuers[issuer]}", too'
-            yield _problem(
-                (*path, "issuer"), message, "one of them is enough: its mapping may have many rules"
-            )
-        issuers.setdefault(issuer, provider["name"])
-        told = provider["metadata"].get("issuer") if provider["metadata"] else None
-        if provider["metadata"] and str(told).rstrip("/") != issuer:
-            remedy = f"give what {issuer}/.well-known/openid-configuration answers"
-            yield _problem((*path, "metadata", "issuer"), f"must be {issuer}", remedy)
-
-
 def _reserved_secrets(tls: Features) -> Iterator[Problem]:
     """Those of certificates; what values refer to is looked at where they are read."""
     for path in (("internal", "authoritySecret"), ("internal", "caSecret"), ("public", "secretName")):
@@ -328,6 +313,13 @@ def _schedules(database: Features) -> Iterator[Problem]:
         if schedule and (wrong := schedule_problem(schedule)):
             remedy = "write minute, hour, day of the month, month, day of the week, as 0 1 * * *"
             yield _problem(("database", *path, "schedule"), wrong, remedy)
+
+
+def _policies(policies: Features) -> Iterator[Problem]:
+    for service, rules in policies.items():
+        for name, rule in rules.items():
+            if name != PATCH and (wrong := rule_problem(rule)):
+                yield _problem(("policies", service, name), wrong, REMEDY)
 
 
 def _marks(value: Any, path: DocumentPath) -> Iterator[Problem]:

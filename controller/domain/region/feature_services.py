@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from controller.domain.values.catalogue import ServiceEntry
+from controller.domain.values.catalogue import ServiceEntry, meant_service
 from controller.domain.values.chart_values import DocumentPath, format_path, parse_path
-from controller.domain.values.typos import suggestion
 from controller.errors import Problem
 
 Knows = Callable[[str, DocumentPath], bool]
@@ -34,7 +33,7 @@ def feature_service_problems(
     problems = []
     for feature, path, service in _named(features):
         if service not in by_name:
-            remedy = suggestion(service, by_name)
+            remedy = meant_service(service, by_name)
             problems.append(
                 Problem(format_path(path), f'no OpenStack service "{service}" in this region', remedy)
             )

@@ -1,7 +1,7 @@
 """What objects refer to and nobody makes: Kubernetes takes them all the same, and their pods never start.
 
-Read are pods (volumes, keys of ConfigMaps and Secrets, claims, accounts, images), the bindings of roles, and
-the routes and listeners of a gateway. What is marked optional is not missed.
+Read are pods (volumes, keys of ConfigMaps and Secrets, claims, accounts, images), the pull secrets of
+accounts, the bindings of roles, and the routes and listeners of a gateway. What is optional is not missed.
 """
 
 from __future__ import annotations
@@ -73,6 +73,8 @@ def references(obj: Object) -> Iterator[Reference]:
     pod, claims = _pod_of(obj)
     if pod is not None:
         yield from _of_pod(by, pod, claims)
+    elif obj["kind"] == ACCOUNT:
+        yield from (Reference(by, SECRET, one["name"]) for one in obj.get("imagePullSecrets") or ())
     elif obj["kind"] in ("RoleBinding", "ClusterRoleBinding"):
         yield from _of_binding(by, obj)
     elif obj["kind"] == "HTTPRoute":

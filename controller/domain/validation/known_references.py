@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from controller.domain.validation.dangling import CONFIGMAP, IMAGE, SECRET, VOLUME, Reference
 from controller.errors import Problem
@@ -20,6 +20,10 @@ class KnownReferences:
 
     settled: frozenset[str]
     brought: Mapping[str, str]
+
+    def with_ways(self, ways: Mapping[str, str]) -> KnownReferences:
+        """These, and commands for further objects, by `Kind/name`; `{namespace}` is the region's."""
+        return replace(self, brought={**self.brought, **ways})
 
     def _is_settled(self, one: Reference) -> bool:
         names = {_place(one)} | ({f"{_place(one)}/{one.key}"} if one.key else set())
@@ -64,4 +68,6 @@ def _way(kind: str, name: str, keys: Iterable[str]) -> str:
     """A command of kubectl for objects whose content is the operator's; empty for others."""
     command = {SECRET: "secret generic", CONFIGMAP: "configmap"}.get(kind)
     files = "".join(f" --from-file={key}" for key in keys) or " --from-file=KEY"
-    return f"kubectl -n {{namespace}} create {command} {name}{files}" if command else ""
+    made = f"kubectl -n {{namespace}} create {command} {name}{files}" if command else ""
+    # Editors end a file with a newline, which would be a part of a password.
+    return f"{made} (files without a newline at their end: printf %s)" if kind == SECRET else made

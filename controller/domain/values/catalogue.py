@@ -209,6 +209,12 @@ def _entry(name: str, body: Mapping[str, Any], credential_kinds: Collection[str]
     )
 
 
+def meant_service(name: str, entries: Mapping[str, ServiceEntry]) -> str:
+    """A remedy for a service that is unknown: that of the chart where it is the name of one, such as nova."""
+    owner = next((service for service, entry in entries.items() if name in entry.charts), "")
+    return f'{name} is a chart of service "{owner}"' if owner else suggestion(name, entries)
+
+
 def decide_services(
     catalogue: Catalogue,
     *,
@@ -229,7 +235,7 @@ def decide_services(
             Problem(
                 format_path((*base, field_name, index)),
                 f'no service "{name}"',
-                suggestion(name, catalogue.services),
+                meant_service(name, catalogue.services),
             )
             for index, name in enumerate(names)
             if name not in catalogue

@@ -39,6 +39,15 @@ def mirrored(image: str, registry: str) -> str:
     return f"{registry.rstrip('/')}/{split_image(image)[1]}"
 
 
+def log_in_command(desired: ImagesSpec, secret: str) -> str:
+    """The commands that make a pull secret for the registries that are named; the password is asked for."""
+    images = (*([f"{desired.registry}/"] if desired.registry else ()), *desired.overrides.values())
+    registries = sorted({split_image(image)[0] for image in images}) or ["REGISTRY"]
+    log_ins = [f"podman login --authfile login.json {registry}" for registry in registries]
+    kind = "--type=kubernetes.io/dockerconfigjson --from-file=.dockerconfigjson=login.json"
+    return " && ".join([*log_ins, f"kubectl -n {{namespace}} create secret generic {secret} {kind}"])
+
+
 def image_layer(desired: ImagesSpec, spec: SpecSource, chart: str, lower: Values) -> Layer | None:
     """The layer that `desired` adds over what the layers below say, None where it changes nothing.
 

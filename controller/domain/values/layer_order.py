@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from controller.domain.values.catalogue import GROUPS, Catalogue, ServiceEntry
+from controller.domain.values.catalogue import GROUPS, Catalogue, ServiceEntry, meant_service
 from controller.domain.values.chart_values import (
     DocumentPath,
     Values,
@@ -138,7 +138,8 @@ def _check_services(services: Any, catalogue: Catalogue, enabled: frozenset[str]
     for service, charts in services.items():
         path = (*base, service)
         if service not in catalogue:
-            problems.append(unknown_key(base, 'service "%"', service, catalogue.services))
+            meant = meant_service(service, catalogue.services)
+            problems.append(Problem(format_path(path), f'no service "{service}"', meant))
         elif not isinstance(charts, dict):
             problems.append(_not_a_map(path, charts))
         elif service not in enabled:

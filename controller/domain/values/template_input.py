@@ -37,8 +37,16 @@ from controller.domain.values.catalogue import (
     CatalogueInvalid,
     CredentialSecret,
     ServiceEntry,
+    meant_service,
 )
-from controller.domain.values.chart_values import DocumentPath, Values, lookup, parse_path, secret_ref
+from controller.domain.values.chart_values import (
+    DocumentPath,
+    Values,
+    format_path,
+    lookup,
+    parse_path,
+    secret_ref,
+)
 from controller.domain.values.images import mirrored
 from controller.domain.values.shipped_values import Library
 from controller.domain.values.template_functions import TEMPLATE_FUNCTIONS
@@ -237,10 +245,10 @@ def filled_features(features: Any, *defaults: Any) -> Any:
 def _check_own_secrets(own: Any, services: Sequence[ServiceEntry], library: Library) -> list[Problem]:
     base: DocumentPath = ("spec", "features", "credentials")
     problems = []
-    enabled = {entry.name for entry in services}
     for service, credentials in own.items():
         if service not in library.catalogue:
-            problems.append(unknown_key(base, 'service "%"', service, enabled))
+            meant = meant_service(service, {entry.name: entry for entry in services})
+            problems.append(Problem(format_path((*base, service)), f'no service "{service}"', meant))
             continue
         known = library.catalogue[service].credentials
         problems += [

@@ -54,11 +54,16 @@ def _walk(layer: Layer, values: Mapping[str, Any], lower: Any, chart: str, path:
 
 
 def _near(key: str, known: Mapping[str, Any]) -> str:
-    """The known key that was probably meant; names that differ in digits only are different things."""
+    """The known key that was probably meant: of a file without its ending (`nova.conf`), with other capitals
+    (`default`), or misspelt. Names that differ in digits only are different things."""
     if len(key) < _SHORTEST or key.startswith("$"):
         return ""
-    candidates = [name for name in known if _letters(name) != _letters(key)]
-    return next(iter(difflib.get_close_matches(key, candidates, n=1, cutoff=_NEAR)), "")
+    stem, dot, _ = key.rpartition(".")
+    if dot and is_map(known.get(stem)):
+        return stem
+    candidates = {name.lower(): name for name in known if _letters(name) != _letters(key)}
+    near = difflib.get_close_matches(key.lower(), candidates, n=1, cutoff=_NEAR)
+    return candidates[near[0]] if near else ""
 
 
 def _letters(name: str) -> str:

@@ -44,3 +44,23 @@ def test_with_the_charts_of_the_image_nothing_is_missing() -> None:
     result = osctl("validate", "--manifests", str(EXAMPLE))
     assert result.exit_code == 0
     assert "is made by no release" not in result.stderr
+
+
+@pytest.mark.slow
+def test_the_login_of_a_registry_is_to_be_brought_and_how(tmp_path: Path) -> None:
+    images = {
+        "registry": "registry.example.org:5000/openstack",
+        "pullSecrets": ["registry-login"],
+        "overrides": {"keystone_api": "other.example.org/keystone:1"},
+    }
+    file = tmp_path / "region.yaml"
+    file.write_text(example_text(images=images))
+    result = osctl("validate", "--manifests", str(file))
+    assert result.exit_code == 0
+    assert "spec: Secret registry-login is made by no release, and " in result.stderr
+    assert (
+        "bring it: podman login --authfile login.json other.example.org"
+        " && podman login --authfile login.json registry.example.org:5000"
+        " && kubectl -n openstack create secret generic registry-login --type=kubernetes.io/dockerconfigjson"
+        " --from-file=.dockerconfigjson=login.json"
+    ) in " ".join(result.stderr.split())

@@ -137,7 +137,7 @@ def providers(*given: dict[str, object]) -> dict[str, str]:
     base = {
         "clientID": "cloud",
         "clientSecret": {"name": "oidc", "key": "secret"},
-        "mapping": [{"local": [], "remote": []}],
+        "mapping": [{"local": [], "remote": [{"type": "HTTP_OIDC_EMAIL"}]}],
     }
     own = [{**base, "name": f"p{index}", **one} for index, one in enumerate(given)]
     return problems(features={"identity": {"federation": {"providers": own}}})

@@ -135,3 +135,9 @@ def test_jobs_of_cron_jobs_are_looked_at_and_each_reference_is_told_once() -> No
     pod = {"spec": {"template": {"spec": _pod(CONF, {**CONF, "name": "again"})}}}
     [found] = dangling([_named("CronJob", spec={"jobTemplate": pod})], made_by([]))
     assert found == Reference("CronJob/web", CONFIGMAP, "web-conf")
+
+
+def test_an_account_lacks_what_its_pods_pull_images_with() -> None:
+    account = _named("ServiceAccount", imagePullSecrets=[{"name": "login"}])
+    assert _missing(account) == [(SECRET, "login", "")]
+    assert _missing(account, _named("Secret", "login")) == []

@@ -38,6 +38,12 @@ def test_without_a_known_way_kubectl_makes_it_from_files() -> None:
     assert reported.endswith("bring it: kubectl -n here create configmap web-conf --from-file=web.conf")
 
 
+def test_a_password_from_a_file_is_to_have_no_newline_at_its_end() -> None:
+    [reported] = _reported(Reference("values of nova", SECRET, "nova-db", "password"))
+    way = "bring it: kubectl -n here create secret generic nova-db --from-file=password"
+    assert reported.endswith(f"{way} (files without a newline at their end: printf %s)")
+
+
 def test_what_a_pod_lacks_in_itself_comes_first_and_nobody_is_asked_to_bring_it() -> None:
     first, second = _reported(
         Reference("Pod/a", CONFIGMAP, "web-conf"), Reference("Pod/a", IMAGE, "of container main")

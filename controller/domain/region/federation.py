@@ -1,0 +1,144 @@
+"""Providers of sign-in: what Keystone refuses of a mapping, and Apache's module of a provider.
+
+The shape of a mapping is that of Keystone's schema 1.0 (keystone/federation/utils.py), which its API takes
+where a request names none. A Job makes the mapping: refused there, it would be tried for ever.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from controller.domain.values.chart_values import DocumentPath, format_path, type_name
+from controller.domain.values.typos import suggestion
+from controller.errors import Problem
+
+_PROVIDERS: DocumentPath = ("spec", "features", "identity", "federation", "providers")
+_CONDITIONS = ("any_one_of", "not_any_of", "blacklist", "whitelist")
+# Conditions whose value `local` cannot have: they say only whether the rule is the user's.
+_WITHOUT_VALUE = ("any_one_of", "not_any_of")
+_USERS = ("ephemeral", "local")
+# Texts, lists and maps; a "!" behind a key says that it is required.
+_DOMAIN = {"id": str, "name": str}
+_LOCAL = {
+    "user": {"id": str, "name": str, "email": str, "domain": _DOMAIN, "type": str},
+    "group": {"id": str, "name": str, "domain": _DOMAIN},
+    "groups": str,
+    "group_ids": str,
+    "domain": _DOMAIN,
+    "projects": [{"name!": str, "roles!": [{"name!": str}]}],
+}
+_REMOTE = {"type!": str, "regex": bool, **dict.fromkeys(_CONDITIONS, list)}
+_RULE: dict[str, Any] = {"local!": [_LOCAL], "remote!": [_REMOTE]}
+# What of `{0}`, `{}` or `{0[1]}` says which claim it is.
+_NUMBER = re.compile(r"(\d*)(?:[.\[].*)?")
+_NAMES: Mapping[type, str] = {str: "a text", bool: "true or false", list: "a list", dict: "a map"}
+
+
+def provider_problems(providers: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
+    """What is wrong with the providers, and with their mappings.
+
+    Apache's module goes by the issuer: two of the same are one, and metadata of another are refused.
+    """
+    issuers: dict[str, str] = {}
+    for index, provider in enumerate(providers):
+        path: DocumentPath = (*_PROVIDERS, index)
+        issuer = provider["issuer"].rstrip("/")
+        if issuer in issuers:
+            message = f'is the issuer of "{issuers[issuer]}", too'
+            remedy = "one of them is enough: its mapping may have many rules"
+            yield _problem((*path, "issuer"), message, remedy)
+        issuers.setdefault(issuer, provider["name"])
+        told = provider["metadata"].get("issuer") if provider["metadata"] else None
+        if provider["metadata"] and str(told).rstrip("/") != issuer:
+            remedy = f"give what {issuer}/.well-known/openid-configuration answers"
+            yield _problem((*path, "metadata", "issuer"), f"must be {issuer}", remedy)
+        for place, rule in enumerate(provider["mapping"]):
+            yield from _rule_problems(rule, (*path, "mapping", place))
+
+
+def _rule_problems(rule: Any, path: DocumentPath) -> Iterator[Problem]:
+    misshapen = list(_misshapen(rule, _RULE, path))
+    yield from misshapen
+    if misshapen:
+        return
+    if not rule["remote"]:
+        remedy = "name a claim, as [{type: HTTP_OIDC_EMAIL}]"
+        yield _problem((*path, "remote"), "must have at least one entry", remedy)
+        return
+    for index, remote in enumerate(rule["remote"]):
+        yield from _remote_problems(remote, (*path, "remote", index))
+    values = sum(not any(key in remote for key in _WITHOUT_VALUE) for remote in rule["remote"])
+    for index, local in enumerate(rule["local"]):
+        yield from _local_problems(local, (*path, "local", index))
+        yield from _references(local, values, (*path, "local", index))
+
+
+def _misshapen(value: Any, shape: Any, path: DocumentPath) -> Iterator[Problem]:
+    """Where a value is not of the shape: another type, a key that is not known, or one that is missing."""
+    kind: Any = shape if isinstance(shape, type) else type(shape)
+    if not isinstance(value, kind):
+        yield _problem(path, f"expected {_NAMES[kind]}, got {type_name(value)}")
+    elif isinstance(shape, list):
+        for index, item in enumerate(value):
+            yield from _misshapen(item, shape[0], (*path, index))
+    elif isinstance(shape, dict):
+        known = {key.removesuffix("!"): below for key, below in shape.items()}
+        for key, item in value.items():
+            if key in known:
+                yield from _misshapen(item, known[key], (*path, key))
+            else:
+                yield _problem((*path, key), f'Keystone knows no "{key}" here', suggestion(key, known))
+        for key in shape:
+            if key.endswith("!") and key[:-1] not in value:
+                yield _problem((*path, key[:-1]), "required, and not set")
+
+
+def _remote_problems(remote: Mapping[str, Any], path: DocumentPath) -> Iterator[Problem]:
+    given = [key for key in _CONDITIONS if key in remote]
+    if len(given) > 1:
+        remedy = "write an entry for each, of the same type"
+        yield _problem((*path, given[1]), f"is there beside {given[0]}, and Keystone takes one", remedy)
+    if "regex" in remote and not given:
+        yield _problem((*path, "regex"), f"belongs to one of {', '.join(_CONDITIONS)}")
+
+
+def _local_problems(local: Mapping[str, Any], path: DocumentPath) -> Iterator[Problem]:
+    kind = local.get("user", {}).get("type", _USERS[0])
+    if kind not in _USERS:
+        yield _problem((*path, "user", "type"), f"must be one of {', '.join(_USERS)}")
+    group = local.get("group")
+    if group is not None and set(group) not in ({"id"}, {"name", "domain"}):
+        message = "is named by its id alone, or by its name and domain"
+        yield _problem((*path, "group"), message, "write it as {name: federated, domain: {name: Default}}")
+
+
+def _references(value: Any, values: int, path: DocumentPath) -> Iterator[Problem]:
+    """Numbers in braces that stand for no claim: a sign-in would fail."""
+    items: Any = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for key, item in items:
+        yield from _references(item, values, (*path, key))
+    if not isinstance(value, str):
+        return
+    try:
+        names = [name for _, name, _, _ in string.Formatter().parse(value) if name is not None]
+    except ValueError as error:
+        yield _problem(
+            path, f"is no text with claims in it: {error}", "write a brace that is meant twice: {{"
+        )
+        return
+    for place, name in enumerate(names):
+        found = _NUMBER.fullmatch(name)
+        if not (found and int(found[1] or place) < values):
+            claims = f"{values} with a value" if values else "none with a value"
+            yield _problem(
+                path, f"{{{name}}} is no claim: there are {claims} in remote", "{0} is the first one"
+            )
+
+
+def _problem(path: DocumentPath, message: str, remedy: str = "") -> Problem:
+    return Problem(format_path(path), message, remedy)

@@ -1,0 +1,97 @@
+"""What is valid, and needs devices, packages or servers that somebody else has to bring. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from controller.domain.values.chart_values import DocumentPath, format_path, lookup
+from controller.domain.values.layer_order import LayerKind
+from controller.domain.values.merge import MergedValues
+from controller.errors import Problem
+
+# Names of drivers whose disks appear as devices of the host.
+_HOST_DEVICES = re.compile(r"iscsi|fibre|(?<![a-z])fc(?![a-z])|fcdriver", re.IGNORECASE)
+_OURS = (LayerKind.VERSION, LayerKind.PRESET, LayerKind.SIZE, LayerKind.SERVICE, LayerKind.EVERY_RELEASE)
+_ENABLED = "spec.features.services.enabled"
+_MONITORS = ("host_monitor", "instance_monitor", "process_monitor", "introspective_instance_monitor")
+
+
+def feature_warnings(features: Mapping[str, Any], releases: Mapping[str, MergedValues]) -> Iterator[Problem]:
+    """What a feature needs beside our values: devices of hosts, and packages of images. `releases` are the
+    final values of all releases, by name."""
+    if "keystone" in releases and features["identity"]["federation"]["providers"]:
+        path: DocumentPath = ("identity", "federation", "providers")
+        module = "mod_auth_openidc, without which Apache does not start"
+        lacks = f"has no {module} (package libapache2-mod-auth-openidc)"
+        yield from _stock_images(releases, (("keystone", "keystone_api"),), lacks, path)
+        if not features["tls"]["public"]["enabled"]:
+            yield Problem(
+                format_path(("spec", "features", *path)),
+                "Keystone and the dashboard are published on http, where a provider sends no browser back to",
+                "set spec.features.tls.public.enabled, and publish them on https (docs/encryption.md)",
+            )
+    for index, store in enumerate(features["blockStorage"]["backends"] if "cinder" in releases else ()):
+        path = ("blockStorage", "backends", index)
+        if store["type"] == "nfs":
+            tags = (("cinder", "cinder_volume"), ("nova", "nova_compute"))
+            yield from _stock_images(releases, tags, "has no mount.nfs (package nfs-common)", path)
+        if store["type"] == "custom" and _HOST_DEVICES.search(str(store["conf"].get("volume_driver"))):
+            yield from _host_devices(releases, path)
+    yield from _service_warnings(releases)
+
+
+def _host_devices(releases: Mapping[str, MergedValues], path: DocumentPath) -> Iterator[Problem]:
+    names = [name for name in ("cinder", "nova") if name in releases]
+    blind = [name for name in names if not lookup(releases[name].values, ("conf", "enable_iscsi"))]
+    if blind:
+        yield Problem(
+            format_path(("spec", "features", *path)),
+            f"its driver makes devices of the host, which pods of {' and '.join(blind)} do not see",
+            "set conf.enable_iscsi: true in the values of those charts, under spec.services",
+        )
+
+
+def _stock_images(
+    releases: Mapping[str, MergedValues], tags: Iterable[tuple[str, str]], lacks: str, path: DocumentPath
+) -> Iterator[Problem]:
+    stock = [tag for release, tag in tags if release in releases and _is_stock(releases[release], tag)]
+    if stock:
+        yield Problem(
+            format_path(("spec", "features", *path)),
+            f"OpenStack-Helm's image of {' and '.join(stock)} {lacks}",
+            f"build one with it, and name it in spec.images.overrides ({', '.join(stock)})",
+        )
+
+
+def _is_stock(merged: MergedValues, tag: str) -> bool:
+    """Whether the image is the chart's, or the one that we name for the version."""
+    layer = merged.layer_of(("images", "tags", tag))
+    return layer is None or layer.name.startswith(_OURS)
+
+
+def _service_warnings(releases: Mapping[str, MergedValues]) -> Iterator[Problem]:
+    """Services that are in no preset, because what they need is the operator's to bring."""
+    designate, masakari, manila = (releases.get(name) for name in ("designate", "masakari", "manila"))
+    if designate is not None and designate.layer_of(("conf", "pools")) is None:
+        message = "Designate has no name servers: its pool is the chart's example, of a Service powerdns"
+        yield Problem(_ENABLED, message, "name yours in spec.services.dns.designate.values.conf.pools")
+    if masakari is not None and not any(lookup(masakari.values, ("manifests", name)) for name in _MONITORS):
+        message = "nothing tells Masakari of a host or a server that fails: its monitors are off"
+        remedy = "switch them on in spec.services.instance-ha.masakari.values.manifests"
+        yield Problem(_ENABLED, message, f"{remedy} ({', '.join(_MONITORS[:3])})")
+    backends = ("conf", "manila", "DEFAULT", "enabled_share_backends")
+    if manila is not None and lookup(manila.values, backends) == "generic":
+        message = (
+            "shares are served by servers of Manila's generic driver, whose image and network nobody makes"
+        )
+        remedy = "set spec.features.ceph.shares.filesystem, or name a driver"
+        yield Problem(
+            _ENABLED, message, f"{remedy} in spec.services.shared-file-system.manila.values.conf.manila"
+        )
+    if "gnocchi" in releases and _is_stock(releases["gnocchi"], "gnocchi_api"):
+        message = "the chart's image is of Gnocchi 3.0.3, and nobody builds it any more"
+        yield Problem(
+            "spec.features.metering.gnocchi", message, "name one of your own in spec.images.overrides"
+        )

@@ -1,0 +1,47 @@
+"""Mappings of a provider's users: what Keystone refuses, or a sign-in fails on, is told where it stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller.domain.region.federation import provider_problems
+from tests.domain.region.mappings import ANY, REFUSED, TAKEN
+
+PATH = "spec.features.identity.federation.providers[0].mapping[0]"
+
+
+def found(*mapping: dict[str, Any]) -> dict[str, str]:
+    provider = {"name": "corp", "issuer": "https://sso.example.org", "metadata": {}, "mapping": list(mapping)}
+    return {problem.path: problem.message for problem in provider_problems([provider])}
+
+
+@pytest.mark.parametrize("rule", TAKEN)
+def test_what_keystone_takes_is_taken(rule: dict[str, Any]) -> None:
+    assert found(rule) == {}
+
+
+@pytest.mark.parametrize(("rule", "path", "message"), REFUSED)
+def test_what_keystone_refuses_is_told(rule: dict[str, Any], path: str, message: str) -> None:
+    assert found(rule) == {f"{PATH}.{path}": message}
+
+
+@pytest.mark.parametrize(
+    ("name", "remote", "message"),
+    [
+        ("{1}", [ANY], "{1} is no claim: there are 1 with a value in remote"),
+        ("{0}", [{**ANY, "any_one_of": ["a"]}], "{0} is no claim: there are none with a value in remote"),
+        ("{email}", [ANY], "{email} is no claim: there are 1 with a value in remote"),
+        ("{0", [ANY], "is no text with claims in it: expected '}' before end of string"),
+    ],
+)
+def test_what_stands_for_no_claim_is_told(name: str, remote: list[Any], message: str) -> None:
+    rule = {"local": [{"user": {"name": name}}], "remote": remote}
+    assert found(rule) == {f"{PATH}.local[0].user.name": message}
+
+
+@pytest.mark.parametrize("name", ["{0}", "{}", "{0} {1}", "{0[1]}", "no claim", "{{0}}"])
+def test_what_stands_for_a_claim_is_taken(name: str) -> None:
+    remote = [{**ANY, "not_any_of": ["guest"]}, ANY, {**ANY, "whitelist": ["a"]}]
+    assert found({"local": [{"user": {"name": name}}], "remote": remote}) == {}
