@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from controller.domain.validation.dangling import CONFIGMAP, IMAGE, SECRET, VOLUME, Reference
+from controller.domain.validation.dangling import (
+    CONFIGMAP,
+    IMAGE,
+    SECRET,
+    SERVED_KEYS,
+    VOLUME,
+    Reference,
+)
 from controller.errors import Problem
 
 _MOST_NAMED = 4
@@ -60,8 +67,10 @@ def _place(one: Reference) -> str:
     return f"{one.kind}/{one.name}"
 
 
-def _way(kind: str, name: str, keys: Iterable[str]) -> str:
+def _way(kind: str, name: str, keys: Sequence[str]) -> str:
     """A command of kubectl for objects whose content is the operator's; empty for others."""
+    if kind == SECRET and tuple(keys) == SERVED_KEYS:
+        return f"kubectl -n {{namespace}} create secret tls {name} --cert=tls.crt --key=tls.key"
     command = {SECRET: "secret generic", CONFIGMAP: "configmap"}.get(kind)
     files = "".join(f" --from-file={key}" for key in keys) or " --from-file=KEY"
     return f"kubectl -n {{namespace}} create {command} {name}{files}" if command else ""

@@ -38,6 +38,13 @@ def test_without_a_known_way_kubectl_makes_it_from_files() -> None:
     assert reported.endswith("bring it: kubectl -n here create configmap web-conf --from-file=web.conf")
 
 
+def test_a_certificate_and_its_key_are_brought_as_a_secret_of_that_type() -> None:
+    [reported] = _reported(*(Reference("Gateway/a", SECRET, "public", key) for key in ("tls.crt", "tls.key")))
+    assert reported.endswith(
+        "bring it: kubectl -n here create secret tls public --cert=tls.crt --key=tls.key"
+    )
+
+
 def test_what_a_pod_lacks_in_itself_comes_first_and_nobody_is_asked_to_bring_it() -> None:
     first, second = _reported(
         Reference("Pod/a", CONFIGMAP, "web-conf"), Reference("Pod/a", IMAGE, "of container main")
