@@ -57,14 +57,20 @@ def charts(
     """
     renderer = offline_renderer()
     specs = [ChartsSpec("", repository, {}, "", "")] if repository else []
+    without: list[str] = []
     given = files_of(files, filenames) if files or filenames else ()
     if given:
         items = read_objects(given, recursive=recursive)
         renderer.learn(items)
         regions = [item for item in items if is_region(item)]
-        specs += [parse_deployment(item.obj, renderer.region_schema).spec.charts for item in regions]
+        found = [parse_deployment(item.obj, renderer.region_schema) for item in regions]
+        specs += [one.spec.charts for one in found if one.spec.charts.repository]
+        without = [one.name for one in found if not one.spec.charts.repository]
     rows = [row for spec in specs or (None,) for row in _rows(renderer, spec)]
     if output == Format.TABLE:
+        for name in without:
+            text = "no spec.charts.repository: its charts are files of the controller's image"
+            stderr().print(f"{name}: {text}, no builds of OpenStack-Helm's", style="yellow")
         _print(renderer, rows, looked=bool(specs))
     else:
         print_data([asdict(row) for row in rows], output)
@@ -80,7 +86,7 @@ def _rows(renderer: OfflineRenderer, spec: ChartsSpec | None) -> Iterator[_Row]:
             continue
         known = (found.charts.get(name) for found in (builds.pinned, builds.previous))
         row = _Row(name, *(build.version if build else "" for build in known))
-        yield _found(renderer, row, spec) if spec is not None and spec.repository else row
+        yield _found(renderer, row, spec) if spec is not None else row
 
 
 def _found(renderer: OfflineRenderer, row: _Row, spec: ChartsSpec) -> _Row:
