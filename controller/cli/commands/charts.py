@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from controller.cli.exit_codes import ExitCode
+from controller.cli.offline.charts import VARIABLES, opened_by_environment
 from controller.cli.offline.input_files import read_objects
 from controller.cli.offline.own_kinds import is_region
 from controller.cli.offline.region import OfflineRenderer, offline_renderer
@@ -46,7 +47,12 @@ def charts(
     recursive: Recursive = False,
     repository: Annotated[
         str,
-        typer.Option("--repository", metavar="ADDRESS", help="A repository to look at.", show_default=False),
+        typer.Option(
+            "--repository",
+            metavar="ADDRESS",
+            help=f"A repository to look at; {', '.join(VARIABLES.values())} open it.",
+            show_default=False,
+        ),
     ] = "",
     output: Output = Format.TABLE,
 ) -> None:
@@ -56,7 +62,7 @@ def charts(
     pulled if need be.
     """
     renderer = offline_renderer()
-    specs = [ChartsSpec("", repository, {}, "", "")] if repository else []
+    specs = [opened_by_environment(repository)] if repository else []
     without: list[str] = []
     given = files_of(files, filenames) if files or filenames else ()
     if given:

@@ -92,6 +92,7 @@ def test_a_repository_that_is_not_there_is_told_once(tmp_path: Path) -> None:
     assert result.stderr.count("nowhere") == 1
 
 
+@pytest.mark.slow
 def test_of_a_region_with_the_charts_of_the_image_it_says_so(tmp_path: Path) -> None:
     file = tmp_path / "region.yaml"
     file.write_text(example_text())
