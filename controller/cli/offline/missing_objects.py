@@ -61,7 +61,7 @@ def missing_objects(
     }
     namespace = region.deployment.namespace
     waits = [_offer(ceph)] if ceph is not None and ceph.clients else []
-    return known.problems(in_charts, namespace), [*known.problems(to_bring, namespace), *waits]
+    return known.problems(in_charts, namespace), [*known.problems(to_bring, namespace, there.keys), *waits]
 
 
 def _offer(needs: CephNeeds) -> Problem:
