@@ -7,11 +7,9 @@ are stood in for by charts of their shape, whose templates ask less of Helm than
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +20,7 @@ from typing import Any
 from controller.cli.offline.manifests import offline_helm, render_release
 from controller.render.region import Region
 from sandbox.build import ensure_binaries
+from tests.archives import unpack
 from tests.bench.render_once import ROOT, Renderer
 from tests.chart_repositories.upstream import upstream_charts
 from tests.charts.test_region import resolved
@@ -112,8 +111,7 @@ def figures() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="bench-charts-") as name:
         directory = Path(name)
         for archive in upstream_charts().values():
-            with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
-                opened.extractall(directory, filter="data")
+            unpack(archive, directory)
         upstream = {"repository": directory.as_uri()}
         yield from compared("core", core_spec(size="medium", charts={}), directory)
         for preset in ("core", "compute"):

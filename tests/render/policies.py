@@ -16,6 +16,9 @@ Labels = Mapping[str, str]
 # An address of a Service of the region, with a port: of a pod by its StatefulSet, too.
 _ADDRESS = re.compile(r"([a-z0-9][-a-z0-9.]*)\.([-a-z0-9]+)\.svc\.[a-z0-9.]+:(\d+)")
 
+# Kubernetes labels each namespace with its name.
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+
 
 @dataclass(frozen=True)
 class Client:
@@ -25,6 +28,8 @@ class Client:
     labels: Labels
     on_node: bool
     files: tuple[str, ...]
+    # Empty: that of the region.
+    namespace: str = ""
 
 
 def clients(objects: Iterable[Object]) -> list[Client]:
@@ -61,6 +66,12 @@ def turned_away(objects: Iterable[Object], node: str) -> list[str]:
                 if not _lets_in(policies, labels, client, _target(service, port, server), node):
                     found.add(f"{client.title} → {server['metadata']['name']}:{port}")
     return sorted(found)
+
+
+def admits(objects: Iterable[Object], server: Labels, port: int, client: Client) -> bool:
+    """Whether the policies let this client connect to a port of pods with these labels."""
+    policies = [obj for obj in objects if obj["kind"] == "NetworkPolicy"]
+    return _lets_in(policies, server, client, port, "")
 
 
 def _addresses(texts: Iterable[str]) -> set[tuple[str, int]]:
@@ -101,13 +112,18 @@ def _from(rule: Mapping[str, Any], client: Client, node: str) -> bool:
 
 def _peer(peer: Mapping[str, Any], client: Client, node: str) -> bool:
     if "ipBlock" in peer:
-        block = peer["ipBlock"]
-        address = ipaddress.ip_address(node)
-        excepted = any(address in ipaddress.ip_network(one) for one in block.get("except") or ())
-        return client.on_node and address in ipaddress.ip_network(block["cidr"]) and not excepted
-    if client.on_node or peer.get("namespaceSelector"):
+        return client.on_node and _holds(peer["ipBlock"], ipaddress.ip_address(node))
+    namespaces = peer.get("namespaceSelector")
+    if client.on_node or (client.namespace == "") != (namespaces is None):
+        return False
+    if namespaces is not None and not _matches(namespaces, {NAMESPACE_NAME: client.namespace}):
         return False
     return _matches(peer.get("podSelector") or {}, client.labels)
+
+
+def _holds(block: Mapping[str, Any], address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    excepted = any(address in ipaddress.ip_network(one) for one in block.get("except") or ())
+    return address in ipaddress.ip_network(block["cidr"]) and not excepted
 
 
 def _to(rule: Mapping[str, Any], port: int) -> bool:

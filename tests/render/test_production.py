@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import pytest
+import yaml
+from helm_python import Chart
 
 from controller.domain.values.catalogue import EMBEDDED
-from tests.render import production
-from tests.render.region import core_spec, library, render
+from tests.render import policies, production
+from tests.render.region import ROOT, core_spec, library, render
 from tests.upstream.regions import objects, releases
 
 pytestmark = pytest.mark.slow
@@ -21,8 +24,8 @@ NO_FIGURE = ("rabbitmq-cluster-wait",)
 
 
 @cache
-def made(size: str) -> tuple[Mapping[str, Any], ...]:
-    policies = {"enabled": True, "nodeNetworks": ["10.0.0.0/16"]}
+def made(size: str, controller: str = "openstack-controller") -> tuple[Mapping[str, Any], ...]:
+    policies = {"enabled": True, "nodeNetworks": ["10.0.0.0/16"], "controllerNamespace": controller}
     features = {"networkPolicies": policies}
     region = render(core_spec(size=size, charts={}, storageClass="fast", features=features))
     return tuple(obj for release in releases(region) for obj in objects(release))
@@ -43,6 +46,26 @@ def test_claims_policies_and_files_are_as_the_region_says(size: str) -> None:
     assert production.unnamed_classes(made(size), ["fast"]) == []
     assert production.policies_that_deny_everybody(made(size)) == []
     assert production.literals(made(size)) == []
+
+
+@pytest.mark.parametrize("server", [("mariadb", 3306), ("rabbitmq", 15672)])
+def test_policies_let_in_the_controller_that_rotates_accounts_and_nobody_else_of_its_namespace(
+    server: tuple[str, int],
+) -> None:
+    name, port = server
+    chart = Chart.load(ROOT / "charts" / "openstack-controller")
+    files = chart.render({"crds": {"install": False}}, name="osctl", namespace="control")
+    deployment = yaml.load(files["openstack-controller/templates/deployment.yaml"], yaml.CSafeLoader)
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    ours = policies.Client("controller", labels, on_node=False, files=(), namespace="control")
+    others = (
+        replace(ours, labels={"app": "x"}),
+        replace(ours, namespace="other"),
+        replace(ours, namespace=""),
+    )
+    there, pods = made("small", "control"), {"application": name, "release_group": name}
+    assert policies.admits(there, pods, port, ours)
+    assert [one for one in others if policies.admits(there, pods, port, one)] == []
 
 
 def test_every_size_has_figures_for_the_components_of_every_chart() -> None:

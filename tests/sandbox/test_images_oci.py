@@ -25,6 +25,7 @@ from sandbox.images.oci import (
     write_archive,
     write_layer,
 )
+from tests.archives import unpack
 
 
 @pytest.fixture
@@ -173,8 +174,7 @@ def test_bytecode_is_valid_for_its_source_as_it_is_in_the_layer(tree: Path, tmp_
     timed = py_compile.PycInvalidationMode.TIMESTAMP
     py_compile.compile(str(source), cfile=str(compiled), invalidation_mode=timed)
     layer = layer_of(tree, tmp_path / "layer.tar")
-    with tarfile.open(layer.file) as tar:
-        tar.extractall(tmp_path / "image", filter="tar")
+    unpack(layer.file.read_bytes(), tmp_path / "image")
     code = "import sys; sys.path.insert(0, sys.argv[1]); import module; print(module.VALUE)"
     shown = subprocess.run(
         [sys.executable, "-v", "-c", code, str(tmp_path / "image/usr/lib")],

@@ -6,12 +6,10 @@ make pins CHARTS=<checkout of openstack-helm> [PINNED=<commit>] [PREVIOUS=<commi
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import os
 import re
 import subprocess
-import tarfile
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +21,7 @@ from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.catalogue import UPSTREAM, Catalogue
 from controller.domain.values.chart_builds import BuildSet, ChartBuild
 from controller.domain.values.password_guard import literal_secrets
+from tests.archives import unpack
 from tests.upstream import images, shapes
 
 ROOT = Path(__file__).parents[2]
@@ -71,8 +70,7 @@ def tree_of(checkout: Path, commit: str, charts: list[str], directory: Path) -> 
     """Writes these charts, and helm-toolkit, as they are at a commit."""
     command = ["git", "-C", str(checkout), "archive", commit, *charts, "helm-toolkit"]
     content = subprocess.run(command, check=True, capture_output=True).stdout
-    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-        archive.extractall(directory, filter="data")
+    unpack(content, directory)
 
 
 def keys_of(values: Mapping[Any, Any]) -> dict[str, Any]:

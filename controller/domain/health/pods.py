@@ -97,7 +97,7 @@ class PodFacts:
     """One pod that a workload owns. `cause` is None when it serves, or when it ended well.
 
     `owner` is (kind, name) of the workload, seen through a Deployment's ReplicaSet. `revision` is the
-    hash of the template it was made from. `claims` are named only until the pod has a node.
+    hash of the template it was made from. `claims` are those of its volumes.
     """
 
     name: str
@@ -130,7 +130,7 @@ def parse_pod(obj: Mapping[str, Any]) -> PodFacts | None:
         created=seconds_of(meta.get("creationTimestamp")),
         succeeded=status.get("phase") == "Succeeded",
         deleting=deleting,
-        claims=() if spec.get("nodeName") else _claims(spec),
+        claims=_claims(spec),
         cause=cause,
     )
 

@@ -49,11 +49,13 @@ WORSE = {Health.READY: 0, Health.PROGRESSING: 1, Health.UNKNOWN: 2, Health.UNHEA
 
 @dataclass(frozen=True, slots=True)
 class VolumeClaim:
-    """A PersistentVolumeClaim. `phase` is Pending, Bound or Lost, as in Kubernetes."""
+    """A PersistentVolumeClaim. `phase` is Pending, Bound or Lost, as in Kubernetes. `deleting`: somebody has
+    deleted it, and Kubernetes keeps it for as long as a pod uses it."""
 
     name: str
     phase: str
     storage_class: str
+    deleting: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,8 @@ def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroun
     old = max(rollout.current - rollout.updated, 0) if workload.kind == "Deployment" else 0
     missing = max(rollout.desired - rollout.available, 0)
     if not (pending or old or missing):
-        return verdict(Health.READY, _remarks(workload))
+        ending = _ending_claim(known, around)
+        return verdict(Health.UNHEALTHY if ending else Health.READY, ending or _remarks(workload))
     group = quorum_group(workload, known)
     if group is not None and not has_quorum(group) and not _is_new(workload, around):
         text = f"{describe(group)}: {workload.release} cannot decide and does not serve"
@@ -197,6 +200,19 @@ def quorum_group(workload: Workload, pods: Iterable[PodFacts]) -> QuorumGroup | 
 def _is_new(workload: Workload, around: Surroundings) -> bool:
     """While it is founded, members come one by one: that is no loss."""
     return around.now - workload.started < around.progress_deadline
+
+
+def _ending_claim(pods: Iterable[PodFacts], around: Surroundings) -> str:
+    """What is to be told of a claim that somebody has deleted under pods that go on; empty if nobody has."""
+    for pod in sorted(pods, key=lambda one: one.name):
+        for name in pod.claims if not (pod.deleting or pod.succeeded) else ():
+            claim = around.claims.get(name)
+            if claim is not None and claim.deleting:
+                return (
+                    f"claim {name} is being deleted: it goes, with its data, when pod {pod.name} ends. "
+                    "Save them before that"
+                )
+    return ""
 
 
 def _remarks(workload: Workload) -> str:

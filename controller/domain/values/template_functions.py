@@ -117,11 +117,19 @@ def after_dns_policy(tolerated: list[dict[str, Any]], priority: str | None) -> s
     return "\n      ".join(lines)
 
 
-def only_from(applications: Iterable[str], networks: Iterable[str] = ()) -> dict[str, Any]:
+def only_from(
+    applications: Iterable[str], networks: Iterable[str] = (), controller: str = ""
+) -> dict[str, Any]:
     """A network policy that lets in pods of the region with one of these `application` labels only, and what
-    is in the networks: pods on the network of their node have its address, and no labels."""
+    is in the networks: pods on the network of their node have its address, and no labels.
+
+    `controller`: the namespace of the controller, whose pod is let in, too: it asks servers for accounts."""
     expression = {"key": "application", "operator": "In", "values": sorted(set(applications))}
     peers: list[dict[str, Any]] = [{"podSelector": {"matchExpressions": [expression]}}]
+    if controller:
+        namespace = {"matchLabels": {"kubernetes.io/metadata.name": controller}}
+        pod = {"matchLabels": {"app.kubernetes.io/name": "openstack-controller"}}
+        peers.append({"namespaceSelector": namespace, "podSelector": pod})
     peers += [{"ipBlock": {"cidr": network}} for network in networks]
     return {"ingress": [{"from": peers}]}
 

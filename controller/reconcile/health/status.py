@@ -68,6 +68,7 @@ def parse_claim(obj: Mapping[str, Any]) -> VolumeClaim:
         name=str(obj["metadata"]["name"]),
         phase=str(status.get("phase") or "Pending"),
         storage_class=str(spec.get("storageClassName") or ""),
+        deleting=bool(obj["metadata"].get("deletionTimestamp")),
     )
 
 

@@ -200,6 +200,23 @@ def test_an_unbound_claim_is_named_with_its_storage_class(workloads: Workloads) 
     workloads.wait("images", "Progressing", "claim images is Pending", '"no-such-class"')
 
 
+def test_a_claim_that_somebody_deletes_under_a_running_pod_is_told_until_the_pod_ends(
+    workloads: Workloads,
+) -> None:
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "images"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    workloads.region.kubectl("apply", "-f", "-", input=json.dumps(claim))
+    volume = {"name": "images", "persistentVolumeClaim": {"claimName": "images"}}
+    workloads.apply("Deployment", "images", volumes=[volume])
+    workloads.wait("images", "Ready")
+    workloads.region.kubectl("delete", "pvc/images", "--wait=false")
+    workloads.wait("images", "Unhealthy", "claim images is being deleted")
+
+
 def test_a_failing_job_is_told_with_its_pods_reason_and_heals_when_it_is_made_anew(
     workloads: Workloads,
 ) -> None:

@@ -450,6 +450,22 @@ def test_an_unbound_claim_is_the_cause_before_the_schedulers_words() -> None:
     )
 
 
+def test_a_claim_that_is_deleted_under_a_serving_pod_is_told_before_its_data_are_gone() -> None:
+    volumes = [{"name": "images", "persistentVolumeClaim": {"claimName": "images"}}]
+    claims = {"images": VolumeClaim("images", "Bound", "fast", deleting=True)}
+    serves = pod("p", NEW, spec={"volumes": volumes})
+    verdict = judge(deployment(1), serves, claims=claims)
+    assert (verdict.health, verdict.ready) == (Health.UNHEALTHY, 1)
+    assert verdict.text.startswith("claim images is being deleted: it goes, with its data, when pod p ends")
+
+
+def test_a_claim_that_goes_with_its_pod_is_nobodys_loss() -> None:
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data-1"}}]
+    claims = {"data-1": VolumeClaim("data-1", "Bound", "fast", deleting=True)}
+    leaves = pod("p-1", NEW, spec={"volumes": volumes}, meta={"deletionTimestamp": at(0)})
+    assert judge(deployment(1), pod("p-0", NEW), leaves, claims=claims).health == Health.READY
+
+
 def test_a_waiting_pod_names_only_what_is_not_met() -> None:
     init = {
         "name": "init",

@@ -317,16 +317,14 @@ def test_a_started_sidecar_holds_nothing_up() -> None:
     assert facts.cause.text == "is being created"
 
 
-def test_claims_are_named_until_the_pod_has_a_node() -> None:
+def test_claims_of_a_pod_are_those_of_its_volumes() -> None:
     volumes = [
         {"name": "data", "persistentVolumeClaim": {"claimName": "mysql-data"}},
         {"name": "etc", "secret": {}},
     ]
-    placed = parse_pod(pod("x", spec={"volumes": volumes}))
-    waits = parse_pod(pod("x", spec={"volumes": volumes, "nodeName": None}))
-    assert placed is not None
-    assert waits is not None
-    assert (placed.claims, waits.claims) == ((), ("mysql-data",))
+    facts = parse_pod(pod("x", spec={"volumes": volumes}))
+    assert facts is not None
+    assert facts.claims == ("mysql-data",)
 
 
 @pytest.mark.parametrize(

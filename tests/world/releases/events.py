@@ -10,6 +10,7 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from controller.adapters.helm.release_records import SecretRecords
 from controller.domain.api.names import (
     BUNDLE_LABEL,
     CLOUDS_SECRET,
@@ -280,7 +281,7 @@ def _ours_before(records: list[KubeObject]) -> int:
 @happens
 def person_makes_object(world: World, draw: Draw) -> str | None:
     """One that a render wants: of nobody, of another release, of another program, or of a controller."""
-    kind, name, _ = draw.one(NAMES)
+    kind, name, release = draw.one(NAMES)
     if world.cluster.raw(kind, name) is not None:
         return None
     meta: dict[str, Any] = {"name": name, "namespace": NAMESPACE}
@@ -305,8 +306,10 @@ def person_makes_object(world: World, draw: Draw) -> str | None:
     }[kind]
     live = world.cluster.kube.create({**body, "metadata": meta, **more})
     world.cluster.check_claims()
-    # One that is nobody's under the name of our credentials is how persons restore them, as the docs say.
-    if not (how == "nobody's" and name.endswith("-credentials")):
+    # One that is nobody's under the name of our credentials is how persons restore them, as the docs say; in
+    # the place of what a revision has it is drift, like one that a person has taken the marks of.
+    is_ours = name.endswith("-credentials") or _is_recorded(world, release, live)
+    if not (how == "nobody's" and is_ours):
         world.cluster.foreign.note(_now(world, live))
     return f"somebody makes the {kind} {name}, which is {how}"
 
@@ -315,6 +318,17 @@ def _namespace(world: World) -> str:
     found = world.cluster.raw("Namespace", NAMESPACE)
     assert found is not None
     return str(found["metadata"]["uid"])
+
+
+def _is_recorded(world: World, release: str, obj: KubeObject) -> bool:
+    """Whether the newest revision of the release has an object of that name, other than a volume."""
+    records = _records(world, release)
+    if not records or obj["kind"] == PVC.kind:
+        return False
+    version = int(records[-1]["metadata"]["labels"]["version"])
+    manifest = SecretRecords(world.cluster.kube).manifest(release, NAMESPACE, version).manifest
+    named = {(one["kind"], one["metadata"]["name"]) for one in manifest}
+    return (obj["kind"], obj["metadata"]["name"]) in named
 
 
 def _now(world: World, obj: KubeObject) -> KubeObject:
@@ -392,8 +406,9 @@ def remove_own(world: World, identity: tuple[str, str, str, str]) -> None:
     world.cluster.deleted_by_person.add(live["metadata"]["uid"])
     world.cluster.foreign.forget(live)
     if identity[3].startswith("sh.helm"):
-        # What is left without a record is of whoever has a release of that name.
+        # What is left without a record is of whoever has a release of that name next.
         give_up(world, live["metadata"]["labels"]["name"])
+        world.cluster.forgotten.add(live["metadata"]["labels"]["name"])
     world.cluster.kube.delete(resource_of(live), identity[3], NAMESPACE)
     world.tell(f"somebody removes their {identity[1]} {identity[3]}")
 

@@ -167,8 +167,10 @@ def _remove_lost_claims(world: World) -> None:
         uid, name = claim["metadata"]["uid"], claim["metadata"]["name"]
         deleting = claim["metadata"].get("deletionTimestamp")
         release = (claim["metadata"].get("annotations") or {}).get(RELEASE_NAME)
-        if deleting and release in SERVICE_OF and not _records(world, release):
+        forgotten = release in world.cluster.forgotten
+        if deleting and release in SERVICE_OF and (forgotten or not _records(world, release)):
             # Whoever has deleted Helm's record of a release removes the rest of it, as docs/safety.md says.
+            # Where it is installed again meanwhile, its health tells of the claim.
             world.cluster.kube.merge_patch(PVC, name, NAMESPACE, {"metadata": {"finalizers": None}})
             continue
         if deleting and uid in world.cluster.deleted_by_person:
