@@ -20,7 +20,7 @@ import pytest
 from controller.adapters.helm.record_texts import decode_record
 from controller.domain.credentials.ceph.own_offer import DOCUMENT
 from controller.domain.region.required_certificates import secrets_made
-from controller.domain.values.ceph_needs import CONSUMERS_SECRET
+from controller.domain.values.ceph_needs import CONSUMERS_SECRET, OFFER_SECRET
 from controller.domain.values.secret_refs import find_references
 from controller.render.region import Region as RenderedRegion
 from sandbox import audit
@@ -110,11 +110,13 @@ def _ceph_of(namespace: str) -> str:
 
 
 def _beside_ceph(region: Region, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The spec with a namespace of Ceph's that is there, and that the controller may look at."""
+    """The spec with a namespace of Ceph's that is there, and an offer in it that the controller may read."""
     namespace = _ceph_of(region.namespace)
     region.sandbox.create_namespace(namespace, {})
-    region.install_chart("--set", f"ceph.namespaces[0].name={namespace}")
     features = spec["features"]
+    offer = features["ceph"].get("secretName", OFFER_SECRET)
+    place = "ceph.namespaces[0]"
+    region.install_chart("--set", f"{place}.name={namespace},{place}.secrets[0]={offer}")
     return {**spec, "features": {**features, "ceph": {**features["ceph"], "namespace": namespace}}}
 
 
