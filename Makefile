@@ -8,6 +8,8 @@ SEED ?=
 CHARTS ?=
 # Of `make demo-real`: the version of OpenStack (2025.1 by default).
 SERIES ?=
+# Of `make demo-real`: anything, for servers that boot.
+BOOTS ?=
 UPSTREAM_REPORT ?= $(VENV)/upstream.md
 # Of `make pins`: the commit that values are written for, and the one before it (as it is, by default).
 PINNED ?= HEAD
@@ -43,8 +45,9 @@ $(READY): requirements-dev.lock pyproject.toml
 demo: setup ## a region from one resource on a real Kubernetes, on this machine
 	@$(BIN)/python -m sandbox demo
 
-demo-real: setup ## the same with pods that run, on a real node (Linux, root); of SERIES, with the charts of CHARTS
-	@$(BIN)/python -m sandbox demo --real $(if $(SERIES),--series "$(SERIES)") $(if $(CHARTS),--charts "$(CHARTS)")
+demo-real: setup ## the same with pods that run, on a real node (Linux, root); of SERIES, with the charts of CHARTS; servers that boot with BOOTS
+	@$(BIN)/python -m sandbox demo --real $(if $(SERIES),--series "$(SERIES)") $(if $(CHARTS),--charts "$(CHARTS)") \
+	  $(if $(BOOTS),--boots)
 
 demo-down: setup ## removes every process and file of the demos
 	@$(BIN)/python -m sandbox demo-down

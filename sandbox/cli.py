@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
 from pathlib import Path
@@ -258,6 +259,9 @@ def demo_command(
     charts: Annotated[
         Path | None, typer.Option(help="With --real: a checkout of OpenStack-Helm, for its charts.")
     ] = None,
+    boots: Annotated[
+        bool, typer.Option("--boots", help="With --real: servers are guests of QEMU, which run.")
+    ] = False,
 ) -> None:
     """A region from one resource on a control plane of its own: shown coming up, and left running."""
     console = stderr_console()
@@ -269,7 +273,7 @@ def demo_command(
             f"{time.monotonic() - began:5.1f} s  {text}", highlight=False, markup=False, soft_wrap=True
         )
 
-    chosen = demo_real.RealDemo(series, charts.resolve(strict=True) if charts else None)
+    chosen = demo_real.RealDemo(series, charts.resolve(strict=True) if charts else None, boots)
     try:
         box = Sandbox.up(demo_real.NAME if real else demo.NAME, real=real, report=display, tell=tell)
     finally:
@@ -291,6 +295,8 @@ def demo_down_command() -> None:
 
 def main() -> None:
     """Runs the command; a SandboxError becomes one message and exit code 1."""
+    # Who ends a job of CI sends this: as after Ctrl-C, what was started on the way is stopped.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         app()
     except SandboxError as error:

@@ -57,20 +57,46 @@ MORE_FEATURES: dict[str, Any] = {
 }
 
 
+# In the place of the example's: libvirt and Nova as they are, but that neither waits for an agent.
+# Guests stay in the control group of libvirt's pod, and end with it: the groups above are the machine's.
+HYPERVISOR: dict[str, Any] = {
+    "libvirt": {
+        "values": {
+            "conf": {"kubernetes": {"cgroup_controllers": []}, "qemu": {"cgroup_controllers": []}},
+            "dependencies": {"dynamic": {"targeted": {"openvswitch": {"libvirt": {"pod": []}}}}},
+        }
+    },
+    "nova": {
+        "values": {"dependencies": {"dynamic": {"targeted": {"openvswitch": {"compute": {"pod": []}}}}}},
+    },
+}
+
+
 @dataclass(frozen=True)
 class RealDemo:
-    """What the region is made of: a series of OpenStack; our charts, or a checkout of OpenStack-Helm's."""
+    """What the region is made of: a series of OpenStack; our charts, or a checkout of OpenStack-Helm's.
+
+    `boots`: servers are guests of QEMU, which run; else Nova has its fake driver.
+    """
 
     series: str = SERIES
     charts: Path | None = None
+    boots: bool = False
 
     def region(self) -> dict[str, Any]:
         """The OpenStackDeployment: that of the example, with what is chosen here."""
         region: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))
         region["spec"]["openstackVersion"] = self.series
+        if self.boots:
+            region["spec"]["services"]["compute"] = HYPERVISOR
+            neutron = region["spec"]["services"]["networking"]["neutron"]["values"]
+            neutron["conf"]["plugins"]["ml2_conf"]["ml2"]["mechanism_drivers"] = "osctl_tap"
         if self.charts is not None:
             region["spec"]["charts"] = {"repository": self.charts.as_uri()}
             region["spec"]["features"] |= MORE_FEATURES
+            conf = region["spec"]["services"]["networking"]["neutron"]["values"]["conf"]
+            # Theirs is the zone of agents, of which there are none.
+            conf["neutron"] = {"DEFAULT": {"default_availability_zones": None}}
         return region
 
     def settings(self) -> Sequence[str]:

@@ -28,6 +28,21 @@ class WrappedKeys(Protocol):
         ...
 
 
+class NamedAccounts(Protocol):
+    """Keystone's accounts that others name by their id, so that no other can take their place. Every call has
+    a deadline and may be repeated. Raises ServerUnavailable."""
+
+    def give_password(self, login: ServerLogin, account: Account, password: str) -> None:
+        """The account has this password from now on, and failed logins do not lock it. Nothing changes where
+        it has it already, nor where Keystone does not know the account. Raises PasswordRefused where
+        Keystone takes no other one."""
+        ...
+
+    def count_failures(self, login: ServerLogin, account: Account) -> None:
+        """Failed logins count as they did before `give_password`."""
+        ...
+
+
 class AccountServers(Protocol):
     """Accounts of services on their servers. Every call has a deadline and may be repeated.
 
@@ -64,3 +79,7 @@ class AccountServers(Protocol):
     def drop(self, login: ServerLogin, account: Account) -> None:
         """The account is not there any more."""
         ...
+
+
+class RegionAccounts(AccountServers, NamedAccounts, Protocol):
+    """Those of all servers of a region."""

@@ -330,7 +330,7 @@ class _RegionRenderer:
                 depends_on=desired.depends_on,
                 timeout=desired.timeout,
                 drift=drift,
-                drift_ignore=drift_ignore,
+                drift_ignore=desired.drift_ignore + drift_ignore,
             ),
             merged,
         )

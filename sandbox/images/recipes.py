@@ -32,7 +32,9 @@ _TOOLS = Stage(
     (BASE,),
     packages=(
         *("apache2", "libapache2-mod-wsgi-py3", "libpython3-stdlib", "libxml2", "libpcre2-8-0"),
-        *("iproute2", "procps", "qemu-utils", "ethtool", "nftables", "ipset", "sudo", "openssh-client"),
+        *("iproute2", "procps", "qemu-utils", "ethtool", "nftables", "ipset", "sudo"),
+        # By these Nova moves the disks of a server from one host to another.
+        *("openssh-client", "openssh-server"),
     ),
     script="openstack-tools.sh",
 )
@@ -48,9 +50,19 @@ _MARIADB = Stage(
 )
 _RABBITMQ = Stage("rabbitmq", (BASE,), packages=("rabbitmq-server", "python3"), script="rabbitmq.sh")
 _MEMCACHED = Stage("memcached", (BASE,), packages=("memcached",))
+_LIBVIRT = Stage(
+    "libvirt",
+    (BASE,),
+    packages=("libvirt-daemon", "libvirt-clients", "qemu-system-x86", "qemu-utils", "iproute2", "procps"),
+    script="libvirt.sh",
+)
+_GUEST = Stage("guest", (BASE,), packages=("busybox-static", "cpio"), script="guest.sh", keep=("/guest",))
 _ENTRYPOINT = Stage(
     "entrypoint", (BASE,), script="entrypoint.sh", inputs=(SOURCE / "images" / "entrypoint.py",)
 )
+
+GUEST = Recipe("guest", (BASE, _GUEST), ImageConfig(("bash",)))
+"""What a server boots: /guest/vmlinuz, and /guest/initrd with a shell's commands and no disk."""
 
 
 def _openstack(series: str) -> Stage:
@@ -68,8 +80,19 @@ def _openstack(series: str) -> Stage:
             "libffi-dev",
         ),
         script="openstack-venv.sh",
-        inputs=(requirements, more, SOURCE / "openstack" / "ml2_driver.py"),
+        inputs=(requirements, more),
         keep=("/var/lib/openstack",),
+    )
+
+
+def _services(series: str) -> Stage:
+    return Stage(
+        f"services-{series}",
+        (BASE, _openstack(series), _TOOLS),
+        # The second is what OpenStack-Helm's cleaner of Nova's services is written with.
+        packages=("python3-libvirt", "jq"),
+        script="services.sh",
+        inputs=(SOURCE / "openstack" / "ml2_driver.py", SOURCE / "images" / "tap_driver.py"),
     )
 
 
@@ -102,7 +125,7 @@ def recipes(series: str) -> tuple[Recipe, ...]:
     return (
         Recipe(
             f"openstack-{series}",
-            (BASE, _openstack(series), _TOOLS),
+            (BASE, _openstack(series), _TOOLS, _services(series)),
             ImageConfig(("bash",), environment=openstack_environment),
             _SERVICES,
         ),
@@ -114,6 +137,7 @@ def recipes(series: str) -> tuple[Recipe, ...]:
         ),
         Recipe("mariadb", (BASE, _MARIADB), ImageConfig(("mariadbd",)), ("mariadb",)),
         Recipe("rabbitmq", (BASE, _RABBITMQ), ImageConfig(("rabbitmq-server",)), ("rabbitmq",)),
+        Recipe("libvirt", (BASE, _LIBVIRT), ImageConfig(("libvirtd",)), ("libvirt",)),
         Recipe("memcached", (BASE, _MEMCACHED), ImageConfig(("memcached",)), ("memcached",)),
         Recipe(
             "entrypoint",

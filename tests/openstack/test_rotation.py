@@ -20,7 +20,7 @@ from controller.domain.credentials.clouds_yaml import Administrator
 from controller.domain.credentials.rotation.accounts import Account, Server
 from controller.domain.credentials.rotation.servers import ServerPlace
 from controller.errors import ServerUnavailable
-from controller.ports.accounts import AccountServers, ServerLogin, WrappedKeys
+from controller.ports.accounts import RegionAccounts, ServerLogin, WrappedKeys
 from sandbox.errors import SandboxError
 from sandbox.openstack.series import DEFAULT, HOST, find_series
 from tests.fakes.kube import Request
@@ -68,7 +68,7 @@ class RealBed(RotationBed):
             secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": texts}
             self.kube.create(secret)
 
-    def account_servers(self) -> AccountServers:
+    def account_servers(self) -> RegionAccounts:
         return RealAccountServers()
 
     def wrapped_keys(self) -> WrappedKeys:
@@ -336,6 +336,50 @@ def test_keystones_administrator_gets_another_password_while_its_clients_work(
     assert counted["failures"] == []
 
 
+def test_an_account_that_a_trust_names_gets_another_password_and_keeps_the_trust(
+    real: AccountServersBed,
+) -> None:
+    names = {"username": "admin", "project_name": "admin"}
+    domains = {"user_domain_name": "Default", "project_domain_name": "Default"}
+    admin = Administrator(real.configuration.identity_url, {**names, **domains}, "any")
+    login = ServerLogin(ServerPlace(Server.KEYSTONE, keystone=admin), real.administrators["keystone"])
+    cloud = openstack.connect(
+        load_envvars=False,
+        load_yaml_config=False,
+        auth={"auth_url": admin.auth_url, **names, **domains, "password": login.password},
+    )
+    identity = cloud.identity
+    service = identity.find_domain("service") or identity.create_domain(name="service")
+    trustee = identity.create_user(name="trustee", domain_id=service.id, password="first")
+    me, project = cloud.current_user_id, cloud.current_project_id
+    trust = identity.create_trust(
+        trustor_user_id=me,
+        trustee_user_id=trustee.id,
+        project_id=project,
+        impersonation=True,
+        roles=[{"name": "admin"}],
+    )
+
+    def lets_in(password: str) -> bool:
+        user = {"id": trustee.id, "password": password}
+        scope = {"OS-TRUST:trust": {"id": trust.id}}
+        body = {"auth": {"identity": {"methods": ["password"], "password": {"user": user}}, "scope": scope}}
+        return JsonApi(admin.auth_url).call("POST", "/auth/tokens", body=body, also=(401,)).status != 401
+
+    account, servers = (
+        Account(Server.KEYSTONE, "trustee", "heat", "identity", "service"),
+        RealAccountServers(),
+    )
+    for _ in range(2):
+        servers.give_password(login, account, "second")
+        assert [lets_in(one) for one in ("first", "second")] == [False, True]
+        assert identity.get_user(trustee.id).options == {"ignore_lockout_failure_attempts": True}
+    for _ in range(2):
+        servers.count_failures(login, account)
+        assert identity.get_user(trustee.id).options == {}
+    servers.give_password(login, replace(account, name="of-nobody"), "second")
+
+
 def test_the_brokers_administrator_gets_another_password_while_clients_work(
     bed: RealBed, real: AccountServersBed
 ) -> None:
@@ -378,6 +422,86 @@ def database_lets_in(real: AccountServersBed, password: str) -> bool:
         assert error.args[0] == 1045
         return False
     return True
+
+
+def test_what_a_user_of_keystone_was_given_by_hand_is_passed_on(real: AccountServersBed) -> None:
+    account = {"username": "admin", "project_name": "admin"}
+    domains = {"user_domain_name": "Default", "project_domain_name": "Default"}
+    password = real.administrators["keystone"]
+    login = {"auth_url": real.configuration.identity_url, "password": password, **account, **domains}
+    identity = openstack.connect(load_envvars=False, load_yaml_config=False, auth=login).identity
+    group = identity.create_group(name="auditors", domain_id="default")
+    before, after = (
+        identity.create_user(name=name, domain_id="default", password="hand") for name in ("hand", "hand-2")
+    )
+    identity.add_user_to_group(before, group)
+    options = {"user": {"options": {"ignore_password_expiry": True}}}
+    assert identity.patch(f"/users/{before.id}", json=options).ok
+    admin = Administrator(real.configuration.identity_url, {**account, **domains}, password)
+    place = ServerPlace(Server.KEYSTONE, keystone=admin)
+    users = [Account(Server.KEYSTONE, one.name, "glance", "identity", "Default") for one in (before, after)]
+    for _ in range(2):
+        RealAccountServers().pass_on(ServerLogin(place, password), *users)
+        assert sorted(one.name for one in identity.group_users(group)) == ["hand", "hand-2"]
+        assert identity.get(f"/users/{after.id}").json()["user"]["options"] == {
+            "ignore_password_expiry": True
+        }
+
+
+def test_rights_in_databases_that_were_given_by_hand_are_passed_on(real: AccountServersBed) -> None:
+    real.sql(
+        "CREATE DATABASE own",
+        "CREATE DATABASE `an%odd``one`",
+        "CREATE TABLE own.things (a INT, b INT)",
+        "CREATE ROLE readers",
+        "CREATE USER hand@'%' IDENTIFIED BY 'one'",
+        "GRANT ALL ON own.* TO hand@'%'",
+        "GRANT PROCESS ON *.* TO hand@'%'",
+        "GRANT SELECT ON `an%odd``one`.* TO hand@'%' WITH GRANT OPTION",
+        "GRANT SELECT (a), UPDATE (b) ON own.things TO hand@'%'",
+        "GRANT readers TO hand@'%'",
+        "SET DEFAULT ROLE readers FOR hand@'%'",
+    )
+    login = ServerLogin(ServerPlace(Server.DATABASE, HOST, real.port("mariadb"), ROOT), ROOT_PASSWORD)
+    before, after = (Account(Server.DATABASE, name, "glance", "oslo_db") for name in ("hand", "hand-2"))
+    servers = RealAccountServers()
+    servers.pass_on(login, before, after)
+    assert not servers.has(login, after)
+    real.sql("CREATE USER `hand-2`@'%' IDENTIFIED BY 'two'", "GRANT ALL ON own.* TO `hand-2`@'%'")
+    for _ in range(2):
+        servers.pass_on(login, before, after)
+        found = shown_grants(real, "hand-2", "two")
+        assert "PROCESS" in found and "hand`" not in found
+        for right in (
+            "GRANT SELECT ON `an%odd``one`.* TO `hand-2`@`%` WITH GRANT OPTION",
+            "GRANT SELECT (`a`), UPDATE (`b`) ON `own`.`things` TO",
+            "SET DEFAULT ROLE `readers` FOR `hand-2`@`%`",
+        ):
+            assert right in found
+    assert "PROCESS" in shown_grants(real, "hand", "one")
+
+
+def test_a_right_that_the_administrator_may_not_give_is_told(real: AccountServersBed) -> None:
+    real.sql(
+        "CREATE USER poor@'%' IDENTIFIED BY 'poor'",
+        "GRANT SELECT ON mysql.* TO poor@'%'",
+        "CREATE USER rich@'%' IDENTIFIED BY 'rich'",
+        "GRANT PROCESS ON *.* TO rich@'%'",
+        "CREATE USER `rich-2`@'%' IDENTIFIED BY 'rich'",
+    )
+    place = ServerPlace(Server.DATABASE, HOST, real.port("mariadb"), "poor")
+    before, after = (Account(Server.DATABASE, name, "glance", "oslo_db") for name in ("rich", "rich-2"))
+    with pytest.raises(ServerUnavailable, match="poor may not give account rich-2 what account rich has"):
+        RealAccountServers().pass_on(ServerLogin(place, "poor"), before, after)
+
+
+def shown_grants(real: AccountServersBed, user: str, password: str) -> str:
+    with (
+        pymysql.connect(host=HOST, port=real.port("mariadb"), user=user, password=password) as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("SHOW GRANTS")
+        return "\n".join(row[0] for row in cursor.fetchall())
 
 
 def test_what_barbican_has_wrapped_is_wrapped_again_row_by_row(real: AccountServersBed) -> None:

@@ -82,20 +82,34 @@ def wait_ready(box: Sandbox) -> float:
 
 
 @contextlib.contextmanager
-def client_pod(box: Sandbox, name: str, series: str = SERIES) -> Iterator[Callable[[str], str]]:
-    """A pod that has the exported clouds.yaml: what is yielded runs Python in it, beside openstacksdk."""
+def client_pod(
+    box: Sandbox, name: str, *, files_of: str = "", place: str = "", series: str = SERIES
+) -> Iterator[Callable[[str], str]]:
+    """A pod that has the exported clouds.yaml: what is yielded runs Python in it, beside openstacksdk.
+
+    `files_of`: an image whose directory `place` is in the pod, too.
+    """
+    mounts = [{"name": "clouds", "mountPath": "/etc/openstack"}]
+    volumes: list[dict[str, Any]] = [{"name": "clouds", "secret": {"secretName": "openstack-clouds"}}]
+    copying = []
+    if files_of:
+        mounts.append({"name": "files", "mountPath": place})
+        volumes.append({"name": "files", "emptyDir": {}})
+        copy = {"name": "files", "image": files_of, "command": ["cp", "-r", f"{place}/.", "/copied"]}
+        copying.append({**copy, "volumeMounts": [{"name": "files", "mountPath": "/copied"}]})
     container = {
         "name": "client",
         "image": CLIENT_IMAGE.format(series=series),
         "command": ["sleep", "100000"],
-        "volumeMounts": [{"name": "clouds", "mountPath": "/etc/openstack"}],
+        "volumeMounts": mounts,
     }
     spec = {
         "terminationGracePeriodSeconds": 0,
         "enableServiceLinks": False,
         "securityContext": {"runAsUser": 42424},
+        "initContainers": copying,
         "containers": [container],
-        "volumes": [{"name": "clouds", "secret": {"secretName": "openstack-clouds"}}],
+        "volumes": volumes,
     }
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
     there = ("--namespace", NAMESPACE)

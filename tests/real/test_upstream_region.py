@@ -80,6 +80,13 @@ def test_every_release_of_openstack_helm_runs_by_its_own_probes(upstream: Sandbo
     assert is_ready(deployment(upstream))
 
 
+def test_who_leads_clients_to_one_database_is_not_corrected(upstream: Sandbox) -> None:
+    (service,) = [one for one in items(upstream, "services") if one["metadata"]["name"] == "mariadb"]
+    assert service["spec"]["selector"]["statefulset.kubernetes.io/pod-name"] == "mariadb-server-0"
+    told = [one["message"] for one in items(upstream, "events") if one["reason"] == "DriftRecurs"]
+    assert told == []
+
+
 def test_a_volume_is_attached_to_a_server(upstream: Sandbox) -> None:
     run_smoke(upstream)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from controller.domain.releases.bundle import DriftIgnore
 from controller.errors import SpecInvalid
 from tests.render.region import core_spec, render
 
@@ -41,6 +42,17 @@ def test_a_release_depends_only_on_releases_of_the_region() -> None:
     for bundle in region.bundles:
         for release in bundle.releases:
             assert set(release.spec.depends_on) <= names - {release.spec.name}
+
+
+def test_where_a_chart_has_a_controller_of_its_own_what_that_writes_is_no_drift() -> None:
+    """It leads the Service to one server, so that no two clients write to different ones."""
+    rule = DriftIgnore("Service", "mariadb", ("/spec/selector/statefulset.kubernetes.io~1pod-name",))
+    own = {"driftRules": [{"release": "mariadb", "ignore": [{"paths": ["/metadata/labels"]}]}]}
+    for spec, rules in ((core_spec(**own), 2), (core_spec(charts={}), 0)):
+        release = render(spec).release("mariadb")
+        assert release is not None
+        assert len(release.spec.drift_ignore) == rules
+        assert rules == 0 or release.spec.drift_ignore[0] == rule
 
 
 def test_an_unknown_chart_is_refused_with_the_nearest_name() -> None:

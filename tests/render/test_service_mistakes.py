@@ -37,6 +37,7 @@ def refusal(text: str) -> Problem:
         (GOOD.replace("[keystone]", "[keystnoe]"), 4, 'depends on "keystnoe", which is no release'),
         (GOOD.replace("[keystone]", "keystone"), 4, "expected a list of releases, got the string"),
         (GOOD + "    timeout: 30m\n", 5, "expected a number of seconds, got the string"),
+        (GOOD + "    driftIgnore: [{path: /spec}]\n", 5, "expected a list of rules with kind, name"),
         (GOOD + "    values: [1]\n", 5, "expected a map of chart values, got a list"),
         ("releases:\n  placement:\n", 2, "releases.placement: expected a map, got"),
         ("release: {}\n", 1, 'unknown key "release"; did you mean "releases"?'),

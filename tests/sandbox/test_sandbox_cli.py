@@ -114,3 +114,27 @@ def test_the_command_runs_as_a_module() -> None:
         [sys.executable, "-m", "sandbox", "status"], capture_output=True, text=True, timeout=300, check=True
     )
     assert answer.stdout.startswith("no sandbox")
+
+
+def test_a_command_that_is_terminated_stops_what_it_has_started() -> None:
+    program = """
+import time
+from sandbox import cli
+
+def started():
+    try:
+        print("started", flush=True)
+        time.sleep(60)
+    finally:
+        print("stopped", flush=True)
+
+cli.app = started
+cli.main()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == b"started\n"
+        run.terminate()
+        assert run.stdout.read() == b"stopped\n"

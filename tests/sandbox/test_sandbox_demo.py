@@ -71,6 +71,15 @@ def test_the_hypervisor_of_the_real_region_is_the_same_one_when_its_pod_starts_a
     assert nova["DEFAULT"]["compute_driver"] == "fake.FakeDriverWithoutFakeNodes"
 
 
+def test_a_region_whose_servers_boot_has_libvirt_and_no_fake_driver():
+    services = RealDemo(boots=True).region()["spec"]["services"]
+    assert "fake" not in json.dumps(services)
+    assert "daemonset_libvirt" not in json.dumps(services)
+    assert services["networking"]["neutron"]["values"]["conf"]["plugins"]["ml2_conf"]["ml2"] == {
+        "mechanism_drivers": "osctl_tap"
+    }
+
+
 def test_a_checkout_is_in_the_controllers_containers_where_the_region_names_it(box: Sandbox, tmp_path: Path):
     charts = tmp_path / "openstack-helm"
     (charts / "nova").mkdir(parents=True)

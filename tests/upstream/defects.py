@@ -99,6 +99,31 @@ def _gives_open_vswitch_no_value(objects: Objects) -> bool:
     return key in run.stdout.splitlines()
 
 
+def _kills_what_is_slow_to_begin(objects: Objects) -> bool:
+    """Whether a service that does not answer in its first minute is killed for it."""
+    for _, pod in pod_specs(objects):
+        for container in pod["containers"]:
+            alive, ready = container.get("livenessProbe") or {}, container.get("readinessProbe") or {}
+            # Another port is uWSGI's own, where it answers before it has loaded the service.
+            if "httpGet" not in alive or alive["httpGet"]["port"] != ready["httpGet"]["port"]:
+                continue
+            tries = alive.get("periodSeconds", 10) * alive.get("failureThreshold", 3)
+            if alive.get("initialDelaySeconds", 0) + tries < 60:
+                return True
+    return False
+
+
+def _kills_what_is_busy(objects: Objects) -> bool:
+    """Whether a pod is killed that needs twenty seconds for an answer while much else runs on its node."""
+    probes = (one.get("livenessProbe") or {} for _, pod in pod_specs(objects) for one in pod["containers"])
+    return any("tcpSocket" not in probe and probe.get("timeoutSeconds", 20) < 20 for probe in probes)
+
+
+def _fetches_from_the_internet(objects: Objects) -> bool:
+    texts = (text for one in objects for text in (one.get("data") or {}).values())
+    return any("curl" in text and "://download." in text for text in texts)
+
+
 _PODS = {
     "compute": {
         "pods": {"tolerations": [{"operator": "Exists"}], "priorityClassName": "system-node-critical"}
@@ -137,4 +162,13 @@ DEFECTS: Mapping[str, Defect] = {
         {"networking": {"backend": "ml2/ovn"}},
         instead="",
     ),
+    **{
+        f"{chart}-liveness": Defect(chart, ("pod", "probes"), _kills_what_is_slow_to_begin)
+        for chart in ("nova", "glance", "cinder", "barbican", "octavia")
+    },
+    "glance-bootstrap": Defect("glance", ("bootstrap", "structured", "images"), _fetches_from_the_internet),
+    **{
+        f"{chart}-liveness": Defect(chart, ("pod", "probes"), _kills_what_is_busy)
+        for chart in ("keystone", "rabbitmq")
+    },
 }

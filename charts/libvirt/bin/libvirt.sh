@@ -1,6 +1,7 @@
 #!/bin/bash
 # Run libvirtd beside the guests of this host, which live on when the pod goes.
 set -euo pipefail
+{{- if .Values.conf.kubernetes.cgroup_controllers }}
 # Guests are put below a group of our own, outside the pod's: removing the pod must not stop them.
 group=osh-libvirt
 if [ -f /sys/fs/cgroup/cgroup.controllers ]; then
@@ -14,6 +15,7 @@ else
     fi
   done
 fi
+{{- end }}
 if [ -c /dev/kvm ]; then
   chmod 0660 /dev/kvm
   chown root:kvm /dev/kvm

@@ -21,6 +21,8 @@ _DEFINED = {"TRIGGERS": "triggers", "VIEWS": "views", "ROUTINES": "routines", "E
 # Of what the plugin has wrapped (barbican, model/models.py, KEKDatum).
 _SIMPLE_CRYPTO = "barbican.plugin.crypto.simple_crypto.SimpleCryptoPlugin"
 _PLUGIN = "mysql_native_password"
+# With which an account may give what it has to others, of privileges and of roles.
+_OPTIONS = (" WITH GRANT OPTION", " WITH ADMIN OPTION")
 _NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 
 
@@ -51,7 +53,13 @@ class DatabaseAccounts:
             return int(cursor.fetchone()[0])
 
     def pass_on(self, login: ServerLogin, before: Account, after: Account) -> None:
-        """Nothing: the Job of the chart grants the next account the database."""
+        """What was granted by hand: the Job of the chart grants the next account its database."""
+        with _connected(login) as cursor:
+            if not all(_is_there(cursor, one.name) for one in (before, after)):
+                return
+            there = set(_grants(cursor, after.name))
+            more = [one for one in _grants(cursor, before.name) if one not in there]
+            _grant(cursor, login, more, before, after)
 
     def drop(self, login: ServerLogin, account: Account) -> None:
         with _connected(login) as cursor:
@@ -96,6 +104,37 @@ class DatabaseAccounts:
                 cursor.execute(change, (again, row, wrapped))
                 count += 1
         return count
+
+
+def _is_there(cursor: Any, name: str) -> bool:
+    cursor.execute("SELECT COUNT(*) FROM mysql.user WHERE User = %s AND Host = '%%'", (name,))
+    return bool(cursor.fetchone()[0])
+
+
+def _grants(cursor: Any, name: str) -> Iterator[tuple[str, str]]:
+    """Each statement that gives the account something, as what stands before its name and after: not its
+    password, nor what it must show or may use at most."""
+    cursor.execute("SHOW GRANTS FOR %s@'%%'", (name,))
+    quoted = name.replace("`", "``")
+    for (line,) in cursor.fetchall():
+        verb, _, rest = str(line).partition(f" `{quoted}`@`%`")
+        option = next((one for one in _OPTIONS if rest.endswith(one)), "")
+        if verb.endswith((" TO", " FOR")) and not verb.startswith("GRANT USAGE "):
+            yield verb, option
+
+
+def _grant(
+    cursor: Any, login: ServerLogin, grants: Sequence[tuple[str, str]], before: Account, after: Account
+) -> None:
+    import pymysql
+
+    for verb, option in grants:
+        try:
+            cursor.execute(f"{verb.replace('%', '%%')} %s@'%%'{option}", (after.name,))
+        except pymysql.MySQLError:
+            place = login.place
+            text = f"{place.user} may not give account {after.name} what account {before.name} has"
+            raise ServerUnavailable(f"{text} in the database at {place.shown}") from None
 
 
 class _Refused(ServerUnavailable):

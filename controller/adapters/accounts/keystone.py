@@ -19,7 +19,7 @@ _BY_US = "osctl_never_locked"
 
 
 class KeystoneAccounts:
-    """`controller.ports.accounts.AccountServers`, for Keystone."""
+    """`controller.ports.accounts.AccountServers` and `NamedAccounts`, for Keystone."""
 
     def has(self, login: ServerLogin, account: Account) -> bool:
         return _user_id(_authenticated(login), account) is not None
@@ -49,10 +49,14 @@ class KeystoneAccounts:
         old, new = _user_id(api, before), _user_id(api, after)
         if old is None or new is None:
             return
-        there = set(_assignments(api, new))
-        for path in _assignments(api, old):
+        there = {*_assignments(api, new), *_memberships(api, new)}
+        for path in (*_assignments(api, old), *_memberships(api, old)):
             if path not in there:
                 api.call("PUT", path.format(user=new))
+        given, own = _options(api, old), _options(api, new)
+        more = {name: value for name, value in given.items() if name not in own}
+        if more:
+            api.call("PATCH", f"/users/{new}", body={"user": {"options": more}})
 
     def let_in(self, login: ServerLogin, password: str) -> None:
         """Pods that have the password before fail with it until they are replaced: enough to lock the account
@@ -62,23 +66,26 @@ class KeystoneAccounts:
         if session is None:
             _authenticated(replace(login, password=password))
             return
-        path = f"/users/{session.user}"
-        user = (session.api.get(path) or {}).get("user") or {}
-        change: dict[str, Any] = {"password": password}
-        if not (user.get("options") or {}).get(_NEVER_LOCKED):
-            change |= {"options": {_NEVER_LOCKED: True}, _BY_US: True}
-        # By its rules for passwords, or as its users are in an LDAP.
-        if session.api.call("PATCH", path, body={"user": change}, also=_REFUSALS).status in _REFUSALS:
-            raise PasswordRefused(f"Keystone at {login.place.shown} takes no other password")
+        _change_password(session.api, session.user, login, password)
 
     def settle(self, login: ServerLogin) -> None:
         session = _session(login)
         if session is None:
             raise ServerUnavailable(f"Keystone at {login.place.shown} refuses its administrator")
-        path = f"/users/{session.user}"
-        if ((session.api.get(path) or {}).get("user") or {}).get(_BY_US):
-            change = {"options": {_NEVER_LOCKED: None}, _BY_US: None}
-            session.api.call("PATCH", path, body={"user": change})
+        _count_failures(session.api, session.user)
+
+    def give_password(self, login: ServerLogin, account: Account, password: str) -> None:
+        """As `let_in`. Keystone may refuse a password that the account has had before, this one too."""
+        api = _authenticated(login)
+        user = _user_id(api, account)
+        if user is not None and not _is_let_in(login, user, password):
+            _change_password(api, user, login, password)
+
+    def count_failures(self, login: ServerLogin, account: Account) -> None:
+        api = _authenticated(login)
+        user = _user_id(api, account)
+        if user is not None:
+            _count_failures(api, user)
 
     def drop(self, login: ServerLogin, account: Account) -> None:
         api = _authenticated(login)
@@ -124,6 +131,35 @@ def _session(login: ServerLogin) -> _Session | None:
     return _Session(JsonApi(admin.auth_url, headers={"X-Auth-Token": token}, ca=login.ca), str(who.get("id")))
 
 
+def _is_let_in(login: ServerLogin, user: str, password: str) -> bool:
+    admin = login.place.keystone
+    if admin is None:
+        raise ServerUnavailable("Keystone has no administrator that is known")
+    identity = {"methods": ["password"], "password": {"user": {"id": user, "password": password}}}
+    body = {"auth": {"identity": identity}}
+    answer = JsonApi(admin.auth_url, ca=login.ca).call("POST", "/auth/tokens", body=body, also=(401,))
+    return answer.status != 401
+
+
+def _change_password(api: JsonApi, user: str, login: ServerLogin, password: str) -> None:
+    """Without a lock by failed logins meanwhile; in the same write it is noted that this was us."""
+    path = f"/users/{user}"
+    known = (api.get(path) or {}).get("user") or {}
+    change: dict[str, Any] = {"password": password}
+    if not (known.get("options") or {}).get(_NEVER_LOCKED):
+        change |= {"options": {_NEVER_LOCKED: True}, _BY_US: True}
+    # By its rules for passwords, or as its users are in an LDAP.
+    if api.call("PATCH", path, body={"user": change}, also=_REFUSALS).status in _REFUSALS:
+        raise PasswordRefused(f"Keystone at {login.place.shown} takes no other password")
+
+
+def _count_failures(api: JsonApi, user: str) -> None:
+    path = f"/users/{user}"
+    if ((api.get(path) or {}).get("user") or {}).get(_BY_US):
+        change = {"options": {_NEVER_LOCKED: None}, _BY_US: None}
+        api.call("PATCH", path, body={"user": change})
+
+
 def _user_id(api: JsonApi, account: Account) -> str | None:
     domains = (api.get("/domains", name=account.domain) or {}).get("domains") or ()
     for domain in domains:
@@ -142,6 +178,18 @@ def _assignments(api: JsonApi, user: str) -> Iterator[str]:
         path = _place(one.get("scope") or {}, str(one["role"]["id"]))
         if path:
             yield path
+
+
+def _memberships(api: JsonApi, user: str) -> Iterator[str]:
+    """Where the user is put into each of its groups, with {user} for the user."""
+    for one in (api.get(f"/users/{user}/groups") or {}).get("groups") or ():
+        yield f"/groups/{one['id']}/users/{{user}}"
+
+
+def _options(api: JsonApi, user: str) -> Mapping[str, Any]:
+    """Such as that its password does not expire."""
+    found: Mapping[str, Any] = ((api.get(f"/users/{user}") or {}).get("user") or {}).get("options") or {}
+    return found
 
 
 def _place(scope: Mapping[str, Any], role: str) -> str:

@@ -2,44 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from controller.adapters.accounts.broker import BrokerAccounts
 from controller.adapters.accounts.database import DatabaseAccounts
 from controller.adapters.accounts.keystone import KeystoneAccounts
 from controller.domain.credentials.rotation.accounts import Account, Server
+from controller.errors import ServerUnavailable
 from controller.ports.accounts import AccountServers, ServerLogin
+
+Answered = TypeVar("Answered")
 
 
 class RealAccountServers:
-    """`controller.ports.accounts.AccountServers` and `WrappedKeys` on the network."""
+    """`controller.ports.accounts.AccountServers`, `NamedAccounts` and `WrappedKeys` on the network."""
 
     def __init__(self) -> None:
         self._database = DatabaseAccounts()
+        self._keystone = KeystoneAccounts()
         self._servers: dict[Server, AccountServers] = {
             Server.DATABASE: self._database,
             Server.BROKER: BrokerAccounts(),
-            Server.KEYSTONE: KeystoneAccounts(),
+            Server.KEYSTONE: self._keystone,
         }
 
     def has(self, login: ServerLogin, account: Account) -> bool:
-        return self._servers[account.server].has(login, account)
+        return _asked(login, lambda: self._servers[account.server].has(login, account))
 
     def belongings(self, login: ServerLogin, account: Account) -> tuple[str, ...]:
-        return self._servers[account.server].belongings(login, account)
+        return _asked(login, lambda: self._servers[account.server].belongings(login, account))
 
     def sessions(self, login: ServerLogin, account: Account) -> int:
-        return self._servers[account.server].sessions(login, account)
+        return _asked(login, lambda: self._servers[account.server].sessions(login, account))
 
     def pass_on(self, login: ServerLogin, before: Account, after: Account) -> None:
-        self._servers[before.server].pass_on(login, before, after)
+        _asked(login, lambda: self._servers[before.server].pass_on(login, before, after))
 
     def drop(self, login: ServerLogin, account: Account) -> None:
-        self._servers[account.server].drop(login, account)
+        _asked(login, lambda: self._servers[account.server].drop(login, account))
 
     def let_in(self, login: ServerLogin, password: str) -> None:
-        self._servers[login.place.server].let_in(login, password)
+        _asked(login, lambda: self._servers[login.place.server].let_in(login, password))
 
     def settle(self, login: ServerLogin) -> None:
-        self._servers[login.place.server].settle(login)
+        _asked(login, lambda: self._servers[login.place.server].settle(login))
+
+    def give_password(self, login: ServerLogin, account: Account, password: str) -> None:
+        self._keystone.give_password(login, account, password)
+
+    def count_failures(self, login: ServerLogin, account: Account) -> None:
+        self._keystone.count_failures(login, account)
 
     def rewrap(self, login: ServerLogin, database: str, key: str, former: str) -> int:
-        return self._database.rewrap(login, database, key, former)
+        return _asked(login, lambda: self._database.rewrap(login, database, key, former))
+
+
+def _asked(login: ServerLogin, ask: Callable[[], Answered]) -> Answered:
+    """What a server answers; one of another shape, such as something else's in its place, keeps nothing else
+    of the region waiting. Raises ServerUnavailable, without a word of the answer."""
+    try:
+        return ask()
+    except (AttributeError, LookupError, TypeError):
+        place = login.place
+        raise ServerUnavailable(f"{place.shown} answers as no {place.server.lower()} does") from None

@@ -17,6 +17,7 @@ from controller.domain.credentials.x509 import (
     Authority,
     AuthorityUnusable,
     LeafNames,
+    authority_validity,
     bundle,
     holds,
     is_anchored,
@@ -111,7 +112,7 @@ def plan_authority(
     if _is_outdated(record, in_use, now):
         return _brought_up(record, in_use, now)
     desired = given or _own(record)
-    if desired is None or not _same(desired, record.next or record.active):
+    if desired is None or not desired.is_same(record.next or record.active):
         return _introduced(record, desired or make(), now)
     _check_clock(record, now)
     due = now >= record.due or record.generation > now + CLOCK_DIFFERENCE
@@ -155,7 +156,7 @@ def ends_first(record: AuthorityRecord) -> float | None:
     """When the authority ends, in seconds since the epoch, if its leaves end with it and not after their own
     life."""
     last = record.next or record.active
-    end = validity(last.chain)[1] if last else leaf_end(record)
+    end = authority_validity(last)[1] if last else leaf_end(record)
     return end if end < int(leaf_end(record)) else None
 
 
@@ -167,7 +168,7 @@ def leaf_digest(stored: StoredLeaf) -> str:
 def _latest_end(record: AuthorityRecord) -> float:
     """When a leaf that is made now ends; 0 where none can be."""
     signer = record.signer
-    return min(int(leaf_end(record)), validity(signer.chain)[1]) if signer else 0.0
+    return min(int(leaf_end(record)), authority_validity(signer)[1]) if signer else 0.0
 
 
 def _first_step(authority: Authority, in_use: Sequence[StoredLeaf], now: float) -> AuthorityStep:
@@ -249,8 +250,7 @@ def _able_to_sign(record: AuthorityRecord, given: Authority | None, now: float) 
 
 
 def _keyed(authority: Authority | None, given: Authority | None) -> Authority | None:
-    same = authority is not None and given is not None and authority.chain == given.chain
-    return given if same else authority
+    return given if authority is not None and authority.is_same(given) else authority
 
 
 def _own(record: AuthorityRecord) -> Authority | None:
@@ -259,20 +259,16 @@ def _own(record: AuthorityRecord) -> Authority | None:
     return last if last is not None and last.usable else None
 
 
-def _same(desired: Authority, last: Authority | None) -> bool:
-    return last is not None and desired.chain == last.chain
-
-
 def _check_clock(record: AuthorityRecord, now: float) -> None:
     for one in (record.active, record.next):
-        if one is not None and validity(one.chain)[0] > now + CLOCK_DIFFERENCE:
+        if one is not None and authority_validity(one)[0] > now + CLOCK_DIFFERENCE:
             raise AuthorityUnusable("it begins later than now: look at the clocks of the nodes")
 
 
 def _is_old(authority: Authority, now: float) -> bool:
-    begin, end = validity(authority.chain)
+    begin, end = authority_validity(authority)
     return now >= begin + (end - begin) * RENEWED_AT
 
 
 def _ended(authority: Authority, now: float) -> bool:
-    return validity(authority.chain)[1] <= now
+    return authority_validity(authority)[1] <= now

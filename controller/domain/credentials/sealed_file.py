@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import textwrap
 from typing import Any
 
 from controller.domain.credentials.generate import RandomSource
@@ -25,10 +24,12 @@ _LEAST_COST, _MOST_COST = 2**14, 2**20
 _BLOCKS, _PARALLEL = 8, 1
 _KEY, _SALT, _NONCE = 32, 16, 12
 LARGEST_FILE = 64 * 1024 * 1024
+_WIDTH = 76
 
 
 def seal(content: bytes, passphrase: str, source: RandomSource, *, cost: int = _COST) -> bytes:
-    """The content as such a file. `cost` is scrypt's N."""
+    """The content as such a file. `cost` is scrypt's N. Raises BackupUnusable where it would be
+    larger than any that is read."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     salt, nonce = source.octets(_SALT), source.octets(_NONCE)
@@ -39,8 +40,13 @@ def seal(content: bytes, passphrase: str, source: RandomSource, *, cost: int = _
         "cipher": {"name": "AES-256-GCM", "nonce": _encoded(nonce)},
     }
     line = json.dumps(header).encode()
-    sealed = AESGCM(_key(passphrase, salt, cost)).encrypt(nonce, content, line)
-    return line + b"\n" + "\n".join(textwrap.wrap(_encoded(sealed), 76)).encode() + b"\n"
+    text = _encoded(AESGCM(_key(passphrase, salt, cost)).encrypt(nonce, content, line))
+    lines = [text[start : start + _WIDTH] for start in range(0, len(text), _WIDTH)]
+    whole = line + b"\n" + "\n".join(lines).encode() + b"\n"
+    if len(whole) > LARGEST_FILE:
+        size = f"what is to be kept takes {len(whole)} octets sealed"
+        raise BackupUnusable(f"{size}, and no file of more than {LARGEST_FILE} is read")
+    return whole
 
 
 def unseal(data: bytes, passphrase: str) -> bytes:

@@ -72,6 +72,18 @@ def requested_from(secret: Mapping[str, Any]) -> Place | None:
     return parse_place(_annotation(secret, REQUESTED_FROM_ANNOTATION)) if _word(secret) == REQUEST else None
 
 
+def misread(secret: Mapping[str, Any]) -> str:
+    """What is wrong with what a Secret with the label says of sharing it; empty where nothing is."""
+    word, namespace = _word(secret), secret["metadata"]["namespace"]
+    name = {OFFER: OFFERED_TO_ANNOTATION, REQUEST: REQUESTED_FROM_ANNOTATION}.get(word)
+    if name is None:
+        return f"its label {SHARED_LABEL} is neither {OFFER} nor {REQUEST}"
+    texts = _annotation(secret, name).split(",") if word == OFFER else [_annotation(secret, name)]
+    if all(place and place.namespace != namespace for place in map(parse_place, texts)):
+        return ""
+    return f"its annotation {name} has to be NAMESPACE/NAME, in another namespace"
+
+
 def copied_from(secret: Mapping[str, Any]) -> Place | None:
     """What this Secret was filled from; None where it was not."""
     return parse_place(_annotation(secret, COPIED_FROM_ANNOTATION))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from controller.domain.credentials.generate import RandomSource
+from controller.domain.credentials.signing_path import path_obstacle
 from controller.errors import ControllerError
 
 if TYPE_CHECKING:  # it takes time to load, and few processes need it
@@ -47,6 +48,12 @@ class Authority:
     def usable(self) -> bool:
         """Whether it can sign."""
         return bool(self.key)
+
+    def is_same(self, other: Authority | None) -> bool:
+        """Whether both are the same authority, and who trusts one trusts the other; keys do not count."""
+        if other is None or self.chain != other.chain:
+            return False
+        return set(_read(self.anchors)) == set(_read(other.anchors))
 
 
 @dataclass(frozen=True)
@@ -105,7 +112,8 @@ def new_authority(name: str, begin: float, end: float, source: RandomSource) -> 
 
 
 def new_leaf(names: LeafNames, begin: float, end: float, authority: Authority, source: RandomSource) -> Pair:
-    """A leaf for servers and clients, no longer valid than what signs it. Raises AuthorityUnusable."""
+    """A leaf for servers and clients, no longer valid than what signs it, and what has signed that. Raises
+    AuthorityUnusable."""
     from cryptography import x509
     from cryptography.x509.oid import ExtendedKeyUsageOID
 
@@ -113,7 +121,7 @@ def new_leaf(names: LeafNames, begin: float, end: float, authority: Authority, s
     key = _new_key(source)
     others: list[x509.GeneralName] = [x509.DNSName(one) for one in names.names]
     others += [x509.IPAddress(ipaddress.ip_address(one)) for one in names.addresses]
-    end = min(end, signer.not_valid_after_utc.timestamp())
+    end = min(end, authority_validity(authority)[1])
     builder = (
         _builder(_subject(names.common[:_NAME_LENGTH]), begin, end, key, source)
         .issuer_name(signer.subject)
@@ -135,27 +143,23 @@ def new_leaf(names: LeafNames, begin: float, end: float, authority: Authority, s
 
 def parse_authority(chain: str, key: str, anchors: str = "") -> Authority:
     """An authority that somebody else has made. Raises AuthorityUnusable with what is wrong."""
-    from cryptography import x509
-
     certificates = _read(chain)
     if not certificates:
         raise AuthorityUnusable('its "tls.crt" has no certificate that can be read')
-    first = certificates[0]
-    try:
-        signs = first.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
-    except (x509.ExtensionNotFound, ValueError):
-        signs = False
-    if not signs:
-        raise AuthorityUnusable('the first certificate of its "tls.crt" is no authority\'s (CA:TRUE)')
     if not anchors and not _signs_itself(certificates[-1]):
-        raise AuthorityUnusable('its "tls.crt" does not end in a root; add that under "ca.crt"')
+        obstacle = path_obstacle(certificates)
+        raise AuthorityUnusable(obstacle or 'its "tls.crt" does not end in a root; add that under "ca.crt"')
     trusted = _read(anchors) or certificates[-1:]
     if not all(_signed_by(one, above) for one, above in pairwise(certificates)):
         raise AuthorityUnusable('the certificates of its "tls.crt" are not each signed by the next')
-    if not any(_signed_by(certificates[-1], anchor) for anchor in trusted):
+    roots = [anchor for anchor in trusted if _signed_by(certificates[-1], anchor)]
+    if not roots:
         raise AuthorityUnusable('no certificate of its "ca.crt" has signed the last one of its "tls.crt"')
+    obstacles = [path_obstacle((*_below_root(certificates), root)) for root in roots]
+    if all(obstacles):
+        raise AuthorityUnusable(obstacles[0])
     found = Authority(_joined(certificates), _joined(trusted), key)
-    if _octets(_signing_key(found).public_key()) != _octets(first.public_key()):
+    if _octets(_signing_key(found).public_key()) != _octets(certificates[0].public_key()):
         raise AuthorityUnusable('its "tls.key" does not belong to its "tls.crt"')
     return found
 
@@ -164,6 +168,12 @@ def validity(chain: str) -> tuple[float, float]:
     """When the first certificate begins and ends, in seconds since the epoch. Raises AuthorityUnusable."""
     first = _first(chain)
     return first.not_valid_before_utc.timestamp(), first.not_valid_after_utc.timestamp()
+
+
+def authority_validity(authority: Authority) -> tuple[float, float]:
+    """When it begins and ends, with all that is between it and an anchor, and the anchor that lasts longest:
+    in seconds since the epoch. Raises AuthorityUnusable."""
+    return _path_validity(authority.chain, authority.anchors)
 
 
 def read_leaf(chain: str, key: str) -> LeafFacts | None:
@@ -306,6 +316,22 @@ def _pem_of(key: ec.EllipticCurvePrivateKey) -> str:
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     ).decode()
+
+
+@lru_cache(maxsize=64)
+def _path_validity(chain: str, anchors: str) -> tuple[float, float]:
+    last = (_first(chain), *_read(chain))[-1]
+    roots = [one for one in _read(anchors) if _signed_by(last, one)] or [last]
+    path = (*_below_root(_read(chain)), max(roots, key=lambda one: one.not_valid_after_utc))
+    return (
+        max(one.not_valid_before_utc.timestamp() for one in path),
+        min(one.not_valid_after_utc.timestamp() for one in path),
+    )
+
+
+def _below_root(chain: Sequence[x509.Certificate]) -> tuple[x509.Certificate, ...]:
+    """Without a root at its end, in whose place the anchors are."""
+    return tuple(one for one in chain if not _signs_itself(one))
 
 
 @lru_cache(maxsize=256)

@@ -11,6 +11,7 @@ from controller.domain.shared.cron_schedule import schedule_problem
 from controller.domain.shared.durations import format_duration, parse_duration
 from controller.domain.values.ceph_needs import ADMINISTRATOR, backup_user
 from controller.domain.values.chart_values import DocumentPath, format_path
+from controller.domain.values.secret_refs import reserved
 from controller.errors import Problem
 
 Features = Mapping[str, Any]
@@ -47,6 +48,7 @@ def feature_problems(features: Features) -> list[Problem]:
         *_tolerations(features["compute"]["pods"]["tolerations"]),
         *_hypervisor_addresses(features["compute"]["libvirtTLS"]["addresses"]),
         *external_server_problems(features),
+        *_reserved_secrets(features["tls"]),
         *_node_networks(features["networkPolicies"]["nodeNetworks"]),
         *_marks(features, ()),
     ]
@@ -306,6 +308,16 @@ def _providers(providers: Any) -> Iterator[Problem]:
         if provider["metadata"] and str(told).rstrip("/") != issuer:
             remedy = f"give what {issuer}/.well-known/openid-configuration answers"
             yield _problem((*path, "metadata", "issuer"), f"must be {issuer}", remedy)
+
+
+def _reserved_secrets(tls: Features) -> Iterator[Problem]:
+    """Those of certificates; what values refer to is looked at where they are read."""
+    for path in (("internal", "authoritySecret"), ("internal", "caSecret"), ("public", "secretName")):
+        place, field = path
+        name = tls[place][field]
+        what = reserved(name) if name else ""
+        if what:
+            yield _problem(("tls", *path), f'Secret "{name}" is {what}', "name a Secret of your own")
 
 
 def _schedules(database: Features) -> Iterator[Problem]:

@@ -1,7 +1,7 @@
 """What the template of a service says of its releases, read so that no mistake passes in silence.
 
 releases:
-  <release>: {chart: …, dependsOn: […], timeout: <seconds>, values: {…}}
+  <release>: {chart: …, dependsOn: […], timeout: <seconds>, driftIgnore: […], values: {…}}
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.domain.releases.bundle import DEFAULT_TIMEOUT_SECONDS
+from controller.domain.releases.bundle import DEFAULT_TIMEOUT_SECONDS, DriftIgnore
+from controller.domain.releases.drift_rules import ignore_rules
 from controller.domain.values.catalogue import ServiceEntry
 from controller.domain.values.chart_values import DocumentPath, Values, format_path, type_name
 from controller.domain.values.layer_order import LayerKind
@@ -24,12 +25,16 @@ _TOP = "releases"
 
 @dataclass(frozen=True)
 class ReleaseTemplate:
-    """One release as its template wants it. `timeout` in seconds; `template` is where it is written."""
+    """One release as its template wants it. `timeout` in seconds; `template` is where it is written.
+
+    `drift_ignore`: what a controller of the chart's own changes in the release's objects.
+    """
 
     name: str
     chart: str
     depends_on: tuple[str, ...]
     timeout: int
+    drift_ignore: tuple[DriftIgnore, ...]
     values: Values
     template: RenderedTemplate = field(repr=False)
 
@@ -51,6 +56,7 @@ def read_releases(template: RenderedTemplate, entry: ServiceEntry) -> Mapping[st
             chart=body["chart"],
             depends_on=tuple(body.get("dependsOn", ())),
             timeout=body.get("timeout", DEFAULT_TIMEOUT_SECONDS),
+            drift_ignore=ignore_rules(body.get("driftIgnore")),
             values=body.get("values") or {},
             template=template,
         )
@@ -126,6 +132,13 @@ def _texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
+def _rules(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(item, Mapping) and {*item} <= {"kind", "name", "paths"} and _texts(item.get("paths"))
+        for item in value
+    )
+
+
 def _seconds(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
@@ -133,6 +146,7 @@ def _seconds(value: Any) -> bool:
 _TYPES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "dependsOn": ("a list of releases", _texts),
     "timeout": ("a number of seconds", _seconds),
+    "driftIgnore": ("a list of rules with kind, name and paths", _rules),
     "values": ("a map of chart values", lambda value: value is None or isinstance(value, Mapping)),
 }
 _KEYS = ("chart", *_TYPES)

@@ -10,6 +10,9 @@ from controller.domain.values.chart_values import DocumentPath, Values, lookup
 _DATABASE = ("endpoints", "oslo_db", "auth")
 _BROKER = ("endpoints", "oslo_messaging", "auth")
 _OCTAVIA = ("conf", "octavia", "service_auth")
+_KEYSTONE = ("endpoints", "identity", "auth")
+# Accounts that keep their names when their password is replaced.
+_NAMED = ("aodh", "heat_trustee", "heat_stack_user", "octavia")
 # The endpoint; what only the values of such a release have; the password: of MariaDB's own pods, which look
 # by it whether they work, of RabbitMQ's, which set it, and of Octavia's.
 _ADMINISTRATORS: tuple[tuple[str, DocumentPath, DocumentPath], ...] = (
@@ -37,8 +40,8 @@ def replaced_accounts(before: Values, after: Values) -> tuple[str, ...]:
 
 
 def replaced_passwords(before: Values, after: Values) -> tuple[str, ...]:
-    """The administrators that pods of the release log in as, and that have got another password, each with
-    its endpoint. Where only Jobs do, a rollback runs none."""
+    """The accounts that pods of the release log in as, and that have got another password under the same
+    name, each with its endpoint. Where only Jobs do, a rollback runs none."""
     found = []
     for endpoint, mark, path in _ADMINISTRATORS:
         if lookup(before, mark) is None:
@@ -46,7 +49,15 @@ def replaced_passwords(before: Values, after: Values) -> tuple[str, ...]:
         one, other = lookup(before, path), lookup(after, path)
         if one and other and one != other:
             found.append(f"the administrator ({endpoint})")
+    for user in _NAMED:
+        one, other = (lookup(values, (*_KEYSTONE, user)) for values in (before, after))
+        if _differs(one, other, "password") and not _differs(one, other, "username"):
+            found.append(f"{_map(one).get('username', user)} (identity)")
     return tuple(found)
+
+
+def _differs(one: object, other: object, key: str) -> bool:
+    return bool(_map(one).get(key) and _map(other).get(key) and _map(one)[key] != _map(other)[key])
 
 
 def _account_names(values: Values) -> Iterator[tuple[tuple[str, str], str]]:

@@ -71,7 +71,8 @@ class CephExchange:
         refused = {} if read_only else self._write(needs, planned, in_use)
         problems = [_told(gap, needs.namespace) for gap in planned.gaps]
         problems += [CredentialProblem(name, text, kind) for (kind, name), text in refused.items()]
-        return CephState(self._views(needs, planned.gaps, refused), tuple(dict.fromkeys(problems)))
+        notes = _gateway_notes(needs, offer, source)
+        return CephState(self._views(needs, planned.gaps, refused), tuple(dict.fromkeys(problems)), notes)
 
     def _offer(self, needs: CephNeeds) -> tuple[CephOffer, Place]:
         """What is offered, and the object to name for what it lacks."""
@@ -150,6 +151,15 @@ class CephExchange:
 
     def _digest(self, texts: Mapping[str, str]) -> str:
         return f"hmac-sha256:{secret_digest(texts, self._digest_key)}"
+
+
+def _gateway_notes(needs: CephNeeds, offer: CephOffer, source: Place) -> tuple[str, ...]:
+    """What is published is what the spec says, which Keystone has; the offer may know better."""
+    told, published = offer.gateway_url, needs.gateway_url.rstrip("/")
+    if not told or not published or told == published:
+        return ()
+    what = f"{source.kind} {needs.namespace}/{source.name}: its rgw has another url"
+    return (f"{what} than spec.features.ceph.objectStorage.url, which is published",)
 
 
 def _denied(problem: OfferProblem) -> OfferProblem:

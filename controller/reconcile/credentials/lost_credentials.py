@@ -156,7 +156,7 @@ def _moved(osdpl: KubeObject, store: CredentialStore, name: str) -> frozenset[st
         return moved_by_rotation(record)
     # Of a Secret that is gone with all it had, the server of an administrator knows what no record may have.
     record = None if name in store.stored() else parse_rotation(recorded_rotation(osdpl, name))
-    return frozenset(record.administrators if record is not None else ())
+    return frozenset(record.kept_accounts if record is not None else ())
 
 
 def held_back(lost: Sequence[SecretChange], namespace: str) -> list[CredentialProblem]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from controller.domain.api.names import COPIES_CONFIGMAP, MANAGED_BY, MANAGED_BY_US, SHARED_LABEL
+from controller.domain.api.names import COPIES_CONFIGMAP, MANAGED_BY, MANAGED_BY_US, REQUEST, SHARED_LABEL
 from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.domain.credentials.shared_secrets import (
     Place,
@@ -19,6 +19,7 @@ from controller.domain.credentials.shared_secrets import (
     decide_copy,
     emptied,
     filled,
+    misread,
     offered_to,
     parse_place,
     requested_from,
@@ -67,6 +68,7 @@ class NamespaceExchange:
             return Exchanged(busy=bool(shared))
         found = _Pass(self._read_record())
         for secret in shared:
+            self._tell_misread(secret, found)
             self._take(secret, found)
         given: dict[Place, dict[Place, KubeObject]] = {}
         for secret in shared:
@@ -88,6 +90,13 @@ class NamespaceExchange:
             source = copied_from(secret)
             if source is not None and requested_from(secret) == source:
                 self._write(emptied(secret), "emptied, its region has gone")
+
+    def _tell_misread(self, secret: KubeObject, found: _Pass) -> None:
+        name, text = str(secret["metadata"]["name"]), misread(secret)
+        if text and secret["metadata"]["labels"][SHARED_LABEL] == REQUEST:
+            found.problems.append(CredentialProblem(name, text))
+        elif text:
+            found.notes.append(f"Secret {self._namespace}/{name}: {text}")
 
     def _take(self, request: KubeObject, found: _Pass) -> None:
         """What the region asks another namespace for."""

@@ -43,11 +43,11 @@ from controller.domain.credentials.x509 import (
     Authority,
     AuthorityUnusable,
     LeafNames,
+    authority_validity,
     new_authority,
     new_leaf,
     parse_authority,
     read_leaf,
-    validity,
 )
 from controller.domain.region.required_certificates import node_addresses
 from controller.domain.values.catalogue import HYPERVISOR_FILES, CertificateRequest
@@ -70,7 +70,10 @@ UNAPPROVED = (
 )
 # Seconds between two looks at what consumers run with, while another authority is on its way.
 UPTAKE_SECONDS = 30.0
-_SOON = "and with it every certificate that it signs; put a later one in its place"
+_SOON = (
+    'its "tls.crt", or what has signed that, ends on {end}, and with it every certificate that it signs; '
+    "put a later one in its place"
+)
 # Of what is wrong with addresses of Nodes.
 _TOLD = 3
 
@@ -124,7 +127,7 @@ class OwnCertificates:
             self.unfinished = pass_.record.next is not None
             end = ends_first(pass_.record) if authority_secret else None
             if end is not None:
-                problems[source] = f'its "tls.crt" ends on {timestamp(end)[:10]}, {_SOON}'
+                problems[source] = _SOON.format(end=timestamp(end)[:10])
         idle = [] if planned else _idle(store, {request.name for request in requests}, bundles)
         for name in idle:
             problems |= _refused(name, partial(store.remove, name))
@@ -149,7 +152,7 @@ class OwnCertificates:
             given = self._given(name, str(osdpl["metadata"]["namespace"]), self._clock.now())
         except AuthorityUnusable:
             return False
-        return known is not None and known.chain == given.chain
+        return given.is_same(known)
 
     def _planned(
         self,
@@ -227,6 +230,9 @@ class OwnCertificates:
 
     def _given(self, name: str, namespace: str, now: float) -> Authority:
         """The operator's authority. Raises AuthorityUnusable."""
+        if name == AUTHORITY_SECRET:
+            # Its key would be taken for the operator's, which is not kept.
+            raise AuthorityUnusable("it is the region's own; name a Secret of yours")
         secret = self._kube.get(SECRET, name, namespace)
         if secret is None:
             raise AuthorityUnusable(f"it does not exist; create it with the type {AUTHORITY_TYPE}")
@@ -236,9 +242,9 @@ class OwnCertificates:
             )
         texts = texts_of(secret)
         found = parse_authority(*(texts.get(key, "") for key in ("tls.crt", "tls.key", "ca.crt")))
-        begin, end = validity(found.chain)
+        begin, end = authority_validity(found)
         if end <= now or begin > now:
-            raise AuthorityUnusable('its "tls.crt" is not valid at this time')
+            raise AuthorityUnusable('its "tls.crt", or what has signed that, is not valid at this time')
         return found
 
     def _made(self, osdpl: KubeObject, now: float) -> Authority:

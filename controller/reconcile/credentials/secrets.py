@@ -333,7 +333,9 @@ class SecretsReconciler:
         asked = Asked() if read_only else CephRequest(self._kube, osdpl).ensure(needs, bundles)
         exchange = CephExchange(self._kube, osdpl, self._digest_key())
         state = exchange.ensure(needs, bundles, read_only=read_only)
-        return replace(state, problems=(*asked.problems, *state.problems), notes=asked.unneeded)
+        return replace(
+            state, problems=(*asked.problems, *state.problems), notes=(*state.notes, *asked.unneeded)
+        )
 
     def _bundles(self, osdpl: KubeObject) -> KubeObjects:
         labels = f"{DEPLOYMENT_LABEL}={osdpl['metadata']['name']},{SERVICE_LABEL}"

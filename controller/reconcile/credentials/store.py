@@ -115,6 +115,13 @@ class CredentialStore:
             if secret.ours and not (secret.foreign or secret.immutable or secret.deleting)
         )
 
+    def write_obstacle(self, name: str) -> str:
+        """Why a Secret of ours that was observed may not be written, and what to do; empty where it may."""
+        there = self.stored()[name]
+        if there.immutable:
+            return "it is immutable; make it again with the same content, and without that"
+        return "" if name in self.rotatable() else "it is being deleted, or is not the controller's"
+
     def notes(self, name: str) -> Mapping[str, str]:
         """The annotations of a Secret that was observed."""
         found = self._objects.get(name) or {}

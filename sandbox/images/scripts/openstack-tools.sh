@@ -1,11 +1,14 @@
 #!/bin/bash
 # The accounts and the web server that the charts' pods expect in an image of a service.
 set -eu
-for name in keystone glance placement nova neutron cinder heat horizon; do
+# All have one number. Nova comes first: its pods ask which name that number has, and where its home is.
+for name in nova keystone glance placement neutron cinder heat horizon; do
   groupadd --non-unique --gid 42424 "$name"
   useradd --non-unique --uid 42424 --gid 42424 --no-create-home --home-dir "/var/lib/$name" --shell /usr/sbin/nologin "$name"
   install -d -o 42424 -g 42424 "/var/lib/$name" "/var/log/$name" "/etc/$name"
 done
+# Each pod makes keys of its own.
+rm -f /etc/ssh/ssh_host_*
 # Keystone runs under Apache: with the packages of the virtual environment, and without the default site.
 rm -f /etc/apache2/sites-enabled/* /etc/apache2/ports.conf
 touch /etc/apache2/ports.conf

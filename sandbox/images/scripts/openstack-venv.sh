@@ -6,11 +6,6 @@ python3 -m venv "$venv"
 "$venv/bin/pip" install --quiet --disable-pip-version-check --no-compile \
   --requirement /mnt/requirements-*.txt --requirement /mnt/openstack-extra-*.txt
 site=$(echo "$venv"/lib/python3.*/site-packages)
-cp /mnt/ml2_driver.py "$site/osctl_sandbox_ml2.py"
-information=$site/osctl_sandbox_ml2-1.0.dist-info
-mkdir "$information"
-printf 'Metadata-Version: 2.1\nName: osctl-sandbox-ml2\nVersion: 1.0\n' > "$information/METADATA"
-printf '[neutron.ml2.mechanism_drivers]\nosctl_loopback = osctl_sandbox_ml2:LoopbackDriver\n' > "$information/entry_points.txt"
 cd "$site"
 # What no server reads: tests (but for Cinder's fake driver), translations, descriptions of other clouds, symbols of
 # compilers. noVNC's proxy does without numpy, slower.

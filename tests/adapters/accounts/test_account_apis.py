@@ -47,7 +47,7 @@ class Api:
                 self.end_headers()
                 self.wfile.write(text)
 
-            do_GET = do_PUT = do_POST = do_DELETE = _serve
+            do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = _serve
 
             def log_message(self, format: str, *args: object) -> None:
                 """Says nothing."""
@@ -108,6 +108,21 @@ def test_an_answer_that_is_none_is_told_without_its_words(
     with pytest.raises(ServerUnavailable) as caught:
         JsonApi(api.url, login=("admin", PASSWORD)).get("/x")
     assert str(caught.value) == f"{api.url} {told}"
+
+
+def test_an_answer_of_another_shape_is_told_like_one_that_does_not_come(
+    api: Api, broker: ServerLogin, keystone: ServerLogin
+) -> None:
+    servers = RealAccountServers()
+    api.answers["GET /api/connections?columns=user"] = (200, ["nova"])
+    with pytest.raises(ServerUnavailable, match=f"127.0.0.1:{broker.place.port} answers as no broker does"):
+        servers.sessions(broker, BEFORE)
+    api.answers["GET /v3/domains?name=service"] = (200, {"domains": [{}]})
+    with pytest.raises(ServerUnavailable, match="/v3 answers as no keystone does"):
+        servers.has(keystone, USER)
+    api.answers["POST /v3/auth/tokens"] = (201, ["token"])
+    with pytest.raises(ServerUnavailable, match="/v3 answers as no keystone does"):
+        servers.settle(keystone)
 
 
 def test_nobody_who_listens_is_told() -> None:
@@ -194,6 +209,24 @@ def test_roles_that_the_next_user_lacks_are_passed_on(api: Api, keystone: Server
     api.answers |= dict.fromkeys(wanted, (204, b""))
     RealAccountServers().pass_on(keystone, USER, NEXT_USER)
     assert [one for one, _ in api.writes] == wanted
+
+
+def test_groups_and_options_that_the_next_user_lacks_are_passed_on(api: Api, keystone: ServerLogin) -> None:
+    has_user(api, "nova", ("nova", "u1"))
+    has_user(api, "nova-2", ("nova-2", "u2"))
+    api.answers["GET /v3/users/u1/groups"] = (200, {"groups": [{"id": "g1"}, {"id": "g2"}]})
+    api.answers["GET /v3/users/u2/groups"] = (200, {"groups": [{"id": "g1"}]})
+    given = {"ignore_password_expiry": True, "ignore_lockout_failure_attempts": True}
+    api.answers["GET /v3/users/u1"] = (200, {"user": {"options": given}})
+    own = {"ignore_lockout_failure_attempts": False}
+    api.answers["GET /v3/users/u2"] = (200, {"user": {"options": own}})
+    wanted = [
+        ("PUT /v3/groups/g2/users/u2", None),
+        ("PATCH /v3/users/u2", {"user": {"options": {"ignore_password_expiry": True}}}),
+    ]
+    api.answers |= {one: (200, {}) for one, _ in wanted}
+    RealAccountServers().pass_on(keystone, USER, NEXT_USER)
+    assert api.writes == wanted
 
 
 def test_what_would_end_with_a_user_is_counted(api: Api, keystone: ServerLogin) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given, settings
@@ -27,6 +27,7 @@ from controller.domain.credentials.x509 import (
     Authority,
     AuthorityUnusable,
     LeafNames,
+    bundle,
     holds,
     is_signed_by,
     new_authority,
@@ -282,6 +283,23 @@ def test_an_operators_authority_is_changed_with_both_in_the_bundle(world: World)
     assert all(holds(leaf.trusted, own(1).anchors) for leaf in world.secrets.values())
     world.advance(31)
     assert not any(holds(leaf.trusted, own(1).anchors) for leaf in world.secrets.values())
+
+
+def test_another_root_beside_an_operators_authority_is_trusted_before_anything_comes_with_it(
+    world: World,
+) -> None:
+    world.given = own(1)
+    world.advance(2)
+    world.said.clear()
+    world.given = replace(own(1), anchors=bundle((own(1).anchors, own(2).anchors)))
+    world.advance(2)
+    assert set(world.said) == {Reason.AUTHORITY_CHANGES}
+    assert all(holds(leaf.trusted, world.given.anchors) for leaf in world.secrets.values())
+    assert world.signers() == {own(1).chain}
+    before = dict(world.secrets)
+    world.given = replace(own(1), anchors=own(2).anchors + own(1).anchors)
+    world.reconcile()
+    assert world.secrets == before
 
 
 def test_the_key_of_an_operators_authority_is_not_copied(world: World) -> None:

@@ -36,6 +36,20 @@ def test_it_shows_nothing_of_what_is_in_it(sealed: bytes) -> None:
     assert sealed.isascii() and max(map(len, sealed.splitlines()[1:])) <= 76
 
 
+def test_what_nobody_could_restore_is_not_written(sealed: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sealed_file, "LARGEST_FILE", len(sealed))
+    assert seal(CONTENT, WORDS, FakeRandomness(1), cost=COST) == sealed
+    with pytest.raises(BackupUnusable, match=f"no file of more than {len(sealed)} is read"):
+        seal(CONTENT * 2, WORDS, FakeRandomness(1), cost=COST)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(20)
+def test_many_megabytes_are_sealed_in_little_time() -> None:
+    many = CONTENT * 20_000
+    assert unseal(seal(many, WORDS, FakeRandomness(1), cost=COST), WORDS) == many
+
+
 def test_two_of_the_same_content_differ() -> None:
     one, other = (seal(CONTENT, WORDS, FakeRandomness(seed), cost=COST) for seed in (1, 2))
     assert one.splitlines()[1] != other.splitlines()[1]

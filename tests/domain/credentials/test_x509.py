@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import ssl
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from controller.domain.credentials.x509 import (
     Authority,
     AuthorityUnusable,
     LeafNames,
+    authority_validity,
     bundle,
     holds,
     is_signed_by,
@@ -39,37 +41,46 @@ def authority(seed: int = 1, begin: float = NOW - DAY, end: float = NOW + 1000 *
     return new_authority("OpenStack openstack/region-one", begin, end, FakeRandomness(seed))
 
 
-def intermediate(root: Authority, *, key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> tuple[str, str]:
-    """An authority below another one, as an operator has it: certificate and key."""
+def intermediate(
+    root: Authority,
+    *more: tuple[x509.ExtensionType, bool],
+    key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | None = None,
+    end: float | None = None,
+) -> tuple[str, str]:
+    """An authority below another one, as an operator has it: certificate and key. `more`: extensions, each
+    critical or not."""
+    key = key or ec.generate_private_key(ec.SECP256R1())
     above = x509.load_pem_x509_certificate(root.chain.encode())
     signing = serialization.load_pem_private_key(root.key.encode(), None)
     assert isinstance(signing, ec.EllipticCurvePrivateKey)
-    made = (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "below")]))
         .issuer_name(above.subject)
         .public_key(key.public_key())
         .serial_number(7)
         .not_valid_before(above.not_valid_before_utc)
-        .not_valid_after(above.not_valid_after_utc)
+        .not_valid_after(datetime.fromtimestamp(end, UTC) if end else above.not_valid_after_utc)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(signing.public_key()), critical=False
         )
-        .sign(signing, hashes.SHA256())
     )
+    for extension, critical in more:
+        builder = builder.add_extension(extension, critical)
+    made = builder.sign(signing, hashes.SHA256())
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     return made.public_bytes(serialization.Encoding.PEM).decode(), private.decode()
 
 
-def without_path_length(seed: int = 3) -> Authority:
+def without_path_length(seed: int = 3, *, end: float = NOW + 1000 * DAY) -> Authority:
     """A root that lets others sign below it."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"root {seed}")])
-    other = x509.load_pem_x509_certificate(authority().chain.encode())
+    other = x509.load_pem_x509_certificate(authority(end=end).chain.encode())
     made = (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -157,6 +168,60 @@ def test_an_authority_below_another_signs_with_its_chain(kind: str) -> None:
     with pytest.raises(AuthorityUnusable, match=r"add that under .ca\.crt"):
         parse_authority(certificate, private)
     assert parse_authority(certificate + root.chain, private).anchors == root.anchors
+
+
+def test_a_leaf_is_not_valid_for_longer_than_the_root_above_what_signs_it() -> None:
+    root = without_path_length(end=NOW + 5 * DAY)
+    certificate, private = intermediate(root, end=NOW + 500 * DAY)
+    for below in (
+        parse_authority(certificate, private, root.anchors),
+        parse_authority(certificate + root.chain, private),
+    ):
+        assert authority_validity(below)[1] == NOW + 5 * DAY
+        leaf = new_leaf(NAMES, NOW, NOW + 30 * DAY, below, FakeRandomness(2))
+        assert validity(leaf.chain)[1] == NOW + 5 * DAY
+
+
+def test_of_several_roots_the_one_that_lasts_longest_counts() -> None:
+    root, unrelated = without_path_length(), authority(9, end=NOW + DAY)
+    certificate, private = intermediate(root, end=NOW + 500 * DAY)
+    below = parse_authority(certificate, private, root.anchors + unrelated.anchors)
+    assert authority_validity(below)[1] == NOW + 500 * DAY
+
+
+def _usage(*, signs: bool) -> x509.KeyUsage:
+    names = (
+        "digital_signature content_commitment key_encipherment data_encipherment key_agreement crl_sign "
+        "encipher_only decipher_only"
+    )
+    return x509.KeyUsage(key_cert_sign=signs, **dict.fromkeys(names.split(), False))
+
+
+@pytest.mark.parametrize(
+    ("extension", "words"),
+    [
+        (_usage(signs=False), "may not sign certificates"),
+        (x509.NameConstraints([x509.DNSName("example.org")], None), "some names only"),
+        (x509.SubjectAlternativeName([x509.OtherName(x509.ObjectIdentifier("1.2.3"), b"\x05\x00")]), ""),
+        (x509.UnrecognizedExtension(x509.ObjectIdentifier("2.5.29.17"), b"\x30\x02\xa3\x00"), "be read"),
+        (x509.UnrecognizedExtension(x509.ObjectIdentifier("2.5.29.15"), b"no usage"), "be read"),
+    ],
+)
+def test_whom_no_client_would_believe_is_no_authority(extension: x509.ExtensionType, words: str) -> None:
+    root = without_path_length()
+    certificate, private = intermediate(root, (extension, True))
+    if not words:
+        assert parse_authority(certificate, private, root.anchors).usable
+        return
+    with pytest.raises(AuthorityUnusable, match=words):
+        parse_authority(certificate, private, root.anchors)
+
+
+def test_an_authority_below_one_that_lets_none_sign_below_it_is_refused() -> None:
+    root = authority()  # with a path length of 0
+    certificate, private = intermediate(root)
+    with pytest.raises(AuthorityUnusable, match="path length"):
+        parse_authority(certificate, private, root.anchors)
 
 
 def test_what_is_no_authority_is_refused_without_a_word_of_its_content() -> None:

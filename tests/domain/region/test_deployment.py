@@ -367,6 +367,18 @@ BARE = {"name": "p", "purpose": "cleaning", "physicalNetwork": "dc", "range": "1
         ),
         *(
             (
+                {"tls": {place: {"enabled": True, field: name, **more}}},
+                f"tls.{place}.{field}",
+                f'Secret "{name}" is {what}',
+            )
+            for place, field, name, what, more in (
+                ("internal", "authoritySecret", "osctl-authority", "the key of an authority", {}),
+                ("internal", "caSecret", "osctl-digest-key", "the controller's own key", {"issuer": "one"}),
+                ("public", "secretName", "sh.helm.release.v1.nova.v1", "a record of Helm's", {}),
+            )
+        ),
+        *(
+            (
                 {"credentialRotation": {"every": "90d", "window": {"start": "02:00", "duration": length}}},
                 "credentialRotation.window.duration",
                 wrong,

@@ -17,7 +17,7 @@ from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.chart_values import secret_ref
 from controller.domain.values.secret_refs import resolve
 from controller.errors import PasswordRefused, SecretMissing, ServerUnavailable
-from controller.ports.accounts import AccountServers, ServerLogin, WrappedKeys
+from controller.ports.accounts import RegionAccounts, ServerLogin, WrappedKeys
 from controller.ports.kubernetes import DEPLOYMENT, HELMBUNDLE, OSDPL, SECRET, KubeObject
 from controller.reconcile.credentials.rotation.rotation import CredentialRotation
 from controller.reconcile.credentials.secrets import SecretsReconciler
@@ -81,7 +81,7 @@ def logins_of(values: Mapping[str, Any], chart: str) -> Iterator[Login]:
 
 
 class Servers:
-    """`controller.ports.accounts.AccountServers`, and the accounts that there are."""
+    """`controller.ports.accounts.RegionAccounts`, and the accounts that there are."""
 
     def __init__(self) -> None:
         self.accounts: dict[tuple[Server, str], str] = {}
@@ -98,7 +98,7 @@ class Servers:
         self.also: dict[Server, str] = {}
         # Those that take no other one.
         self.refusing: set[Server] = set()
-        self.never_locked: set[Server] = set()
+        self.never_locked: set[Server | str] = set()
         self.before_change = self.after_change = lambda: None
 
     def has(self, login: ServerLogin, account: Account) -> bool:
@@ -150,6 +150,25 @@ class Servers:
             self.never_locked.discard(server)
             self.administrators[server] = login.password
             self.also.pop(server, None)
+            self.after_change()
+
+    def give_password(self, login: ServerLogin, account: Account, password: str) -> None:
+        self._answer(login)
+        place = (account.server, account.name)
+        if place not in self.accounts or self.accounts[place] == password:
+            return
+        if account.server in self.refusing:
+            raise PasswordRefused("it takes no other password")
+        self.before_change()
+        self.accounts[place] = password
+        self.never_locked.add(account.name)
+        self.after_change()
+
+    def count_failures(self, login: ServerLogin, account: Account) -> None:
+        self._answer(login)
+        if account.name in self.never_locked:
+            self.before_change()
+            self.never_locked.discard(account.name)
             self.after_change()
 
     def rewrap(self, login: ServerLogin, database: str, key: str, former: str) -> int:
@@ -224,7 +243,7 @@ class RotationBed:
             resync=300.0,
         )
 
-    def account_servers(self) -> AccountServers:
+    def account_servers(self) -> RegionAccounts:
         return self.servers
 
     def wrapped_keys(self) -> WrappedKeys:

@@ -291,6 +291,17 @@ def test_with_anothers_ceph_conf_nobody_is_given_keys_of_this_cluster() -> None:
     assert bed.data() == {}
 
 
+def test_another_address_of_the_gateway_than_the_one_that_is_published_is_told() -> None:
+    bed = CephBed(source="Secret")
+    bed.put_offer()
+    bed.reconcile()
+    assert "rgw" not in bed.condition()["message"]
+    bed.put_offer(DOCUMENT.replace("https://rgw.example.org", "https://elsewhere.example.org"))
+    bed.reconcile()
+    assert "its rgw has another url" in bed.condition()["message"]
+    assert bed.condition()["status"] == "True"
+
+
 def test_what_is_handed_over_by_labels_is_brought_up_to_date() -> None:
     bed = CephBed()
     bed.put_rook()

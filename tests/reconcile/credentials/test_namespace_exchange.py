@@ -65,6 +65,23 @@ def test_what_comes_is_not_missed_in_the_pass_that_brings_it() -> None:
     assert bed.condition()["status"] == "True"
 
 
+@pytest.mark.parametrize(
+    ("word", "other", "told"),
+    [
+        ("request", "ldap-bind", "osctl.dev/requested-from has to be NAMESPACE/NAME"),
+        ("request", f"{NS}/reader", "osctl.dev/requested-from has to be NAMESPACE/NAME"),
+        ("offer", f"{THERE}/openstack,monitoring", "osctl.dev/offered-to has to be NAMESPACE/NAME"),
+        ("requests", f"{THERE}/ldap-bind", "osctl.dev/shared is neither offer nor request"),
+    ],
+)
+def test_what_nobody_can_read_is_told(bed: Bed, word: str, other: str, told: str) -> None:
+    put(bed, NS, "mistaken", word, other)
+    bed.reconcile()
+    assert told in bed.condition()["message"]
+    assert (bed.condition()["status"] == "False") is (word == "request")
+    assert texts(bed, THERE, "openstack") == {"account": "reader"}
+
+
 def test_a_pass_without_a_change_writes_nothing(bed: Bed) -> None:
     bed.kube.forget_requests()
     bed.restarted().reconcile((NS, REGION))

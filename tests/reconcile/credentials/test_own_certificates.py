@@ -287,12 +287,23 @@ def test_an_authority_that_cannot_be_used_is_named_and_certificates_stay(
     assert bed.texts("nova-tls-api") == before
 
 
+def test_the_regions_own_authority_is_not_the_operators_and_keeps_its_key(bed: Bed) -> None:
+    bed.reconcile()
+    before = bed.texts(AUTHORITY_SECRET)
+    assert before["tls.key"]
+    certificates = OwnCertificates(bed.kube, bed.clock, FakeRandomness(5), bed.events)
+    (problem,) = certificates.ensure(bed.region(), bed.wanted, authority_secret=AUTHORITY_SECRET, bundles=[])
+    assert "the region's own" in problem.message
+    assert bed.texts(AUTHORITY_SECRET) == before
+
+
 def test_an_authority_that_ends_before_certificates_of_it_would_is_named(bed: Bed) -> None:
     now = bed.clock.now()
     bed.give(new_authority("short", now - DAY, now + 40 * DAY, FakeRandomness(7)))
     assert bed.reconcile() == RESYNC_SECONDS
     assert bed.signers(own(bed)) == {0}
-    assert 'Secret "corporate-ca": its "tls.crt" ends on 2023-12-24' in bed.condition()["message"]
+    said = 'Secret "corporate-ca": its "tls.crt", or what has signed that, ends on 2023-12-24'
+    assert said in bed.condition()["message"]
     bed.give(operators(1))
     bed.reconcile()
     bed.reconcile()

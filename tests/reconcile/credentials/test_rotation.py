@@ -52,6 +52,23 @@ def test_it_ends_with_one_account_for_each_server(bed: RotationBed) -> None:
     assert bed.events.seen[-1][1] == "CredentialsRotated"
 
 
+@pytest.mark.parametrize("begun", [False, True])
+def test_what_may_not_be_written_to_is_told(bed: RotationBed, *, begun: bool) -> None:
+    bed.ask("compute")
+    if begun:
+        bed.reconcile()
+    bed.kube.merge_patch(SECRET, "compute-credentials", NS, {"immutable": True})
+    bed.ask("image")
+    bed.settle(4)
+    found = bed.rotation("compute")
+    assert found["phase"] == ("Rolling" if begun else "Waiting")
+    assert "it is immutable" in found["message"]
+    assert (Server.DATABASE, "nova") in bed.names("nova")
+    # One that may never go on holds up no other.
+    assert bed.rotation("image") == {}
+    assert "glance-2" in {name for _, name in bed.names("glance")}
+
+
 def test_when_a_rotation_under_way_began_is_measured(bed: RotationBed) -> None:
     measured = FakeMetrics()
     measure = measured_region(measured, secret_series)

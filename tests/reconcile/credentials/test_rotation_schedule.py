@@ -9,7 +9,7 @@ import pytest
 from controller.domain.api.conditions import timestamp
 from controller.domain.credentials.rotation.accounts import Server
 from controller.domain.shared import metrics
-from controller.ports.kubernetes import OSDPL
+from controller.ports.kubernetes import OSDPL, SECRET
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
 from tests.fakes.metrics import FakeMetrics
 from tests.reconcile.credentials.rotation_bed import NS, REGION, RotationBed
@@ -61,6 +61,18 @@ def test_one_service_comes_after_the_other(bed: RotationBed) -> None:
     assert len(under_way) == 1
     for other in set(SERVICES) - set(under_way):
         assert bed.rotation(other)["message"] == f"Secret {under_way[0]}-credentials is rotated first"
+
+
+def test_a_clock_that_was_ahead_puts_off_no_rotation(bed: RotationBed) -> None:
+    schedule(bed)
+    ahead = {"osctl.dev/rotated-at": timestamp(bed.clock.now() + 3650 * DAY)}
+    bed.kube.merge_patch(SECRET, "compute-credentials", NS, {"metadata": {"annotations": ahead}})
+    bed.settle()
+    assert suffix(bed, "compute") == ""
+    bed.clock.advance(90 * DAY)
+    bed.settle(40)
+    assert suffix(bed, "compute") == "-2"
+    assert bed.published("compute")["lastRotation"] <= timestamp(bed.clock.now())
 
 
 def test_a_rotation_that_was_asked_for_counts(bed: RotationBed) -> None:

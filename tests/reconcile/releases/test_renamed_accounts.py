@@ -121,6 +121,15 @@ def test_pods_do_not_go_back_to_a_password_that_their_administrator_had(
     assert replaced_passwords(values, with_password("two")) == ()
 
 
+def test_pods_do_not_go_back_to_a_password_that_their_account_had_under_the_same_name() -> None:
+    def octavia(name: str, password: str) -> dict[str, Any]:
+        return {"endpoints": {"identity": {"auth": {"octavia": {"username": name, "password": password}}}}}
+
+    assert replaced_passwords(octavia("octavia", "one"), octavia("octavia", "two")) == ("octavia (identity)",)
+    assert replaced_passwords(octavia("octavia", "one"), octavia("octavia", "one")) == ()
+    assert replaced_passwords(octavia("octavia", "one"), octavia("mine", "two")) == ()
+
+
 def test_only_jobs_log_in_as_the_administrator_of_a_service_of_others() -> None:
     one = {"endpoints": {"oslo_db": {"auth": {"admin": {"password": "one"}}}}}
     two = {"endpoints": {"oslo_db": {"auth": {"admin": {"password": "two"}}}}}

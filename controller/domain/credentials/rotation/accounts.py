@@ -19,7 +19,7 @@ from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 _IDENTITY, _BROKER, _DATABASE = "identity", "oslo_messaging", "oslo_db"
 # No region of ours has one: it is named in the values of a chart, and not used.
 _POSTGRESQL = "oslo_db_postgresql"
-_SERVICE_DOMAIN = "service"  # of accounts of services, by OpenStack-Helm's values
+SERVICE_DOMAIN = "service"  # of accounts of services, by OpenStack-Helm's values
 # What values call the administrator of a server; `user` is that of the broker in its own chart.
 ADMINISTRATORS = ("admin", "user")
 
@@ -168,7 +168,7 @@ def _moving(release: Release, reference: SecretReference) -> MovingAccount | Non
         return None
     domain = ""
     if server == Server.KEYSTONE:
-        domain = str(lookup(release.values, (*reference.path[:-1], "user_domain_name")) or _SERVICE_DOMAIN)
+        domain = str(lookup(release.values, (*reference.path[:-1], "user_domain_name")) or SERVICE_DOMAIN)
     account = Account(server, "", release.name, endpoint, domain)
     return MovingAccount(account, str(reference.prefix))
 

@@ -4,8 +4,9 @@ Most are replaced in one write: what cannot be done until the last pod has the n
 of keys for SSH goes in three, each after all pods have taken up the one before: first all let in the next
 key, then all use it, then none lets in the former.
 
-The password of an administrator is written down beside the one in use before its server is told of it, and
-takes its place after that: whenever we are killed, the Secret has the one that the server knows.
+The password of an account that keeps its name (an administrator, or one that others name by its id) is
+written down beside the one in use before its server is told of it, and takes its place after that: whenever
+we are killed, the Secret has the one that the server knows.
 """
 
 from __future__ import annotations
@@ -22,12 +23,18 @@ _COMING = "-next"
 # Whole texts for keys of the Secret; None: the key goes.
 Texts = Mapping[str, str | None]
 
-_ADMINISTRATORS = {
+# By service and key, who knows the account: administrators, and those that trusts, access lists of Barbican's
+# secrets or rights in a domain name by their id.
+_KEPT_ACCOUNTS = {
     ("identity", "admin-password"): Server.KEYSTONE,
     ("messaging", "admin-password"): Server.BROKER,
     ("database", "root-password"): Server.DATABASE,
+    ("load-balancer", "octavia-password"): Server.KEYSTONE,
+    ("orchestration", "heat-trustee-password"): Server.KEYSTONE,
+    ("orchestration", "heat-stack-user-password"): Server.KEYSTONE,
+    ("metering", "aodh-password"): Server.KEYSTONE,
 }
-_PASSWORDS = tuple({key for _, key in _ADMINISTRATORS})
+_PASSWORDS = tuple({key for _, key in _KEPT_ACCOUNTS})
 # Their pods are replaced for the password of their administrator.
 _RESTARTED = (Server.BROKER, Server.DATABASE)
 _JOBS = "Jobs of releases that are not upgraded yet fail, and are tried again"
@@ -50,6 +57,16 @@ _GAPS: Mapping[tuple[str, str], str] = {
     ("messaging", "admin-password"): (
         f"no account of a service is interrupted; {_JOBS}; brokers start again, one pod after the other"
     ),
+    ("load-balancer", "octavia-password"): (
+        "Octavia refuses requests until its pods are replaced; load balancers go on"
+    ),
+    ("orchestration", "heat-trustee-password"): (
+        "what Heat does for a user later, such as scaling, fails until its pods are replaced; ask again"
+    ),
+    ("orchestration", "heat-stack-user-password"): (
+        "stacks with users of their own cannot be made or deleted until Heat's pods are replaced"
+    ),
+    ("metering", "aodh-password"): "alarms are not evaluated until Aodh's pods are replaced",
     ("database", "root-password"): (
         "no account is interrupted: the database lets in root with both until everything has the next one;"
         " its pods start again, one after the other"
@@ -60,19 +77,19 @@ _GAPS: Mapping[tuple[str, str], str] = {
 @dataclass(frozen=True)
 class InPlace:
     """What of a Secret is replaced under its own name: `gaps` by key, and the private keys of `pairs`.
-    `wraps`: the keys of `rotation.wrapping`, too. `administrators`: those of the gaps that are passwords of
-    administrators. `restarted`: whose pods are replaced for it, which no schedule asks for."""
+    `wraps`: the keys of `rotation.wrapping`, too. `kept_accounts`: those of the gaps that are passwords of
+    accounts that keep their names. `restarted`: whose pods are replaced for it; no schedule asks for that."""
 
     gaps: Mapping[str, str] = field(default_factory=dict)
     pairs: tuple[str, ...] = ()
     wraps: bool = False
-    administrators: tuple[str, ...] = ()
+    kept_accounts: tuple[str, ...] = ()
     restarted: Server | None = None
 
     @property
     def shared(self) -> tuple[str, ...]:
         """What is replaced in one write, and no server is told."""
-        return tuple(key for key in self.gaps if key not in self.administrators)
+        return tuple(key for key in self.gaps if key not in self.kept_accounts)
 
     @property
     def keys(self) -> frozenset[str]:
@@ -89,10 +106,10 @@ def in_place(service: str, keys: Collection[str], use: SecretUse) -> InPlace:
     used = [key for key in keys if key in use.fixed]
     gaps = {key: _GAPS[service, key] for key in sorted(used) if (service, key) in _GAPS}
     pairs = [key for key in sorted(used) if key.endswith(SSH_PRIVATE_KEY) and public_name(key) in used]
-    administrators = tuple(key for key in gaps if (service, key) in _ADMINISTRATORS)
-    servers = [_ADMINISTRATORS[service, key] for key in administrators]
+    kept = tuple(key for key in gaps if (service, key) in _KEPT_ACCOUNTS)
+    servers = [_KEPT_ACCOUNTS[service, key] for key in kept]
     restarted = next((one for one in servers if one in _RESTARTED), None)
-    return InPlace(gaps, tuple(pairs), wraps(service, used), administrators, restarted)
+    return InPlace(gaps, tuple(pairs), wraps(service, used), kept, restarted)
 
 
 def public_name(private: str) -> str:
@@ -101,12 +118,12 @@ def public_name(private: str) -> str:
 
 
 def coming_name(key: str) -> str:
-    """Where the next private key lies until all let it in, and the next password of an administrator."""
+    """Where the next private key lies until all let it in, and the next password of an account."""
     return f"{key}{_COMING}"
 
 
 def coming_passwords(keys: Collection[str]) -> tuple[str, ...]:
-    """The passwords of administrators that have a next one beside them."""
+    """The passwords of accounts that keep their names, and have a next one beside them."""
     return tuple(sorted(key for key in _PASSWORDS if key in keys and coming_name(key) in keys))
 
 

@@ -8,7 +8,6 @@ from controller.domain.credentials.rotation.accounts import Account, Release, Se
 from controller.domain.credentials.rotation.in_place import InPlace, in_place
 from controller.domain.credentials.rotation.servers import is_encrypted
 
-_TRUSTS = "trusts name its account by an id, and end with it"
 _KEY_OF_DATA = "data in databases are encrypted with it"
 _AT_ONCE = "both sides must change at the same moment"
 
@@ -20,17 +19,13 @@ _REASONS: Mapping[str, Mapping[str, str]] = {
     "messaging": {"erlang-cookie": _AT_ONCE},
     "compute": {"ceph-secret-uuid": "it is a name, not a secret"},
     "orchestration": {
-        "heat-trustee-password": _TRUSTS,
-        "heat-stack-user-password": "it administers the domain of the users of stacks",
         "auth-encryption-key": _KEY_OF_DATA,
     },
     "load-balancer": {
-        "octavia-password": "access lists of secrets name its account by an id",
         "heartbeat-key": "load balancers that run have it, and would be taken for dead and made again",
         "ca-passphrase": "the key of an authority is encrypted with it",
     },
     "object-storage": {"swift-password": "the Ceph cluster has it, too"},
-    "metering": {"aodh-password": _TRUSTS},
 }
 
 

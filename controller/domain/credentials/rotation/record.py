@@ -37,9 +37,9 @@ class Phase(StrEnum):
 class RotationRecord:
     """A rotation under way since `since`, and the accounts that go with it, whose names ended in
     `suffix_before`. `shared` are the keys that were replaced in one write; the `pairs` of keys, by their
-    private ones, are in a `stage`; with `wraps` those of `rotation.wrapping` were moved. `administrators` are
-    the passwords that servers were told of. `rewritten`: when the Secret was written to since, 0.0 for never.
-    Times are in seconds since the epoch."""
+    private ones, are in a `stage`; with `wraps` those of `rotation.wrapping` were moved. `kept_accounts`
+    are the passwords that servers were told of. `rewritten`: when the Secret was written to since, 0.0 for
+    never. Times are in seconds since the epoch."""
 
     since: float
     suffix_before: str
@@ -48,7 +48,7 @@ class RotationRecord:
     pairs: tuple[str, ...] = ()
     stage: int = 1
     wraps: bool = False
-    administrators: tuple[str, ...] = ()
+    kept_accounts: tuple[str, ...] = ()
     rewritten: float = 0.0
 
     @property
@@ -93,8 +93,8 @@ def record_text(record: RotationRecord) -> str:
         whole |= {"pairs": list(record.pairs), "stage": record.stage}
     if record.wraps:
         whole["wraps"] = True
-    if record.administrators:
-        whole["administrators"] = list(record.administrators)
+    if record.kept_accounts:
+        whole["keptAccounts"] = list(record.kept_accounts)
     if record.rewritten:
         whole["rewritten"] = timestamp(record.rewritten)
     return json.dumps(whole, sort_keys=True)
@@ -112,7 +112,7 @@ def parse_rotation(text: str) -> RotationRecord | None:
             pairs=tuple(map(str, given.get("pairs", ()))),
             stage=int(given.get("stage", 1)),
             wraps=bool(given.get("wraps")),
-            administrators=tuple(map(str, given.get("administrators", ()))),
+            kept_accounts=tuple(map(str, given.get("keptAccounts", ()))),
             rewritten=seconds_of(given.get("rewritten")),
         )
     except (ValueError, LookupError, TypeError, AttributeError):
@@ -148,11 +148,11 @@ def restored_by_rotation(record: RotationRecord, texts: Mapping[str, str]) -> fr
     """What a rotation that is under way puts back by itself where it is lost: Helm's records have what was
     before, or do not agree. `texts`: what the Secret says now."""
     there = {key for key in (IN_USE, FORMER) if texts.get(kept_name(key))} | {NEXT}
-    known = [key for key in record.administrators if texts.get(coming_name(key))]
+    known = [key for key in record.kept_accounts if texts.get(coming_name(key))]
     return frozenset((*record.shared, *known, *(there if record.wraps else ())))
 
 
 def moved_by_rotation(record: RotationRecord) -> frozenset[str]:
     """The keys of which a rotation under way knows the only text that is right: Helm's records may have
     another one under the same name."""
-    return frozenset((*record.administrators, *(KEYS if record.wraps else ())))
+    return frozenset((*record.kept_accounts, *(KEYS if record.wraps else ())))

@@ -5,7 +5,7 @@ What the values leave out is OpenStack-Helm's own default, as everywhere (nova/v
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,14 @@ from controller.domain.credentials.clouds_yaml import (
     internal_host,
     reference_of,
 )
-from controller.domain.credentials.rotation.accounts import Account, Release, Server, server_at
+from controller.domain.credentials.rotation.accounts import (
+    ADMINISTRATORS,
+    SERVICE_DOMAIN,
+    Account,
+    Release,
+    Server,
+    server_at,
+)
 
 _PORTS = {Server.DATABASE: ("mysql", 3306), Server.BROKER: ("http", 15672)}
 _HOSTS = {Server.DATABASE: "mariadb", Server.BROKER: "rabbitmq"}
@@ -67,20 +74,55 @@ def server_of(account: Account, release: Release, namespace: str) -> ServerPlace
     )
 
 
-def administered_with(
+@dataclass(frozen=True)
+class KeptAccount:
+    """An account that keeps its name and gets another password: the administrator of the server, or else
+    `account`."""
+
+    place: ServerPlace
+    account: Account | None = None
+
+    @property
+    def shown(self) -> str:
+        """How messages name it."""
+        who = f"account {self.account.name}" if self.account else "the administrator"
+        return f"{who} at {self.place.shown}"
+
+
+def kept_accounts(
     password: KeyOfSecret, releases: Iterable[Release], namespace: str
-) -> tuple[ServerPlace, ...]:
-    """The servers whose administrator has this password, each once."""
-    found: dict[tuple[Server, str], ServerPlace] = {}
+) -> tuple[KeptAccount, ...]:
+    """The administrators, and other accounts of Keystone, that have this password, each once."""
+    found: dict[str, KeptAccount] = {}
     for release in releases:
-        for endpoint in _part(release.values, "endpoints"):
+        for endpoint, settings in _part(release.values, "endpoints").items():
             server = server_at(str(endpoint))
             if server is None:
                 continue
             place = server_of(Account(server, "", release.name, str(endpoint)), release, namespace)
-            if place is not None and place.password == password:
-                found.setdefault((server, place.shown), place)
+            if place is None:
+                continue
+            kept = [KeptAccount(place)] if place.password == password else []
+            if server == Server.KEYSTONE:
+                kept += [
+                    KeptAccount(place, one) for one in _named(settings, password, release, str(endpoint))
+                ]
+            for one in kept:
+                found.setdefault(f"{server} {one.shown}", one)
     return tuple(found.values())
+
+
+def _named(
+    settings: Mapping[str, Any], password: KeyOfSecret, release: Release, endpoint: str
+) -> Iterator[Account]:
+    """Accounts with this password whose name the values say as it is."""
+    for user, given in _part(settings, "auth").items():
+        if user in ADMINISTRATORS or not isinstance(given, Mapping):
+            continue
+        name = given.get("username")
+        if isinstance(name, str) and name and reference_of(given.get("password")) == password:
+            domain = str(given.get("user_domain_name") or given.get("domain_name") or SERVICE_DOMAIN)
+            yield Account(Server.KEYSTONE, name, release.name, endpoint, domain)
 
 
 def is_encrypted(account: Account, release: Release) -> bool:

@@ -48,17 +48,14 @@ from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.secret_refs import find_references
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import KubeError, PasswordRefused, ServerUnavailable, SpecInvalid, is_refusal
-from controller.ports.accounts import AccountServers, WrappedKeys
+from controller.ports.accounts import RegionAccounts, WrappedKeys
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import HELMBUNDLE, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.refused_writes import REFUSED
 from controller.reconcile.credentials.rotation.account_logins import AccountLogins
-from controller.reconcile.credentials.rotation.administrators import (
-    AdministratorPasswords,
-    InterruptedPasswords,
-)
 from controller.reconcile.credentials.rotation.credential_uptake import CredentialUptake
+from controller.reconcile.credentials.rotation.kept_accounts import InterruptedPasswords, KeptPasswords
 from controller.reconcile.credentials.rotation.replaced_accounts import ReplacedAccounts, accounts_to_go
 from controller.reconcile.credentials.rotation.rewrapping import Rewrapping
 from controller.reconcile.credentials.rotation.rotation_texts import RotationTexts, Texts
@@ -83,7 +80,7 @@ class _Region:
     releases: tuple[Release, ...]
     logins: AccountLogins
     accounts: ReplacedAccounts
-    administrators: AdministratorPasswords
+    passwords: KeptPasswords
 
     @property
     def namespace(self) -> str:
@@ -110,7 +107,7 @@ class CredentialRotation:
         randomness: Randomness,
         events: Events,
         records: ReleaseRecords,
-        servers: AccountServers,
+        servers: RegionAccounts,
         keys: WrappedKeys,
     ) -> None:
         self._kube = kube
@@ -150,10 +147,13 @@ class CredentialRotation:
         views |= waiting
         logins = AccountLogins(self._kube, namespace)
         accounts = ReplacedAccounts(self._servers, logins, releases)
-        administrators = AdministratorPasswords(self._servers, store, logins, releases, namespace)
-        region = _Region(osdpl, store, bundles, releases, logins, accounts, administrators)
+        passwords = KeptPasswords(self._servers, store, logins, releases, namespace)
+        region = _Region(osdpl, store, bundles, releases, logins, accounts, passwords)
         kinds = {secret.name: secret.credentials for secret in desired}
         for name, record in _under_way(store):
+            if obstacle := store.write_obstacle(name):
+                views[name] = RotationView(Phase.ROLLING, obstacle, record.since)
+                continue
             phase = Phase.ROLLING if record.has_stages else Phase.REMOVING
             proceed = partial(self._proceed, region, name, record, held, kinds.get(name, {}))
             view = _unless_refused(proceed, RotationView(phase, REFUSED, record.since))
@@ -165,7 +165,11 @@ class CredentialRotation:
         times = rotation_times(osdpl, store, region.releases, desired, self._clock.now())
         for secret in desired:
             asked = ROTATE_ANNOTATION in store.notes(secret.name)
-            if secret.name in views or secret.name not in store.rotatable():
+            if secret.name in views or secret.name not in store.stored():
+                continue
+            if obstacle := store.write_obstacle(secret.name):
+                if asked:
+                    views[secret.name] = RotationView(Phase.WAITING, obstacle)
                 continue
             if not asked and (held or not times[secret.name].is_due):
                 continue
@@ -201,7 +205,7 @@ class CredentialRotation:
                 shared.shared,
                 shared.pairs,
                 wraps=shared.wraps,
-                administrators=shared.administrators,
+                kept_accounts=shared.kept_accounts,
             )
             new: Texts = {}
             if not waits:
@@ -219,7 +223,7 @@ class CredentialRotation:
         names = sorted(key for key in new if key in secret.credentials)
         done = f"new {', '.join(names)}" + (", for accounts with other names" if before else "")
         store.rewrite(name, notes, new, done=done)
-        stays = set(shared.administrators) - set(record.administrators)
+        stays = set(shared.kept_accounts) - set(record.kept_accounts)
         replaced = sorted({one.name for one in before} | shared.keys - stays)
         self._tell(
             region, Reason.CREDENTIALS_ROTATING, f"Secret {name}: these are replaced: {', '.join(replaced)}"
@@ -237,17 +241,17 @@ class CredentialRotation:
         return waits
 
     def _told(self, region: _Region, secret: CredentialSecret, record: RotationRecord) -> RotationRecord:
-        """The last before the first write: servers know the next passwords of their administrators. The
-        record without those that they do not take."""
-        name, keys, kinds = secret.name, record.administrators, secret.credentials
+        """The last before the first write: servers know the next passwords of accounts that keep their names.
+        The record without those that they do not take."""
+        name, keys, kinds = secret.name, record.kept_accounts, secret.credentials
         try:
-            region.administrators.settle(name, keys)
-            region.administrators.prepare(name, keys, lambda key: self._texts.password(kinds[key]))
-            region.administrators.tell(name, keys)
+            region.passwords.settle(name, keys)
+            region.passwords.prepare(name, keys, lambda key: self._texts.password(kinds[key]))
+            region.passwords.tell(name, keys)
         except PasswordRefused as error:
-            region.administrators.forget(name, keys)
+            region.passwords.forget(name, keys)
             self._tell(region, Reason.ROTATION_REFUSED, f"Secret {name}: {', '.join(keys)} stays: {error}")
-            return replace(record, administrators=())
+            return replace(record, kept_accounts=())
         return record
 
     def _refuse(self, region: _Region, name: str, text: str) -> None:
@@ -298,7 +302,7 @@ class CredentialRotation:
                 waits += self._rewrapping.waits(name, region.store, region.releases, region.logins)
             if not waits:
                 region.accounts.drop(going.replaced)
-                region.administrators.settle(name, record.administrators)
+                region.passwords.settle(name, record.kept_accounts)
                 waits = region.accounts.still_there(going.left)
             if waits:
                 return RotationView(Phase.REMOVING, "; ".join(waits), record.since)
@@ -374,7 +378,7 @@ def _is_used(name: str, releases: Iterable[Release]) -> bool:
 
 
 def _under_way(store: CredentialStore) -> Iterator[tuple[str, RotationRecord]]:
-    for name in sorted(store.rotatable()):
+    for name in sorted(store.stored()):
         record = parse_rotation(store.notes(name).get(ROTATION_ANNOTATION, ""))
         if record is not None:
             yield name, record

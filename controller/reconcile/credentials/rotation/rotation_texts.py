@@ -45,7 +45,7 @@ class RotationTexts:
             new[ACCOUNT_SUFFIX] = next_suffix()
         if record.wraps:
             new |= moved_texts(texts, lambda: self._made(WRAPPING_KIND))
-        new |= {key: texts[coming_name(key)] for key in record.administrators}
+        new |= {key: texts[coming_name(key)] for key in record.kept_accounts}
         return new | self.pairs(texts, record)
 
     def pairs(self, texts: Mapping[str, str], record: RotationRecord) -> Texts:
@@ -65,7 +65,7 @@ class RotationTexts:
         new: Texts = {
             key: self._made(kinds[key]) for key in record.shared if key in kinds and not texts.get(key)
         }
-        for key in record.administrators:
+        for key in record.kept_accounts:
             pair = (key, coming_name(key))
             new |= {
                 gone: texts[left]
@@ -75,12 +75,12 @@ class RotationTexts:
         return new | (lost_texts(texts, lambda: self._made(WRAPPING_KIND)) if record.wraps else {})
 
     def password(self, kind: str) -> str:
-        """The next one of an administrator."""
+        """The next one of an account that keeps its name."""
         return self._made(kind)
 
     def ended(self, record: RotationRecord) -> Texts:
         """Of the last write."""
-        following: Texts = {coming_name(key): None for key in record.administrators}
+        following: Texts = {coming_name(key): None for key in record.kept_accounts}
         return following | (ended_texts() if record.wraps else {})
 
     def _made(self, kind: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from controller.domain.api.names import ROTATED_ANNOTATION
 from controller.domain.api.region_spec import parse_region_spec
+from controller.domain.credentials.authority import CLOCK_DIFFERENCE
 from controller.domain.credentials.rotation.accounts import Release, SecretUse, uses_of
 from controller.domain.credentials.rotation.in_place import in_place
 from controller.domain.credentials.rotation.not_rotated import why_refused
@@ -46,6 +47,8 @@ def rotation_times(
     found = {}
     for secret in desired:
         last = seconds_of(store.notes(secret.name).get(ROTATED_ANNOTATION)) or None
+        if last is not None and last > now + CLOCK_DIFFERENCE:
+            last = None  # by a clock that was ahead
         use = uses.get(secret.name, SecretUse())
         shared = in_place(secret.service, secret.credentials, use)
         refused = shared.restarted or why_refused(use, shared, secret.credentials, releases)

@@ -1,7 +1,8 @@
-"""The passwords of administrators: the next one is in the Secret before a server is told of it.
+"""The passwords of accounts that keep their names: administrators, and those of Keystone that others name by
+their id. The next one is in the Secret before a server is told of it.
 
-Charts set them, too: Keystone's Job at each upgrade (`keystone-manage bootstrap`), the broker at each start
-of a pod. So what is lost between two of our writes is put right by the next upgrade of that release.
+Charts set them, too: Keystone's Jobs at each upgrade (`keystone-manage bootstrap`, `ks-user`), the broker at
+each start of a pod. So what is lost between two of our writes is put right by the next upgrade of a release.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from controller.domain.credentials.rotation.record import (
     parse_rotation,
     record_text,
 )
-from controller.domain.credentials.rotation.servers import administered_with
+from controller.domain.credentials.rotation.servers import KeptAccount, kept_accounts
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import PasswordRefused, ServerUnavailable
-from controller.ports.accounts import AccountServers, ServerLogin
+from controller.ports.accounts import RegionAccounts, ServerLogin
 from controller.ports.kubernetes import Kube
 from controller.reconcile.credentials.refused_writes import refusal_of
 from controller.reconcile.credentials.rotation.account_logins import AccountLogins
@@ -33,10 +34,10 @@ from controller.reconcile.shared.action_log import log_action
 
 
 @dataclass(frozen=True)
-class AdministratorPasswords:
+class KeptPasswords:
     """Of one pass. `logins` have read the passwords that the Secrets say in it."""
 
-    servers: AccountServers
+    servers: RegionAccounts
     store: CredentialStore
     logins: AccountLogins
     releases: tuple[Release, ...]
@@ -52,18 +53,17 @@ class AdministratorPasswords:
             self.store.rewrite(name, {}, new, done=f"{', '.join(sorted(new))} for what is to be changed")
 
     def tell(self, name: str, keys: Collection[str]) -> None:
-        """Has the servers let in their administrators with the next passwords. Raises ServerUnavailable, as
+        """Has the servers let in the accounts with the next passwords. Raises ServerUnavailable, as
         PasswordRefused only where none of several has taken it."""
         told = False
-        for key, login in self._logins(name, keys):
+        for key, one, login in self._logins(name, keys):
             try:
-                self.servers.let_in(login, self.store.text(name, coming_name(key)))
+                self._let_in(one, login, self.store.text(name, coming_name(key)))
             except PasswordRefused as error:
                 raise ServerUnavailable(str(error)) if told else error from None
             told = True
-            place = login.place
-            text = f"the administrator at {place.shown} has the next password of Secret {name}"
-            log_action("change-password", f"{place.server}/{place.shown}", text)
+            text = f"{one.shown} has the next password of Secret {name}"
+            log_action("change-password", f"{one.place.server}/{one.place.shown}", text)
 
     def forget(self, name: str, keys: Collection[str]) -> None:
         """The next passwords, which nobody has. Raises Conflict, KubeError."""
@@ -72,15 +72,26 @@ class AdministratorPasswords:
             self.store.rewrite(name, {}, dict.fromkeys(there), done=f"{', '.join(there)} is not taken")
 
     def settle(self, name: str, keys: Collection[str]) -> None:
-        """Sees to it that the servers let in their administrators with what the Secret says. Raises
+        """Sees to it that the servers let in the accounts with what the Secret says. Raises
         ServerUnavailable."""
-        for _, login in self._logins(name, keys):
-            self.servers.settle(login)
+        for key, one, login in self._logins(name, keys):
+            if one.account is None:
+                self.servers.settle(login)
+                continue
+            # A Job of an upgrade that began before may have set the former one again.
+            self.servers.give_password(login, one.account, self.store.text(name, key))
+            self.servers.count_failures(login, one.account)
 
-    def _logins(self, name: str, keys: Collection[str]) -> Iterator[tuple[str, ServerLogin]]:
+    def _let_in(self, one: KeptAccount, login: ServerLogin, password: str) -> None:
+        if one.account is None:
+            self.servers.let_in(login, password)
+        else:
+            self.servers.give_password(login, one.account, password)
+
+    def _logins(self, name: str, keys: Collection[str]) -> Iterator[tuple[str, KeptAccount, ServerLogin]]:
         for key in keys:
-            for place in administered_with(KeyOfSecret(name, key), self.releases, self.namespace):
-                yield key, self.logins.at(place)
+            for one in kept_accounts(KeyOfSecret(name, key), self.releases, self.namespace):
+                yield key, one, self.logins.at(one.place)
 
 
 @dataclass(frozen=True)
@@ -89,13 +100,13 @@ class InterruptedPasswords:
     is let in with what the Secret says. Of one pass."""
 
     kube: Kube
-    servers: AccountServers
+    servers: RegionAccounts
     store: CredentialStore
     releases: tuple[Release, ...]
     namespace: str
 
     def finish(self, now: float, held: str) -> dict[str, RotationView]:
-        """Makes a rotation of it, of the administrator alone; those that it cannot go on with yet. `held`:
+        """Makes a rotation of it, of that account alone; those that it cannot go on with yet. `held`:
         why nothing may be changed now. Raises Conflict, KubeError."""
         waiting = {}
         for name in sorted(self.store.rotatable()):
@@ -113,13 +124,13 @@ class InterruptedPasswords:
 
     def _finish_one(self, name: str, keys: tuple[str, ...], now: float) -> None:
         logins = AccountLogins(self.kube, self.namespace)
-        passwords = AdministratorPasswords(self.servers, self.store, logins, self.releases, self.namespace)
+        passwords = KeptPasswords(self.servers, self.store, logins, self.releases, self.namespace)
         try:
             passwords.tell(name, keys)
         except PasswordRefused:
             passwords.forget(name, keys)
             return
-        record = RotationRecord(now, self.store.text(name, ACCOUNT_SUFFIX), (), administrators=keys)
+        record = RotationRecord(now, self.store.text(name, ACCOUNT_SUFFIX), (), kept_accounts=keys)
         new = {key: self.store.text(name, coming_name(key)) for key in keys}
         done = f"new {', '.join(keys)}, which the server knows already"
         self.store.rewrite(name, {ROTATION_ANNOTATION: record_text(record)}, new, done=done)
