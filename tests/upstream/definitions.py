@@ -44,8 +44,9 @@ def _definition(group: str, version: str, kind: str) -> dict[str, Any]:
 
 
 def prepare(sandbox: Sandbox) -> None:
-    """Kinds of other products, and nodes enough for three replicas of everything."""
+    """Kinds of other products, and nodes enough for three replicas of everything; one has a volume group."""
     nodes = [node_object(shape, "small") for shape in parse_profile("small")]
+    nodes[0]["metadata"]["labels"]["openstack-volume-node"] = "enabled"
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*definitions(), *nodes]})
     sandbox.kubectl("apply", "-f", "-", input=text)
     names = [f"crd/{one['metadata']['name']}" for one in definitions()]

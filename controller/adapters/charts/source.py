@@ -263,6 +263,9 @@ def _in_repository(directory: Path, chart: ChartRef, pinned: str) -> Path:
     if not chart.version and chosen:
         return _inside(directory, f"{chart.name}-{chosen}.tgz", chart.name)
     there = [f"{chart.name}-{version}.tgz" for version in versions]
+    if not directory.is_dir():
+        mounted = "what the controller reads is mounted with extraVolumes of its chart"
+        raise ChartNotFound(f"there is no directory {directory} here; {mounted}")
     listed = f"it has {', '.join(there[:5])}" if there else "it has no other archive of that name"
     expected = archive.name if chart.version else "a single archive (no version is set)"
     raise ChartNotFound(

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from controller.cli.exit_codes import ExitCode
+from controller.cli.offline.charts import VARIABLES, opened_by_environment
 from controller.cli.offline.input_files import read_objects
 from controller.cli.offline.own_kinds import is_region
 from controller.cli.offline.region import OfflineRenderer, offline_renderer
@@ -46,7 +47,12 @@ def charts(
     recursive: Recursive = False,
     repository: Annotated[
         str,
-        typer.Option("--repository", metavar="ADDRESS", help="A repository to look at.", show_default=False),
+        typer.Option(
+            "--repository",
+            metavar="ADDRESS",
+            help=f"A repository to look at; {', '.join(VARIABLES.values())} open it.",
+            show_default=False,
+        ),
     ] = "",
     output: Output = Format.TABLE,
 ) -> None:
@@ -56,15 +62,21 @@ def charts(
     pulled if need be.
     """
     renderer = offline_renderer()
-    specs = [ChartsSpec("", repository, {}, "", "")] if repository else []
+    specs = [opened_by_environment(repository)] if repository else []
+    without: list[str] = []
     given = files_of(files, filenames) if files or filenames else ()
     if given:
         items = read_objects(given, recursive=recursive)
         renderer.learn(items)
         regions = [item for item in items if is_region(item)]
-        specs += [parse_deployment(item.obj, renderer.region_schema).spec.charts for item in regions]
+        found = [parse_deployment(item.obj, renderer.region_schema) for item in regions]
+        specs += [one.spec.charts for one in found if one.spec.charts.repository]
+        without = [one.name for one in found if not one.spec.charts.repository]
     rows = [row for spec in specs or (None,) for row in _rows(renderer, spec)]
     if output == Format.TABLE:
+        for name in without:
+            text = "no spec.charts.repository: its charts are files of the controller's image"
+            stderr().print(f"{name}: {text}, no builds of OpenStack-Helm's", style="yellow")
         _print(renderer, rows, looked=bool(specs))
     else:
         print_data([asdict(row) for row in rows], output)
@@ -80,7 +92,7 @@ def _rows(renderer: OfflineRenderer, spec: ChartsSpec | None) -> Iterator[_Row]:
             continue
         known = (found.charts.get(name) for found in (builds.pinned, builds.previous))
         row = _Row(name, *(build.version if build else "" for build in known))
-        yield _found(renderer, row, spec) if spec is not None and spec.repository else row
+        yield _found(renderer, row, spec) if spec is not None else row
 
 
 def _found(renderer: OfflineRenderer, row: _Row, spec: ChartsSpec) -> _Row:

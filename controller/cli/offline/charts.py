@@ -15,6 +15,7 @@ from controller.adapters.charts.pull import PulledCharts
 from controller.adapters.charts.source import ChartStore
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.randomness import SystemRandomness
+from controller.domain.region.deployment import ChartsSpec
 from controller.domain.values.chart_builds import TestedBuilds
 from controller.errors import RepositoryDenied
 from controller.ports.kubernetes import SECRET
@@ -53,6 +54,12 @@ class GivenSecrets:
             f'the repository of the charts needs key "{key}" of Secret "{name}"; '
             f"give the Secret's file too, or set {variable}"
         )
+
+
+def opened_by_environment(repository: str) -> ChartsSpec:
+    """A repository that no region names, opened by what the environment has."""
+    given = {key: "environment" if os.environ.get(variable) else "" for key, variable in VARIABLES.items()}
+    return ChartsSpec("", repository, {}, given["username"] or given["password"], given["ca.crt"])
 
 
 def offline_charts(directory: Path, secrets: GivenSecrets, builds: TestedBuilds) -> ChartStore:

@@ -18,7 +18,7 @@ from controller.domain.validation.dangling import (
     made_by,
 )
 from controller.domain.validation.known_references import KnownReferences
-from controller.domain.values.ceph_needs import CEPH_CONF, CONSUMERS_SECRET, CephNeeds
+from controller.domain.values.ceph_needs import CEPH_CONF, CONSUMERS_SECRET, OFFER_SECRET, ROOK, CephNeeds
 from controller.domain.values.images import log_in_command
 from controller.domain.values.secret_refs import find_references
 from controller.errors import Problem
@@ -65,7 +65,7 @@ def missing_objects(
         {f"{SECRET}/{name}": log_in_command(images, name) for name in images.pull_secrets}
     )
     waits = [_offer(ceph)] if ceph is not None and ceph.clients else []
-    return known.problems(in_charts, namespace), [*known.problems(to_bring, namespace), *waits]
+    return known.problems(in_charts, namespace), [*known.problems(to_bring, namespace, there.keys), *waits]
 
 
 def _offer(needs: CephNeeds) -> Problem:
@@ -74,7 +74,9 @@ def _offer(needs: CephNeeds) -> Problem:
     pools = ", ".join(pool.name for pool in needs.pools) or "none"
     text = f"the services wait for what Ceph offers in namespace {needs.namespace}: "
     text += f"clients {clients} and pools {pools}"
-    remedy = "see docs/ceph.md, and name the namespace in ceph.namespaces of the controller's chart"
+    own = needs.source != ROOK and needs.secret_name != OFFER_SECRET
+    place = f"{{name: {needs.namespace}, secrets: [{needs.secret_name}]}}" if own else needs.namespace
+    remedy = f"see docs/ceph.md, and name {place} in ceph.namespaces of the controller's chart"
     return Problem("spec.features.ceph", text, remedy)
 
 

@@ -16,8 +16,10 @@ CONFIGMAP, SECRET, CLAIM, ACCOUNT = "ConfigMap", "Secret", "PersistentVolumeClai
 VOLUME, IMAGE = "volume", "image"
 # Every namespace has these.
 _ALWAYS = {(ACCOUNT, "default"), (CONFIGMAP, "kube-root-ca.crt")}
+# Of a Secret of type kubernetes.io/tls, as listeners want it.
+SERVED_KEYS = ("tls.crt", "tls.key")
 # Keys that cert-manager writes.
-_CERTIFICATE_KEYS = frozenset(("tls.crt", "tls.key", "ca.crt"))
+_CERTIFICATE_KEYS = frozenset((*SERVED_KEYS, "ca.crt"))
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,9 @@ def references(obj: Object) -> Iterator[Reference]:
     elif obj["kind"] == "Gateway":
         for listener in obj["spec"].get("listeners") or ():
             for one in (listener.get("tls") or {}).get("certificateRefs") or ():
-                yield Reference(by, one.get("kind") or SECRET, one["name"])
+                kind = one.get("kind") or SECRET
+                for key in SERVED_KEYS if kind == SECRET else ("",):
+                    yield Reference(by, kind, one["name"], key)
 
 
 def _keys_of(obj: Object) -> frozenset[str]:

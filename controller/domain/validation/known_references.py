@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from controller.domain.validation.dangling import CONFIGMAP, IMAGE, SECRET, VOLUME, Reference
+from controller.domain.validation.dangling import (
+    CONFIGMAP,
+    IMAGE,
+    SECRET,
+    SERVED_KEYS,
+    VOLUME,
+    Reference,
+)
 from controller.errors import Problem
 
 _MOST_NAMED = 4
@@ -33,28 +40,39 @@ class KnownReferences:
         """Those that are not settled."""
         return [one for one in found if not self._is_settled(one)]
 
-    def problems(self, found: Mapping[str, Collection[Reference]], namespace: str) -> list[Problem]:
+    def problems(
+        self,
+        found: Mapping[str, Collection[Reference]],
+        namespace: str,
+        there: Collection[tuple[str, str]] = (),
+    ) -> list[Problem]:
         """One for each object that is missing, with the releases that need it and the way to make it.
 
-        `found` is by release. What a pod lacks in itself, a volume or an image, comes first.
+        `found` is by release; of what is `there`, by kind and name, it is keys that are missing. What a pod
+        lacks in itself, a volume or an image, comes first.
         """
         lacking: dict[tuple[str, str], dict[str, list[Reference]]] = {}
         for release, missing in found.items():
             for one in self.remaining(missing):
                 lacking.setdefault((one.kind, one.name), {}).setdefault(release, []).append(one)
         ordered = sorted(lacking.items(), key=lambda item: (item[0][0] not in (VOLUME, IMAGE), item[0]))
-        return [self._problem(needed, namespace) for _, needed in ordered]
+        return [self._problem(needed, namespace, place in there) for place, needed in ordered]
 
-    def _problem(self, needed: Mapping[str, list[Reference]], namespace: str) -> Problem:
+    def _problem(self, needed: Mapping[str, list[Reference]], namespace: str, there: bool) -> Problem:
         one = next(iter(needed.values()))[0]
         by = ", ".join(list(needed)[:_MOST_NAMED])
         if one.kind in (VOLUME, IMAGE):
             remedy = "the chart's values or the chart are to be mended"
             return Problem("spec", f"{one.by} of {by} has no {one.kind} {one.name}", remedy)
         keys = sorted({each.key for found in needed.values() for each in found if each.key})
-        with_keys = f" (keys {', '.join(keys)})" if keys else ""
         verb = "needs" if len(needed) == 1 else "need"
         more = f" and {len(needed) - _MOST_NAMED} more" if len(needed) > _MOST_NAMED else ""
+        if there:
+            text = f"{one.kind} {one.name} has no {'key' if len(keys) == 1 else 'keys'} {', '.join(keys)}"
+            return Problem(
+                "spec", f"{text}, and {by}{more} {verb} it", "add the key, or mend what refers to it"
+            )
+        with_keys = f" (keys {', '.join(keys)})" if keys else ""
         text = f"{one.kind} {one.name}{with_keys} is made by no release, and {by}{more} {verb} it"
         way = self.brought.get(_place(one)) or _way(one.kind, one.name, keys)
         return Problem("spec", text, f"bring it: {way.replace('{namespace}', namespace)}" if way else "")
@@ -64,8 +82,10 @@ def _place(one: Reference) -> str:
     return f"{one.kind}/{one.name}"
 
 
-def _way(kind: str, name: str, keys: Iterable[str]) -> str:
+def _way(kind: str, name: str, keys: Sequence[str]) -> str:
     """A command of kubectl for objects whose content is the operator's; empty for others."""
+    if kind == SECRET and tuple(keys) == SERVED_KEYS:
+        return f"kubectl -n {{namespace}} create secret tls {name} --cert=tls.crt --key=tls.key"
     command = {SECRET: "secret generic", CONFIGMAP: "configmap"}.get(kind)
     files = "".join(f" --from-file={key}" for key in keys) or " --from-file=KEY"
     made = f"kubectl -n {{namespace}} create {command} {name}{files}" if command else ""

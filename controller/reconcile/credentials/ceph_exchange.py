@@ -32,7 +32,10 @@ from controller.reconcile.credentials.exchanged_objects import ExchangedObjects,
 
 # Seconds from one look at the offer to the next: nothing tells of a change in another namespace.
 CHECK_SECONDS = 30.0
-NO_RIGHT = "the controller may not read it; name the namespace in ceph.namespaces of its chart's values"
+NO_RIGHT = (
+    "the controller may not read it; name the namespace in ceph.namespaces of its chart's values, "
+    "and in secrets there what has a name of your own"
+)
 _KINDS = {SECRET.kind: SECRET, CONFIGMAP.kind: CONFIGMAP}
 
 

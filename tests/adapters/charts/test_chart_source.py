@@ -213,6 +213,11 @@ def test_a_file_repository_without_the_version_says_what_it_has(tmp_path: Path) 
         ChartStore(tmp_path).locate(ChartRef("web", "0.2.0", repository=f"file://{tmp_path}"))
 
 
+def test_a_directory_that_is_not_there_is_told_as_such(tmp_path: Path) -> None:
+    with pytest.raises(ChartNotFound, match=r"^there is no directory .*/nowhere here; .*extraVolumes"):
+        ChartStore(tmp_path).digest(ChartRef("web", repository=f"file://{tmp_path}/nowhere"))
+
+
 def test_a_chart_packed_anew_is_the_same_chart(tmp_path: Path) -> None:
     chart = write_chart(tmp_path / "chart")
     store = ChartStore(tmp_path)

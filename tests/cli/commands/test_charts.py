@@ -83,3 +83,21 @@ def test_of_a_region_it_looks_at_the_regions_repository(charts: Path, tmp_path: 
     [line] = [line for line in result.stdout.splitlines() if line.startswith("nova ")]
     assert "unknown build" in line
     assert 'chart "heat"' in result.stderr
+
+
+def test_a_repository_that_is_not_there_is_told_once(tmp_path: Path) -> None:
+    result = osctl("charts", "--repository", f"file://{tmp_path}/nowhere")
+
+    assert result.exit_code == 8
+    assert result.stderr.count("nowhere") == 1
+
+
+@pytest.mark.slow
+def test_of_a_region_with_the_charts_of_the_image_it_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "region.yaml"
+    file.write_text(example_text())
+    result = osctl("charts", "-f", str(file))
+
+    assert result.exit_code == 0, result.stderr
+    assert "not there" not in result.stdout
+    assert "no builds of OpenStack-Helm" in result.stderr

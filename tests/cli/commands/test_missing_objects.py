@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,11 +16,12 @@ FEATURES = {
     "tls": {"public": {"enabled": True, "secretName": "public-tls"}},
 }
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: public-tls}\n"
+KEYS = "stringData: {tls.crt: certificate, tls.key: key}\n"
 
 
-def _region(directory: Path) -> str:
+def _region(directory: Path, features: Mapping[str, Any] = FEATURES) -> str:
     file = directory / "region.yaml"
-    file.write_text(example_text(features=FEATURES))
+    file.write_text(example_text(features=features))
     return str(file)
 
 
@@ -26,17 +29,26 @@ def _region(directory: Path) -> str:
 def test_what_an_operator_brings_is_told_with_the_command_that_makes_it(tmp_path: Path) -> None:
     result = osctl("validate", "--manifests", _region(tmp_path))
     assert result.exit_code == 0
-    assert "spec: Secret public-tls is made by no release, and gateway needs it; " in result.stderr
-    assert "bring it: kubectl -n openstack create secret generic public-tls" in result.stderr
+    needed = "spec: Secret public-tls (keys tls.crt, tls.key) is made by no release, and gateway needs it; "
+    assert needed in result.stderr
+    assert "bring it: kubectl -n openstack create secret tls public-tls --cert=tls.crt" in result.stderr
 
 
 @pytest.mark.slow
 def test_what_is_among_the_files_is_there(tmp_path: Path) -> None:
     region = _region(tmp_path)
-    (tmp_path / "secret.yaml").write_text(SECRET)
+    (tmp_path / "secret.yaml").write_text(SECRET + KEYS)
     result = osctl("validate", "--manifests", region, str(tmp_path / "secret.yaml"))
     assert result.exit_code == 0
-    assert "public-tls is made by no release" not in result.stderr
+    assert "Secret public-tls" not in result.stderr
+
+
+@pytest.mark.slow
+def test_an_offer_of_ceph_with_a_name_of_its_own_is_to_be_listed_in_the_charts_values(tmp_path: Path) -> None:
+    ceph = {"source": "Secret", "namespace": "storage", "secretName": "cluster"}
+    image = {"backends": [{"name": "rbd", "type": "ceph"}]}
+    result = osctl("validate", "--manifests", _region(tmp_path, {"ceph": ceph, "image": image}))
+    assert "name {name: storage, secrets: [cluster]} in ceph.namespaces" in result.stderr
 
 
 @pytest.mark.slow

@@ -311,7 +311,7 @@ def test_its_other_mistakes_are_told_all_the_same(tmp_path: Path):
     assert result.exit_code == 3
 
 
-def test_it_cannot_be_rendered_and_the_chart_is_named(tmp_path: Path):
+def test_it_cannot_be_rendered_and_the_place_is_named(tmp_path: Path):
     result = osctl("render", "-", input=elsewhere(tmp_path))
     assert result.exit_code == 8
-    assert result.stderr.startswith("error: chart ")
+    assert result.stderr.startswith(f"error: there is no directory {tmp_path}/nowhere here; ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,6 +79,19 @@ def test_the_environment_opens_the_repository(
     result = osctl("validate", region)
     assert result.exit_code == 0, result.stderr
     assert "10 releases" in result.stdout
+
+
+def test_the_environment_opens_a_repository_that_no_region_names(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ca = tmp_path / "ca.pem"
+    ca.write_text(authority().ca)
+    monkeypatch.setenv("CHARTS_USERNAME", USERNAME)
+    monkeypatch.setenv("CHARTS_PASSWORD", PASSWORD)
+    monkeypatch.setenv("CHARTS_CA_FILE", str(ca))
+    result = osctl("charts", "--repository", server.address, "-o", "json")
+    rows = {row["chart"]: row for row in json.loads(result.stdout)}
+    assert rows["keystone"]["versions"], rows["keystone"]["error"]
 
 
 def test_without_either_it_is_said_what_is_missing_and_where_to_put_it(region: str) -> None:

@@ -127,7 +127,8 @@ def test_routes_and_listeners_refer_to_services_and_certificates() -> None:
     listener = {"tls": {"certificateRefs": [{"name": "public-tls"}]}}
     assert _missing(route, _named("Gateway", spec={"listeners": [listener]})) == [
         ("Service", "web", ""),
-        (SECRET, "public-tls", ""),
+        (SECRET, "public-tls", "tls.crt"),
+        (SECRET, "public-tls", "tls.key"),
     ]
 
 

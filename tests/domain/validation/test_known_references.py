@@ -44,6 +44,21 @@ def test_a_password_from_a_file_is_to_have_no_newline_at_its_end() -> None:
     assert reported.endswith(f"{way} (files without a newline at their end: printf %s)")
 
 
+def test_a_certificate_and_its_key_are_brought_as_a_secret_of_that_type() -> None:
+    [reported] = _reported(*(Reference("Gateway/a", SECRET, "public", key) for key in ("tls.crt", "tls.key")))
+    assert reported.endswith(
+        "bring it: kubectl -n here create secret tls public --cert=tls.crt --key=tls.key"
+    )
+
+
+def test_a_key_that_an_object_lacks_is_not_brought_as_an_object_of_its_name() -> None:
+    lacking = {"web": [Reference("Pod/a", SECRET, "web-etc", "web.conf")]}
+    [reported] = KNOWN.problems(lacking, "here", {(SECRET, "web-etc")})
+    assert str(reported) == (
+        "spec: Secret web-etc has no key web.conf, and web needs it; add the key, or mend what refers to it"
+    )
+
+
 def test_what_a_pod_lacks_in_itself_comes_first_and_nobody_is_asked_to_bring_it() -> None:
     first, second = _reported(
         Reference("Pod/a", CONFIGMAP, "web-conf"), Reference("Pod/a", IMAGE, "of container main")

@@ -262,7 +262,8 @@ def test_a_namespace_that_the_chart_does_not_name_is_told_with_the_remedy(
 
     monkeypatch.setattr(bed.kube, "get", refused)
     bed.reconcile()
-    assert "name the namespace in ceph.namespaces of its chart's values" in bed.condition()["message"]
+    message = bed.condition()["message"]
+    assert "name the namespace in ceph.namespaces of its chart's values, and in secrets there" in message
     assert bed.data() == {}
 
 
