@@ -71,15 +71,20 @@ def test_every_health_of_a_component_is_explained_and_no_other() -> None:
     assert set(rows("Health of components")) == {str(health) for health in Health}
 
 
-def test_every_reason_of_a_region_is_classed_for_argo_cd() -> None:
-    """A reason that its script does not know is shown as progress."""
+def _script_of_argo_cd() -> dict[str, set[str]]:
+    """The reasons by what its script takes them for: `failing` and `waiting`."""
     script = (ROOT / "docs" / "integrations.md").read_text(encoding="utf-8")
-    sets = {
+    return {
         name: set(re.findall(r"(\w+) = true", body))
         for name, body in re.findall(
             r"^local (failing|waiting) = \{(.*?)\}", script, re.DOTALL | re.MULTILINE
         )
     }
+
+
+def test_every_reason_of_a_region_is_classed_for_argo_cd() -> None:
+    """A reason that its script does not know is shown as progress."""
+    sets = _script_of_argo_cd()
     good = {
         "RegionReady", "SpecAccepted", "ReleasesDeployed", "WorkloadsHealthy", "SecretsReady", "NodesReady",
         "PlanEmpty",
@@ -90,11 +95,29 @@ def test_every_reason_of_a_region_is_classed_for_argo_cd() -> None:
         "Initializing", "Applying", "ReleasesPending", "WorkloadsProgressing", "HostsAwaited", "Planning",
         "PlanApproved", "Deleting",
     }  # fmt: skip
-    classes = [sets["failing"], sets["waiting"], good, beside, moving]
+    # Some of servers that others have, too.
+    of_servers = {*rows("Reasons of servers"), Reason.CLOUD_REFUSED}
+    classes = [sets["failing"] - of_servers, sets["waiting"] - of_servers, good, beside, moving]
     assert sum(map(len, classes)) == len(set().union(*classes))
     # The one reason of nodes that their condition gives for the region, too, and one of a bundle's Ready.
     others = {Reason.TOO_MANY_UNHEALTHY, Reason.SUSPENDED}
     assert set().union(*classes) == {*rows("Reasons of a region"), *others}
+
+
+def test_every_reason_of_a_server_is_classed_for_argo_cd() -> None:
+    sets = _script_of_argo_cd()
+    good = {
+        "ServerReady", "NotRequired", "Available", "CredentialsAccepted", "DependenciesResolved",
+        "InstanceActive",
+    }  # fmt: skip
+    moving = {
+        "StepAwaited", "Creating", "AnswerAwaited", "CloudBusy", "InstanceBuilding", "Replacing",
+    }  # fmt: skip
+    events = {"VolumeKept"}
+    of_servers = set(rows("Reasons of servers"))
+    classes = [sets["failing"] & of_servers, sets["waiting"] & of_servers, good, moving, events]
+    assert sum(map(len, classes)) == len(of_servers)
+    assert set().union(*classes) == of_servers
 
 
 def test_every_reason_is_given_somewhere() -> None:
