@@ -208,6 +208,24 @@ def test_an_object_that_another_release_has_taken_is_drift_that_is_not_corrected
     assert HAND_OVER_ANNOTATION not in live(bench)["metadata"]["annotations"]
 
 
+def test_an_object_that_another_bundle_makes_while_ours_is_gone_is_told_as_drift_of_ours(
+    bench: Bench,
+) -> None:
+    bench.helm.objects_of["copies"] = [configmap(colour="grey")]
+    bench.bundle("pages", "web")
+    bench.settle()
+    bench.drift.reconcile()
+    bench.kube.delete(CONFIGMAP, "web", NAMESPACE)
+    bench.bundle("others", "copies")
+    bench.settle()
+    find_drift(bench)
+    [told] = bench.release("pages", "web")["drift"]
+    assert told["change"] == "Refused"
+    assert 'belongs to release "copies"' in told["message"]
+    assert "drift" not in bench.release("others", "copies")
+    assert live(bench)["data"] == {"colour": "grey"}
+
+
 def find_drift(bench: Bench) -> None:
     for _ in range(3):
         bench.clock.advance(600)

@@ -157,6 +157,8 @@ class Cluster:
     def check_claims(self, stood: float = 0.0) -> None:
         """Raises Violated where data go that nobody asked to go. `stood`: for how long who deletes has
         stood still since it decided."""
+        # Time passes in the middle of a pass, too, while another one stands still.
+        self.note_wishes()
         claims = {one["metadata"]["uid"]: one for one in self.all_of("PersistentVolumeClaim")}
         for uid, name in list(self._present.items()):
             live = claims.get(uid)

@@ -51,7 +51,8 @@ class DriftIndex:
 
     def __init__(self) -> None:
         self.releases: dict[ReleaseKey, Tracked] = {}
-        self._owner: dict[ObjectId, ReleaseKey] = {}
+        # Two releases may have one object, where it was gone as the second one was installed.
+        self._owners: dict[ObjectId, tuple[ReleaseKey, ...]] = {}
         self._corrections: dict[ObjectId, Corrections] = {}
 
     def follow(self, key: ReleaseKey, followed: Followed, due: float) -> bool:
@@ -67,38 +68,46 @@ class DriftIndex:
         """Forgets the release's objects, but not how often they were corrected."""
         tracked = self.releases.pop(key, None)
         for one in tracked.prints if tracked else ():
-            if self._owner.get(one) == key:
-                del self._owner[one]
+            others = tuple(owner for owner in self._owners.pop(one, ()) if owner != key)
+            if others:
+                self._owners[one] = others
 
     def fill(self, key: ReleaseKey, objects: Iterable[ObjectId]) -> None:
         """The release's manifest was read: these are its objects."""
         tracked = self.releases[key]
         tracked.read = True
         tracked.prints = dict.fromkeys(objects, "")
-        self._owner |= dict.fromkeys(tracked.prints, key)
+        for one in tracked.prints:
+            self._owners[one] = (*(owner for owner in self.owners(one) if owner != key), key)
 
-    def owner(self, object_: ObjectId) -> ReleaseKey | None:
-        """The release that the object belongs to."""
-        return self._owner.get(object_)
+    def owners(self, object_: ObjectId) -> tuple[ReleaseKey, ...]:
+        """The releases that have the object."""
+        return self._owners.get(object_, ())
 
     def of_kind(self, api_version: str, kind: str, namespace: str) -> list[ObjectId]:
         """Every known object of a kind in a namespace."""
         return [
             one
-            for one in self._owner
+            for one in self._owners
             if (one.api_version, one.kind, one.namespace) == (api_version, kind, namespace)
         ]
 
     def is_as_known(self, object_: ObjectId, metadata: Mapping[str, Any]) -> bool:
-        """Whether an object is still as it was when nothing was wrong with it."""
-        key = self._owner.get(object_)
-        known = self.releases[key].prints.get(object_) if key in self.releases else None
-        return bool(known) and known == print_of(metadata)
+        """Whether an object is still as it was when nothing was wrong with it, for any of its releases."""
+        known = self._prints(object_)
+        return all(known) and set(known) == {print_of(metadata)}
 
     def was_compared(self, object_: ObjectId) -> bool:
         """Whether it is known how the object looks when nothing is wrong with it."""
-        key = self._owner.get(object_)
-        return key in self.releases and bool(self.releases[key].prints.get(object_))
+        return any(self._prints(object_))
+
+    def compared(self, object_: ObjectId) -> float | None:
+        """When it was last compared, in monotonic seconds; None for never."""
+        times = (self.releases[key].compared.get(object_) for key in self.owners(object_))
+        return max((time for time in times if time is not None), default=None)
+
+    def _prints(self, object_: ObjectId) -> list[str]:
+        return [self.releases[key].prints.get(object_, "") for key in self.owners(object_)]
 
     def settle(self, key: ReleaseKey, object_: ObjectId, found: Drifted | None, seen: str) -> bool:
         """Notes how an object was found; says whether that is new."""

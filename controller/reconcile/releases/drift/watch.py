@@ -146,7 +146,7 @@ class DriftWatch:
         where = str(metadata.get("namespace") or "")
         object_ = ObjectId(resource.api_version, resource.kind, where, str(metadata.get("name")))
         with self._lock:
-            if self._index.owner(object_) is None:
+            if not self._index.owners(object_):
                 return
             if not gone and self._index.is_as_known(object_, metadata):
                 return
@@ -243,11 +243,9 @@ class DriftWatch:
 
     def _touch(self, object_: ObjectId) -> float:
         now = self._clock.monotonic()
-        key = self._index.owner(object_)
-        tracked = self._index.releases.get(key) if key else None
         if object_ in self._unanswered and object_ in self._touched:
             return self._touched[object_] - now
-        last = tracked.compared.get(object_) if tracked else None
+        last = self._index.compared(object_)
         due = now if last is None else max(now, last + QUIET)
         self._touched[object_] = min(due, self._touched.get(object_, due))
         return due - now
@@ -271,12 +269,13 @@ class DriftWatch:
             chosen.append(self._round.popleft())
         batch: dict[ReleaseKey, list[ObjectId]] = {}
         for object_ in dict.fromkeys(chosen):
-            owner = self._index.owner(object_)
-            if owner is None:
+            owners = self._index.owners(object_)
+            if not owners:
                 self._touched.pop(object_, None)
                 self._unanswered.forget(object_)
             elif self._touched.get(object_, now) <= now or object_ not in self._unanswered:
-                batch.setdefault(owner, []).append(object_)
+                for owner in owners:
+                    batch.setdefault(owner, []).append(object_)
         return unread[:budget], batch
 
     def _next(self) -> float | None:
