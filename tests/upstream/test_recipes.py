@@ -43,15 +43,15 @@ def test_each_group_of_nodes_is_in_its_own_physical_network(charts: Path) -> Non
         for line in text.splitlines()
         if line.startswith("bridge_mappings")
     }
-    assert mappings == {"", "blue:br-blue", "green:br-green"}
+    assert mappings == {"", "blue:br-blue", "green:br-green", "blue:br-blue,green:br-green"}
     agents = [
         spec["affinity"]["nodeAffinity"]
         for obj, spec in production.pod_specs(neutron)
         if obj["kind"] == "DaemonSet" and "ovs-agent" in obj["metadata"]["name"]
     ]
-    assert len(agents) == 3
+    assert len(agents) == 4
     interfaces = {text for text in files(neutron, "auto_bridge_add") if "bond1" in text or "ens3f0" in text}
-    assert len(interfaces) == 2
+    assert len(interfaces) == 3
 
 
 def test_each_group_of_nodes_is_in_its_own_physical_network_of_ovn(charts: Path) -> None:
