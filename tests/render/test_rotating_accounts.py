@@ -76,13 +76,16 @@ def test_of_what_stays_there_is_a_reason() -> None:
         ("database", "root-password"),
         ("identity", "admin-password"),
         ("messaging", "admin-password"),
+        ("load-balancer", "octavia-password"),
+        ("orchestration", "heat-trustee-password"),
+        ("orchestration", "heat-stack-user-password"),
     ]:
         assert kept[place] == "", place
     for place in [
         ("database", "sst-password"),
         ("messaging", "erlang-cookie"),
-        ("load-balancer", "octavia-password"),
-        ("orchestration", "heat-trustee-password"),
+        ("load-balancer", "heartbeat-key"),
+        ("orchestration", "auth-encryption-key"),
         ("object-storage", "swift-password"),
     ]:
         assert kept[place], place

@@ -106,10 +106,27 @@ def _mend(world: World, *, removes: bool) -> None:
         if live is not None and heir == "own" and owner in SERVICE_OF:
             # Two releases want it: whoever gives it to each in turn has no rest. The region keeps it.
             _delete_bundle(world)
+        elif live is not None and _both_want(world, name, owner, heir):
+            # As above, and both are the region's.
+            values = {**values_of(world.cluster.osdpl() or {}, heir), "more": False}
+            world.cluster.edit_region({"services": {SERVICE_OF[heir]: {heir: {"values": values}}}})
+            world.tell(f"somebody leaves {name} to {owner}")
         elif live is not None:
             hand_over(world, live, heir)
     _restore_credentials(world, text)
     _remove_lost_claims(world)
+
+
+def _both_want(world: World, name: str, *releases: str) -> bool:
+    """Whether each of two releases of the region is to have an object that a person asked for."""
+    osdpl = world.cluster.osdpl()
+    return osdpl is not None and all(
+        name == "shared"
+        and one in SERVICE_OF
+        and SERVICE_OF[one] not in disabled(osdpl)
+        and values_of(osdpl, one).get("more")
+        for one in releases
+    )
 
 
 def _remove_what_is_in_the_way(world: World, text: str) -> None:
