@@ -17,6 +17,7 @@ from tests.upstream.covering import laid_over
 _CORE = "preset core does not have the service"
 _CLEAR = "the service's charts cannot encrypt"
 _OVS = "not with OVN"
+_EXTERNAL = "that is of a server which the region runs"
 # Pairs that the controller refuses, with the reason; tests/upstream/test_pairs.py has each refused.
 REFUSED: Mapping[tuple[str, str], str] = {
     ("ceph-exchange-everywhere", "tls-internal"): _CORE,
@@ -33,6 +34,8 @@ REFUSED: Mapping[tuple[str, str], str] = {
     ("metering", "tls-internal-own"): _CLEAR,
     ("metering-sent-on", "tls-internal"): _CLEAR,
     ("metering-sent-on", "tls-internal-own"): _CLEAR,
+    ("notifications", "tls-internal"): _CLEAR,
+    ("notifications", "tls-internal-own"): _CLEAR,
     ("load-balancer-ovn", "networking-extensions"): _OVS,
     ("load-balancer-ovn", "networking-vlan-tenants"): _OVS,
     ("networking-extensions", "networking-ovn"): _OVS,
@@ -41,6 +44,10 @@ REFUSED: Mapping[tuple[str, str], str] = {
     ("networking-ovn-dvr-dns", "networking-vlan-tenants"): _OVS,
     ("compute-libvirt-tls", "compute-live-migration"): "its addresses have to be named then",
     ("gateway", "tls-public"): "a gateway needs to know whose certificate it has",
+    ("brokers", "external-servers"): _EXTERNAL,
+    ("database-backup", "external-servers"): _EXTERNAL,
+    ("external-servers", "fields-of-operations"): _EXTERNAL,
+    ("external-servers", "tls-internal-database"): _EXTERNAL,
     ("tls-public-issuer", "tls-public-secret"): "one certificate or the other",
 }
 
