@@ -49,10 +49,10 @@ class RealAccountServers:
         _asked(login, lambda: self._servers[login.place.server].settle(login))
 
     def give_password(self, login: ServerLogin, account: Account, password: str) -> None:
-        self._keystone.give_password(login, account, password)
+        _asked(login, lambda: self._keystone.give_password(login, account, password))
 
     def count_failures(self, login: ServerLogin, account: Account) -> None:
-        self._keystone.count_failures(login, account)
+        _asked(login, lambda: self._keystone.count_failures(login, account))
 
     def rewrap(self, login: ServerLogin, database: str, key: str, former: str) -> int:
         return _asked(login, lambda: self._database.rewrap(login, database, key, former))
