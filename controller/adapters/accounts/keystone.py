@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from controller.adapters.accounts.json_api import JsonApi
+from controller.adapters.accounts.json_api import Answer, JsonApi
+from controller.domain.credentials.clouds_yaml import Administrator
 from controller.domain.credentials.rotation.accounts import Account
 from controller.errors import PasswordRefused, ServerUnavailable
 from controller.ports.accounts import ServerLogin
@@ -111,9 +112,7 @@ def _authenticated(login: ServerLogin) -> JsonApi:
 
 def _session(login: ServerLogin) -> _Session | None:
     """None where the administrator is refused. Raises ServerUnavailable."""
-    admin = login.place.keystone
-    if admin is None:
-        raise ServerUnavailable("Keystone has no administrator that is known")
+    admin = _administrator(login)
     account = admin.account
     user = {
         "name": account["username"],
@@ -121,9 +120,7 @@ def _session(login: ServerLogin) -> _Session | None:
         "password": login.password,
     }
     scope = {"project": {"name": account["project_name"], "domain": {"name": account["project_domain_name"]}}}
-    identity = {"methods": ["password"], "password": {"user": user}}
-    body = {"auth": {"identity": identity, "scope": scope}}
-    answer = JsonApi(admin.auth_url, ca=login.ca).call("POST", "/auth/tokens", body=body, also=(401,))
+    answer = _ask_for_token(login, user, scope=scope)
     if answer.status == 401:
         return None
     token = next((text for name, text in answer.headers.items() if name.lower() == "x-subject-token"), "")
@@ -132,13 +129,21 @@ def _session(login: ServerLogin) -> _Session | None:
 
 
 def _is_let_in(login: ServerLogin, user: str, password: str) -> bool:
-    admin = login.place.keystone
-    if admin is None:
+    return _ask_for_token(login, {"id": user, "password": password}).status != 401
+
+
+def _ask_for_token(login: ServerLogin, user: Mapping[str, Any], **more: Any) -> Answer:
+    """What Keystone says to the password of a user; with status 401 it refuses it."""
+    identity = {"methods": ["password"], "password": {"user": user}}
+    body = {"auth": {"identity": identity, **more}}
+    api = JsonApi(_administrator(login).auth_url, ca=login.ca)
+    return api.call("POST", "/auth/tokens", body=body, also=(401,))
+
+
+def _administrator(login: ServerLogin) -> Administrator:
+    if login.place.keystone is None:
         raise ServerUnavailable("Keystone has no administrator that is known")
-    identity = {"methods": ["password"], "password": {"user": {"id": user, "password": password}}}
-    body = {"auth": {"identity": identity}}
-    answer = JsonApi(admin.auth_url, ca=login.ca).call("POST", "/auth/tokens", body=body, also=(401,))
-    return answer.status != 401
+    return login.place.keystone
 
 
 def _change_password(api: JsonApi, user: str, login: ServerLogin, password: str) -> None:

@@ -68,27 +68,25 @@ def test_secrets_among_the_files_open_the_repository(region: str, server: Server
     assert len(server.requests) == asked
 
 
-def test_the_environment_opens_the_repository(
-    region: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment has what opens the repository."""
     ca = tmp_path / "ca.pem"
     ca.write_text(authority().ca)
     monkeypatch.setenv("CHARTS_USERNAME", USERNAME)
     monkeypatch.setenv("CHARTS_PASSWORD", PASSWORD)
     monkeypatch.setenv("CHARTS_CA_FILE", str(ca))
+
+
+@pytest.mark.usefixtures("opened")
+def test_the_environment_opens_the_repository(region: str) -> None:
     result = osctl("validate", region)
     assert result.exit_code == 0, result.stderr
     assert "10 releases" in result.stdout
 
 
-def test_the_environment_opens_a_repository_that_no_region_names(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ca = tmp_path / "ca.pem"
-    ca.write_text(authority().ca)
-    monkeypatch.setenv("CHARTS_USERNAME", USERNAME)
-    monkeypatch.setenv("CHARTS_PASSWORD", PASSWORD)
-    monkeypatch.setenv("CHARTS_CA_FILE", str(ca))
+@pytest.mark.usefixtures("opened")
+def test_the_environment_opens_a_repository_that_no_region_names(server: Server) -> None:
     result = osctl("charts", "--repository", server.address, "-o", "json")
     rows = {row["chart"]: row for row in json.loads(result.stdout)}
     assert rows["keystone"]["versions"], rows["keystone"]["error"]

@@ -216,13 +216,7 @@ def rotated(service: str, nth: int = 0, *, after: bool = False) -> int:
     bed = AdministratorsBed()
     bed.ask(service)
     passes = KilledPasses(bed, nth, after=after)
-    for _ in range(16):
-        passes.run()
-        for one in bed.services:
-            if bed.resolved(one) != bed.deployed(one):
-                bed.upgrade(one)
-            bed.replace_pods(one)
-        bed.clock.advance(10)
+    passes.settle(16)
     assert ROTATE not in bed.notes(service)
     bed.assert_one_generation()
     return passes.steps

@@ -131,13 +131,7 @@ def rotated(nth: int = 0, *, after: bool = False) -> int:
     bed = NamedAccountsBed()
     bed.ask("load-balancer")
     passes = KilledPasses(bed, nth, after=after)
-    for _ in range(12):
-        passes.run()
-        for one in bed.services:
-            if bed.resolved(one) != bed.deployed(one):
-                bed.upgrade(one)
-            bed.replace_pods(one)
-        bed.clock.advance(10)
+    passes.settle(12)
     assert ROTATE not in bed.notes("load-balancer")
     bed.assert_one_generation()
     return passes.steps

@@ -149,13 +149,7 @@ def rotated(service: str, nth: int = 0, *, after: bool = False) -> int:
     bed = SharedKeysBed()
     bed.ask(service)
     passes = KilledPasses(bed, nth, after=after)
-    for _ in range(14):
-        passes.run()
-        for one in bed.services:
-            if bed.resolved(one) != bed.deployed(one):
-                bed.upgrade(one)
-            bed.replace_pods(one)
-        bed.clock.advance(10)
+    passes.settle(14)
     assert bed.failures() == []
     assert bed.refused == 0
     assert bed.rotation(service) == {}
