@@ -38,8 +38,8 @@ class NamedAccounts(Protocol):
         Keystone takes no other one."""
         ...
 
-    def count_failures(self, login: ServerLogin, account: Account) -> None:
-        """Failed logins count as they did before `give_password`."""
+    def restore_lockout(self, login: ServerLogin, account: Account) -> None:
+        """Failed logins lock the account again, where they did before `give_password`."""
         ...
 
 

@@ -375,7 +375,7 @@ def test_an_account_that_a_trust_names_gets_another_password_and_keeps_the_trust
         assert [lets_in(one) for one in ("first", "second")] == [False, True]
         assert identity.get_user(trustee.id).options == {"ignore_lockout_failure_attempts": True}
     for _ in range(2):
-        servers.count_failures(login, account)
+        servers.restore_lockout(login, account)
         assert identity.get_user(trustee.id).options == {}
     servers.give_password(login, replace(account, name="of-nobody"), "second")
 

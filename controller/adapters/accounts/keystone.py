@@ -73,7 +73,7 @@ class KeystoneAccounts:
         session = _session(login)
         if session is None:
             raise ServerUnavailable(f"Keystone at {login.place.shown} refuses its administrator")
-        _count_failures(session.api, session.user)
+        _restore_lockout(session.api, session.user)
 
     def give_password(self, login: ServerLogin, account: Account, password: str) -> None:
         """As `let_in`. Keystone may refuse a password that the account has had before, this one too."""
@@ -82,11 +82,11 @@ class KeystoneAccounts:
         if user is not None and not _is_let_in(login, user, password):
             _change_password(api, user, login, password)
 
-    def count_failures(self, login: ServerLogin, account: Account) -> None:
+    def restore_lockout(self, login: ServerLogin, account: Account) -> None:
         api = _authenticated(login)
         user = _user_id(api, account)
         if user is not None:
-            _count_failures(api, user)
+            _restore_lockout(api, user)
 
     def drop(self, login: ServerLogin, account: Account) -> None:
         api = _authenticated(login)
@@ -158,7 +158,7 @@ def _change_password(api: JsonApi, user: str, login: ServerLogin, password: str)
         raise PasswordRefused(f"Keystone at {login.place.shown} takes no other password")
 
 
-def _count_failures(api: JsonApi, user: str) -> None:
+def _restore_lockout(api: JsonApi, user: str) -> None:
     path = f"/users/{user}"
     if ((api.get(path) or {}).get("user") or {}).get(_BY_US):
         change = {"options": {_NEVER_LOCKED: None}, _BY_US: None}

@@ -51,8 +51,8 @@ class RealAccountServers:
     def give_password(self, login: ServerLogin, account: Account, password: str) -> None:
         _asked(login, lambda: self._keystone.give_password(login, account, password))
 
-    def count_failures(self, login: ServerLogin, account: Account) -> None:
-        _asked(login, lambda: self._keystone.count_failures(login, account))
+    def restore_lockout(self, login: ServerLogin, account: Account) -> None:
+        _asked(login, lambda: self._keystone.restore_lockout(login, account))
 
     def rewrap(self, login: ServerLogin, database: str, key: str, former: str) -> int:
         return _asked(login, lambda: self._database.rewrap(login, database, key, former))

@@ -126,7 +126,7 @@ def test_an_answer_of_another_shape_is_told_like_one_that_does_not_come(
     api.answers["POST /v3/auth/tokens"] = (201, {})
     for ask in (
         lambda: servers.give_password(keystone, USER, "next"),
-        lambda: servers.count_failures(keystone, USER),
+        lambda: servers.restore_lockout(keystone, USER),
     ):
         with pytest.raises(ServerUnavailable, match="/v3 answers as no keystone does"):
             ask()

@@ -164,7 +164,7 @@ class Servers:
         self.never_locked.add(account.name)
         self.after_change()
 
-    def count_failures(self, login: ServerLogin, account: Account) -> None:
+    def restore_lockout(self, login: ServerLogin, account: Account) -> None:
         self._answer(login)
         if account.name in self.never_locked:
             self.before_change()

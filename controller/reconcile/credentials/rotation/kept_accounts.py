@@ -80,7 +80,7 @@ class KeptPasswords:
                 continue
             # A Job of an upgrade that began before may have set the former one again.
             self.servers.give_password(login, one.account, self.store.text(name, key))
-            self.servers.count_failures(login, one.account)
+            self.servers.restore_lockout(login, one.account)
 
     def _let_in(self, one: KeptAccount, login: ServerLogin, password: str) -> None:
         if one.account is None:
