@@ -74,6 +74,7 @@ class Reason(StrEnum):
     CREDENTIALS_LOST = "CredentialsLost", WARNING
     CREDENTIALS_RESTORED = "CredentialsRestored", WARNING
     CERTIFICATES_RENEWED = "CertificatesRenewed", NORMAL
+    CERTIFICATE_EXPIRES = "CertificateExpires", WARNING
     CREDENTIALS_ROTATING = "CredentialsRotating", NORMAL
     CREDENTIALS_ROTATED = "CredentialsRotated", NORMAL
     ROTATION_REFUSED = "RotationRefused", WARNING

@@ -8,12 +8,15 @@ from typing import Any
 
 from controller.domain.api.conditions import Condition, shorten, timestamp
 from controller.domain.api.reasons import Reason
+from controller.domain.credentials.certificate_ends import ends_within
 from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.domain.credentials.rotation.record import RotationView
 
 CONDITION = "SecretsExchanged"
 READY = "Ready"
 INCOMPLETE = "Incomplete"
+# What an entry says of a certificate.
+_OF_CERTIFICATES = ("expires", "endsWithin")
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,8 @@ def secret_entries(
             entry["rotated"] = same or timestamp(now)
         if view.expires is not None:
             entry["expires"] = timestamp(view.expires)
+            within = ends_within(view.expires, now)
+            entry |= {"endsWithin": within} if within else {}
         for word, moment in (("lastRotation", view.last_rotation), ("nextRotation", view.next_rotation)):
             if moment is not None:
                 entry[word] = timestamp(moment)
@@ -105,7 +110,8 @@ def with_certificates(
         if not known.get("digest"):
             merged[name] = entry
         elif "expires" in entry:
-            merged[name] = {**known, "expires": entry["expires"]}
+            kept = {key: part for key, part in known.items() if key not in _OF_CERTIFICATES}
+            merged[name] = {**kept, **{key: entry[key] for key in _OF_CERTIFICATES if key in entry}}
     return merged
 
 

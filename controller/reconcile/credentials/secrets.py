@@ -17,7 +17,9 @@ from controller.domain.api.names import (
     SERVICE_LABEL,
     field_manager,
 )
+from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import Features, parse_region_spec
+from controller.domain.credentials.certificate_ends import ending_soon
 from controller.domain.credentials.certificates import AUTHORITY, named_secrets
 from controller.domain.credentials.credential_plan import (
     CredentialPlan,
@@ -344,6 +346,10 @@ class SecretsReconciler:
     def _publish(self, osdpl: KubeObject, secrets: Mapping[str, Any], condition: Condition) -> None:
         known = (osdpl.get("status") or {}).get("conditions") or []
         conditions = entries([condition], known, self._clock.now())
+        # Before it is noted as told: what a kill cuts off is told by the next pass.
+        for text in ending_soon((osdpl.get("status") or {}).get("secrets") or {}, secrets):
+            reason = Reason.CERTIFICATE_EXPIRES
+            self._events.emit(osdpl, type_=reason.event, reason=reason, message=text)
         status = {"secrets": dict(secrets), "conditions": conditions}
         apply_region_status(self._kube, osdpl, status, manager=MANAGER, own_conditions=(CONDITION,))
         before = find(known, CONDITION)

@@ -15,6 +15,7 @@ from sandbox import audit
 from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
 from tests.cluster.region import NAME, Region, wait_until
+from tests.reconcile.credentials.test_certificates import certificate
 
 pytestmark = pytest.mark.cluster
 
@@ -93,6 +94,16 @@ def is_new(region: Region, before: dict[str, str]) -> bool:
     )
 
 
+def seen_edit(region: Region) -> None:
+    """Edits the spec, and returns once a pass has looked at it."""
+    region.edit(drift="Warn")
+    generation = region.osdpl()["metadata"]["generation"]
+    wait_until(
+        "the edit is seen",
+        lambda: region.condition("SecretsExchanged").get("observedGeneration") == generation,
+    )
+
+
 def test_pods_are_replaced_once_for_each_step_of_a_change_of_authority(region: Region) -> None:
     logs = lambda: region.controllers.log("secrets") + region.controllers.log("helmbundle")  # noqa: E731
     wait_until("it runs", lambda: runs_with_it(region), show=logs)
@@ -120,11 +131,26 @@ def test_a_secret_that_is_written_again_with_the_same_content_restarts_nothing(r
     region.controllers.wait_healthy()
     moment = audit.now()
     region.kubectl("annotate", "secret", SECRET, "touched=once")
-    region.edit(drift="Warn")
-    generation = region.osdpl()["metadata"]["generation"]
-    wait_until(
-        "the edit is seen",
-        lambda: region.condition("SecretsExchanged").get("observedGeneration") == generation,
-    )
+    seen_edit(region)
     assert not [one for one in region.writes_since(moment) if one.resource == "secrets"]
     assert region.revisions() == {"keystone": (1, "deployed")}
+
+
+def test_a_certificate_that_has_ended_is_told_by_an_event_and_once(region: Region) -> None:
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "kubernetes.io/tls",
+        "metadata": {"name": "ended", "annotations": {"cert-manager.io/certificate-name": "ended"}},
+        "stringData": {"tls.crt": certificate("2024-01-02"), "tls.key": ""},
+    }
+    region.kubectl("apply", "-f", "-", input=json.dumps(secret))
+    known = lambda: region.osdpl()["status"]["secrets"].get("ended", {})  # noqa: E731
+    # Its contents are looked at once a minute; a new process looks at once.
+    region.controllers.restart("secrets")
+    wait_until("it is known", lambda: known().get("endsWithin") == "0d")
+    region.controllers.restart("secrets")
+    seen_edit(region)
+    events = [one for one in region.get("events")["items"] if one["reason"] == "CertificateExpires"]
+    assert [(one["type"], one["count"]) for one in events] == [("Warning", 1)]
+    assert 'the certificate in Secret "ended" ended on 2024-01-02' in events[0]["message"]
