@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from controller.domain.region.required_certificates import secrets_made, service_names
+from controller.domain.values.catalogue import CertificateRequest
 from controller.domain.values.chart_values import Values
 from controller.render.region import Region
 from tests.render.region import core_spec, render
+from tests.render.specs import GATEWAY
 
 OWN = {"tls": {"internal": {"enabled": True}}, "compute": {"libvirtTLS": {"enabled": False}}}
 
@@ -70,3 +72,35 @@ def test_no_certificate_is_made_that_nobody_asks_for(more: dict[str, Any]) -> No
     tls = {"internal": {"enabled": True, **more}}
     region = render(core_spec(preset="core", features={**OWN, "tls": tls}))
     assert region.certificates == ()
+
+
+PUBLIC = {**GATEWAY, "tls": {"public": {"enabled": True}}}
+
+
+def public_request(region: Region) -> CertificateRequest | None:
+    return next((one for one in region.certificates if one.name == "gateway-tls-public"), None)
+
+
+@pytest.mark.parametrize("charts", [core_spec()["charts"], {}], ids=["upstream", "embedded"])
+def test_the_gateway_shows_a_certificate_of_ours_for_all_public_names(charts: dict[str, Any]) -> None:
+    region = render(core_spec(preset="core", charts=charts, features=PUBLIC))
+    tls = values(region, "gateway")["tls"]
+    assert (tls["secretName"], tls["issuer"]) == ("gateway-tls-public", "")
+    request = public_request(region)
+    assert request is not None
+    assert list(request.names) == values(region, "gateway")["hosts"] != []
+    assert "gateway-tls-public" in secrets_made(region.certificates)
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        {**GATEWAY, "tls": {"public": {"enabled": True, "issuer": "acme"}}},
+        {**GATEWAY, "tls": {"public": {"enabled": True, "secretName": "public-tls"}}},
+        {**GATEWAY, "tls": {"public": {"enabled": False}}},
+        {"tls": {"public": {"enabled": True}}},
+    ],
+    ids=["issuer", "secret", "not encrypted", "no gateway"],
+)
+def test_no_public_certificate_is_made_that_nobody_shows(features: dict[str, Any]) -> None:
+    assert public_request(render(core_spec(preset="core", features=features))) is None

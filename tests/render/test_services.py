@@ -140,7 +140,6 @@ def test_several_mistakes_are_all_reported() -> None:
             {"tls": {"internal": {"enabled": True, "issuer": "x", "traffic": ["endpoints"]}}},
         ),
         ("spec.features.gateway.className", {"services": {"enabled": ["gateway"]}}),
-        ("spec.features.tls.public.enabled", {**GATEWAY, "tls": {"public": {"enabled": True}}}),
         (
             "spec.features.tls.public.secretName",
             {"tls": {"public": {"enabled": True, "secretName": "x"}}},

@@ -43,7 +43,6 @@ REFUSED: Mapping[tuple[str, str], str] = {
     ("networking-ovn", "networking-vlan-tenants"): _OVS,
     ("networking-ovn-dvr-dns", "networking-vlan-tenants"): _OVS,
     ("compute-libvirt-tls", "compute-live-migration"): "its addresses have to be named then",
-    ("gateway", "tls-public"): "a gateway needs to know whose certificate it has",
     ("brokers", "external-servers"): _EXTERNAL,
     ("database-backup", "external-servers"): _EXTERNAL,
     ("external-servers", "fields-of-operations"): _EXTERNAL,

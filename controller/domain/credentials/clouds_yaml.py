@@ -19,6 +19,8 @@ from controller.domain.values.chart_values import SECRET_REF, is_secret_ref
 IDENTITY = "identity"
 KEYSTONE = "keystone"
 CLOUD = "default"
+# The same account by the addresses for clients outside the cluster.
+PUBLIC_CLOUD = "public"
 # Where openstacksdk looks for clouds.yaml on a machine, and so where the Secret is mounted.
 CA_FILE = f"/etc/openstack/{CLOUDS_CA_KEY}"
 
@@ -58,13 +60,17 @@ class KeyOfSecret:
 class Administrator:
     """How to reach Keystone, and as whom. `ca`: whom to trust, None for whom the system trusts.
 
-    `password` is the reference that stands in the values, or the text itself where the operator wrote one.
+    `public_url`: where clients outside the cluster reach it, empty for nowhere; `public_ca`: whom these have
+    to trust. `password` is the reference that stands in the values, or the text itself where the operator
+    wrote one.
     """
 
     auth_url: str
     account: Mapping[str, str]
     password: KeyOfSecret | str
     ca: KeyOfSecret | None = None
+    public_url: str = ""
+    public_ca: KeyOfSecret | None = None
 
 
 def administrator(values: Mapping[str, Any], namespace: str) -> Administrator | None:
@@ -81,6 +87,7 @@ def administrator(values: Mapping[str, Any], namespace: str) -> Administrator | 
         account=account,
         password=password,
         ca=_authority(values) if _internal(identity["scheme"]) == "https" else None,
+        public_url=_public_url(identity, _of(identity["path"], "public")),
     )
 
 
@@ -99,26 +106,30 @@ def gateway_user(
     password = reference_of(given.get("password"))
     if not password:
         return None
-    outside = _part(_part(identity, "host_fqdn_override"), "public").get("host") if public else None
-    if not outside:
-        return _internal_url(identity, endpoints, namespace), account, password
-    scheme, port = _of(identity["scheme"], "public"), _of(_part(identity["port"], "api"), "public")
-    usual = {"http": 80, "https": 443}.get(str(scheme)) == port
-    return f"{scheme}://{outside}{'' if usual else f':{port}'}", account, password
+    outside = _public_url(identity) if public else ""
+    return outside or _internal_url(identity, endpoints, namespace), account, password
 
 
 def clouds_yaml(admin: Administrator, password: str) -> str:
-    """The file: one cloud, reached from within the cluster. It holds the password."""
+    """The file: the cloud as it is reached from within the cluster, and from outside where it is published.
+    It holds the password."""
+    clouds = {CLOUD: _cloud(admin, password, admin.auth_url, "internal", admin.ca)}
+    if admin.public_url:
+        clouds[PUBLIC_CLOUD] = _cloud(admin, password, admin.public_url, "public", admin.public_ca)
+    return yaml.safe_dump({"clouds": clouds}, sort_keys=False, allow_unicode=True)
+
+
+def _cloud(
+    admin: Administrator, password: str, auth_url: str, interface: str, ca: KeyOfSecret | None
+) -> dict[str, Any]:
     account = {name: value for name, value in admin.account.items() if name != "region_name"}
     cloud: dict[str, Any] = {
-        "auth": {"auth_url": admin.auth_url, **account, "password": password},
+        "auth": {"auth_url": auth_url, **account, "password": password},
         "region_name": admin.account["region_name"],
-        "interface": "internal",
+        "interface": interface,
         "identity_api_version": 3,
     }
-    if admin.ca is not None:
-        cloud["cacert"] = CA_FILE
-    return yaml.safe_dump({"clouds": {CLOUD: cloud}}, sort_keys=False, allow_unicode=True)
+    return {**cloud, "cacert": CA_FILE} if ca is not None else cloud
 
 
 def _authority(values: Mapping[str, Any]) -> KeyOfSecret | None:
@@ -130,6 +141,16 @@ def _internal_url(identity: Mapping[str, Any], endpoints: Mapping[str, Any], nam
     """Where clients inside the cluster reach Keystone, without the path."""
     host = internal_host(identity, endpoints, namespace)
     return f"{_internal(identity['scheme'])}://{host}:{_internal(_part(identity['port'], 'api'))}"
+
+
+def _public_url(identity: Mapping[str, Any], path: Any = "") -> str:
+    """Where clients outside the cluster reach Keystone, empty where they do not."""
+    outside = _part(_part(identity, "host_fqdn_override"), "public").get("host")
+    if not outside:
+        return ""
+    scheme, port = _of(identity["scheme"], "public"), _of(_part(identity["port"], "api"), "public")
+    usual = {"http": 80, "https": 443}.get(str(scheme)) == port
+    return f"{scheme}://{outside}{'' if usual else f':{port}'}{path}"
 
 
 def internal_host(endpoint: Mapping[str, Any], endpoints: Mapping[str, Any], namespace: str) -> str:

@@ -9,13 +9,22 @@ from typing import Any
 from controller.domain.api.names import CA_BUNDLE_SECRET
 from controller.domain.region.deployment import DeploymentSpec
 from controller.domain.region.required_credentials import region_services
-from controller.domain.values.catalogue import BUNDLE_KEYS, UPSTREAM, CertificateRequest, ServiceEntry
+from controller.domain.values.catalogue import (
+    BUNDLE_KEYS,
+    UPSTREAM,
+    CertificateRequest,
+    ServiceEntry,
+    public_hosts,
+)
 from controller.domain.values.shipped_values import Library
 
 COMPUTE = "compute"
 # As templates and charts call them: of libvirt and QEMU on all hypervisors, and of the proxy of consoles
 # (nova: secrets.tls.compute_novnc_proxy.vencrypt.internal).
 HYPERVISORS_SECRET = "libvirt-tls"  # noqa: S105 - a name
+# That of the public endpoints, which the gateway shows.
+GATEWAY = "gateway"
+PUBLIC_SECRET = "gateway-tls-public"  # noqa: S105 - a name
 CONSOLE_SECRET = "nova-novncproxy-vencrypt"  # noqa: S105 - a name
 # Beside those of libvirtTLS.addresses: what TLS takes of a certificate is bounded.
 MOST_OF_NODES = 2048
@@ -30,7 +39,17 @@ def region_certificates(
     """
     domain = spec.internal_domain_name
     services = region_services(spec, library)
-    return tuple(_requests(spec.features.tree, services, spec.charts.source, namespace, domain))
+    found = _requests(spec.features.tree, services, spec.charts.source, namespace, domain)
+    return (*found, *_published(spec, services))
+
+
+def _published(spec: DeploymentSpec, services: tuple[ServiceEntry, ...]) -> Iterator[CertificateRequest]:
+    """What the gateway shows where the spec names neither a certificate nor who issues it."""
+    public = spec.features.tree["tls"]["public"]
+    hosts = sorted(set(public_hosts(services, spec.public_domain_name).values()))
+    shown = public["enabled"] and not (public["secretName"] or public["issuer"])
+    if shown and hosts and any(entry.name == GATEWAY for entry in services):
+        yield CertificateRequest(PUBLIC_SECRET, GATEWAY, tuple(hosts))
 
 
 def _requests(

@@ -5,7 +5,7 @@ How one is added: docs/add-a-service.md.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -207,6 +207,18 @@ def _entry(name: str, body: Mapping[str, Any], credential_kinds: Collection[str]
         credentials=credentials,
         public_endpoints=dict(body.get("publicEndpoints", {})),
     )
+
+
+def public_hosts(services: Iterable[ServiceEntry], domain: str) -> dict[str, str]:
+    """The names of the public endpoints of these services below the domain, by key under `endpoints` of chart
+    values; none without a domain."""
+    if not domain:
+        return {}
+    return {
+        endpoint: f"{name}.{domain}"
+        for service in services
+        for endpoint, name in service.public_endpoints.items()
+    }
 
 
 def meant_service(name: str, entries: Mapping[str, ServiceEntry]) -> str:

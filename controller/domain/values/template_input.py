@@ -38,6 +38,7 @@ from controller.domain.values.catalogue import (
     CredentialSecret,
     ServiceEntry,
     meant_service,
+    public_hosts,
 )
 from controller.domain.values.chart_values import (
     DocumentPath,
@@ -193,14 +194,7 @@ class RegionInput:
         }
 
     def _public_hosts(self) -> Mapping[str, str]:
-        domain = self.spec.public_domain_name
-        if not domain:
-            return {}
-        return {
-            endpoint: f"{name}.{domain}"
-            for service in self.services
-            for endpoint, name in service.public_endpoints.items()
-        }
+        return public_hosts(self.services, self.spec.public_domain_name)
 
     def credentials(self) -> tuple[CredentialSecret, ...]:
         """The Secrets to generate for this region, in the order of the catalogue."""

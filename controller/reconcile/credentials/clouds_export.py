@@ -9,9 +9,10 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from controller.domain.api.names import (
+    CA_BUNDLE_SECRET,
     CLOUDS_CA_KEY,
     CLOUDS_KEY,
     CLOUDS_SECRET,
@@ -27,6 +28,8 @@ from controller.domain.credentials.clouds_yaml import (
     administrator,
     clouds_yaml,
 )
+from controller.domain.credentials.x509 import bundle
+from controller.domain.region.required_certificates import GATEWAY, PUBLIC_SECRET
 from controller.domain.values.secret_refs import reserved
 from controller.errors import KubeError, is_refusal
 from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject
@@ -84,14 +87,16 @@ class CloudsExport:
         password = self._text(admin.password, namespace)
         if password is None:
             return ExportedClouds(keys)
+        authorities = {one: self._text(one, namespace) for one in (admin.ca, admin.public_ca) if one}
+        if admin.ca is not None and authorities[admin.ca] is None:
+            return ExportedClouds(keys, f'it waits for {admin.ca.key} of Secret "{admin.ca.name}"; create it')
+        if admin.public_ca is not None and authorities[admin.public_ca] is None:
+            # Nothing here waits for the way from outside, whose certificate is not there either.
+            admin = replace(admin, public_url="")
         desired = {CLOUDS_KEY: clouds_yaml(admin, password)}
-        if admin.ca is not None:
-            authority = self._text(admin.ca, namespace)
-            if authority is None:
-                return ExportedClouds(
-                    keys, f'it waits for {admin.ca.key} of Secret "{admin.ca.name}"; create it'
-                )
-            desired[CLOUDS_CA_KEY] = authority
+        trusted = [text for text in authorities.values() if text]
+        if trusted:
+            desired[CLOUDS_CA_KEY] = trusted[0] if len(trusted) == 1 else bundle(trusted)
         self._write(osdpl, there, desired)
         return ExportedClouds(frozenset(desired))
 
@@ -145,13 +150,20 @@ class CloudsExport:
 
 def _administrator(bundles: Iterable[KubeObject], namespace: str) -> Administrator | None:
     """As the bundle of Keystone asks for it; None before there is one."""
-    for bundle in bundles:
-        if bundle["metadata"]["name"] != IDENTITY:
-            continue
-        for release in (bundle.get("spec") or {}).get("releases") or ():
-            if (release.get("chart") or {}).get("name") == KEYSTONE:
-                return administrator(release.get("values") or {}, str(release.get("namespace") or namespace))
-    return None
+    releases = {
+        str((release.get("chart") or {}).get("name")): release
+        for one in bundles
+        if one["metadata"]["name"] in (IDENTITY, GATEWAY)
+        for release in (one.get("spec") or {}).get("releases") or ()
+    }
+    keystone, gateway = releases.get(KEYSTONE), releases.get(GATEWAY) or {}
+    if keystone is None:
+        return None
+    admin = administrator(keystone.get("values") or {}, str(keystone.get("namespace") or namespace))
+    public = (gateway.get("values") or {}).get("tls") or {}
+    if admin is None or not public.get("enabled") or public.get("secretName") != PUBLIC_SECRET:
+        return admin
+    return replace(admin, public_ca=KeyOfSecret(CA_BUNDLE_SECRET, CLOUDS_CA_KEY))
 
 
 def _secret(osdpl: KubeObject, texts: Mapping[str, str]) -> KubeObject:

@@ -6,7 +6,7 @@ Secret, and again at the next pass where this one was cut off. Keys stay in thes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 
@@ -49,7 +49,7 @@ from controller.domain.credentials.x509 import (
     parse_authority,
     read_leaf,
 )
-from controller.domain.region.required_certificates import node_addresses
+from controller.domain.region.required_certificates import PUBLIC_SECRET, node_addresses
 from controller.domain.values.catalogue import HYPERVISOR_FILES, CertificateRequest
 from controller.ports.kubernetes import NODE, SECRET, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
@@ -68,6 +68,9 @@ UNAPPROVED = (
     "certificates end on {end}, and the authority that the spec asks for is not theirs, or cannot sign: "
     "approve the plan, or go back to the authority of before"
 )
+# Clients outside the cluster are given the bundle by people, and nobody sees whether they have it: so long it
+# is in the bundle before another authority of ours signs what they are shown.
+PUBLIC_NOTICE = 14 * DAY
 # Seconds between two looks at what consumers run with, while another authority is on its way.
 UPTAKE_SECONDS = 30.0
 _SOON = (
@@ -124,7 +127,7 @@ class OwnCertificates:
                 return _problems({**problems, source: str(error)})
             problems |= self._write(store, osdpl, pass_)
             self.has_bundle = CA_BUNDLE_SECRET in store.names
-            self.unfinished = pass_.record.next is not None
+            self.unfinished = pass_.record.next is not None and self._clock.now() >= pass_.announced_until
             end = ends_first(pass_.record) if authority_secret else None
             if end is not None:
                 problems[source] = _SOON.format(end=timestamp(end)[:10])
@@ -179,6 +182,8 @@ class OwnCertificates:
         }
 
         def settled(record: AuthorityRecord) -> bool:
+            if record.next is not None and now < _announced_until(record, given, names):
+                return False
             written = all(leaf.trusted == record.bundle for leaf in (trusted, *leaves.values()))
             written = written and all(is_current(leaves[one], names[one], record, now) for one in leaves)
             digests = {
@@ -223,10 +228,15 @@ class OwnCertificates:
 
     def _record(self, store: CertificateStore, osdpl: KubeObject, planned: _Pass) -> None:
         step, texts = planned.step, record_texts(planned.record, planned.given)
+        message, last = step.message, planned.announced_until
+        if last > planned.now:
+            message += (
+                f"; from {timestamp(last)[:10]} on clients outside need {CA_BUNDLE_SECRET} as it is now"
+            )
         if store.write(AUTHORITY_SECRET, "authority", texts, AUTHORITY_TYPE) and step.reason:
             meta = osdpl["metadata"]
-            log_action("sign", f"{meta['namespace']}/{meta['name']}", step.message, reason=step.reason)
-            self._events.emit(osdpl, type_=step.reason.event, reason=step.reason, message=step.message)
+            log_action("sign", f"{meta['namespace']}/{meta['name']}", message, reason=step.reason)
+            self._events.emit(osdpl, type_=step.reason.event, reason=step.reason, message=message)
 
     def _given(self, name: str, namespace: str, now: float) -> Authority:
         """The operator's authority. Raises AuthorityUnusable."""
@@ -270,6 +280,12 @@ class _Pass:
     def record(self) -> AuthorityRecord:
         return self.step.record
 
+    @property
+    def announced_until(self) -> float:
+        """Until when clients outside may take up what signs next, in seconds since the epoch; 0 for not at
+        all."""
+        return _announced_until(self.record, self.given, self.names)
+
     def leaf(self, name: str, randomness: Randomness) -> StoredLeaf:
         """The leaf with its bundle; a new one where that is due. Raises AuthorityUnusable."""
         there, names, record = self.leaves[name], self.names[name], self.record
@@ -279,6 +295,13 @@ class _Pass:
             raise AuthorityUnusable("nothing can sign it: the authority's key is not there")
         pair = new_leaf(names, leaf_begin(record), leaf_end(record), record.signer, randomness)
         return StoredLeaf(pair.chain, pair.key, record.bundle)
+
+
+def _announced_until(record: AuthorityRecord, given: Authority | None, names: Container[str]) -> float:
+    # An operator's own authority is theirs to announce.
+    if record.next is None or given is not None or PUBLIC_SECRET not in names:
+        return 0.0
+    return authority_validity(record.next)[0] + _BACKDATED_AUTHORITY + PUBLIC_NOTICE
 
 
 def _refused(name: str, write: Callable[[], object]) -> dict[str, str]:
