@@ -112,6 +112,11 @@ class RightMissing(HelmFailed):
     """A Helm action ended for want of a right of ours. The message names the object and the rule."""
 
 
+class KindMissing(HelmFailed):
+    """A Helm action ended because the cluster does not define what the chart makes. The message names the
+    kinds and the remedy."""
+
+
 class HelmCancelled(HelmFailed):
     """A Helm action was cancelled by us, or reached its timeout; work may still be going on.
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 
 from controller.adapters.helm.denials import missing_right
+from controller.domain.validation.missing_kinds import missing_kinds_text
 from controller.errors import (
     ApiUnavailable,
     ChartInvalid,
     ControllerError,
     HelmFailed,
+    KindMissing,
     ObjectsTaken,
     ReleaseMissing,
     RightMissing,
@@ -37,6 +39,8 @@ _INTERRUPTED = re.compile(
 _MISSING = re.compile(r"release: not found|has no deployed releases|release has no \d+ version")
 # Helm asks whose an object is before it writes anything (action/validate.go, existingResourceConflict).
 _TAKEN = re.compile(r"exists and cannot be imported into the current release: invalid ownership metadata")
+# Kinds are looked up before anything of a manifest is sent (k8s.io/apimachinery: meta.NoKindMatchError).
+_UNDEFINED = re.compile(r'no matches for kind "([^"]+)" in version "([^"]+)"')
 # A hook's own words may hold anything, also what reads like one of the marks below.
 _HOOK = re.compile(
     r"failed (?:pre|post)-install: |(?:pre|post)-(?:upgrade|rollback|delete) hooks? failed"
@@ -59,6 +63,9 @@ def failure(text: str, chart: str = "") -> ControllerError:
     interrupted = _INTERRUPTED.search(cause) is not None
     if denied := missing_right(cause):
         return RightMissing(denied)
+    undefined = [(version, kind) for kind, version in _UNDEFINED.findall(cause)]
+    if undefined and not _HOOK.search(cause):
+        return KindMissing(missing_kinds_text(undefined))
     if _HOOK.search(cause):
         return HelmFailed(cause, interrupted=interrupted)
     if _UNREACHABLE.search(cause):

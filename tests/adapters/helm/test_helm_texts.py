@@ -7,7 +7,14 @@ import pytest
 from controller.adapters.helm.cancellation import CancellationToken
 from controller.adapters.helm.failures import LONGEST_MESSAGE, failure
 from controller.adapters.helm.manifests import parse_manifests
-from controller.errors import ApiUnavailable, ChartInvalid, HelmFailed, ReleaseMissing, RightMissing
+from controller.errors import (
+    ApiUnavailable,
+    ChartInvalid,
+    HelmFailed,
+    KindMissing,
+    ReleaseMissing,
+    RightMissing,
+)
 
 
 @pytest.mark.parametrize(
@@ -94,6 +101,38 @@ def test_a_missing_right_is_told_in_one_line(text: str, told: str) -> None:
     found = failure(text, "/charts/web")
     assert isinstance(found, RightMissing)
     assert str(found) == told
+
+
+_UNMAPPED = (
+    'resource mapping not found for name: "gateway" namespace: "openstack" from "": no matches for kind '
+    '"{}" in version "{}"\nensure CRDs are installed first'
+)
+UNDEFINED = "unable to build kubernetes objects from release manifest: [{}, {}]".format(
+    _UNMAPPED.format("Gateway", "gateway.networking.k8s.io/v1"),
+    _UNMAPPED.format("Certificate", "cert-manager.io/v1"),
+)
+
+
+def test_kinds_that_the_cluster_does_not_define_are_told_with_the_remedy() -> None:
+    found = failure(UNDEFINED, "/charts/gateway")
+    assert isinstance(found, KindMissing)
+    kinds, _, remedies = str(found).partition(": ")
+    assert kinds == (
+        "the cluster does not define Certificate (cert-manager.io/v1), Gateway (gateway.networking.k8s.io/v1)"
+    )
+    first, _, second = remedies.partition("; ")
+    assert first.startswith("install cert-manager in the cluster, or name no issuer in spec.features.tls")
+    assert second.startswith("install the Gateway API in the cluster")
+
+
+def test_an_undefined_kind_of_others_is_told_once_however_many_objects_are_of_it() -> None:
+    one = 'no matches for kind "Widget" in version "example.org/v1"; '
+    assert str(failure(2 * one)).startswith("the cluster does not define Widget (example.org/v1): install in")
+
+
+def test_a_hook_that_speaks_of_a_kind_is_a_failed_hook() -> None:
+    text = 'failed pre-install: Hook pre-install a.yaml failed: no matches for kind "X" in version "y/v1"'
+    assert type(failure(text)) is HelmFailed
 
 
 @pytest.mark.parametrize(
