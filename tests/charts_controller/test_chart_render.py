@@ -479,6 +479,35 @@ def test_a_namespace_of_an_exchange_is_read_and_written_by_names_and_nothing_is_
     }
 
 
+def test_a_namespace_that_is_named_twice_in_an_exchange_has_one_role_with_all_of_both() -> None:
+    places = [
+        {"name": "directory", "offers": ["ldap-bind"]},
+        {"name": "other", "offers": ["key"]},
+        {"name": "directory", "offers": ["ldap-bind", "licence"], "requests": ["openstack-reader"]},
+    ]
+    rendered = _render(exchange={"namespaces": places})
+    for kind in ("Role", "RoleBinding"):
+        found = [one["metadata"]["namespace"] for one in _of(kind, rendered)]
+        assert (found.count("directory"), found.count("other")) == (1, 1)
+    [role] = [one for one in _of("Role", rendered) if one["metadata"]["namespace"] == "directory"]
+    assert [rule["resourceNames"] for rule in role["rules"]] == [
+        ["ldap-bind", "licence"],
+        ["openstack-reader"],
+    ]
+
+
+def test_a_namespace_that_is_named_twice_for_ceph_has_one_role_with_all_of_both() -> None:
+    both = [
+        {"name": "rook-ceph", "secrets": ["rook-ceph-client-disks"]},
+        {"name": "rook-ceph", "rookObjects": True, "secrets": ["offer"]},
+    ]
+    rendered = _render(ceph={"namespaces": both})
+    for kind in ("Role", "RoleBinding"):
+        assert [one["metadata"]["namespace"] for one in _of(kind, rendered)].count("rook-ceph") == 1
+    roles = [one for one in _of("Role", rendered) if one["metadata"]["namespace"] == "rook-ceph"]
+    assert granted(roles) == _in_ceph(rookObjects=True, secrets=["rook-ceph-client-disks", "offer"])
+
+
 def test_leases_can_be_written_by_their_names_only() -> None:
     leases = {(name, verb) for _, resource, name, verb in granted(_render()) if resource == "leases"}
     assert {verb for name, verb in leases if not name} == {"create"}
