@@ -98,7 +98,8 @@ def restore(
     cluster = open_cluster(kubeconfig, context, namespace)
     content = _read(file)
     found = _parsed(file, content, _passphrase(passphrase_file, new=False))
-    place = cluster.namespace or found.namespace
+    # Not that of the context, which says nothing of the region: the file does.
+    place = namespace or found.namespace
     chosen = _chosen(found.secrets, names, overwrite)
     there = {one.name: cluster.kube.get(SECRET, one.name, place) for one in chosen}
     live = {name: secret for name, secret in there.items() if secret is not None}

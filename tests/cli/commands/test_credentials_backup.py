@@ -87,6 +87,21 @@ def test_it_is_restored_into_an_empty_namespace(kube: FakeKube, taken: str, word
     assert "created" in result.output and PLANTED not in result.output
 
 
+def test_without_a_namespace_it_goes_where_it_was_taken_and_not_where_the_context_points(
+    kube: FakeKube, taken: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "controller.cli.commands.credentials_backup.open_cluster",
+        lambda _, __, namespace: Cluster(kube, namespace or "of-the-context"),
+    )
+    kube.delete(SECRET, NAME, "openstack")
+    result = osctl("credentials", "restore", taken, "--passphrase-file", words)
+    assert result.exit_code == 0, result.output
+    assert "into namespace openstack" in result.output
+    assert texts(kube, NAME, "openstack") == {"password": PLANTED}
+    assert kube.get(SECRET, NAME, "of-the-context") is None
+
+
 def test_a_second_time_nothing_is_written(kube: FakeKube, taken: str, words: str) -> None:
     kube.forget_requests()
     result = osctl("credentials", "restore", taken, "--passphrase-file", words)
