@@ -38,6 +38,11 @@ class NamedAccounts(Protocol):
         Keystone takes no other one."""
         ...
 
+    def has_password(self, login: ServerLogin, account: Account, password: str) -> bool:
+        """Whether the account is let in with this password; one that is not counts as a failed login. False
+        where Keystone does not know the account."""
+        ...
+
     def restore_lockout(self, login: ServerLogin, account: Account) -> None:
         """Failed logins lock the account again, where they did before `give_password`."""
         ...
@@ -69,6 +74,10 @@ class AccountServers(Protocol):
         """The administrator of the login has this password from now on, beside the one before where the
         server knows two; failed logins do not lock its account. Nothing changes where it has it already.
         Raises PasswordRefused where the server takes no other one."""
+        ...
+
+    def accepts(self, login: ServerLogin) -> bool:
+        """Whether the server lets in the administrator of the login; if not, it counts as a failed login."""
         ...
 
     def settle(self, login: ServerLogin) -> None:

@@ -373,11 +373,13 @@ def test_an_account_that_a_trust_names_gets_another_password_and_keeps_the_trust
     for _ in range(2):
         servers.give_password(login, account, "second")
         assert [lets_in(one) for one in ("first", "second")] == [False, True]
+        assert [servers.has_password(login, account, one) for one in ("first", "second")] == [False, True]
         assert identity.get_user(trustee.id).options == {"ignore_lockout_failure_attempts": True}
     for _ in range(2):
         servers.restore_lockout(login, account)
         assert identity.get_user(trustee.id).options == {}
     servers.give_password(login, replace(account, name="of-nobody"), "second")
+    assert not servers.has_password(login, replace(account, name="of-nobody"), "second")
 
 
 def test_the_brokers_administrator_gets_another_password_while_clients_work(
@@ -538,6 +540,22 @@ def test_a_wrong_password_of_an_administrator_is_told_without_it(real: AccountSe
     with pytest.raises(ServerUnavailable, match=f"refuses {ROOT}$"):
         account = Account(Server.DATABASE, "glance", "glance", "oslo_db")
         RealAccountServers().sessions(ServerLogin(place, "not-the-password"), account)
+    keystone = Administrator(
+        real.configuration.identity_url,
+        {"username": "admin", "project_name": "admin"}
+        | {"user_domain_name": "Default", "project_domain_name": "Default"},
+        "any",
+    )
+    broker = ServerPlace(Server.BROKER, HOST, real.management, "guest")
+    places = {
+        "mariadb": (place, ROOT_PASSWORD),
+        "broker": (broker, real.administrators["broker"]),
+        "keystone": (ServerPlace(Server.KEYSTONE, keystone=keystone), real.administrators["keystone"]),
+    }
+    for one, password in places.values():
+        servers = RealAccountServers()
+        asked = [ServerLogin(one, text) for text in (password, "not-the-password")]
+        assert [servers.accepts(login) for login in asked] == [True, False]
     api = JsonApi(f"http://{HOST}:{real.management}/api", login=("guest", "not-the-password"))
     with pytest.raises(ServerUnavailable, match="answers GET /whoami with 401") as caught:
         api.call("GET", "/whoami")

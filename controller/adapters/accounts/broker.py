@@ -40,7 +40,7 @@ class BrokerAccounts:
 
     def let_in(self, login: ServerLogin, password: str) -> None:
         place, following = login.place, replace(login, password=password)
-        if _api(login).call("GET", "/whoami", also=(401,)).status == 401:
+        if not self.accepts(login):
             _api(following).call("GET", "/whoami")
             return
         path = f"/users/{_part(place.user)}"
@@ -49,6 +49,9 @@ class BrokerAccounts:
         body = {"password": password, "tags": tags}
         if _api(login).call("PUT", path, body=body, also=_REFUSALS).status in _REFUSALS:
             raise PasswordRefused(f"the broker at {place.shown} takes no other password")
+
+    def accepts(self, login: ServerLogin) -> bool:
+        return _api(login).call("GET", "/whoami", also=(401,)).status != 401
 
     def settle(self, login: ServerLogin) -> None:
         _api(login).call("GET", "/whoami")

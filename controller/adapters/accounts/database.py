@@ -74,6 +74,13 @@ class DatabaseAccounts:
             with _connected(replace(login, password=password)):
                 return
 
+    def accepts(self, login: ServerLogin) -> bool:
+        try:
+            with _connected(login):
+                return True
+        except _Refused:
+            return False
+
     def settle(self, login: ServerLogin) -> None:
         """With that password alone."""
         with _connected(login) as cursor:

@@ -69,6 +69,9 @@ class KeystoneAccounts:
             return
         _change_password(session.api, session.user, login, password)
 
+    def accepts(self, login: ServerLogin) -> bool:
+        return _session(login) is not None
+
     def settle(self, login: ServerLogin) -> None:
         session = _session(login)
         if session is None:
@@ -81,6 +84,10 @@ class KeystoneAccounts:
         user = _user_id(api, account)
         if user is not None and not _is_let_in(login, user, password):
             _change_password(api, user, login, password)
+
+    def has_password(self, login: ServerLogin, account: Account, password: str) -> bool:
+        user = _user_id(_authenticated(login), account)
+        return user is not None and _is_let_in(login, user, password)
 
     def restore_lockout(self, login: ServerLogin, account: Account) -> None:
         api = _authenticated(login)

@@ -45,11 +45,17 @@ class RealAccountServers:
     def let_in(self, login: ServerLogin, password: str) -> None:
         _asked(login, lambda: self._servers[login.place.server].let_in(login, password))
 
+    def accepts(self, login: ServerLogin) -> bool:
+        return _asked(login, lambda: self._servers[login.place.server].accepts(login))
+
     def settle(self, login: ServerLogin) -> None:
         _asked(login, lambda: self._servers[login.place.server].settle(login))
 
     def give_password(self, login: ServerLogin, account: Account, password: str) -> None:
         _asked(login, lambda: self._keystone.give_password(login, account, password))
+
+    def has_password(self, login: ServerLogin, account: Account, password: str) -> bool:
+        return _asked(login, lambda: self._keystone.has_password(login, account, password))
 
     def restore_lockout(self, login: ServerLogin, account: Account) -> None:
         _asked(login, lambda: self._keystone.restore_lockout(login, account))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from controller.domain.api.names import (
@@ -53,11 +53,18 @@ class CloudsExport:
         self._kube = kube
 
     def ensure(
-        self, osdpl: KubeObject, bundles: Iterable[KubeObject], *, read_only: bool = False
+        self,
+        osdpl: KubeObject,
+        bundles: Iterable[KubeObject],
+        *,
+        read_only: bool = False,
+        is_known: Callable[[KeyOfSecret], bool] = lambda _: False,
     ) -> ExportedClouds:
         """Writes the Secret where it differs. Raises Conflict, and KubeError but for a refusal.
 
-        Nothing is exported before there is a bundle and a password; what was exported stays meanwhile.
+        Nothing is exported before there is a bundle and a password; what was exported stays meanwhile. With
+        `read_only` it stays as well, but for a password that Keystone has by now (`is_known`): with the one
+        before nobody is let in.
         """
         namespace = str(osdpl["metadata"]["namespace"])
         there = self._kube.get(SECRET, CLOUDS_SECRET, namespace)
@@ -65,7 +72,16 @@ class CloudsExport:
         if there is not None and not is_clouds_export(there["metadata"]):
             return ExportedClouds(keys & {CLOUDS_KEY, CLOUDS_CA_KEY})
         try:
-            return self._exported(osdpl, self._disowned(there), bundles, keys, read_only=read_only)
+            there, admin = self._disowned(there), _administrator(bundles, str(namespace))
+            follows = not read_only or (
+                there is not None
+                and admin is not None
+                and isinstance(admin.password, KeyOfSecret)
+                and is_known(admin.password)
+            )
+            if admin is None or not follows:
+                return ExportedClouds(keys)
+            return self._exported(osdpl, there, admin, keys)
         except KubeError as error:
             if not is_refusal(error):
                 raise
@@ -75,15 +91,10 @@ class CloudsExport:
         self,
         osdpl: KubeObject,
         there: KubeObject | None,
-        bundles: Iterable[KubeObject],
+        admin: Administrator,
         keys: frozenset[str],
-        *,
-        read_only: bool,
     ) -> ExportedClouds:
         namespace = str(osdpl["metadata"]["namespace"])
-        admin = _administrator(bundles, namespace)
-        if admin is None or read_only:
-            return ExportedClouds(keys)
         password = self._text(admin.password, namespace)
         if password is None:
             return ExportedClouds(keys)

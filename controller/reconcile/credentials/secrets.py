@@ -14,6 +14,7 @@ from controller.domain.api.names import (
     CA_BUNDLE_SECRET,
     CLOUDS_SECRET,
     DEPLOYMENT_LABEL,
+    ROTATION_ANNOTATION,
     SERVICE_LABEL,
     field_manager,
 )
@@ -21,6 +22,7 @@ from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import Features, parse_region_spec
 from controller.domain.credentials.certificate_ends import ending_soon
 from controller.domain.credentials.certificates import AUTHORITY, named_secrets
+from controller.domain.credentials.clouds_yaml import KeyOfSecret
 from controller.domain.credentials.credential_plan import (
     CredentialPlan,
     CredentialProblem,
@@ -35,6 +37,7 @@ from controller.domain.credentials.credential_plan import (
     without_trace,
 )
 from controller.domain.credentials.generate import CredentialUnusable
+from controller.domain.credentials.rotation.record import parse_rotation
 from controller.domain.credentials.secret_status import (
     CONDITION,
     SecretView,
@@ -317,7 +320,12 @@ class SecretsReconciler:
         read_only: bool,
     ) -> dict[str, SecretView]:
         """The clouds.yaml, brought up to date, as it is published; nothing while there is none."""
-        exported = self._clouds.ensure(osdpl, bundles, read_only=read_only)
+
+        def is_known(password: KeyOfSecret) -> bool:
+            record = parse_rotation(store.notes(password.name).get(ROTATION_ANNOTATION, ""))
+            return record is not None and password.key in record.kept_accounts
+
+        exported = self._clouds.ensure(osdpl, bundles, read_only=read_only, is_known=is_known)
         if exported.missing:
             problems.append(CredentialProblem(CLOUDS_SECRET, exported.missing))
         if not exported.keys and not exported.missing:

@@ -44,11 +44,15 @@ class KilledPasses:
         """So many passes; after each one releases and pods take up what the Secrets say."""
         for _ in range(passes):
             self.run()
-            for one in self._bed.services:
-                if self._bed.resolved(one) != self._bed.deployed(one):
-                    self._bed.upgrade(one)
-                self._bed.replace_pods(one)
-            self._bed.clock.advance(10)
+            self.follow()
+
+    def follow(self) -> None:
+        """Releases and pods take up what the Secrets say."""
+        for one in self._bed.services:
+            if self._bed.resolved(one) != self._bed.deployed(one):
+                self._bed.upgrade(one)
+            self._bed.replace_pods(one)
+        self._bed.clock.advance(10)
 
     def _write(self, request: Request) -> None:
         if request.verb in WRITES:

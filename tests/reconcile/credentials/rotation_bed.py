@@ -99,6 +99,8 @@ class Servers:
         # Those that take no other one.
         self.refusing: set[Server] = set()
         self.never_locked: set[Server | str] = set()
+        # The passwords with which administrators were asked for, each time.
+        self.logins: list[str] = []
         self.before_change = self.after_change = lambda: None
 
     def has(self, login: ServerLogin, account: Account) -> bool:
@@ -180,6 +182,16 @@ class Servers:
             self.wrapped[number] = key
             self.after_change()
         return len(found)
+
+    def accepts(self, login: ServerLogin) -> bool:
+        if login.place.server in self.down:
+            raise ServerUnavailable(f"{login.place.shown} does not answer")
+        self.logins.append(login.password)
+        return self.lets_in(login.place.server, login.password)
+
+    def has_password(self, login: ServerLogin, account: Account, password: str) -> bool:
+        self._answer(login)
+        return self.accounts.get((account.server, account.name)) == password
 
     def _answer(self, login: ServerLogin) -> None:
         assert login.password

@@ -231,6 +231,60 @@ def test_killed_at_each_step_one_generation_is_left(service: str, least: int, af
         assert rotated(service, nth, after=after) >= nth
 
 
+def paused_after_a_kill(service: str, nth: int, *, after: bool) -> int:
+    """Rotates, killed before or after the nth step, and paused from then on for some passes."""
+    bed = AdministratorsBed()
+    server, key = WHERE[service]
+    bed.ask(service)
+    passes = KilledPasses(bed, nth, after=after)
+    passes.run()
+    while passes.steps < nth:
+        passes.follow()
+        passes.run()
+    bed.set_mode("Paused")
+    revisions = [bed.deployed(one) for one in bed.services]
+    for _ in range(3):
+        bed.reconcile()
+        bed.clock.advance(300)
+    assert bed.servers.lets_in(server, bed.texts(f"{service}-credentials")[key])
+    assert not bed.own_containers_are_refused
+    assert revisions == [bed.deployed(one) for one in bed.services]
+    bed.set_mode("Apply")
+    passes.settle(16)
+    bed.assert_one_generation()
+    return passes.steps
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(("service", "last"), [("identity", 8), ("messaging", 6), ("database", 6)])
+def test_killed_at_any_step_and_paused_the_secret_has_what_the_server_knows(
+    service: str, last: int, after: bool
+) -> None:
+    for nth in range(1, last + 1):
+        assert paused_after_a_kill(service, nth, after=after) >= nth
+
+
+def test_what_the_server_was_not_told_yet_it_is_not_told_in_a_pause(bed: AdministratorsBed) -> None:
+    def kill() -> None:
+        raise Killed
+
+    bed.ask("identity")
+    bed.servers.before_change = kill
+    with pytest.raises(Killed):
+        bed.reconcile()
+    bed.restart()
+    bed.set_mode("Paused")
+    before, known = bed.texts(IDENTITY), dict(bed.servers.administrators)
+    assert "admin-password-next" in before
+    bed.servers.logins.clear()
+    for _ in range(3):
+        bed.reconcile()
+    assert (bed.texts(IDENTITY), bed.servers.administrators) == (before, known)
+    assert bed.rotation("identity")["phase"] == "Waiting"
+    # A login that fails counts against the account.
+    assert before["admin-password-next"] not in bed.servers.logins
+
+
 def sequence(seed: int, steps: int) -> None:
     """Kills, rotations, outages, losses, upgrades that began before and end after, and brokers that start
     again with what they had: in the end all have what the Secrets say."""

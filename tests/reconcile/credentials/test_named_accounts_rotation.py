@@ -143,3 +143,23 @@ def test_killed_at_each_step_one_generation_is_left(after: bool) -> None:
     assert steps >= 8
     for nth in range(1, steps + 1):
         assert rotated(nth, after=after) >= nth
+
+
+@pytest.mark.parametrize("mode", ["Paused", "Plan"])
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_killed_at_any_step_and_held_the_secret_has_what_keystone_knows(after: bool, mode: str) -> None:
+    for nth in range(1, 7):
+        bed = NamedAccountsBed()
+        bed.ask("load-balancer")
+        passes = KilledPasses(bed, nth, after=after)
+        passes.run()
+        while passes.steps < nth:
+            passes.follow()
+            passes.run()
+        bed.set_mode(mode)
+        for _ in range(2):
+            bed.reconcile()
+        assert bed.servers.accounts[OCTAVIA] == bed.texts(OWN)["octavia-password"]
+        bed.set_mode("Apply")
+        passes.settle(12)
+        bed.assert_one_generation()

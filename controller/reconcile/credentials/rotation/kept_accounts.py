@@ -8,7 +8,7 @@ each start of a pod. So what is lost between two of our writes is put right by t
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from controller.domain.api.names import ROTATION_ANNOTATION
@@ -82,6 +82,23 @@ class KeptPasswords:
             self.servers.give_password(login, one.account, self.store.text(name, key))
             self.servers.restore_lockout(login, one.account)
 
+    def told(self, name: str, keys: Collection[str]) -> tuple[str, ...]:
+        """The keys of which a server has the next password, and not the one that the Secret says. Nothing is
+        changed, and a server that was not told is not asked with what it would refuse. Raises
+        ServerUnavailable."""
+        found = dict.fromkeys(
+            key
+            for key, one, login in self._logins(name, keys)
+            if not self._lets_in(one, login, self.store.text(name, key))
+            and self._lets_in(one, login, self.store.text(name, coming_name(key)))
+        )
+        return tuple(found)
+
+    def _lets_in(self, one: KeptAccount, login: ServerLogin, password: str) -> bool:
+        if one.account is None:
+            return self.servers.accepts(replace(login, password=password))
+        return self.servers.has_password(login, one.account, password)
+
     def _let_in(self, one: KeptAccount, login: ServerLogin, password: str) -> None:
         if one.account is None:
             self.servers.let_in(login, password)
@@ -97,7 +114,8 @@ class KeptPasswords:
 @dataclass(frozen=True)
 class InterruptedPasswords:
     """Where we were killed between the server's next password and the Secret's: until that is mended nobody
-    is let in with what the Secret says. Of one pass."""
+    is let in with what the Secret says. That change was begun, so that its end belongs to it also where
+    nothing new may be changed. Of one pass."""
 
     kube: Kube
     servers: RegionAccounts
@@ -107,15 +125,19 @@ class InterruptedPasswords:
 
     def finish(self, now: float, held: str) -> dict[str, RotationView]:
         """Makes a rotation of it, of that account alone; those that it cannot go on with yet. `held`:
-        why nothing may be changed now. Raises Conflict, KubeError."""
+        why nothing may be changed now: then no server is told of anything, and only the Secret follows what
+        one knows already. Raises Conflict, KubeError."""
         waiting = {}
         for name in sorted(self.store.rotatable()):
             texts = self.store.texts(name)
             keys = coming_passwords([key for key in texts if texts[key]])
-            if not keys or parse_rotation(self.store.notes(name).get(ROTATION_ANNOTATION, "")):
+            if not keys or self._is_recorded(name):
                 continue
+            finish = partial(self._end_one if held else self._finish_one, name, keys, now)
             try:
-                why = held or refusal_of(partial(self._finish_one, name, keys, now))
+                why = refusal_of(finish)
+                if held and not why and not self._is_recorded(name):
+                    why = held
             except ServerUnavailable as error:
                 why = str(error)
             if why:
@@ -123,13 +145,27 @@ class InterruptedPasswords:
         return waiting
 
     def _finish_one(self, name: str, keys: tuple[str, ...], now: float) -> None:
-        logins = AccountLogins(self.kube, self.namespace)
-        passwords = KeptPasswords(self.servers, self.store, logins, self.releases, self.namespace)
+        passwords = self._passwords()
         try:
             passwords.tell(name, keys)
         except PasswordRefused:
             passwords.forget(name, keys)
             return
+        self._write(name, keys, now)
+
+    def _end_one(self, name: str, keys: tuple[str, ...], now: float) -> None:
+        told = self._passwords().told(name, keys)
+        if told:
+            self._write(name, told, now)
+
+    def _is_recorded(self, name: str) -> bool:
+        return parse_rotation(self.store.notes(name).get(ROTATION_ANNOTATION, "")) is not None
+
+    def _passwords(self) -> KeptPasswords:
+        logins = AccountLogins(self.kube, self.namespace)
+        return KeptPasswords(self.servers, self.store, logins, self.releases, self.namespace)
+
+    def _write(self, name: str, keys: tuple[str, ...], now: float) -> None:
         record = RotationRecord(now, self.store.text(name, ACCOUNT_SUFFIX), (), kept_accounts=keys)
         new = {key: self.store.text(name, coming_name(key)) for key in keys}
         done = f"new {', '.join(keys)}, which the server knows already"
