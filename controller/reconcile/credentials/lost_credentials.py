@@ -27,6 +27,7 @@ from controller.errors import HelmFailed, SpecInvalid
 from controller.ports.helm import ReleaseRecords, Revision
 from controller.ports.kubernetes import Events, KubeObject, KubeObjects
 from controller.reconcile.credentials.refused_writes import refusal_of
+from controller.reconcile.credentials.rotation.rotation_records import rotation_of
 from controller.reconcile.credentials.store import CredentialStore
 
 _NOT_USED = "no release uses it at present"
@@ -143,7 +144,7 @@ class LostCredentials:
 
 def _without_rotating(store: CredentialStore, lost: SecretChange) -> SecretChange:
     """What is lost, but for what the rotation of its Secret puts back."""
-    record = parse_rotation(store.notes(lost.name).get(ROTATION_ANNOTATION, ""))
+    record = rotation_of(store, lost.name)
     if record is None:
         return lost
     theirs = restored_by_rotation(record, store.texts(lost.name))
@@ -151,7 +152,7 @@ def _without_rotating(store: CredentialStore, lost: SecretChange) -> SecretChang
 
 
 def _moved(osdpl: KubeObject, store: CredentialStore, name: str) -> frozenset[str]:
-    record = parse_rotation(store.notes(name).get(ROTATION_ANNOTATION, ""))
+    record = rotation_of(store, name)
     if record is not None:
         return moved_by_rotation(record)
     # Of a Secret that is gone with all it had, the server of an administrator knows what no record may have.

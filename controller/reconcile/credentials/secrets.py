@@ -14,7 +14,6 @@ from controller.domain.api.names import (
     CA_BUNDLE_SECRET,
     CLOUDS_SECRET,
     DEPLOYMENT_LABEL,
-    ROTATION_ANNOTATION,
     SERVICE_LABEL,
     field_manager,
 )
@@ -22,7 +21,6 @@ from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import Features, parse_region_spec
 from controller.domain.credentials.certificate_ends import ending_soon
 from controller.domain.credentials.certificates import AUTHORITY, named_secrets
-from controller.domain.credentials.clouds_yaml import KeyOfSecret
 from controller.domain.credentials.credential_plan import (
     CredentialPlan,
     CredentialProblem,
@@ -37,7 +35,6 @@ from controller.domain.credentials.credential_plan import (
     without_trace,
 )
 from controller.domain.credentials.generate import CredentialUnusable
-from controller.domain.credentials.rotation.record import parse_rotation
 from controller.domain.credentials.secret_status import (
     CONDITION,
     SecretView,
@@ -67,8 +64,19 @@ from controller.reconcile.credentials.lost_credentials import LostCredentials, h
 from controller.reconcile.credentials.namespace_exchange import NamespaceExchange
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
 from controller.reconcile.credentials.refused_writes import refusal_of
-from controller.reconcile.credentials.rotation.rotation import ROTATION_SECONDS, CredentialRotation, Rotations
-from controller.reconcile.credentials.rotation.rotation_times import RotationTimes
+from controller.reconcile.credentials.rotation.rotation import (
+    ROTATION_SECONDS,
+    CredentialRotation,
+    Rotations,
+    held_by,
+)
+from controller.reconcile.credentials.rotation.rotation_records import (
+    UNREADABLE,
+    recall_rotations,
+    server_knows,
+    unknown,
+)
+from controller.reconcile.credentials.rotation.rotation_times import with_times
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.region_status import apply_region_status
@@ -200,12 +208,15 @@ class SecretsReconciler:
         bundles = self._bundles(osdpl)
         services = _services_of(bundles)
         stored = store.observe(secret.name for secret in desired)
+        recalled = recall_rotations(osdpl, store, held_by(read_only))
         recorded = self._recorded(osdpl, bundles, desired, stored)
         plan, problems = self._completed(store, osdpl, bundles, desired, recorded, read_only=read_only)
-        problems += disowned
+        problems += [*disowned, *(CredentialProblem(name, UNREADABLE) for name in unknown(recalled))]
         rotations = Rotations()
         if self._rotation is not None:
-            rotations = self._rotation.ensure(osdpl, store, bundles, desired, read_only=read_only)
+            rotations = self._rotation.ensure(
+                osdpl, store, bundles, desired, recalled=recalled, read_only=read_only
+            )
         own = _features(osdpl).credentials
         problems += [own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
         published = CredentialViews(store, self._digest_key, problems)
@@ -227,7 +238,7 @@ class SecretsReconciler:
         for name in named_secrets(_features(osdpl)):
             problems += [CredentialProblem(name, text) for text in certificates[name].problems]
         views = joined_views(views, certificates, rotations.views)
-        views = _timed(views, rotations)
+        views = with_times(views, rotations.times)
         notes = (*exchanged.notes, *shared.notes, *rotation_notes(rotations.views))
         condition = secrets_condition(
             problems, len(needed), credentials, _generation(osdpl), later=later, notes=notes
@@ -321,10 +332,7 @@ class SecretsReconciler:
     ) -> dict[str, SecretView]:
         """The clouds.yaml, brought up to date, as it is published; nothing while there is none."""
 
-        def is_known(password: KeyOfSecret) -> bool:
-            record = parse_rotation(store.notes(password.name).get(ROTATION_ANNOTATION, ""))
-            return record is not None and password.key in record.kept_accounts
-
+        is_known = partial(server_knows, store)
         exported = self._clouds.ensure(osdpl, bundles, read_only=read_only, is_known=is_known)
         if exported.missing:
             problems.append(CredentialProblem(CLOUDS_SECRET, exported.missing))
@@ -376,14 +384,6 @@ def _changed(store: CredentialStore, changes: Iterable[SecretChange]) -> list[Cr
             text = str(error)
         problems += [CredentialProblem(change.name, text)] if text else []
     return problems
-
-
-def _timed(views: Mapping[str, SecretView], rotations: Rotations) -> dict[str, SecretView]:
-    times = {name: rotations.times.get(name, RotationTimes()) for name in views}
-    return {
-        name: replace(view, last_rotation=times[name].last, next_rotation=times[name].next)
-        for name, view in views.items()
-    }
 
 
 def _services_of(bundles: KubeObjects) -> frozenset[str]:

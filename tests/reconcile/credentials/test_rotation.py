@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from controller.domain.api.conditions import find
 from controller.domain.credentials.backup import backup_of, plan_restore
 from controller.domain.credentials.rotation.accounts import Server
 from controller.domain.shared import metrics
@@ -420,6 +422,91 @@ def test_a_rotation_is_not_forgotten_while_its_secret_is_lost(bed: RotationBed) 
     bed.edit("image", lambda values: values.pop("edited"))
     bed.reconcile()
     assert bed.notes("image")["osctl.dev/rotation"] == record
+
+
+def write_over(bed: RotationBed, text: str | None, service: str = "image") -> None:
+    """Somebody changes the annotation, or takes it away."""
+    patch = {"metadata": {"annotations": {"osctl.dev/rotation": text}}}
+    bed.kube.merge_patch(SECRET, f"{service}-credentials", NS, patch)
+
+
+def exchanged(bed: RotationBed) -> Mapping[str, Any]:
+    """The condition."""
+    osdpl = bed.kube.get(OSDPL, REGION, NS)
+    assert osdpl is not None
+    return find(osdpl["status"]["conditions"], "SecretsExchanged")
+
+
+UNREADABLE = ["", "{}", "cut {", '{"since": "2026-01-01T00:00:00Z", "before": "", "accounts": [{}]}', None]
+
+
+@pytest.mark.parametrize("text", UNREADABLE)
+def test_a_rotation_whose_annotation_is_lost_goes_on_from_the_status(
+    bed: RotationBed, text: str | None
+) -> None:
+    bed.ask("image")
+    bed.reconcile()
+    record = bed.notes("image")["osctl.dev/rotation"]
+    bed.upgrade("image")
+    write_over(bed, text)
+    bed.restart()
+    bed.reconcile()
+    assert bed.notes("image")["osctl.dev/rotation"] == record
+    bed.settle()
+    assert bed.names("glance") == {(server, "glance-2") for server in EVERYWHERE}
+    assert bed.failures() == []
+    assert bed.rotation("image") == {}
+
+
+def test_in_a_pause_the_status_keeps_what_the_annotation_was(bed: RotationBed) -> None:
+    bed.ask("image")
+    bed.reconcile()
+    record = bed.rotation("image")["record"]
+    bed.set_mode("Paused")
+    write_over(bed, "cut {")
+    for _ in range(2):
+        bed.reconcile()
+    assert bed.rotation("image")["record"] == record
+    assert bed.notes("image")["osctl.dev/rotation"] == "cut {"
+    bed.set_mode("Apply")
+    bed.settle()
+    assert bed.names("glance") == {(server, "glance-2") for server in EVERYWHERE}
+
+
+def test_one_that_nobody_knows_any_more_is_told_and_left_alone(bed: RotationBed) -> None:
+    before = bed.texts("image-credentials")
+    bed.ask("image")
+    write_over(bed, "cut {")
+    for _ in range(3):
+        bed.reconcile()
+    told = exchanged(bed)
+    assert told["status"] == "False"
+    assert 'Secret "image-credentials": its annotation osctl.dev/rotation cannot be read' in told["message"]
+    assert "kubectl annotate secret NAME osctl.dev/rotation-" in told["message"]
+    assert bed.texts("image-credentials") == before
+    assert "record" not in bed.rotation("image")
+    bed.ask("compute")
+    for _ in range(12):
+        bed.reconcile()
+        bed.upgrade("compute")
+        bed.replace_pods("compute")
+        bed.clock.advance(10)
+    assert bed.rotation("compute") == {}, "it holds up no other"
+    write_over(bed, None)
+    bed.settle()
+    assert bed.texts("image-credentials")["account-suffix"] == "-2"
+    assert exchanged(bed)["status"] == "True"
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_killed_at_its_end_it_does_not_begin_again_from_the_status(after: bool) -> None:
+    for nth in range(1, 12):
+        bed = RotationBed()
+        bed.ask("image")
+        KilledPasses(bed, nth, after=after).settle(12)
+        assert bed.notes("image").get("osctl.dev/rotation") is None
+        assert bed.texts("image-credentials")["account-suffix"] == "-2"
+        assert [reason for _, reason, _ in bed.events.seen].count("CredentialsRotating") <= 1
 
 
 def restore(bed: RotationBed, backup: KubeObject) -> None:

@@ -19,7 +19,6 @@ from controller.domain.credentials.rotation.record import (
     Phase,
     RotationRecord,
     RotationView,
-    parse_rotation,
     record_text,
 )
 from controller.domain.credentials.rotation.servers import KeptAccount, kept_accounts
@@ -29,6 +28,7 @@ from controller.ports.accounts import RegionAccounts, ServerLogin
 from controller.ports.kubernetes import Kube
 from controller.reconcile.credentials.refused_writes import refusal_of
 from controller.reconcile.credentials.rotation.account_logins import AccountLogins
+from controller.reconcile.credentials.rotation.rotation_records import rotation_of
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.action_log import log_action
 
@@ -123,20 +123,21 @@ class InterruptedPasswords:
     releases: tuple[Release, ...]
     namespace: str
 
-    def finish(self, now: float, held: str) -> dict[str, RotationView]:
+    def finish(self, now: float, held: str, left: Collection[str] = ()) -> dict[str, RotationView]:
         """Makes a rotation of it, of that account alone; those that it cannot go on with yet. `held`:
         why nothing may be changed now: then no server is told of anything, and only the Secret follows what
-        one knows already. Raises Conflict, KubeError."""
+        one knows already. `left`: Secrets of which it is not known how far they are. Raises Conflict,
+        KubeError."""
         waiting = {}
-        for name in sorted(self.store.rotatable()):
+        for name in sorted(self.store.rotatable() - {*left}):
             texts = self.store.texts(name)
             keys = coming_passwords([key for key in texts if texts[key]])
-            if not keys or self._is_recorded(name):
+            if not keys or rotation_of(self.store, name) is not None:
                 continue
             finish = partial(self._end_one if held else self._finish_one, name, keys, now)
             try:
                 why = refusal_of(finish)
-                if held and not why and not self._is_recorded(name):
+                if held and not why and rotation_of(self.store, name) is None:
                     why = held
             except ServerUnavailable as error:
                 why = str(error)
@@ -157,9 +158,6 @@ class InterruptedPasswords:
         told = self._passwords().told(name, keys)
         if told:
             self._write(name, told, now)
-
-    def _is_recorded(self, name: str) -> bool:
-        return parse_rotation(self.store.notes(name).get(ROTATION_ANNOTATION, "")) is not None
 
     def _passwords(self) -> KeptPasswords:
         logins = AccountLogins(self.kube, self.namespace)

@@ -41,7 +41,6 @@ from controller.domain.credentials.rotation.record import (
     RotationRecord,
     RotationView,
     lost_rotations,
-    parse_rotation,
     record_text,
 )
 from controller.domain.values.catalogue import CredentialSecret
@@ -58,6 +57,7 @@ from controller.reconcile.credentials.rotation.credential_uptake import Credenti
 from controller.reconcile.credentials.rotation.kept_accounts import InterruptedPasswords, KeptPasswords
 from controller.reconcile.credentials.rotation.replaced_accounts import ReplacedAccounts, accounts_to_go
 from controller.reconcile.credentials.rotation.rewrapping import Rewrapping
+from controller.reconcile.credentials.rotation.rotation_records import rotation_of, with_records
 from controller.reconcile.credentials.rotation.rotation_texts import RotationTexts, Texts
 from controller.reconcile.credentials.rotation.rotation_times import RotationTimes, rotation_times
 from controller.reconcile.credentials.store import CredentialStore
@@ -131,18 +131,20 @@ class CredentialRotation:
         bundles: KubeObjects,
         desired: Collection[CredentialSecret],
         *,
+        recalled: Mapping[str, RotationView] | None = None,
         read_only: bool,
     ) -> Rotations:
         """Does what is next, and tells how far each rotation is.
 
-        `store` has observed; `read_only`: nothing may be changed now. Raises Conflict, KubeError.
+        `store` has observed; `recalled`: those of which it is not known how far they are; `read_only`:
+        nothing may be changed now. Raises Conflict, KubeError.
         """
-        held = HELD if read_only else ""
+        held, recalled = held_by(read_only), recalled or {}
         namespace = str(osdpl["metadata"]["namespace"])
         releases = releases_of(bundles)
-        views = lost_rotations(osdpl, store.stored())
+        views = {**lost_rotations(osdpl, store.stored()), **recalled}
         interrupted = InterruptedPasswords(self._kube, self._servers, store, releases, namespace)
-        waiting = interrupted.finish(self._now(), held)
+        waiting = interrupted.finish(self._now(), held, recalled)
         busy = min(waiting, default="")
         views |= waiting
         logins = AccountLogins(self._kube, namespace)
@@ -179,10 +181,8 @@ class CredentialRotation:
             if view is not None:
                 views[secret.name] = view
                 busy = busy or (secret.name if view.since is not None else "")
-        for name, view in views.items():
-            views[name] = replace(view, record=store.notes(name).get(ROTATION_ANNOTATION, view.record))
         self._unfinished = bool(views) and not read_only
-        return Rotations(views, times)
+        return Rotations(with_records(store, views), times)
 
     def _begin(self, region: _Region, secret: CredentialSecret) -> RotationView | None:
         """The first write, if nothing is in its way; None where it is refused for good."""
@@ -359,6 +359,11 @@ class CredentialRotation:
         self._events.emit(region.osdpl, type_=reason.event, reason=reason, message=text)
 
 
+def held_by(read_only: bool) -> str:
+    """Why nothing may be changed; empty where it may."""
+    return HELD if read_only else ""
+
+
 def _unless_refused(step: Callable[[], RotationView | None], otherwise: RotationView) -> RotationView | None:
     """What a step gives; `otherwise` where the API server refuses a write of it."""
     try:
@@ -379,6 +384,6 @@ def _is_used(name: str, releases: Iterable[Release]) -> bool:
 
 def _under_way(store: CredentialStore) -> Iterator[tuple[str, RotationRecord]]:
     for name in sorted(store.stored()):
-        record = parse_rotation(store.notes(name).get(ROTATION_ANNOTATION, ""))
+        record = rotation_of(store, name)
         if record is not None:
             yield name, record

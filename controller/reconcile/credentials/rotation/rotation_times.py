@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.api.names import ROTATED_ANNOTATION
@@ -13,6 +13,7 @@ from controller.domain.credentials.rotation.accounts import Release, SecretUse, 
 from controller.domain.credentials.rotation.in_place import in_place
 from controller.domain.credentials.rotation.not_rotated import why_refused
 from controller.domain.credentials.rotation.schedule import rotation_schedule
+from controller.domain.credentials.secret_status import SecretView
 from controller.domain.shared.times import seconds_of
 from controller.domain.values.catalogue import CredentialSecret
 from controller.errors import SpecInvalid
@@ -27,6 +28,15 @@ class RotationTimes:
     last: float | None = None
     next: float | None = None
     is_due: bool = False
+
+
+def with_times(views: Mapping[str, SecretView], times: Mapping[str, RotationTimes]) -> dict[str, SecretView]:
+    """The views, with when their Secrets were and will be rotated."""
+    found = {name: times.get(name, RotationTimes()) for name in views}
+    return {
+        name: replace(view, last_rotation=found[name].last, next_rotation=found[name].next)
+        for name, view in views.items()
+    }
 
 
 def rotation_times(
