@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,14 @@ import pytest
 from controller.domain.api.names import RELEASE_NAMESPACE
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Resource
 from sandbox.cluster import Sandbox
+from tests.cluster.leaks import (
+    GeneratedValues,
+    Leaked,
+    found_in,
+    shown_by_cluster,
+    shown_by_files,
+    shown_by_processes,
+)
 from tests.cluster.region import CONTAINERS, Region
 
 CLUSTER_ROLE = Resource("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", namespaced=False)
@@ -46,15 +55,34 @@ def installed(
     directory: Path,
     containers: tuple[str, ...] = CONTAINERS,
     environment: Mapping[str, str] | None = None,
+    *,
+    own_charts: bool = True,
 ) -> Iterator[Any]:
-    """A region whose `containers` run; taken down with everything of it afterwards."""
+    """A region whose `containers` run; taken down with everything of it afterwards.
+
+    Raises Leaked where something that they have generated is anywhere but in Secrets; with `own_charts` also
+    in what releases make.
+    """
     region = Region(sandbox, namespace, directory, containers, environment or {})
+    generated = GeneratedValues(sandbox.kubeconfig, namespace)
+    leaks: list[str] = []
     try:
         region.install()
+        generated.start()
         yield region
     finally:
+        of_processes = list(shown_by_processes(region.controllers.directory))
         region.controllers.stop(grace=2.0)
+        values = generated.end(region.kube)
+        shown = (
+            of_processes,
+            shown_by_files(region.controllers.directory),
+            shown_by_cluster(region.kube, namespace, charts=own_charts),
+        )
+        leaks += found_in(values, chain.from_iterable(shown)) if values else []
         remove(region)
+    if leaks:
+        raise Leaked(f"{len(leaks)} generated values can be read: {', '.join(leaks[:20])}")
 
 
 def remove(region: Region) -> None:

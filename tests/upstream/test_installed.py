@@ -87,7 +87,7 @@ def _applied(sandbox: Sandbox, charts: Path, spec: Mapping[str, Any], directory:
     sandbox.create_namespace(namespace, {})
     prepare(sandbox)
     try:
-        for region in installed(sandbox, namespace, directory):
+        for region in installed(sandbox, namespace, directory, own_charts=False):
             if (spec.get("features") or {}).get("ceph"):
                 spec = _beside_ceph(region, spec)
             made = rendered(charts, spec)
