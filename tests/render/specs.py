@@ -351,6 +351,11 @@ FEATURES: Mapping[str, dict[str, Any]] = {
     "load-balancer-ovn": _features(
         services={"enabled": ["load-balancer"]}, networking=OVN, loadBalancer={"provider": "ovn"}
     ),
+    "load-balancer-own-certificates": _features(
+        services={"enabled": ["load-balancer"]},
+        loadBalancer={"certificatesSecret": "octavia-certs"},
+        credentials={"load-balancer": {"ca-passphrase": {"name": "octavia-certs", "key": "passphrase"}}},
+    ),
     "key-manager-vault": _features(
         keyManager={
             "backend": "vault",
@@ -478,6 +483,7 @@ UPSTREAM_ONLY = frozenset(
         "identity-two-providers",
         "images-two-stores",
         "load-balancer-ovn",
+        "load-balancer-own-certificates",
         "metering",
         "metering-sent-on",
         "networking-extensions",

@@ -108,6 +108,15 @@ AUTHORITY_TYPE = f"{GROUP}/authority"
 CA_BUNDLE_SECRET = "openstack-ca-bundle"  # noqa: S105 - a name
 CERTIFICATE_LABEL = f"{GROUP}/certificate"
 
+# Certificates between Octavia and its amphorae: two authorities, and what Octavia's pods mount. All have
+# the type of an authority, and the label says which is which. The annotation on the second: an operator's
+# word that all amphorae were made since the authority that it names is trusted.
+SERVER_AUTHORITY_SECRET = "octavia-server-authority"  # noqa: S105 - a name
+CLIENT_AUTHORITY_SECRET = "octavia-client-authority"  # noqa: S105 - a name
+AMPHORA_SECRET = "octavia-amphora-certs"  # noqa: S105 - a name
+AMPHORA_LABEL = f"{GROUP}/amphora-certificate"
+AMPHORAE_TRUST_ANNOTATION = f"{GROUP}/amphorae-trust"
+
 # What the region's administrator is known by in its OpenStack: a clouds.yaml, in the region's namespace.
 CLOUDS_SECRET = "openstack-clouds"  # noqa: S105 - a name
 CLOUDS_KEY = "clouds.yaml"

@@ -105,13 +105,15 @@ class Features:
     """`spec.features`: what the controllers themselves obey, typed, and all of it as a `tree` for templates.
 
     The tree has every field that the definition knows where the spec was judged (`DeploymentSpec`), and
-    elsewhere those that are written.
+    elsewhere those that are written. `amphora_secret`: the operator's, with certificates for amphorae; empty
+    where there is none, or no amphorae.
     """
 
     tree: Mapping[str, Any] = field(default_factory=dict)
     nodes: NodesFeature = field(default=NodesFeature())
     public_tls: PublicTLS = field(default=PublicTLS())
     internal_tls: InternalTLS = field(default=InternalTLS())
+    amphora_secret: str = ""
     credentials: tuple[OwnSecret, ...] = ()
     credential_rotation: CredentialRotationFeature = field(default=CredentialRotationFeature())
 
@@ -187,6 +189,7 @@ def parse_features(features: Mapping[str, Any] | None) -> Features:
         internal_tls=InternalTLS(
             bool(internal.get("enabled")), _text(internal, "authoritySecret"), _text(internal, "caSecret")
         ),
+        amphora_secret=_amphora_secret(_map(given.get("loadBalancer")), _map(given.get("services"))),
         credentials=_own_secrets(_map(given.get("credentials"))),
         credential_rotation=_credential_rotation(_map(given.get("credentialRotation"))),
     )
@@ -213,6 +216,13 @@ def _fencing(given: Mapping[str, Any]) -> FencingService:
     return FencingService(
         _text(given, "url"), _secret_key(given.get("tokenFrom")), _secret_key(given.get("authorityFrom"))
     )
+
+
+def _amphora_secret(given: Mapping[str, Any], services: Mapping[str, Any]) -> str:
+    enabled = services.get("enabled")
+    # No preset has the service.
+    there = isinstance(enabled, list) and "load-balancer" in enabled
+    return _text(given, "certificatesSecret") if there and _text(given, "provider") != "ovn" else ""
 
 
 def _secret_key(given: object) -> SecretKey | None:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from controller.domain.api.names import (
+    AMPHORA_SECRET,
     AUTHORITY_SECRET,
     CERTIFICATE_LABEL,
     CLOUDS_SECRET,
@@ -106,7 +107,7 @@ def is_kept(secret: Mapping[str, Any]) -> bool:
     name, ours = meta["name"], labels.get(MANAGED_BY) == MANAGED_BY_US
     if secret.get("type") in _MADE_AGAIN or meta.get("ownerReferences") or "deletionTimestamp" in meta:
         return False
-    if ours and (EXCHANGE_LABEL in labels or name == CLOUDS_SECRET):
+    if ours and (EXCHANGE_LABEL in labels or name in (CLOUDS_SECRET, AMPHORA_SECRET)):
         return False
     if ours and CERTIFICATE_LABEL in labels:
         return bool(name == AUTHORITY_SECRET)

@@ -15,6 +15,8 @@ TLS_TYPE = "kubernetes.io/tls"
 # cert-manager's mark on each Secret that it writes (cert-manager: pkg/apis/certmanager/v1/types.go).
 ISSUED = "cert-manager.io/certificate-name"
 CERTIFICATE, AUTHORITY = "tls.crt", "ca.crt"
+# What Octavia shows its amphorae, with its key.
+AMPHORA_CERTIFICATE = "client.cert-and-key.pem"
 _BEGIN = b"-----BEGIN "
 
 
@@ -41,6 +43,7 @@ def named_secrets(features: Features) -> dict[str, str]:
     """
     public, internal = features.public_tls, features.internal_tls
     found = {
+        features.amphora_secret: AMPHORA_CERTIFICATE,
         internal.ca_secret if internal.enabled else "": AUTHORITY,
         public.secret if public.enabled else "": CERTIFICATE,
     }

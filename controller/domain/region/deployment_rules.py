@@ -51,7 +51,7 @@ def feature_problems(features: Features) -> list[Problem]:
         *_tolerations(features["compute"]["pods"]["tolerations"]),
         *_hypervisor_addresses(features["compute"]["libvirtTLS"]["addresses"]),
         *external_server_problems(features),
-        *_reserved_secrets(features["tls"]),
+        *_reserved_secrets(features),
         *_node_networks(features["networkPolicies"]["nodeNetworks"]),
         *_marks(features, ()),
     ]
@@ -295,14 +295,19 @@ def _rotation_window(rotation: Features | None) -> Iterator[Problem]:
         yield _problem(("credentialRotation", "window", "duration"), wrong, "write it as 4h or 90m")
 
 
-def _reserved_secrets(tls: Features) -> Iterator[Problem]:
+def _reserved_secrets(features: Features) -> Iterator[Problem]:
     """Those of certificates; what values refer to is looked at where they are read."""
-    for path in (("internal", "authoritySecret"), ("internal", "caSecret"), ("public", "secretName")):
-        place, field = path
-        name = tls[place][field]
+    tls, balancer = features["tls"], features["loadBalancer"]
+    named = {
+        ("tls", "internal", "authoritySecret"): tls["internal"]["authoritySecret"],
+        ("tls", "internal", "caSecret"): tls["internal"]["caSecret"],
+        ("tls", "public", "secretName"): tls["public"]["secretName"],
+        ("loadBalancer", "certificatesSecret"): balancer["certificatesSecret"],
+    }
+    for path, name in named.items():
         what = reserved(name) if name else ""
         if what:
-            yield _problem(("tls", *path), f'Secret "{name}" is {what}', "name a Secret of your own")
+            yield _problem(path, f'Secret "{name}" is {what}', "name a Secret of your own")
 
 
 def _schedules(database: Features) -> Iterator[Problem]:

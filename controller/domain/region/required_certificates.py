@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from controller.domain.api.names import CA_BUNDLE_SECRET
+from controller.domain.api.names import AMPHORA_SECRET, CA_BUNDLE_SECRET
 from controller.domain.region.deployment import DeploymentSpec
 from controller.domain.region.required_credentials import region_services
 from controller.domain.values.catalogue import (
@@ -18,7 +18,7 @@ from controller.domain.values.catalogue import (
 )
 from controller.domain.values.shipped_values import Library
 
-COMPUTE = "compute"
+COMPUTE, LOAD_BALANCER = "compute", "load-balancer"
 # As templates and charts call them: of libvirt and QEMU on all hypervisors, and of the proxy of consoles
 # (nova: secrets.tls.compute_novnc_proxy.vencrypt.internal).
 HYPERVISORS_SECRET = "libvirt-tls"  # noqa: S105 - a name
@@ -26,6 +26,8 @@ HYPERVISORS_SECRET = "libvirt-tls"  # noqa: S105 - a name
 GATEWAY = "gateway"
 PUBLIC_SECRET = "gateway-tls-public"  # noqa: S105 - a name
 CONSOLE_SECRET = "nova-novncproxy-vencrypt"  # noqa: S105 - a name
+# The provider of load balancers whose servers Octavia speaks to (features.loadBalancer.provider).
+AMPHORA = "amphora"
 # Beside those of libvirtTLS.addresses: what TLS takes of a certificate is bounded.
 MOST_OF_NODES = 2048
 
@@ -71,6 +73,13 @@ def _requests(
             yield CertificateRequest(HYPERVISORS_SECRET, entry.name, addresses=addresses, hypervisors=True)
             if compute["console"]["type"] == "novnc":
                 yield CertificateRequest(CONSOLE_SECRET, entry.name, ("nova-novncproxy",))
+        balancer = features["loadBalancer"]
+        if (
+            entry.name == LOAD_BALANCER
+            and balancer["provider"] == AMPHORA
+            and not balancer["certificatesSecret"]
+        ):
+            yield CertificateRequest(AMPHORA_SECRET, entry.name, amphorae=True)
 
 
 def _hypervisors_encrypt(wanted: bool | None, source: str) -> bool:
@@ -112,7 +121,8 @@ def node_addresses(nodes: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, ...],
 def secrets_made(requests: tuple[CertificateRequest, ...]) -> dict[str, frozenset[str]]:
     """The keys of each Secret with certificates that comes of the requests, the bundle's too."""
     made = {one.name: one.keys for one in requests}
-    return {**made, CA_BUNDLE_SECRET: frozenset(BUNDLE_KEYS)} if made else {}
+    signed = any(not one.amphorae for one in requests)
+    return {**made, CA_BUNDLE_SECRET: frozenset(BUNDLE_KEYS)} if signed else made
 
 
 def certificate_secret(chart: str) -> str:

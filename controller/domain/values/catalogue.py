@@ -41,6 +41,17 @@ HYPERVISOR_FILES = {
     "client-key.pem": "tls.key",
 }
 
+# What Octavia's pods mount for its amphorae, by OpenStack-Helm's names (octavia: conf.octavia), and the
+# passphrase of the key among them, which no name of the chart's is for.
+AMPHORA_FILES = (
+    "server_ca.cert.pem",
+    "server_ca-chain.cert.pem",
+    "server_ca.key.pem",
+    "client_ca.cert.pem",
+    "client.cert-and-key.pem",
+)
+AMPHORA_KEYS = (*AMPHORA_FILES, "passphrase", "passphrase.conf")
+
 NODE_FORM_CONF = "conf"
 NODE_FORM_VALUES = "values"
 NODE_FORMS = (NODE_FORM_CONF, NODE_FORM_VALUES)
@@ -118,6 +129,8 @@ class CertificateRequest:
 
     It stands for `names` and `addresses`; with `hypervisors` for the nodes that run servers, too, and then
     has the file names that libvirt and QEMU read beside those of Kubernetes.
+
+    `amphorae`: it is for Octavia and its amphorae, of authorities that are for nothing else.
     """
 
     name: str
@@ -125,10 +138,13 @@ class CertificateRequest:
     names: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
     hypervisors: bool = False
+    amphorae: bool = False
 
     @property
     def keys(self) -> frozenset[str]:
         """The keys of the Secret."""
+        if self.amphorae:
+            return frozenset(AMPHORA_KEYS)
         return frozenset((*CERTIFICATE_KEYS, *(HYPERVISOR_FILES if self.hypervisors else ())))
 
 

@@ -11,7 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.domain.api.names import AUTHORITY_SECRET, AUTHORITY_TYPE, DIGEST_KEY_SECRET
+from controller.domain.api.names import (
+    AMPHORA_SECRET,
+    AUTHORITY_SECRET,
+    AUTHORITY_TYPE,
+    CLIENT_AUTHORITY_SECRET,
+    DIGEST_KEY_SECRET,
+    SERVER_AUTHORITY_SECRET,
+)
 from controller.domain.values.chart_values import SECRET_REF, DocumentPath, Values, format_path, is_secret_ref
 from controller.domain.values.oslo_files import as_option_value, in_oslo_file, is_written_as_it_is
 from controller.errors import Problem, SecretMissing, SpecInvalid
@@ -24,6 +31,8 @@ _RESERVED_TYPES = {
     AUTHORITY_TYPE: "the key of an authority, which signs certificates",
 }
 
+_AUTHORITIES = (AUTHORITY_SECRET, SERVER_AUTHORITY_SECRET, CLIENT_AUTHORITY_SECRET, AMPHORA_SECRET)
+
 # Gives the text under a key of a Secret, None when the Secret or the key is not there or is empty.
 Lookup = Callable[[str, str], str | None]
 
@@ -32,7 +41,7 @@ def reserved(name: str, type_: str = "") -> str:
     """What a Secret is that no spec may name; empty for any other. `type_`: of the Secret, once known."""
     if name == DIGEST_KEY_SECRET:
         return "the controller's own key"
-    if name == AUTHORITY_SECRET:
+    if name in _AUTHORITIES:
         return _RESERVED_TYPES[AUTHORITY_TYPE]
     if name.startswith(_RECORD_NAME):
         return _RESERVED_TYPES["helm.sh/release.v1"]

@@ -21,23 +21,37 @@ _TLS = "kubernetes.io/tls"
 
 
 class CertificateStore:
-    """Those of one osdpl, as one pass finds them. `foreign`: wanted names that others have."""
+    """Those of one osdpl with a `label`, as one pass finds them. `foreign`: wanted names that others have."""
 
-    def __init__(self, kube: Kube, osdpl: Mapping[str, Any]) -> None:
+    def __init__(self, kube: Kube, osdpl: Mapping[str, Any], label: str = CERTIFICATE_LABEL) -> None:
         self._kube = kube
         self._osdpl = osdpl
+        self._label = label
         self.namespace = str(osdpl["metadata"]["namespace"])
         self._objects: dict[str, KubeObject] = {}
-        self.foreign: frozenset[str] = frozenset()
+        self._others: dict[str, KubeObject] = {}
 
     def observe(self, names: Iterable[str]) -> dict[str, KubeObject]:
         """Every Secret of ours with certificates. Those of `names` that are not ours are `foreign`."""
-        labels = f"{MANAGED_BY}={MANAGED_BY_US},{CERTIFICATE_LABEL}"
+        labels = f"{MANAGED_BY}={MANAGED_BY_US},{self._label}"
         found = self._kube.list(SECRET, self.namespace, labels=labels)
         self._objects = {str(one["metadata"]["name"]): one for one in found}
-        others = (name for name in names if name not in self._objects)
-        self.foreign = frozenset(n for n in others if self._kube.get(SECRET, n, self.namespace) is not None)
+        others = {n: self._kube.get(SECRET, n, self.namespace) for n in names if n not in self._objects}
+        self._others = {name: one for name, one in others.items() if one is not None}
         return dict(self._objects)
+
+    @property
+    def foreign(self) -> frozenset[str]:
+        """Of wanted names those that others have."""
+        return frozenset(self._others)
+
+    def take_empty(self, name: str, type_: str) -> bool:
+        """Whether the Secret of others has nothing, and the type: it is ours from then on, to be filled."""
+        there = self._others.get(name)
+        if there is None or there.get("data") or there.get("type") != type_:
+            return False
+        self._objects[name] = self._others.pop(name)
+        return True
 
     @property
     def names(self) -> frozenset[str]:
@@ -52,7 +66,7 @@ class CertificateStore:
         data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
         labels = {
             MANAGED_BY: MANAGED_BY_US,
-            CERTIFICATE_LABEL: kind,
+            self._label: kind,
             **({SERVICE_LABEL: service} if service else {}),
         }
         labels[DEPLOYMENT_LABEL] = str(self._osdpl["metadata"]["name"])

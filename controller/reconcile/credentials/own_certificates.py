@@ -109,6 +109,7 @@ class OwnCertificates:
         are there are renewed, by the authority that they have; with `paused` nothing is done. Raises
         Conflict, KubeError.
         """
+        requests = [request for request in requests if not request.amphorae]
         store = CertificateStore(self._kube, osdpl)
         stored = store.observe(
             (AUTHORITY_SECRET, CA_BUNDLE_SECRET, *(r.name for r in requests)) if requests else ()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from controller.domain.api.conditions import Condition, entries, find
@@ -25,7 +24,6 @@ from controller.domain.credentials.credential_plan import (
     CredentialPlan,
     CredentialProblem,
     EarlierLife,
-    SecretChange,
     StoredSecret,
     own_missing,
     plan_credentials,
@@ -34,7 +32,6 @@ from controller.domain.credentials.credential_plan import (
     with_earlier_life,
     without_trace,
 )
-from controller.domain.credentials.generate import CredentialUnusable
 from controller.domain.credentials.secret_status import (
     CONDITION,
     SecretView,
@@ -53,6 +50,11 @@ from controller.errors import Conflict, ObjectMissing, SpecInvalid
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
+from controller.reconcile.credentials.amphora_certificates import (
+    AmphoraCertificates,
+    AmphoraState,
+    passphrase_place,
+)
 from controller.reconcile.credentials.ceph_exchange import CHECK_SECONDS, CephExchange, CephState
 from controller.reconcile.credentials.ceph_request import Asked, CephRequest
 from controller.reconcile.credentials.certificate_uptake import used_by_installed
@@ -63,7 +65,6 @@ from controller.reconcile.credentials.exchanged_objects import ExchangedObjects
 from controller.reconcile.credentials.lost_credentials import LostCredentials, held_back
 from controller.reconcile.credentials.namespace_exchange import NamespaceExchange
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
-from controller.reconcile.credentials.refused_writes import refusal_of
 from controller.reconcile.credentials.rotation.rotation import (
     ROTATION_SECONDS,
     CredentialRotation,
@@ -77,7 +78,7 @@ from controller.reconcile.credentials.rotation.rotation_records import (
     unknown,
 )
 from controller.reconcile.credentials.rotation.rotation_times import with_times
-from controller.reconcile.credentials.store import CredentialStore
+from controller.reconcile.credentials.store import CredentialStore, made_changes
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.region_status import apply_region_status
 from controller.reconcile.shared.remaining_claims import (
@@ -135,6 +136,7 @@ class SecretsReconciler:
         self._clouds = CloudsExport(kube)
         self._certificates = Certificates(kube, clock)
         self._own_certificates = OwnCertificates(kube, clock, randomness, events)
+        self._amphorae = AmphoraCertificates(kube, clock, randomness, events)
 
     def reconcile(self, key: RegionKey) -> float | None:
         """One pass; seconds until the next that no event will announce, None when the osdpl is gone.
@@ -174,7 +176,7 @@ class SecretsReconciler:
             found = secret_entries(self._certificates_of(osdpl).values(), known, self._clock.now())
             published = with_certificates(known, found)
             problems = ExchangedObjects(self._kube, osdpl).disown()
-            problems += _changed(store, plan_disowning(store.observe(()).values()))
+            problems += made_changes(store, plan_disowning(store.observe(()).values()))
             text = "; ".join([str(error), *(f"Secret {one.secret}: {one.message}" for one in problems)])
             self._publish(osdpl, published, waiting_condition(text, _generation(osdpl)))
             return RESYNC_SECONDS if problems else self._resync
@@ -223,6 +225,9 @@ class SecretsReconciler:
         views = published.of_ours(desired, recorded=recorded, services=services)
         views = {**published.of_own(own), **views}
         problems += self._ensured_certificates(osdpl, bundles, planned=read_only)
+        amphorae = self._ensured_amphorae(osdpl, store, recorded, planned=read_only)
+        problems += amphorae.problems
+        views |= amphorae.views
         views |= self._exported(store, osdpl, bundles, problems, read_only=read_only)
         credentials = sum(len(secret.credentials) for secret in desired) + len(own)
         needed = {secret.name for secret in desired} | {secret.name for secret in own}
@@ -239,7 +244,7 @@ class SecretsReconciler:
             problems += [CredentialProblem(name, text) for text in certificates[name].problems]
         views = joined_views(views, certificates, rotations.views)
         views = with_times(views, rotations.times)
-        notes = (*exchanged.notes, *shared.notes, *rotation_notes(rotations.views))
+        notes = (*exchanged.notes, *shared.notes, *amphorae.notes, *rotation_notes(rotations.views))
         condition = secrets_condition(
             problems, len(needed), credentials, _generation(osdpl), later=later, notes=notes
         )
@@ -270,7 +275,7 @@ class SecretsReconciler:
             lost = self._lost.bring_back(osdpl, store, bundles, plan.lost)
             plan = planned() if plan.lost else plan
         changes = plan_disowning(store.stored().values()) if read_only else plan.changes
-        return plan, [*lost, *plan.problems, *_changed(store, changes)]
+        return plan, [*lost, *plan.problems, *made_changes(store, changes)]
 
     def _ensured_certificates(
         self, osdpl: KubeObject, bundles: KubeObjects, *, planned: bool
@@ -280,6 +285,24 @@ class SecretsReconciler:
             self._certificates_wanted(osdpl),
             authority_secret=_features(osdpl).internal_tls.authority_secret,
             bundles=bundles,
+            planned=planned,
+            paused=parse_region_spec(osdpl.get("spec")).paused,
+        )
+
+    def _ensured_amphorae(
+        self,
+        osdpl: KubeObject,
+        store: CredentialStore,
+        recorded: Mapping[str, Collection[str]],
+        *,
+        planned: bool,
+    ) -> AmphoraState:
+        return self._amphorae.ensure(
+            osdpl,
+            self._certificates_wanted(osdpl),
+            passphrase=lambda: store.any_text(*passphrase_place(_features(osdpl).credentials)),
+            recorded=recorded,
+            digest=lambda name: store.digest(name, self._digest_key()),
             planned=planned,
             paused=parse_region_spec(osdpl.get("spec")).paused,
         )
@@ -304,6 +327,7 @@ class SecretsReconciler:
         named = named_secrets(_features(osdpl))
         if self._own_certificates.has_bundle:
             named[CA_BUNDLE_SECRET] = AUTHORITY
+        named |= self._amphorae.published
         return self._certificates.observe(osdpl["metadata"]["namespace"], named)
 
     def _apply_retention(self, store: CredentialStore, osdpl: KubeObject) -> None:
@@ -320,6 +344,8 @@ class SecretsReconciler:
             store.apply(change)
         for secret in plan.remove:
             store.remove(secret)
+        if policy == "Delete" and not bundles:
+            self._amphorae.remove(osdpl)
 
     def _exported(
         self,
@@ -372,18 +398,6 @@ class SecretsReconciler:
         if (before.get("status"), before.get("reason")) != (condition.status, condition.reason):
             reason, text = condition.reason, condition.message
             self._events.emit(osdpl, type_=reason.event, reason=reason, message=text)
-
-
-def _changed(store: CredentialStore, changes: Iterable[SecretChange]) -> list[CredentialProblem]:
-    """Makes the changes; those that cannot be made."""
-    problems = []
-    for change in changes:
-        try:
-            text = refusal_of(partial(store.apply, change))
-        except CredentialUnusable as error:
-            text = str(error)
-        problems += [CredentialProblem(change.name, text)] if text else []
-    return problems
 
 
 def _services_of(bundles: KubeObjects) -> frozenset[str]:

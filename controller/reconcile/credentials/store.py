@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from controller.domain.api.names import (
@@ -15,12 +16,19 @@ from controller.domain.api.names import (
     SERVICE_LABEL,
     UNUSED_ANNOTATION,
 )
-from controller.domain.credentials.credential_plan import SecretChange, StoredSecret
-from controller.domain.credentials.generate import SSH_PUBLIC_KEY, generate, private_name, public_key_of
+from controller.domain.credentials.credential_plan import CredentialProblem, SecretChange, StoredSecret
+from controller.domain.credentials.generate import (
+    SSH_PUBLIC_KEY,
+    CredentialUnusable,
+    generate,
+    private_name,
+    public_key_of,
+)
 from controller.domain.releases.digests import secret_digest
 from controller.domain.shared.times import seconds_of
 from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject
 from controller.ports.system import Randomness
+from controller.reconcile.credentials.refused_writes import refusal_of
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.remaining_claims import is_credentials
 
@@ -63,6 +71,10 @@ class CredentialStore:
     def has(self, name: str, key: str) -> bool:
         """Whether any Secret of the namespace has a value under the key."""
         return bool(_texts(self._any(name)).get(key))
+
+    def any_text(self, name: str, key: str) -> str:
+        """What any Secret of the namespace has under a key; empty for nothing."""
+        return _texts(self._any(name)).get(key, "")
 
     def digest(self, name: str, key: bytes, keys: Iterable[str] | None = None) -> str:
         """Keyed digest of a Secret, of some of its keys if named; empty when it is not there."""
@@ -217,6 +229,18 @@ class CredentialStore:
             uid=meta["uid"],
             version=meta["resourceVersion"],
         )
+
+
+def made_changes(store: CredentialStore, changes: Iterable[SecretChange]) -> list[CredentialProblem]:
+    """Makes the changes; those that cannot be made."""
+    problems = []
+    for change in changes:
+        try:
+            text = refusal_of(partial(store.apply, change))
+        except CredentialUnusable as error:
+            text = str(error)
+        problems += [CredentialProblem(change.name, text)] if text else []
+    return problems
 
 
 def _empty_secret(name: str, namespace: str) -> KubeObject:

@@ -9,6 +9,7 @@ from typing import Any
 from controller.domain.api.conditions import entries, find
 from controller.domain.api.keys import RegionKey
 from controller.domain.api.names import (
+    AMPHORA_LABEL,
     CERTIFICATE_LABEL,
     CLOUDS_SECRET,
     DEPLOYMENT_LABEL,
@@ -310,7 +311,8 @@ class DeploymentReconciler:
         if credentials_policy(self._ports.kube, osdpl) == "Retain":
             return False
         secrets = self._ports.kube.list_metadata(SECRET, meta["namespace"], labels=f"{ours},{SERVICE_LABEL}")
-        return any(is_credentials(secret["metadata"]) for secret in secrets)
+        found = [secret["metadata"] for secret in secrets]
+        return any(is_credentials(meta) or AMPHORA_LABEL in meta["labels"] for meta in found)
 
     def _hold(self, osdpl: KubeObject) -> None:
         """Has the osdpl stay until its bundles are gone: nobody would uninstall their releases after it."""

@@ -377,6 +377,11 @@ BARE = {"name": "p", "purpose": "cleaning", "physicalNetwork": "dc", "range": "1
                 ("public", "secretName", "sh.helm.release.v1.nova.v1", "a record of Helm's", {}),
             )
         ),
+        (
+            {"loadBalancer": {"certificatesSecret": "octavia-server-authority"}},
+            "loadBalancer.certificatesSecret",
+            'Secret "octavia-server-authority" is the key of an authority',
+        ),
         *(
             (
                 {"credentialRotation": {"every": "90d", "window": {"start": "02:00", "duration": length}}},

@@ -1,0 +1,41 @@
+"""Private keys under a passphrase, as Octavia reads that of its authority. Pure but for the salt."""
+
+from __future__ import annotations
+
+import string
+from functools import lru_cache
+
+# What stands in a file of options as it is, between `=` and the end of the line: oslo.config takes blanks at
+# the ends away, and quotes around the whole.
+_PLAIN = frozenset(string.ascii_letters + string.digits + string.punctuation) - {'"', "'"}
+# OpenSSL asks for no more (PEM_BUFSIZE).
+LONGEST_PASSPHRASE = 1023
+
+
+def is_passphrase(text: str) -> bool:
+    """Whether a file of options can hold it, and OpenSSL takes it."""
+    return 0 < len(text) <= LONGEST_PASSPHRASE and _PLAIN.issuperset(text)
+
+
+def encrypted(key: str, passphrase: str) -> str:
+    """The private key in PEM, under the passphrase: each time another text. Raises ValueError for what is no
+    private key."""
+    from cryptography.hazmat.primitives import serialization
+
+    read = serialization.load_pem_private_key(key.encode(), password=None)
+    under = serialization.BestAvailableEncryption(passphrase.encode())
+    return read.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, under).decode()
+
+
+@lru_cache(maxsize=8)
+def decrypted(text: str, passphrase: str) -> str:
+    """The private key in PEM without its passphrase; empty where that does not open it."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import serialization
+
+    try:
+        key = serialization.load_pem_private_key(text.encode(), password=passphrase.encode())
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return ""
+    form, none = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return key.private_bytes(serialization.Encoding.PEM, form, none).decode()

@@ -1,0 +1,351 @@
+"""Makes the certificates between Octavia and its amphorae, renews them, and says what an operator has to do.
+
+The records of the two authorities are written first, each in one piece; what Octavia's pods mount follows
+from them, and is written again at the next pass where this one was cut off. Amphorae that run know these
+authorities only: what is lost is told, and never made again by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from controller.domain.api.conditions import timestamp
+from controller.domain.api.names import (
+    AMPHORA_LABEL,
+    AMPHORA_SECRET,
+    AMPHORAE_TRUST_ANNOTATION,
+    AUTHORITY_TYPE,
+    CLIENT_AUTHORITY_SECRET,
+    SERVER_AUTHORITY_SECRET,
+)
+from controller.domain.api.region_spec import OwnSecret
+from controller.domain.credentials.amphora_certificates import (
+    AMPHORA_AUTHORITY_LIFE,
+    BACKDATED_AUTHORITY,
+    CLIENT_NAMES,
+    MountedCertificates,
+    client_change,
+    mounted_certificates,
+    mounted_texts,
+    plan_client,
+    plan_server,
+)
+from controller.domain.credentials.authority import (
+    AuthorityRecord,
+    AuthorityStep,
+    StoredLeaf,
+    is_current,
+    leaf_begin,
+    leaf_end,
+)
+from controller.domain.credentials.certificate_secrets import parse_record, record_texts
+from controller.domain.credentials.certificates import AMPHORA_CERTIFICATE, CERTIFICATE
+from controller.domain.credentials.credential_plan import CredentialProblem
+from controller.domain.credentials.encrypted_keys import LONGEST_PASSPHRASE, is_passphrase
+from controller.domain.credentials.secret_status import SecretView
+from controller.domain.credentials.x509 import Authority, AuthorityUnusable, new_authority, new_leaf
+from controller.domain.region.required_certificates import LOAD_BALANCER
+from controller.domain.values.catalogue import CertificateRequest
+from controller.ports.kubernetes import Events, Kube, KubeObject
+from controller.ports.system import Clock, Randomness
+from controller.reconcile.credentials.certificate_store import CertificateStore, texts_of
+from controller.reconcile.credentials.own_certificates import PAUSED, TAKEN
+from controller.reconcile.credentials.refused_writes import refusal_of
+from controller.reconcile.shared.action_log import log_action
+from controller.reconcile.shared.remaining_claims import credentials_name
+
+AUTHORITIES = (SERVER_AUTHORITY_SECRET, CLIENT_AUTHORITY_SECRET)
+_PASSPHRASE = "passphrase"  # noqa: S105 - a key of the Secret
+_CREDENTIAL = (LOAD_BALANCER, "ca-passphrase")
+LOST = (
+    "it was there and is gone, and amphorae that run know nothing else; restore it from a backup: osctl "
+    "credentials restore FILE -n {namespace} --secret {name}; or have another one made, after which each "
+    "load balancer has to be failed over: kubectl -n {namespace} create secret generic {name} --type={type}"
+)
+UNREADABLE = "it cannot be read; restore it from a backup, or delete it"
+UNFIT = (
+    "its passphrase for the key of the amphorae's authority cannot stand in a file of options; it has to be "
+    f"of up to {LONGEST_PASSPHRASE} letters, digits and other characters of ASCII, without blanks and quotes"
+)
+KEPT = (
+    'Secret "{name}": the key keeps the passphrase that it was made with, though the credential '
+    "ca-passphrase of load-balancer is another one by now"
+)
+_WAITS = (
+    "amphorae that were made before {since} do not trust the certificate that Octavia shows from {until} on: "
+    "fail their load balancers over (openstack loadbalancer failover), then kubectl -n {namespace} annotate "
+    "--overwrite secret {name} {annotation}={mark}"
+)
+
+
+def passphrase_place(own: Iterable[OwnSecret]) -> tuple[str, str]:
+    """Name and key of the Secret with the passphrase for the key of the amphorae's authority: the operator's
+    where the spec names one."""
+    named = ((one.name, one.key) for one in own if (one.service, one.credential) == _CREDENTIAL)
+    return next(named, (credentials_name(LOAD_BALANCER), _CREDENTIAL[1]))
+
+
+@dataclass(frozen=True)
+class AmphoraState:
+    """What one pass leaves. `views` are for the status; `notes` are told as well as problems."""
+
+    problems: tuple[CredentialProblem, ...] = ()
+    notes: tuple[str, ...] = ()
+    views: Mapping[str, SecretView] = field(default_factory=dict)
+
+
+class AmphoraCertificates:
+    """Of one region. `published`: its Secrets that there are, and which of their keys has the certificate
+    whose end counts."""
+
+    def __init__(self, kube: Kube, clock: Clock, randomness: Randomness, events: Events) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._randomness = randomness
+        self._events = events
+        self.published: dict[str, str] = {}
+
+    def ensure(
+        self,
+        osdpl: KubeObject,
+        requests: Sequence[CertificateRequest],
+        *,
+        passphrase: Callable[[], str],
+        recorded: Mapping[str, Collection[str]],
+        digest: Callable[[str], str],
+        planned: bool = False,
+        paused: bool = False,
+    ) -> AmphoraState:
+        """Brings the Secrets to what is desired.
+
+        `passphrase` gives that of a key that is made, empty while there is none. `recorded`: the keys that
+        Secrets are known to have had; `digest` gives what is published of a Secret. With `planned` nothing is
+        made that was not there; with `paused` nothing is written. Raises Conflict, KubeError.
+        """
+        wanted = any(request.amphorae for request in requests)
+        if not wanted and recorded.keys().isdisjoint(AUTHORITIES):
+            self.published = {}
+            return AmphoraState()
+        store = CertificateStore(self._kube, osdpl, AMPHORA_LABEL)
+        work = _Pass(osdpl, store, self._clock.now(), recorded)
+        work.observe(wanted=wanted)
+        if wanted:
+            work.accept_empty()
+        # Also of a service that is off for now: amphorae may be there when it is back.
+        work.find_lost(told=wanted)
+        if wanted and (paused or (planned and work.held.keys() != {*AUTHORITIES, AMPHORA_SECRET})):
+            work.tell_overdue()
+        elif wanted:
+            self._bring_up_to_date(work, passphrase())
+        return self._state(work, digest)
+
+    def remove(self, osdpl: KubeObject) -> None:
+        """With the region and its volumes. Raises Conflict, KubeError."""
+        store = CertificateStore(self._kube, osdpl, AMPHORA_LABEL)
+        for name in store.observe(()):
+            store.remove(name)
+
+    def _bring_up_to_date(self, work: _Pass, given: str) -> None:
+        work.problems |= dict.fromkeys(work.store.foreign, TAKEN)
+        if not work.problems.keys().isdisjoint(AUTHORITIES):
+            return
+        try:
+            passphrase = work.passphrase(given)
+            server = work.server_step(self._make(work, "amphorae"))
+            client = work.client_step(self._make(work, "Octavia"))
+        except _Unusable as error:
+            work.problems[error.secret] = str(error)
+            return
+        if not passphrase:
+            return  # the credential is told to be missing
+        self._record(work, SERVER_AUTHORITY_SECRET, server, {_PASSPHRASE: passphrase})
+        self._record(work, CLIENT_AUTHORITY_SECRET, client, {})
+        if work.problems.keys().isdisjoint((*AUTHORITIES, AMPHORA_SECRET)):
+            self._mount(work, server.record, client.record, passphrase)
+        work.tell(client.record)
+
+    def _record(self, work: _Pass, name: str, step: AuthorityStep, more: Mapping[str, str]) -> None:
+        def write() -> None:
+            if work.write(name, "authority", {**record_texts(step.record, None), **more}) and step.reason:
+                meta, reason, message = work.osdpl["metadata"], step.reason, f"Secret {name}: {step.message}"
+                log_action("sign", f"{meta['namespace']}/{meta['name']}", message, reason=reason)
+                self._events.emit(work.osdpl, type_=reason.event, reason=reason, message=message)
+
+        refused = refusal_of(write)
+        if refused:
+            work.problems[name] = refused
+
+    def _mount(self, work: _Pass, server: AuthorityRecord, client: AuthorityRecord, passphrase: str) -> None:
+        there = work.mounted
+        try:
+            texts = mounted_texts(server, self._leaf(client, there.client, work.now), passphrase, there)
+            refused = refusal_of(partial(work.write, AMPHORA_SECRET, "mounted", texts))
+        except AuthorityUnusable as error:
+            refused = str(error)
+        if refused:
+            work.problems[AMPHORA_SECRET] = refused
+
+    def _leaf(self, record: AuthorityRecord, there: StoredLeaf, now: float) -> StoredLeaf:
+        """What Octavia shows; a new one where that is due. Raises AuthorityUnusable."""
+        if is_current(there, CLIENT_NAMES, record, now):
+            return StoredLeaf(there.chain, there.key, record.bundle)
+        if record.signer is None:
+            raise AuthorityUnusable("nothing can sign it: the authority's key is not there")
+        begin, end = leaf_begin(record), leaf_end(record)
+        pair = new_leaf(CLIENT_NAMES, begin, end, record.signer, self._randomness)
+        return StoredLeaf(pair.chain, pair.key, record.bundle)
+
+    def _make(self, work: _Pass, whom: str) -> Callable[[], Authority]:
+        meta, now = work.osdpl["metadata"], work.now
+        name = f"{whom} of {meta['namespace']}/{meta['name']}"
+        return lambda: new_authority(
+            name, now - BACKDATED_AUTHORITY, now + AMPHORA_AUTHORITY_LIFE, self._randomness
+        )
+
+    def _state(self, work: _Pass, digest: Callable[[str], str]) -> AmphoraState:
+        self.published = {name: _shown(name, texts) for name, texts in work.held.items()}
+        views = {}
+        for name in work.held.keys() | work.lost:
+            there = name in work.held
+            keys = frozenset(work.held[name] if there else work.recorded.get(name, ()))
+            messages = (work.problems[name],) if name in work.problems else ()
+            views[name] = SecretView(name, keys, digest(name) if there else "", messages)
+        problems = [
+            CredentialProblem(name, text, lost=name in work.lost)
+            for name, text in sorted(work.problems.items())
+        ]
+        return AmphoraState(tuple(problems), tuple(work.notes), views)
+
+
+class _Unusable(AuthorityUnusable):
+    """An authority that cannot be used, with its Secret."""
+
+    def __init__(self, secret: str, text: str) -> None:
+        super().__init__(text)
+        self.secret = secret
+
+
+class _Pass:
+    """One pass over the three Secrets of a region. `held` is what they have, with this pass's own writes;
+    `problems` are by the name of the Secret."""
+
+    def __init__(
+        self, osdpl: KubeObject, store: CertificateStore, now: float, recorded: Mapping[str, Collection[str]]
+    ) -> None:
+        self.osdpl, self.store, self.now, self.recorded = osdpl, store, now, recorded
+        self.namespace = str(osdpl["metadata"]["namespace"])
+        self.held: dict[str, dict[str, str]] = {}
+        self.notes: list[str] = []
+        self.problems: dict[str, str] = {}
+        self.lost: set[str] = set()
+        self._notes_of_client: Mapping[str, str] = {}
+
+    def observe(self, *, wanted: bool) -> None:
+        """Reads the Secrets; an empty one by the name of an authority says that it may be made."""
+        stored = self.store.observe((*AUTHORITIES, AMPHORA_SECRET) if wanted else ())
+        self.held = {name: texts_of(one) for name, one in stored.items()}
+        annotations = stored.get(CLIENT_AUTHORITY_SECRET, {}).get("metadata", {}).get("annotations")
+        self._notes_of_client = annotations or {}
+
+    @property
+    def mounted(self) -> MountedCertificates:
+        """What Octavia's pods have."""
+        return mounted_certificates(self.held.get(AMPHORA_SECRET, {}))
+
+    def find_lost(self, *, told: bool) -> None:
+        """Authorities that were there, and of which nothing is left."""
+        for name in AUTHORITIES:
+            if name not in self.held and AMPHORA_SECRET not in self.held and self.recorded.get(name):
+                self.lost.add(name)
+            if told and name in self.lost:
+                self.problems[name] = LOST.format(namespace=self.namespace, name=name, type=AUTHORITY_TYPE)
+
+    def accept_empty(self) -> None:
+        """Takes the empty Secrets by which a person asks for other authorities."""
+        for name in AUTHORITIES:
+            if self.store.take_empty(name, AUTHORITY_TYPE):
+                self.held[name] = {}
+
+    def record(self, name: str) -> AuthorityRecord | None:
+        """The record of an authority, None where there is none. Raises _Unusable."""
+        texts = self.held.get(name, {})
+        try:
+            found = parse_record(texts)
+        except AuthorityUnusable as error:
+            raise _Unusable(name, str(error)) from None
+        if found is None and texts:
+            raise _Unusable(name, UNREADABLE)
+        return found
+
+    def passphrase(self, given: str) -> str:
+        """Of the key of the server authority: it stays with the key. `given` is for a new one. Empty where
+        there is none yet. Raises _Unusable."""
+        kept = self.held.get(SERVER_AUTHORITY_SECRET, {}).get(_PASSPHRASE) or self.mounted.passphrase
+        if not kept and given and not is_passphrase(given):
+            raise _Unusable(SERVER_AUTHORITY_SECRET, UNFIT)
+        if kept and given not in ("", kept):
+            self.notes.append(KEPT.format(name=AMPHORA_SECRET))
+        return kept or given
+
+    def server_step(self, make: Callable[[], Authority]) -> AuthorityStep:
+        """Raises _Unusable."""
+        record = self.record(SERVER_AUTHORITY_SECRET)
+        try:
+            return plan_server(record, self.mounted, now=self.now, make=make)
+        except AuthorityUnusable as error:
+            raise _Unusable(SERVER_AUTHORITY_SECRET, str(error)) from None
+
+    def client_step(self, make: Callable[[], Authority]) -> AuthorityStep:
+        """Raises _Unusable."""
+        record = self.record(CLIENT_AUTHORITY_SECRET)
+        trusted = self._notes_of_client.get(AMPHORAE_TRUST_ANNOTATION, "")
+        try:
+            return plan_client(record, self.mounted, trusted_by_all=trusted, now=self.now, make=make)
+        except AuthorityUnusable as error:
+            raise _Unusable(CLIENT_AUTHORITY_SECRET, str(error)) from None
+
+    def write(self, name: str, kind: str, texts: Mapping[str, str]) -> bool:
+        """Whether anything was written. Raises Conflict, KubeError."""
+        written = self.store.write(name, kind, texts, AUTHORITY_TYPE, service=LOAD_BALANCER)
+        self.held[name] = dict(texts)
+        return written
+
+    def tell(self, record: AuthorityRecord) -> None:
+        """What an operator has to do before controllers show another authority's certificate."""
+        change = client_change(record, self.mounted.client)
+        if change is None:
+            return
+        text = _WAITS.format(
+            since=_day(change.since),
+            until=_day(change.until),
+            namespace=self.namespace,
+            name=CLIENT_AUTHORITY_SECRET,
+            annotation=AMPHORAE_TRUST_ANNOTATION,
+            mark=change.mark,
+        )
+        if change.is_urgent(self.now):
+            self.problems[CLIENT_AUTHORITY_SECRET] = text
+        else:
+            self.notes.append(f'Secret "{CLIENT_AUTHORITY_SECRET}": {text}')
+
+    def tell_overdue(self) -> None:
+        """That what controllers show should have been renewed."""
+        try:
+            record = self.record(CLIENT_AUTHORITY_SECRET)
+        except AuthorityUnusable:
+            return
+        if record is not None and self.now >= record.due:
+            self.problems[AMPHORA_SECRET] = PAUSED.format(end=_day(leaf_end(record)))
+
+
+def _shown(name: str, texts: Mapping[str, str]) -> str:
+    """The key with the certificate whose end counts."""
+    if name == AMPHORA_SECRET:
+        return AMPHORA_CERTIFICATE
+    return CERTIFICATE if texts.get(CERTIFICATE) else "next.crt"
+
+
+def _day(moment: float) -> str:
+    return timestamp(moment)[:10]
