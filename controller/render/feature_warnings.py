@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from controller.domain.region.required_certificates import AMPHORA
 from controller.domain.values.chart_values import DocumentPath, format_path, lookup
 from controller.domain.values.layer_order import LayerKind
 from controller.domain.values.merge import MergedValues
@@ -15,6 +16,13 @@ from controller.errors import Problem
 _HOST_DEVICES = re.compile(r"iscsi|fibre|(?<![a-z])fc(?![a-z])|fcdriver", re.IGNORECASE)
 _OURS = (LayerKind.VERSION, LayerKind.PRESET, LayerKind.SIZE, LayerKind.SERVICE, LayerKind.EVERY_RELEASE)
 _ENABLED = "spec.features.services.enabled"
+# What Octavia cannot make an amphora without, in its options, and the chart does not know.
+_AMPHORA_IDS = (
+    ("controller_worker", "amp_boot_network_list"),
+    ("controller_worker", "amp_secgroup_list"),
+    ("controller_worker", "amp_flavor_id"),
+    ("health_manager", "controller_ip_port_list"),
+)
 _MONITORS = ("host_monitor", "instance_monitor", "process_monitor", "introspective_instance_monitor")
 
 
@@ -39,7 +47,20 @@ def feature_warnings(features: Mapping[str, Any], releases: Mapping[str, MergedV
             yield from _stock_images(releases, tags, "has no mount.nfs (package nfs-common)", path)
         if store["type"] == "custom" and _HOST_DEVICES.search(str(store["conf"].get("volume_driver"))):
             yield from _host_devices(releases, path)
+    if features["loadBalancer"]["provider"] == AMPHORA and "octavia" in releases:
+        yield from _amphora_warnings(releases["octavia"])
     yield from _service_warnings(releases)
+
+
+def _amphora_warnings(octavia: MergedValues) -> Iterator[Problem]:
+    conf = ("conf", "octavia")
+    missing = [".".join(path) for path in _AMPHORA_IDS if not lookup(octavia.values, (*conf, *path))]
+    if missing:
+        yield Problem(
+            "spec.features.loadBalancer.provider",
+            f"no amphora can be made without {', '.join(missing)}, which are known once networking runs",
+            "name them in spec.services.load-balancer.octavia.values.conf.octavia (docs/load-balancers.md)",
+        )
 
 
 def _host_devices(releases: Mapping[str, MergedValues], path: DocumentPath) -> Iterator[Problem]:

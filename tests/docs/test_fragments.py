@@ -30,8 +30,9 @@ REGION = {
         "blockStorage": {"backends": [{"name": "own", "type": "custom", "conf": {"volume_driver": "a.B"}}]},
     },
 }
-# Every region with metering is warned of these.
+# Every region with metering is warned of these, and one with amphorae before it runs.
 OF_THE_SERVICE = (
+    "spec.features.loadBalancer.provider: no amphora can be made without",
     "spec.features.services.enabled: ceilometer measures by asking services",
     "spec.features.metering.gnocchi: the chart's image is of Gnocchi",
 )

@@ -148,3 +148,22 @@ def test_a_provider_sends_no_browser_back_to_plain_http() -> None:
     own = {"overrides": {"keystone_api": "registry.example.org/keystone:1"}}
     [text] = told("spec.features.identity.federation.providers", images=own, **OIDC_REGION)
     assert "published on http" in text and "spec.features.tls.public.enabled" in text
+
+
+def test_what_amphorae_cannot_be_made_without_is_told_until_it_is_named() -> None:
+    conf = {
+        "controller_worker": {
+            "amp_boot_network_list": "one",
+            "amp_secgroup_list": "two",
+            "amp_flavor_id": "three",
+        }
+    }
+    enabled = {"services": {"enabled": ["load-balancer"]}}
+    values = {"load-balancer": {"octavia": {"values": {"conf": {"octavia": conf}}}}}
+    path = "spec.features.loadBalancer.provider"
+    [text] = told(path, features=enabled)
+    assert "controller_worker.amp_flavor_id" in text and "health_manager.controller_ip_port_list" in text
+    [text] = told(path, features=enabled, services=values)
+    assert "amp_flavor_id" not in text and "health_manager.controller_ip_port_list" in text
+    conf["health_manager"] = {"controller_ip_port_list": "192.0.2.1:5555"}
+    assert told(path, features=enabled, services=values) == []

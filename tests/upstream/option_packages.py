@@ -93,6 +93,12 @@ def load(series: str, chart: str, action: str, **question: Any) -> Any:
     return json.loads(_run(command, stdin=json.dumps(asked), timeout=ASK_SECONDS))
 
 
+def run_program(series: str, program: str, **question: Any) -> Any:
+    """What another program of this directory answers. Raises SandboxError when it fails."""
+    command = [str(python_of(series)), str(HERE / program)]
+    return json.loads(_run(command, stdin=json.dumps(question), timeout=ASK_SECONDS))
+
+
 def _run(command: list[str], *, stdin: str = "", timeout: int = INSTALL_SECONDS) -> str:
     # The environments have their packages compiled in place, not in a worktree's own directory.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPYCACHEPREFIX"}

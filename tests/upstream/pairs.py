@@ -30,6 +30,8 @@ REFUSED: Mapping[tuple[str, str], str] = {
     ("fields-of-operations", "tls-internal-own"): _CLEAR,
     ("load-balancer-ovn", "tls-internal"): _CLEAR,
     ("load-balancer-ovn", "tls-internal-own"): _CLEAR,
+    ("load-balancer-own-certificates", "tls-internal"): _CLEAR,
+    ("load-balancer-own-certificates", "tls-internal-own"): _CLEAR,
     ("metering", "tls-internal"): _CLEAR,
     ("metering", "tls-internal-own"): _CLEAR,
     ("metering-sent-on", "tls-internal"): _CLEAR,

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.upstream
 KNOWN = load_known_references(ROOT / "values")
 SPECS = {**specs(), **covering(), **pairs()}
 # By the spec of each region: its own Secrets, which fields of features name.
-NAMED = {"directory", "mirror", "oidc-client", "public-tls", "region-ca-bundle", "vault-ca"}
+NAMED = {"directory", "mirror", "octavia-certs", "oidc-client", "public-tls", "region-ca-bundle", "vault-ca"}
 # Settled ones that the charts of the previous builds alone refer to.
 OF_BEFORE = {"Secret/placement-etc/wsgi-placement.conf"}
 
