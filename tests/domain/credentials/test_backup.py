@@ -18,6 +18,7 @@ from controller.domain.credentials.backup import (
 from controller.errors import BackupUnusable
 
 OURS = {"app.kubernetes.io/managed-by": "openstack-controller"}
+AMPHORA = {"osctl.dev/amphora-certificate": "authority", "osctl.dev/service": "load-balancer"}
 
 
 def secret(name: str = "a", type_: str = "Opaque", **meta: Any) -> dict[str, Any]:
@@ -33,6 +34,7 @@ def secret(name: str = "a", type_: str = "Opaque", **meta: Any) -> dict[str, Any
         secret(
             "osctl-authority", "osctl.dev/authority", labels={**OURS, "osctl.dev/certificate": "authority"}
         ),
+        secret("octavia-client-authority", "osctl.dev/authority", labels={**OURS, **AMPHORA}),
         secret(
             "keystone-credential-keys",
             annotations={"helm.sh/hook": "pre-install", "helm.sh/resource-policy": "keep"},
@@ -55,6 +57,7 @@ def test_what_nothing_makes_again_is_kept(kept: dict[str, Any]) -> None:
         secret("from-a-store", ownerReferences=[{"kind": "ExternalSecret"}]),
         secret("ceph-consumers", labels={**OURS, "osctl.dev/exchange": "ceph"}),
         secret("nova-tls-api", labels={**OURS, "osctl.dev/certificate": "leaf"}),
+        secret("octavia-amphora-certs", "osctl.dev/authority", labels={**OURS, **AMPHORA}),
         secret("openstack-clouds", labels=OURS),
         secret("of-another-namespace", annotations={"osctl.dev/copied-from": "a/b"}),
         secret("going", deletionTimestamp="2026-03-01T09:00:00Z"),

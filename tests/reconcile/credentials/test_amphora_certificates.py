@@ -485,9 +485,16 @@ def test_they_go_with_the_volumes_of_the_region(bed: Bed, volumes: str, left: se
 
 
 def test_what_is_only_planned_so_far_makes_nothing() -> None:
-    bed = Bed(mode="Plan")
+    bed = Bed()
+    bed.wanted = ()
+    bed.reconcile()
+    bed.wanted = (AMPHORAE,)
+    bed.edit(mode="Plan")
     bed.reconcile()
     assert bed.made() == {}
+    bed.edit(mode="Apply")
+    bed.reconcile()
+    assert bed.made().keys() == set(ALL)
 
 
 def test_a_region_that_stays_in_mode_plan_has_its_certificate_renewed(bed: Bed) -> None:

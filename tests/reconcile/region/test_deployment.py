@@ -14,6 +14,7 @@ from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.values_files import load_library
 from controller.domain.api.conditions import find
 from controller.domain.api.names import (
+    AMPHORA_LABEL,
     CERTIFICATE_LABEL,
     CLOUDS_SECRET,
     CONTAINERS,
@@ -591,6 +592,22 @@ def test_a_region_that_is_deleted_stays_until_secrets_has_removed_its_certificat
     kube.delete(SECRET, "osctl-authority", KEY[0])
     core.reconcile(KEY)
     assert kube.get(OSDPL, KEY[1], KEY[0]) is None
+
+
+@pytest.mark.parametrize(("volumes", "waits"), [("Delete", True), ("Retain", False)])
+def test_what_amphorae_know_goes_with_volumes_alone(
+    kube: FakeKube, clock: FakeClock, events: SilentEvents, volumes: str, waits: bool
+) -> None:
+    kube.create(osdpl(volumes=volumes))
+    core = with_secrets(kube, clock, events)
+    core.reconcile(KEY)
+    labels = {DEPLOYMENT_LABEL: KEY[1], "app.kubernetes.io/managed-by": "openstack-controller"}
+    labels |= {SERVICE_LABEL: "load-balancer", AMPHORA_LABEL: "authority"}
+    meta = {"name": "octavia-client-authority", "namespace": KEY[0], "labels": labels}
+    kube.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta})
+    kube.delete(OSDPL, KEY[1], KEY[0])
+    let_bundles_go(kube, core)
+    assert (kube.get(OSDPL, KEY[1], KEY[0]) is not None) is waits
 
 
 @pytest.mark.parametrize("resource", [SECRET, CONFIGMAP])
