@@ -85,6 +85,7 @@ def test_of_what_stays_there_is_a_reason() -> None:
         ("database", "sst-password"),
         ("messaging", "erlang-cookie"),
         ("load-balancer", "heartbeat-key"),
+        ("load-balancer", "certs-passphrase"),
         ("orchestration", "auth-encryption-key"),
         ("object-storage", "swift-password"),
     ]:

@@ -24,6 +24,7 @@ _REASONS: Mapping[str, Mapping[str, str]] = {
     "load-balancer": {
         "heartbeat-key": "load balancers that run have it, and would be taken for dead and made again",
         "ca-passphrase": "the key of an authority is encrypted with it",
+        "certs-passphrase": "what is under way between Octavia's pods is encrypted with it",
     },
     "object-storage": {"swift-password": "the Ceph cluster has it, too"},
 }
