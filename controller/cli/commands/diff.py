@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from controller.adapters.helm.release_records import SecretRecords
-from controller.cli.cluster import open_cluster
+from controller.cli.comparison import beside_cluster, between_files, difference
 from controller.cli.exit_codes import ExitCode
-from controller.cli.offline.input_files import InputObject, read_objects
-from controller.cli.offline.manifests import offline_helm, render_release, size_problem
-from controller.cli.offline.region import OfflineRegion, offline_renderer
+from controller.cli.offline.manifests import offline_helm
 from controller.cli.options import Context, Filenames, Kubeconfig, Namespace, Output
 from controller.cli.output import Format, count, print_data, soft_wrapped, stdout
-from controller.cli.views.diff import Fate, RegionDiff, ReleaseDiff, Taken, diff_regions
+from controller.cli.views.diff import Fate, RegionDiff, ReleaseDiff
 from controller.cli.views.image_changes import ImageChange, image_changes, is_image, too_many
-from controller.domain.region.version_steps import accepted_versions, image_problems, series_problems
-from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.manifest_diff import ManifestDiff
 from controller.domain.releases.release_settings import VOLUMES, SettingChange
 from controller.domain.values.chart_values import format_path
 from controller.domain.values.values_diff import ValueChange, value_text
-from controller.errors import HelmFailed, KubeError
-from controller.ports.helm import RenderedRelease
-from controller.ports.kubernetes import Kube
-from controller.reconcile.region.version_gate import image_steps, keepers_asked_for, observe_keepers
-from controller.reconcile.releases.actions.object_owners import OwnerGuard
 
 MOST_VALUES = 40
 DELETES_LATER = (
@@ -68,76 +56,19 @@ def diff(
     tags of images are summed up by image.
     Both are rendered with the charts and values of this installation. Exit code 1: there are differences.
     """
-    renderer = offline_renderer()
-    taken: Taken | None = None
-    running: Mapping[str, str] | None = None
     if filenames and not (old or new):
-        after = renderer.render_one(read_objects(filenames))
-        own = after.item.obj["metadata"].get("namespace") or ""
-        cluster = open_cluster(kubeconfig, context, namespace or own)
-        before = renderer.render(InputObject(cluster.find_region(after.deployment.name), "cluster"))
-        taken = partial(_taken, cluster.kube, before.deployment.namespace)
-        running = observe_keepers(cluster.kube, before.deployment.namespace)
+        compared = beside_cluster(filenames, kubeconfig, context, namespace)
     elif old and new and not filenames:
-        before = renderer.render_one(read_objects([old]))
-        after = renderer.render_one(read_objects([new]))
+        compared = between_files(old, new)
     else:
         raise typer.BadParameter("give OLD and NEW, or -f FILE to compare with the cluster")
-    helm = offline_helm() if manifests else None
-    found = diff_regions(
-        before.written,
-        after.written,
-        (lambda spec: render_release(spec, renderer.charts, helm)) if helm is not None else None,
-        lambda spec, rendered: size_problem(spec, renderer.charts, rendered),
-        taken,
-    )
-    if not filenames:  # what is found in the cluster was looked for by its name
-        found = replace(found, another=_another(before, after))
-    if not found.another:
-        found = replace(found, refused=_refused(before, after, running))
+    found = difference(compared, offline_helm() if manifests else None)
     if output == Format.TABLE:
         print_diff(stdout(), found, every_tag=images)
     else:
         print_data(as_data(found), output)
     if not found.empty:
         raise typer.Exit(ExitCode.DIFFERENT)
-
-
-def _another(before: OfflineRegion, after: OfflineRegion) -> str:
-    """That the files have regions of different names or namespaces, which live side by side."""
-    old, new = (f"{one.deployment.namespace}/{one.deployment.name}" for one in (before, after))
-    return "" if old == new else f"another region: {new} does not replace {old}"
-
-
-def _refused(
-    before: OfflineRegion, after: OfflineRegion, running: Mapping[str, str] | None
-) -> tuple[str, ...]:
-    """Why core would begin nothing of the change. `running`: the images of brokers and databases of the
-    cluster; where there is none, those of the file as it was."""
-    old, new = before.item.obj, after.item.obj
-    accepted = {
-        **accepted_versions(old["metadata"].get("annotations")),
-        **accepted_versions(new["metadata"].get("annotations")),
-    }
-    version = before.deployment.spec.openstack_version
-    name, namespace = after.deployment.name, after.deployment.namespace
-    status = {"openstackVersion": version, **(old.get("status") or {})}
-    problems = series_problems(status, after.deployment.spec.openstack_version, accepted, name, namespace)
-    there = keepers_asked_for(before.region) if running is None else running
-    problems += image_problems(image_steps(after.region, there), accepted, name, namespace)
-    return tuple(map(str, problems))
-
-
-def _taken(
-    kube: Kube, namespace: str, spec: ReleaseSpec, rendered: RenderedRelease, action: str
-) -> tuple[str, ...]:
-    """What the action would be refused for: objects of others with names of the release's. None where the
-    cluster does not let us look."""
-    guard = OwnerGuard(kube, SecretRecords(kube), spec.name, namespace)
-    try:
-        return guard.observe(rendered, action).taken
-    except (KubeError, HelmFailed):
-        return ()
 
 
 def print_diff(console: Console, found: RegionDiff, *, every_tag: bool = False) -> None:
@@ -150,6 +81,8 @@ def print_diff(console: Console, found: RegionDiff, *, every_tag: bool = False) 
         console.print(Text(found.another, "bold red"), soft_wrap=True)
     for text in found.refused:
         console.print(Text(f"refused  {text}", "bold red"), soft_wrap=True)
+    for text in found.warnings:
+        console.print(Text(f"warning  {text}", "yellow"), soft_wrap=True)
     for setting in found.settings:
         console.print(_setting_line(setting, "~ spec."), soft_wrap=True)
         if setting.path == VOLUMES and setting.after == "Delete":
@@ -282,6 +215,7 @@ def as_data(found: RegionDiff) -> dict[str, Any]:
     return {
         **({"another": found.another} if found.another else {}),
         **({"refused": list(found.refused)} if found.refused else {}),
+        **({"warnings": list(found.warnings)} if found.warnings else {}),
         "unchanged": found.unchanged,
         **({"settings": _settings(found.settings)} if found.settings else {}),
         **({"dataLost": list(found.losses)} if found.losses else {}),

@@ -35,7 +35,7 @@ class GivenSecrets:
         for obj in objects:
             if obj.get("kind") == SECRET.kind and obj.get("apiVersion") == SECRET.api_version:
                 name = str((obj.get("metadata") or {}).get("name") or "")
-                self._texts.update({(name, key): text for key, text in _texts(obj)})
+                self._texts.update({(name, key): text for key, text in secret_texts(obj)})
 
     def lookup(self, name: str, key: str) -> str | None:
         """The text under a key of a Secret. Raises RepositoryDenied, which says where to put it."""
@@ -80,7 +80,8 @@ def chart_cache() -> Path:
     return root / "openstack-controller" / "charts"
 
 
-def _texts(secret: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+def secret_texts(secret: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    """Keys and texts of a Secret as people write it or a cluster has it, but for what is no text."""
     data, plain = secret.get("data"), secret.get("stringData")
     for key, encoded in data.items() if isinstance(data, Mapping) else ():
         try:

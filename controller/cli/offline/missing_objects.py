@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from controller.cli.offline.input_files import InputObject
 from controller.cli.offline.region import OfflineRegion
 from controller.domain.credentials.ceph.region_objects import CONF_FILE, KEY, KEYRING
+from controller.domain.credentials.own_passwords import AN_ENDING
 from controller.domain.region.required_certificates import secrets_made
 from controller.domain.validation.dangling import (
     CONFIGMAP,
@@ -21,6 +22,7 @@ from controller.domain.validation.known_references import KnownReferences
 from controller.domain.values.ceph_needs import CEPH_CONF, CONSUMERS_SECRET, OFFER_SECRET, ROOK, CephNeeds
 from controller.domain.values.images import log_in_command
 from controller.domain.values.secret_refs import find_references
+from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import Problem
 from controller.ports.kubernetes import KubeObject
 
@@ -63,9 +65,32 @@ def missing_objects(
     namespace, images = region.deployment.namespace, region.deployment.spec.images
     known = known.with_ways(
         {f"{SECRET}/{name}": log_in_command(images, name) for name in images.pull_secrets}
+        | {f"{SECRET}/{name}": _with_an_account(name, keys) for name, keys in _of_accounts(region).items()}
     )
     waits = [_offer(ceph)] if ceph is not None and ceph.clients else []
     return known.problems(in_charts, namespace), [*known.problems(to_bring, namespace, there.keys), *waits]
+
+
+def _of_accounts(region: OfflineRegion) -> dict[str, list[str]]:
+    """The Secrets that say how the names of accounts end, and the other keys that values want of them."""
+    found: dict[str, dict[str, None]] = {}
+    naming: set[str] = set()
+    for bundle in region.region.bundles:
+        for release in bundle.releases:
+            for one in find_references(release.spec.values):
+                if one.key == ACCOUNT_SUFFIX and one.prefix is not None:
+                    naming.add(one.name)
+                else:
+                    found.setdefault(one.name, {})[one.key] = None
+    return {name: sorted(keys) for name, keys in found.items() if name in naming}
+
+
+def _with_an_account(name: str, keys: Sequence[str]) -> str:
+    files = "".join(f" --from-file={key}" for key in keys)
+    made = f"kubectl -n {{namespace}} create secret generic {name}{files}"
+    ending = f"--from-literal={ACCOUNT_SUFFIX}={AN_ENDING}"
+    hints = "an ending that no account's name had; files without a newline at their end: printf %s"
+    return f"{made} {ending} ({hints})"
 
 
 def _offer(needs: CephNeeds) -> Problem:

@@ -60,13 +60,15 @@ class RegionDiff:
     """All releases that are touched, and the number of those that are not.
 
     `settings` are changes of how all of the region is kept. `another` says that the two are not one region
-    before and after, empty where they are. `refused`: why nothing of it would be begun."""
+    before and after, empty where they are. `refused`: why nothing of it would be begun; `warnings`: what it
+    would not bring about, or not as it is meant."""
 
     releases: tuple[ReleaseDiff, ...]
     unchanged: int
     settings: tuple[SettingChange, ...] = ()
     another: str = ""
     refused: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def empty(self) -> bool:

@@ -13,6 +13,8 @@ from typing import Any
 from controller.domain.api.conditions import find
 from controller.domain.api.names import SERVICE_LABEL
 from controller.domain.api.reasons import Reason
+from controller.domain.credentials.own_passwords import own_password_warnings
+from controller.domain.credentials.rotation.accounts import Release, releases_of
 from controller.domain.region.node_overrides import rename_warnings
 from controller.domain.region.plan import DesiredRelease, PlanParts, RegionPlan, gather_plan
 from controller.domain.releases.bundle import BundleSpec, ReleaseSpec
@@ -106,7 +108,7 @@ def region_plan(region: Region, digests: Mapping[str, str], bundles: KubeObjects
     parts = PlanParts(
         bundles=[bundle for bundle in bundles if not bundle["metadata"].get("deletionTimestamp")],
         desired=desired_releases,
-        warnings=renames(region, bundles),
+        warnings=(*renames(region, bundles), *_own_passwords(region, bundles)),
         services=services,
         asked=digests,
     )
@@ -119,6 +121,15 @@ def renames(region: Region, bundles: KubeObjects) -> tuple[str, ...]:
     before: list[ReleaseSpec] = [release for spec in specs if spec for release in spec.releases]
     after = [release.spec for bundle in region.bundles for release in bundle.releases]
     return tuple(str(warning) for warning in rename_warnings(before, after))
+
+
+def _own_passwords(region: Region, bundles: KubeObjects) -> tuple[str, ...]:
+    """Warnings of passwords that a database does not learn. What Secrets say, core does not read."""
+    wanted = [one.spec for bundle in region.bundles for one in bundle.releases]
+    after = [Release(one.name, one.chart.name, one.values, bool(one.chart.repository)) for one in wanted]
+    generated = [secret.name for secret in region.credentials]
+    found = own_password_warnings(releases_of(bundles), after, generated, lambda _: None)
+    return tuple(map(str, found))
 
 
 def applied_spec(bundle: KubeObject | None) -> BundleSpec | None:

@@ -576,3 +576,26 @@ def test_a_daemonset_that_gets_another_name_is_told_by_an_event_with_mode_apply(
     edit(kube, services=RENAMING)
     settle(core, helm)
     assert events.emitted.count(("Warning", "DaemonSetsRenamed")) == 1
+
+
+def with_password(secret: str) -> dict[str, Any]:
+    account = {
+        "username": {"$secretRef": {"name": secret, "key": "account-suffix", "prefix": "nova"}},
+        "password": {"$secretRef": {"name": secret, "key": "password"}},
+    }
+    return {"compute": {"nova": {"values": {"endpoints": {"oslo_db": {"auth": {"nova": account}}}}}}}
+
+
+def test_a_password_that_the_database_does_not_learn_is_warned_of_in_the_plan(
+    core: DeploymentReconciler, kube: FakeKube, helm: Helm
+) -> None:
+    kube.create(
+        osdpl(
+            charts={"repository": "https://charts.example.org"}, services=with_password("compute-credentials")
+        )
+    )
+    settle(core, helm)
+    edit(kube, mode="Plan", services=with_password("mine"))
+    settle(core, helm)
+    [warning] = plan(kube)["warnings"]
+    assert "release nova: the password for its database is now that of Secret mine" in warning

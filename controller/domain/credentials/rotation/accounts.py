@@ -140,7 +140,7 @@ def names_in_use(releases: Iterable[Release], suffixes: Mapping[str, str]) -> fr
     """The names of all accounts as the values have them now, by what each Secret says (`suffixes`)."""
     found: set[tuple[Server, str]] = set()
     for release in releases:
-        for endpoint, user, settings in _accounts(release.values):
+        for endpoint, user, settings in accounts_of(release.values):
             server, name = server_at(endpoint), settings.get("username")
             if server is None:
                 continue
@@ -196,7 +196,8 @@ def _is_account(reference: SecretReference, field: str) -> bool:
     return len(path) == 5 and (path[0], path[2], path[4]) == ("endpoints", "auth", field)
 
 
-def _accounts(values: Values) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+def accounts_of(values: Values) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Endpoint, user and settings of each account that values name below `endpoints.*.auth`."""
     for endpoint, settings in _map(values.get("endpoints")).items():
         for user, account in _map(_map(settings).get("auth")).items():
             if isinstance(account, Mapping):

@@ -1,0 +1,145 @@
+"""A region before and after, from files or from a cluster and files, and what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from controller.adapters.helm.release_records import SecretRecords
+from controller.cli.cluster import open_cluster
+from controller.cli.offline.charts import secret_texts
+from controller.cli.offline.input_files import InputObject, read_objects
+from controller.cli.offline.manifests import render_release, size_problem
+from controller.cli.offline.region import OfflineRegion, offline_renderer
+from controller.cli.views.diff import RegionDiff, diff_regions
+from controller.domain.credentials.own_passwords import own_password_warnings
+from controller.domain.credentials.rotation.accounts import releases_of
+from controller.domain.region.version_steps import accepted_versions, image_problems, series_problems
+from controller.domain.releases.bundle import ReleaseSpec
+from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+from controller.errors import HelmFailed, KubeError
+from controller.ports.helm import HelmClient, RenderedRelease
+from controller.ports.kubernetes import SECRET, Kube
+from controller.reconcile.region.version_gate import image_steps, keepers_asked_for, observe_keepers
+from controller.reconcile.releases.actions.object_owners import OwnerGuard
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A region before and after, the objects of the files that it is after, and the cluster that it is in."""
+
+    before: OfflineRegion
+    after: OfflineRegion
+    given: Sequence[InputObject]
+    kube: Kube | None = None
+
+    @property
+    def namespace(self) -> str:
+        """The region's."""
+        return self.before.deployment.namespace
+
+
+def between_files(old: str, new: str) -> Compared:
+    """The regions of two files or directories. Raises SpecInvalid and ChartInvalid."""
+    renderer = offline_renderer()
+    before, given = renderer.render_one(read_objects([old])), read_objects([new])
+    return Compared(before, renderer.render_one(given), given)
+
+
+def beside_cluster(
+    filenames: Sequence[str], kubeconfig: Path | None, context: str, namespace: str
+) -> Compared:
+    """The region of the files, and the one of that name in the cluster. Raises KubeError, too."""
+    renderer = offline_renderer()
+    given = read_objects(filenames)
+    after = renderer.render_one(given)
+    own = after.item.obj["metadata"].get("namespace") or ""
+    cluster = open_cluster(kubeconfig, context, namespace or own)
+    before = renderer.render(InputObject(cluster.find_region(after.deployment.name), "cluster"))
+    return Compared(before, after, given, cluster.kube)
+
+
+def difference(compared: Compared, helm: HelmClient | None) -> RegionDiff:
+    """What differs; objects where Helm is there to render them."""
+    before, after, kube = compared.before, compared.after, compared.kube
+    charts = offline_renderer().charts
+    found = diff_regions(
+        before.written,
+        after.written,
+        (lambda spec: render_release(spec, charts, helm)) if helm is not None else None,
+        lambda spec, rendered: size_problem(spec, charts, rendered),
+        partial(_taken, kube, compared.namespace) if kube is not None else None,
+    )
+    if kube is None:  # what is found in the cluster was looked for by its name
+        found = replace(found, another=_another(before, after))
+    if found.another:
+        return found
+    running = observe_keepers(kube, compared.namespace) if kube is not None else None
+    return replace(found, refused=_refused(before, after, running), warnings=_warnings(compared))
+
+
+def _another(before: OfflineRegion, after: OfflineRegion) -> str:
+    """That the files have regions of different names or namespaces, which live side by side."""
+    old, new = (f"{one.deployment.namespace}/{one.deployment.name}" for one in (before, after))
+    return "" if old == new else f"another region: {new} does not replace {old}"
+
+
+def _refused(
+    before: OfflineRegion, after: OfflineRegion, running: Mapping[str, str] | None
+) -> tuple[str, ...]:
+    """Why core would begin nothing of the change. `running`: the images of brokers and databases of the
+    cluster; where there is none, those of the file as it was."""
+    old, new = before.item.obj, after.item.obj
+    accepted = {
+        **accepted_versions(old["metadata"].get("annotations")),
+        **accepted_versions(new["metadata"].get("annotations")),
+    }
+    version = before.deployment.spec.openstack_version
+    name, namespace = after.deployment.name, after.deployment.namespace
+    status = {"openstackVersion": version, **(old.get("status") or {})}
+    problems = series_problems(status, after.deployment.spec.openstack_version, accepted, name, namespace)
+    there = keepers_asked_for(before.region) if running is None else running
+    problems += image_problems(image_steps(after.region, there), accepted, name, namespace)
+    return tuple(map(str, problems))
+
+
+def _warnings(compared: Compared) -> tuple[str, ...]:
+    """What the change does not bring about as it is meant: passwords that the database does not learn.
+
+    What Secrets say of names of accounts is read from the files, and from the cluster if there is one."""
+    old, new = (releases_of(one.objects()) for one in (compared.before, compared.after))
+    generated = [secret.name for secret in compared.after.region.credentials]
+
+    @cache
+    def suffix_of(name: str) -> str | None:
+        secret = _secret(name, compared)
+        return None if secret is None else dict(secret_texts(secret)).get(ACCOUNT_SUFFIX, "")
+
+    return tuple(map(str, own_password_warnings(old, new, generated, suffix_of)))
+
+
+def _secret(name: str, compared: Compared) -> Mapping[str, Any] | None:
+    """A Secret of the files, else of the cluster; None where it is in neither, or we may not see it."""
+    kind = SECRET.api_version, SECRET.kind
+    for item in compared.given:
+        if (item.obj["apiVersion"], item.kind, item.name) == (*kind, name):
+            return item.obj
+    try:
+        return compared.kube.get(SECRET, name, compared.namespace) if compared.kube is not None else None
+    except KubeError:
+        return None
+
+
+def _taken(
+    kube: Kube, namespace: str, spec: ReleaseSpec, rendered: RenderedRelease, action: str
+) -> tuple[str, ...]:
+    """What the action would be refused for: objects of others with names of the release's. None where the
+    cluster does not let us look."""
+    guard = OwnerGuard(kube, SecretRecords(kube), spec.name, namespace)
+    try:
+        return guard.observe(rendered, action).taken
+    except (KubeError, HelmFailed):
+        return ()
