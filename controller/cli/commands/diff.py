@@ -54,7 +54,8 @@ def diff(
 
     Releases touched, values with the layers that set them, objects, pods that restart, Jobs that run. Many
     tags of images are summed up by image.
-    Both are rendered with the charts and values of this installation. Exit code 1: there are differences.
+    Both are rendered with the charts and values of this installation. Exit code 1: there are differences;
+    5: some of them would be refused; others above 1: nothing was compared.
     """
     if filenames and not (old or new):
         compared = beside_cluster(filenames, kubeconfig, context, namespace)
@@ -67,6 +68,8 @@ def diff(
         print_diff(stdout(), found, every_tag=images)
     else:
         print_data(as_data(found), output)
+    if found.held_up:
+        raise typer.Exit(ExitCode.NEEDS_EDIT)
     if not found.empty:
         raise typer.Exit(ExitCode.DIFFERENT)
 

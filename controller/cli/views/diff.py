@@ -76,6 +76,11 @@ class RegionDiff:
         return not (self.releases or self.settings or self.another)
 
     @property
+    def held_up(self) -> bool:
+        """Whether something has to be edited first: all of it is refused, or a release is."""
+        return bool(self.refused or self.stopped)
+
+    @property
     def losses(self) -> tuple[str, ...]:
         """Releases whose data is deleted."""
         return tuple(one.release for one in self.releases if one.loses_data)

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from controller.cli.cluster import Cluster
+from controller.cli.exit_codes import ExitCode
 from controller.errors import Forbidden
 from controller.ports.kubernetes import OSDPL
 from tests.cli.objects import EXAMPLE, ROOT, example_text, osctl
@@ -29,8 +30,8 @@ def kube(monkeypatch: pytest.MonkeyPatch) -> FakeKube:
     def open_fake(_: Path | None, __: str, namespace: str) -> Cluster:
         return Cluster(fake, namespace)
 
-    for module in ("apply", "status", "wait", "diff"):
-        monkeypatch.setattr(f"controller.cli.commands.{module}.open_cluster", open_fake)
+    for module in ("commands.apply", "commands.status", "commands.wait", "comparison"):
+        monkeypatch.setattr(f"controller.cli.{module}.open_cluster", open_fake)
     return fake
 
 
@@ -165,6 +166,7 @@ def test_diff_names_what_of_others_an_install_would_meet(kube: FakeKube):
     broker = example_text(features={"messaging": {"dedicatedBrokers": ["compute"]}})
     result = osctl("diff", "-f", "-", input=broker)
 
+    assert result.exit_code == ExitCode.NEEDS_EDIT
     assert "refused   Service/rabbitmq-compute belongs to" in result.stdout
     assert "1 release CANNOT BE UPGRADED: rabbitmq-compute" in result.stdout
 

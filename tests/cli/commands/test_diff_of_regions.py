@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from controller.cli.exit_codes import ExitCode
 from controller.domain.releases.bundle import BundleSpec, ChartRef, DriftIgnore, PlannedSpec, ReleaseSpec
 from controller.domain.releases.release_settings import bundle_changes, release_changes
 from tests.cli.objects import EXAMPLE, example_text, osctl
@@ -128,6 +129,7 @@ def test_a_release_that_comes_tells_its_objects_and_one_that_goes_too(written: W
 def test_a_region_grows_and_nothing_refuses_it(written: Written):
     result = osctl("diff", written("single", size="single"), written("large", size="large"))
     assert "mariadb" in result.stdout
+    assert result.exit_code == ExitCode.DIFFERENT
     assert "refused" not in result.stdout
     assert "CANNOT BE UPGRADED" not in result.stdout
 
@@ -136,6 +138,7 @@ def test_a_region_grows_and_nothing_refuses_it(written: Written):
 def test_another_volume_of_the_database_says_that_what_is_there_cannot_follow(written: Written):
     larger = written("larger", features={"database": {"volumeSize": "100Gi"}})
     result = osctl("diff", str(EXAMPLE), larger)
+    assert result.exit_code == ExitCode.NEEDS_EDIT
     assert "refused   StatefulSet mariadb-server: claim mysql-data: size 50Gi → 100Gi" in result.stdout
     assert "kubectl -n openstack delete statefulset mariadb-server --cascade=orphan" in result.stdout
     assert "1 release CANNOT BE UPGRADED" in result.stdout
@@ -144,17 +147,22 @@ def test_another_volume_of_the_database_says_that_what_is_there_cannot_follow(wr
 @pytest.mark.slow
 def test_what_the_broker_would_not_survive_is_told_first(written: Written):
     result = osctl("diff", written("2025.1", openstackVersion="2025.1"), written(), "--no-manifests")
+    assert result.exit_code == ExitCode.NEEDS_EDIT
     assert result.stdout.startswith("refused  spec: RabbitMQ 3.13 runs in release rabbitmq, and 4.3 is asked")
 
 
 @pytest.mark.slow
 def test_an_older_openstack_is_told_to_be_refused(written: Written):
     before, after = (written(version, openstackVersion=version) for version in ("2026.1", "2025.2"))
-    (refused,) = compared(before, after, "--no-manifests")[1]["refused"]
+    code, found = compared(before, after, "--no-manifests")
+    (refused,) = found["refused"]
+    assert code == ExitCode.NEEDS_EDIT
     assert "OpenStack does not migrate its databases back" in refused
 
 
 @pytest.mark.slow
 def test_an_upgrade_that_the_broker_survives_is_not_refused(written: Written):
     before, after = written("before", openstackVersion="2025.2"), written(openstackVersion="2026.1")
-    assert "refused" not in compared(before, after, "--no-manifests")[1]
+    code, found = compared(before, after, "--no-manifests")
+    assert code == ExitCode.DIFFERENT
+    assert "refused" not in found
