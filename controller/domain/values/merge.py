@@ -128,7 +128,8 @@ class MergedValues:
     def overlay(self) -> dict[str, Any]:
         """What to send to Helm so that chart defaults and overlay together give `values`.
 
-        A key of the defaults that is gone is sent as null, which is how Helm deletes.
+        A key of the defaults that is gone is sent as null, which is how Helm deletes; but not one that is
+        null in the defaults, which Helm leaves out by itself, and hands to templates when it is mentioned.
         """
         sent = _overlay((), self.defaults, self.values, self.history)
         return sent if isinstance(sent, dict) else {}
@@ -360,5 +361,5 @@ def _overlay(path: Path, default: Any, final: Any, history: Mapping[Path, Any]) 
         part = _overlay((*path, key), default[key], value, history)
         if part is not _OMIT:
             sent[key] = part
-    sent.update({key: None for key in default if key not in final})
+    sent.update({key: None for key, value in default.items() if key not in final and value is not None})
     return sent or _OMIT
