@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from controller.domain.validation.asked_resources import marked_nodes
 from tests.render import production
 from tests.render.region import ROOT
 from tests.upstream.regions import objects, region, releases
@@ -111,6 +112,10 @@ def test_a_region_whose_images_are_pinned_by_digest_has_none_that_float(charts: 
 def test_every_label_that_pods_want_of_a_node_is_in_the_docs(charts: Path, name: str) -> None:
     text = (ROOT / "docs" / "presets.md").read_text(encoding="utf-8")
     wanted = {label for _, spec in production.pod_specs(made(charts, name)) for label in spec["nodeSelector"]}
+    for release in releases(region(charts, REGIONS[name])):
+        for marked in marked_nodes(release.spec.chart.name, release.merged.values):
+            wanted |= {pair.partition("=")[0] for pair in marked.label.split(",")}
+    assert ("l3-agent" in wanted) == ("ovn" in name)
     assert {label for label in wanted if f"| `{label}` |" not in text} == set()
 
 

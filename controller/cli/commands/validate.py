@@ -117,6 +117,8 @@ def _asked(asked: AskedResources) -> Iterator[str]:
         label, figures = one.label or "any node", f"{one.cpu:.2f} CPU, {_gib(one.memory)}"
         where = f"each node {label}" if one.each else f"nodes {label}, together"
         yield f"{where}: {count(one.pods, 'pod')} with {figures}"
+    for marked in asked.marked:
+        yield f"at least one node {marked.label}: {marked.use}"
     for claims in asked.classes:
         name = f"storage class {claims.name}" if claims.name else "the default storage class"
         yield f"{name}: {count(claims.claims, 'claim')} with {_gib(claims.size)}"
@@ -138,6 +140,7 @@ def _asked_data(asked: AskedResources) -> dict[str, Any]:
             }
             for one in asked.nodes
         ],
+        "marked": [{"selector": one.label, "use": one.use} for one in asked.marked],
         "volumes": [
             {"storageClass": one.name, "claims": one.claims, "bytes": int(one.size)} for one in asked.classes
         ],

@@ -11,7 +11,7 @@ from controller.cli.offline.manifests import offline_helm, render_release, size_
 from controller.cli.offline.missing_objects import missing_objects
 from controller.cli.offline.own_kinds import is_bundle, is_region, is_self_contained, misnamed
 from controller.cli.offline.region import OfflineRegion, OfflineRenderer
-from controller.domain.validation.asked_resources import AskedResources, asked_resources
+from controller.domain.validation.asked_resources import AskedResources, asked_resources, marked_nodes
 from controller.errors import ChartInvalid, Problem, SpecInvalid
 from controller.ports.kubernetes import KubeObject
 
@@ -129,5 +129,7 @@ def _rendered(
     if problems:
         return problems, warnings, None  # what those releases make is not known
     in_charts, to_bring = missing_objects(region, made, given, renderer.known_references)
-    asked = asked_resources(obj for objects in made.values() for obj in objects)
+    releases = [one for bundle in region.region.bundles for one in bundle.releases]
+    marked = [each for one in releases for each in marked_nodes(one.spec.chart.name, one.merged.values)]
+    asked = asked_resources((obj for objects in made.values() for obj in objects), marked)
     return in_charts, [*warnings, *to_bring], asked

@@ -46,11 +46,20 @@ class AskedOfClass:
 
 
 @dataclass(frozen=True)
+class MarkedNodes:
+    """Nodes that pods look up by their labels: no pod is there for them alone. `use` says what they do."""
+
+    label: str
+    use: str
+
+
+@dataclass(frozen=True)
 class AskedResources:
     """What a region asks of its cluster."""
 
     nodes: tuple[AskedOfNodes, ...] = ()
     classes: tuple[AskedOfClass, ...] = ()
+    marked: tuple[MarkedNodes, ...] = ()
 
 
 @dataclass
@@ -69,7 +78,21 @@ def parse_quantity(text: object) -> Decimal:
     return Decimal(found[1]) * _FACTORS[found[2]]
 
 
-def asked_resources(objects: Iterable[Mapping[str, Any]]) -> AskedResources:
+def marked_nodes(chart: str, values: Mapping[str, Any]) -> tuple[MarkedNodes, ...]:
+    """The gateways of OVN: nodes of its controller with another label, which the pod reads of its node.
+
+    Neutron has gateways of routers on these only (get_candidates_for_scheduling of its OVN client)."""
+    labels = (values.get("labels") or {}) if chart == "ovn" else {}
+    pairs = [labels.get(name) or {} for name in ("ovn_controller_gw", "ovn_controller")]
+    if not all(pairs):
+        return ()
+    names = sorted(f"{one.get('node_selector_key')}={one.get('node_selector_value')}" for one in pairs)
+    return (MarkedNodes(",".join(names), "gateways of routers"),)
+
+
+def asked_resources(
+    objects: Iterable[Mapping[str, Any]], marked: Iterable[MarkedNodes] = ()
+) -> AskedResources:
     """The sum over workloads and claims. A figure that is written as Kubernetes has none counts nothing."""
     nodes: dict[tuple[bool, str], _Sum] = {}
     classes: dict[str, _Sum] = {}
@@ -96,6 +119,7 @@ def asked_resources(objects: Iterable[Mapping[str, Any]]) -> AskedResources:
             if one.count
         ),
         tuple(AskedOfClass(name, one.count, one.amount) for name, one in sorted(classes.items())),
+        tuple(marked),
     )
 
 

@@ -50,6 +50,7 @@ def capacity_problems(asked: AskedResources, cluster: ClusterCapacity) -> list[P
     return [
         *_nodes(asked.nodes, cluster.nodes),
         *_hypervisors(asked.nodes, cluster.nodes),
+        *_marked(asked, cluster.nodes),
         *_classes(asked, cluster),
     ]
 
@@ -102,6 +103,13 @@ def _hypervisors(asked: Sequence[AskedOfNodes], nodes: Sequence[NodeCapacity]) -
                 text = f"{node.name} has {_shown(resource, there)}, and its labels ask for "
                 text += _shown(resource, wanted)
                 yield Problem(_NODES, text, "take one of its labels away, or choose a smaller spec.size")
+
+
+def _marked(asked: AskedResources, nodes: Sequence[NodeCapacity]) -> Iterator[Problem]:
+    for one in asked.marked:
+        if not any(_selected(node, one.label) for node in nodes):
+            labels = one.label.replace(",", " and ")
+            yield Problem(_NODES, f"none has {labels}: there are no {one.use}", _how_to_label(one.label))
 
 
 def _classes(asked: AskedResources, cluster: ClusterCapacity) -> Iterator[Problem]:

@@ -10,7 +10,9 @@ import pytest
 from controller.domain.validation.asked_resources import (
     AskedOfClass,
     AskedOfNodes,
+    MarkedNodes,
     asked_resources,
+    marked_nodes,
     parse_quantity,
 )
 
@@ -67,3 +69,14 @@ def test_jobs_and_what_is_stopped_ask_for_nothing() -> None:
 def test_a_figure_that_is_none_counts_nothing() -> None:
     [found] = asked_resources([workload("Deployment", "much", "1Gi", replicas=None)]).nodes
     assert (found.cpu, found.pods) == (Decimal(), 1)
+
+
+def test_the_gateways_of_ovn_are_nodes_of_its_controller_with_another_label() -> None:
+    labels = {
+        "ovn_controller": {"node_selector_key": "openvswitch", "node_selector_value": "enabled"},
+        "ovn_controller_gw": {"node_selector_key": "l3-agent", "node_selector_value": "enabled"},
+    }
+    expected = MarkedNodes("l3-agent=enabled,openvswitch=enabled", "gateways of routers")
+    assert marked_nodes("ovn", {"labels": labels}) == (expected,)
+    assert marked_nodes("neutron", {"labels": labels}) == ()
+    assert marked_nodes("ovn", {}) == ()

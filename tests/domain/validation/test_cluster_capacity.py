@@ -9,6 +9,7 @@ from controller.domain.validation.asked_resources import (
     AskedOfClass,
     AskedOfNodes,
     AskedResources,
+    MarkedNodes,
     asked_resources,
 )
 from controller.domain.validation.cluster_capacity import capacity_problems, cluster_capacity
@@ -85,3 +86,15 @@ def test_pods_are_kept_apart_by_a_required_anti_affinity_only() -> None:
     required = asked_resources([workload("requiredDuringSchedulingIgnoredDuringExecution")])
     preferred = asked_resources([workload("preferredDuringSchedulingIgnoredDuringExecution")])
     assert (required.nodes[0].apart, preferred.nodes[0].apart) == (3, 1)
+
+
+def test_gateways_that_no_node_of_the_switch_is_are_told() -> None:
+    marked = (MarkedNodes("l3-agent=enabled,openvswitch=enabled", "gateways of routers"),)
+    asked = AskedResources(marked=marked)
+    apart = [node("one", "openvswitch"), node("two", "l3-agent")]
+    [problem] = capacity_problems(asked, cluster_capacity(apart, []))
+    assert problem.message == (
+        "none has l3-agent=enabled and openvswitch=enabled: there are no gateways of routers"
+    )
+    assert problem.remedy == "kubectl label node NODE l3-agent=enabled openvswitch=enabled"
+    assert told(asked, [*apart, node("three", "l3-agent", "openvswitch")]) == []
