@@ -10,6 +10,8 @@ from controller.domain.region.required_certificates import AMPHORA
 from controller.domain.values.chart_values import DocumentPath, format_path, lookup
 from controller.domain.values.layer_order import LayerKind
 from controller.domain.values.merge import MergedValues
+from controller.domain.values.names.known_names import KnownNames, unknown_rules, unknown_store_options
+from controller.domain.values.template_input import RegionInput
 from controller.errors import Problem
 
 # Names of drivers whose disks appear as devices of the host.
@@ -61,6 +63,20 @@ def _amphora_warnings(octavia: MergedValues) -> Iterator[Problem]:
             f"no amphora can be made without {', '.join(missing)}, which are known once networking runs",
             "name them in spec.services.load-balancer.octavia.values.conf.octavia (docs/load-balancers.md)",
         )
+def unknown_names(region: RegionInput, names: KnownNames) -> Iterator[Problem]:
+    """Rules of policies, and options of stores, that OpenStack of the region's version does not have."""
+    series, features = region.spec.openstack_version, region.features
+    known = {entry.name: [names.of(chart, series) for chart in entry.charts] for entry in region.services}
+    for name, rules in features["policies"].items():
+        theirs = frozenset(rule for one in known.get(name, ()) for rule in one.rules)
+        who = f"{name} of OpenStack {series}"
+        for rule, message, remedy in unknown_rules(rules, theirs, rules.values(), who):
+            yield Problem(format_path(("spec", "features", "policies", name, rule)), message, remedy)
+    for index, store in enumerate(features["blockStorage"]["backends"]):
+        path: DocumentPath = ("spec", "features", "blockStorage", "backends", index, "conf")
+        for service in known.get("block-storage", ()):
+            for option, message, remedy in unknown_store_options(store.get("conf") or {}, service):
+                yield Problem(format_path((*path, option)), message, remedy)
 
 
 def _host_devices(releases: Mapping[str, MergedValues], path: DocumentPath) -> Iterator[Problem]:

@@ -50,7 +50,7 @@ from controller.domain.values.shipped_values import Library, main_field_problems
 from controller.domain.values.template_input import RegionInput, ValueOf
 from controller.errors import ChartInvalid, Problem, SpecInvalid
 from controller.render.chart_builds import ChartBuilds, ChartDefaults
-from controller.render.feature_warnings import feature_warnings
+from controller.render.feature_warnings import feature_warnings, unknown_names
 from controller.render.problems import located, not_checked
 from controller.render.releases import release_problems, sent_values, written_warnings
 
@@ -180,11 +180,12 @@ class _RegionRenderer:
             self.warnings += self.builds.warnings()
             merged = {name: one.merged for name, one in self.done.items()}
             self.warnings += feature_warnings(region_input.features, merged)
+            self.warnings += unknown_names(region_input, self.library.names)
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
         certificates = region_certificates(self.deployment.spec, self.deployment.namespace, self.library)
         ceph = ceph_needs(region_input.features, {entry.name for entry in services})
-        credentials, warnings = region_input.credentials(), tuple(self._located_warnings())
-        return Region(in_order, credentials, certificates, warnings, self.missing, ceph)
+        made, told = region_input.credentials(), tuple(self._located_warnings())
+        return Region(in_order, made, certificates, told, self.missing, ceph)
 
     def written_by_templates(self, release: str, value_of: ValueOf | None) -> tuple[Layer, ...]:
         services, region_input = self._prepared()
@@ -302,8 +303,7 @@ class _RegionRenderer:
         self, entry: ServiceEntry, desired: ReleaseTemplate, region_input: RegionInput
     ) -> RegionRelease:
         release, chart = desired.name, self._chart(desired.chart)
-        defaults = self._defaults(chart)
-        spec = self.deployment.spec
+        defaults, spec = self._defaults(chart), self.deployment.spec
         ours: Layers = {
             **self._template_layers(entry, desired, region_input),
             **library_layers(self.library, spec.files, chart.name, defaults),
@@ -312,7 +312,8 @@ class _RegionRenderer:
         images = image_layer(spec.images, self.spec, chart.name, lower.values)
         written = spec_layers(self.spec, entry, chart.name, release)
         operators = (*in_order(written), *label_layers(self.spec, entry, chart.name))
-        self.warnings += written_warnings(operators, lower.values, chart.name)
+        names = self.library.names.of(chart.name, spec.openstack_version)
+        self.warnings += written_warnings(operators, lower.values, names)
         merged = merge_onto(lower, in_order({LayerKind.IMAGES: images, **written}))
         nodes, problems = node_layer(self.spec, entry, chart.name, merged)
         if nodes is not None:
@@ -365,11 +366,8 @@ class _RegionRenderer:
     def _check_overrides(
         self, services: tuple[ServiceEntry, ...], bundles: Mapping[str, RegionBundle]
     ) -> None:
-        groups = {
-            release.spec.name: self.library.catalogue[name].group
-            for name, bundle in bundles.items()
-            for release in bundle.releases
-        }
+        group_of = {name: self.library.catalogue[name].group for name in bundles}
+        groups = {one.spec.name: group_of[name] for name, made in bundles.items() for one in made.releases}
         if len(bundles) < len(services):  # a service that failed to render still has its charts' names
             groups.update({chart: entry.group for entry in services for chart in entry.charts})
         enabled = frozenset(entry.name for entry in services)

@@ -11,6 +11,7 @@ from controller.domain.validation.policy_rules import policy_problems
 from controller.domain.values.chart_values import Values
 from controller.domain.values.layer_order import SpecSource
 from controller.domain.values.merge import Layer, MergedValues
+from controller.domain.values.names.known_names import Service, unknown_options, unknown_policy_names
 from controller.domain.values.oslo_files import with_numbers_as_text
 from controller.domain.values.password_guard import password_problems
 from controller.domain.values.typos import misspelt_keys
@@ -25,13 +26,19 @@ def release_problems(
     return [*asked, *password_problems(release, merged, spec), *parted_databases(release, merged.values)]
 
 
-def written_warnings(written: Iterable[Layer], lower: Values, chart: str) -> Iterator[Problem]:
-    """Keys of the operator's layers that the chart, with the values below them, reads nothing of."""
+def written_warnings(written: Iterable[Layer], lower: Values, service: Service) -> Iterator[Problem]:
+    """Keys of the operator's layers that the chart, with the values below them, reads nothing of, and options
+    and rules that the service of the chart does not have."""
     for layer in written:
-        misspelt = list(misspelt_keys(layer, lower, chart))
+        misspelt = list(misspelt_keys(layer, lower, service.chart))
         told = {problem.path for problem in misspelt}
         yield from misspelt
-        yield from (problem for problem in pod_warnings(layer, lower, chart) if problem.path not in told)
+        others = (
+            *pod_warnings(layer, lower, service.chart),
+            *unknown_options(layer, lower, service),
+            *unknown_policy_names(layer, lower, service),
+        )
+        yield from (problem for problem in others if problem.path not in told)
 
 
 def sent_values(chart: ChartRef, merged: MergedValues) -> Values:

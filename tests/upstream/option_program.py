@@ -189,6 +189,14 @@ def describe(definitions, wanted):
     return answer
 
 
+def names(definitions):
+    """The names of all options by section, those included that an option had before."""
+    found = {section: set(options) for section, options in definitions.options.items()}
+    for section, name in definitions.former:
+        found.setdefault(section, set()).add(name)
+    return {section: sorted({name.replace("-", "_") for name in known}) for section, known in found.items()}
+
+
 def main():
     warnings.simplefilter("ignore")
     asked = json.load(sys.stdin)
@@ -200,6 +208,8 @@ def main():
     for name, file in files.items():
         found, count = check(definitions, file)
         answer["files"][name] = {"found": found, "count": count}
+    if asked.get("names"):
+        answer["names"] = names(definitions)
     if asked.get("validator"):
         answer["validator"] = validated(definitions, files)
     json.dump(answer, answers)

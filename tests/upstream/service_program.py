@@ -47,6 +47,19 @@ def policies(asked, directory):
     return {"registered": len(enforcer.registered_rules), "unregistered": unregistered}
 
 
+def rule_names(asked, directory):
+    """The names of the rules of policies that the packages register, and those that a rule had before."""
+    found = set()
+    for point in entry_points(group="oslo.policy.policies"):
+        if point.dist.name not in asked["packages"]:
+            continue
+        for rule in point.load()():
+            found.add(rule.name)
+            former = rule.deprecated_rule
+            found |= {former.name} if former else set()
+    return sorted(found)
+
+
 def rules(asked, directory):
     """Of each rule of a policy whether oslo.policy reads it: what it does not, it logs, and denies to all. A
     lone word comes out as it is in older releases, and fails where it is to be asked."""

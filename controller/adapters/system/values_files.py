@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from controller.domain.credentials.generate import KINDS
 from controller.domain.values.catalogue import CatalogueInvalid, parse_catalogue
 from controller.domain.values.chart_builds import TestedBuilds, parse_builds
+from controller.domain.values.names.known_names import KnownNames
 from controller.domain.values.shipped_values import Library, ValuesFile
 from controller.domain.values.unknown_keys import OpenMaps
 from controller.domain.values.yaml_reader import YamlDocument, read_documents
@@ -35,6 +37,7 @@ def load_library(directory: Path) -> Library:
         internal_tls=_text(directory / "internal-tls.yaml.j2"),
         builds=load_builds(directory),
         open_maps=OpenMaps.of(_read(directory, directory / "charts" / "open-maps.yaml").value),
+        names=_names(directory / "charts" / "option-names.json"),
     )
 
 
@@ -42,6 +45,15 @@ def load_builds(directory: Path) -> TestedBuilds:
     """The builds of charts that the values are tested with. Raises CatalogueInvalid."""
     files = (_read(directory, directory / "charts" / f"{name}.yaml") for name in ("pinned", "previous"))
     return TestedBuilds(*(parse_builds(file.value, file.source) for file in files))
+
+
+def _names(path: Path) -> KnownNames:
+    """The names that packages have."""
+    try:
+        found = json.loads(_text(path))
+        return KnownNames(tuple(found["pins"]), found["options"], found["rules"])
+    except (ValueError, LookupError, TypeError) as error:
+        raise CatalogueInvalid(f"{path}: cannot be read: {error}") from error
 
 
 def _values_files(directory: Path, folder: str) -> Mapping[str, ValuesFile]:

@@ -9,6 +9,7 @@ from controller.domain.values.catalogue import Catalogue
 from controller.domain.values.chart_builds import NO_BUILDS, TestedBuilds
 from controller.domain.values.chart_values import DocumentPath, Values
 from controller.domain.values.merge import Layer
+from controller.domain.values.names.known_names import NO_NAMES, KnownNames
 from controller.domain.values.typos import suggestion
 from controller.domain.values.unknown_keys import NO_OPEN_MAPS, OpenMaps
 from controller.errors import Problem
@@ -51,7 +52,7 @@ class Library:
 
     `every_release` is the template of what all releases get, `internal_tls` that of their encryption.
     `builds` are the builds of OpenStack-Helm's charts that all of it is tested with, `open_maps` the paths
-    below which those take any key.
+    below which those take any key, `names` those of options and rules that OpenStack's packages have.
     """
 
     catalogue: Catalogue
@@ -63,6 +64,7 @@ class Library:
     internal_tls: str = ""
     builds: TestedBuilds = NO_BUILDS
     open_maps: OpenMaps = NO_OPEN_MAPS
+    names: KnownNames = NO_NAMES
 
 
 def main_field_problems(library: Library, files: FileChoice) -> list[Problem]:

@@ -60,6 +60,11 @@ def as_helm_merges(defaults: Any, sent: Any) -> Any:
     return result
 
 
+def without_nulls(value: Any) -> Any:
+    """Without keys that are null in the chart, which Helm leaves out; tests/contract asks Helm itself."""
+    return {k: without_nulls(v) for k, v in value.items() if v is not None} if is_map(value) else value
+
+
 @given(DEFAULTS, st.lists(WITH_NULLS, max_size=4))
 @settings(max_examples=300, deadline=None)
 def test_chart_defaults_and_overlay_give_the_effective_values_as_helm_merges(
@@ -67,7 +72,7 @@ def test_chart_defaults_and_overlay_give_the_effective_values_as_helm_merges(
 ) -> None:
     merged = merge_or_none(defaults, layers)
     if merged is not None:
-        assert as_helm_merges(defaults, merged.overlay) == merged.values
+        assert without_nulls(as_helm_merges(defaults, merged.overlay)) == without_nulls(merged.values)
 
 
 def unexplained_leaves(merged: MergedValues) -> list[Any]:

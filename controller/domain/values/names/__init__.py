@@ -1,0 +1,1 @@
+"""What packages of OpenStack call their options and rules."""

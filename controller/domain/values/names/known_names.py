@@ -1,0 +1,192 @@
+"""Names of options and rules of policies that no package of OpenStack has: services pass over them silently.
+
+What packages have is recorded (values/charts/option-names.json), by their own lists of options and rules. A
+plugin may have more, so nothing is refused for it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from controller.domain.values.chart_values import PATCH, Path, Values, is_map, lookup
+from controller.domain.values.merge import Layer
+from controller.domain.values.oslo_files import OSLO_DIRECTORIES, OSLO_FILES
+from controller.errors import Problem
+
+_EVERY = "every"
+_NEAR = 0.8
+# Files of the chart, and sections of them, that people name: whose options are meant there.
+_STORES: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("cinder", "backends"): ("backend_defaults", "DEFAULT"),
+    ("cinder", "cinder"): ("backend_defaults", "DEFAULT"),
+    ("glance", "glance"): ("glance_store",),
+    ("manila", "manila"): ("DEFAULT",),
+}
+_RULES: Path = ("conf", "policy")
+_REFERENCE = re.compile(r"(?<![\w:])rule:([^\s()]+)")
+_AS_WRITTEN = "It is sent as it is written."
+
+Sections = Mapping[str, frozenset[str]]
+
+
+@dataclass(frozen=True)
+class KnownNames:
+    """What packages of the `series` define: `options` by chart and section, `rules` by chart.
+
+    Names are in one text, `name@2025.1,2025.2` where not every series has it."""
+
+    series: tuple[str, ...] = ()
+    options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    rules: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, chart: str, series: str) -> Service:
+        """What is known of the service of a chart."""
+        return Service(chart, series, self)
+
+    def sections(self, chart: str, series: str) -> Sections:
+        """The options of the service of a chart by section; empty where nothing is recorded."""
+        if chart not in self.options or series not in self.series:
+            return {}
+        found: dict[str, frozenset[str]] = {}
+        for part in (_EVERY, chart):
+            for section, text in self.options.get(part, {}).items():
+                found[section] = found.get(section, frozenset()) | _names(text, series)
+        return found
+
+    def rules_of(self, chart: str, series: str) -> frozenset[str]:
+        """The rules of the service of a chart; empty where nothing is recorded."""
+        return _names(self.rules.get(chart, ""), series) if series in self.series else frozenset()
+
+
+NO_NAMES = KnownNames()
+
+
+@dataclass(frozen=True)
+class Service:
+    """The service of a chart, in a version of OpenStack: what it has is looked up when it is asked for."""
+
+    chart: str
+    series: str
+    names: KnownNames
+
+    @cached_property
+    def sections(self) -> Sections:
+        """Its options by section; empty where nothing is known of it."""
+        return self.names.sections(self.chart, self.series)
+
+    @cached_property
+    def rules(self) -> frozenset[str]:
+        """The rules of its policy; empty where nothing is known of it."""
+        return self.names.rules_of(self.chart, self.series)
+
+    def slips(
+        self, file: str, section: str, options: Mapping[str, Any], there: Mapping[str, Any]
+    ) -> Iterator[tuple[Path, str, str]]:
+        """Path below the section, message and remedy of what no package has, and is not `there` either.
+
+        Of a section that people name, only what is nearly an option: a driver may be of somebody else."""
+        known = self.sections.get(section if section == "DEFAULT" else section.lower())
+        package = f"no package of OpenStack {self.series} has"
+        stores = _STORES.get((self.chart, file), ()) if section != "DEFAULT" else ()
+        named = known is None and bool(stores)
+        if known is None and not named:
+            near = "" if there else _nearest(section, self.sections)
+            if near:
+                message = f'{package} options of a section "{section}" in {file}.conf'
+                yield (), message, f'did you mean "{near}"? {_AS_WRITTEN}'
+            return
+        known = (known or frozenset()).union(*(self.sections.get(one, ()) for one in stores))
+        for name, value in options.items():
+            plain = name.replace("-", "_")
+            if value is None or name == PATCH or name in there or plain in known:
+                continue
+            near = _nearest(plain, known)
+            if near or not named:
+                where = f"section {section} of {file}.conf" if section else "a store"
+                yield (name,), f'{package} an option "{name}" in {where}', self._remedy(plain, near)
+
+    def _remedy(self, name: str, near: str) -> str:
+        others = sorted(section for section, known in self.sections.items() if name in known)
+        if len(others) in (1, 2):  # more have what many things are called
+            return f"is that of section {' or '.join(others)} meant? {_AS_WRITTEN}"
+        if near:
+            return f'did you mean "{near}"? {_AS_WRITTEN}'
+        return "the service passes over it, unless a plugin reads it"
+
+
+def unknown_options(layer: Layer, lower: Values, service: Service) -> Iterator[Problem]:
+    """Warnings of options that the layer writes into files of the service, and that neither the packages nor
+    the values below it have."""
+    conf = layer.values.get("conf")
+    if conf is None or not is_map(conf) or not service.sections:
+        return
+    for file, below, content in _files(conf):
+        written = lookup(lower, ("conf", *below))
+        if not is_map(content) or not is_map(written):
+            continue  # the release has no such file
+        for section, options in content.items():
+            there = written.get(section)
+            slips = service.slips(file, section, options, there if is_map(there) else {})
+            for at, message, remedy in slips if is_map(options) else ():
+                path: Path = ("conf", *below, section, *at)
+                yield Problem(layer.full_path(path), message, remedy, layer.place(path))
+
+
+def unknown_store_options(options: Mapping[str, Any], service: Service) -> Iterator[tuple[str, str, str]]:
+    """Name, message and remedy of each option of a store that is nearly one that Cinder's packages have."""
+    for (name,), message, remedy in service.slips("backends", "", options, {}):
+        yield name, message, remedy
+
+
+def unknown_rules(
+    rules: Mapping[str, Any], known: frozenset[str], all_rules: Iterable[Any], who: str
+) -> Iterator[tuple[str, str, str]]:
+    """Name, message and remedy of each rule that `who` does not register, and none of `all_rules` asks."""
+    if not known:
+        return
+    asked = {name for rule in all_rules if isinstance(rule, str) for name in _REFERENCE.findall(rule)}
+    for name, rule in rules.items():
+        if name in known or name in asked or not isinstance(rule, str) or name == PATCH:
+            continue
+        near = _nearest(name, known)
+        remedy = f'did you mean "{near}"? {_AS_WRITTEN}' if near else "nothing asks it, unless a plugin does"
+        yield name, f'{who} has no rule "{name}"', remedy
+
+
+def unknown_policy_names(layer: Layer, lower: Values, service: Service) -> Iterator[Problem]:
+    """Warnings of rules below `conf.policy` of the layer that the service does not register."""
+    rules, below = lookup(layer.values, _RULES), lookup(lower, _RULES)
+    if not is_map(rules):
+        return
+    theirs = below if is_map(below) else {}
+    new = {name: rule for name, rule in rules.items() if name not in theirs}
+    asking = (*rules.values(), *theirs.values())
+    who = f"{service.chart} of OpenStack {service.series}"
+    for name, message, remedy in unknown_rules(new, service.rules, asking, who):
+        path = (*_RULES, name)
+        yield Problem(layer.full_path(path), message, remedy, layer.place(path))
+
+
+def _files(conf: Mapping[str, Any]) -> Iterator[tuple[str, Path, Any]]:
+    """The files of oslo.config below `conf`, with their paths there and their content."""
+    for file, content in conf.items():
+        if file in OSLO_DIRECTORIES:
+            for name, part in content.items() if is_map(content) else ():
+                yield ("keystone" if file == "ks_domains" else name), (file, name), part
+        elif file in OSLO_FILES:
+            yield file, (file,), content
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    found = difflib.get_close_matches(name, known, n=1, cutoff=_NEAR)
+    return found[0] if found else ""
+
+
+def _names(text: str, series: str) -> frozenset[str]:
+    words = (word.partition("@") for word in text.split())
+    return frozenset(name for name, _, versions in words if not versions or series in versions.split(","))

@@ -1,0 +1,87 @@
+"""Names of options and rules that no package has are told of a region; those of our own values are known."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from controller.errors import Problem
+from tests.render.region import core_spec, library, render
+from tests.render.test_options import FOUND
+from tests.upstream.known_names import FACTS
+from tests.upstream.option_facts import UNKNOWN
+from tests.upstream.option_packages import PACKAGES, SERIES, pins_digest
+from tests.upstream.options_set import GLANCE_STORES, STORES
+
+
+def warnings(**spec: Any) -> tuple[Problem, ...]:
+    return render(core_spec(**spec), source="region.yaml").warnings
+
+
+def nova(conf: dict[str, Any]) -> dict[str, Any]:
+    return {"services": {"compute": {"nova": {"values": {"conf": conf}}}}}
+
+
+def test_the_names_are_of_the_pinned_packages() -> None:
+    assert json.loads(FACTS.read_text())["pins"] == {series: pins_digest(series) for series in SERIES}
+    assert library().names.series == SERIES
+
+
+@pytest.mark.parametrize("series", SERIES)
+def test_every_service_has_options_and_nearly_every_one_has_rules(series: str) -> None:
+    services = {chart: library().names.of(chart, series) for chart in PACKAGES}
+    assert {chart for chart, one in services.items() if len(one.sections["DEFAULT"]) < 30} == set()
+    assert {chart for chart, one in services.items() if len(one.rules) < 10} <= {"ceilometer"}
+
+
+@pytest.mark.parametrize("series", SERIES)
+def test_an_option_that_our_values_set_is_known(series: str) -> None:
+    lacking = []
+    for chart, files in FOUND["options"].items():
+        known = library().names.of(chart, series).sections
+        for section, options in ((one, found) for part in files.values() for one, found in part.items()):
+            own = known.get(section if section == "DEFAULT" else section.lower(), frozenset())
+            # Sections that people name stand under one name there.
+            there = frozenset().union(*known.values()) if section in (STORES, GLANCE_STORES) else own
+            for name, word in options.items():
+                recorded = word[series] if isinstance(word, dict) else word
+                if own and recorded != UNKNOWN and name.replace("-", "_") not in there:
+                    lacking.append(f"{chart} [{section}] {name}")
+    assert lacking == []
+
+
+def test_a_misspelt_option_is_told_with_its_path() -> None:
+    [warning] = warnings(**nova({"nova": {"DEFAULT": {"cpu_alocation_ratio": 4.0}}}))
+    assert warning.path == "spec.services.compute.nova.values.conf.nova.DEFAULT.cpu_alocation_ratio"
+    assert 'did you mean "cpu_allocation_ratio"?' in warning.remedy
+
+
+def test_options_that_are_there_are_not_told() -> None:
+    conf = {"nova": {"DEFAULT": {"cpu_allocation_ratio": 4.0, "reclaim_instance_interval": 60}}}
+    assert warnings(**nova(conf)) == ()
+
+
+def test_options_of_labelled_nodes_are_looked_at_too() -> None:
+    conf = {"conf": {"nova": {"DEFAULT": {"cpu_alocation_ratio": 2.0}}}}
+    nodes = {"rack::a": {"services": {"compute": {"nova": {"compute": {"values": conf}}}}}}
+    [warning] = warnings(nodes=nodes)
+    assert warning.path.startswith('spec.nodes["rack::a"].services.compute.nova.compute.values.conf.nova')
+
+
+def test_rules_of_a_feature_and_of_values_are_told() -> None:
+    rules = {"os_compute_api:servers:creat": "role:admin"}
+    [of_values] = warnings(**nova({"policy": rules}))
+    assert 'did you mean "os_compute_api:servers:create"?' in of_values.remedy
+    [of_feature] = warnings(features={"policies": {"compute": rules}})
+    assert of_feature.path == 'spec.features.policies.compute["os_compute_api:servers:creat"]'
+    assert of_feature.message.startswith("compute of OpenStack 2025.2 has no rule")
+
+
+def test_options_of_a_store_are_told() -> None:
+    store = {"name": "san", "type": "custom", "conf": {"volume_driver": "a.b", "san_ipp": "192.0.2.1"}}
+    spec = {"preset": "compute", "features": {"blockStorage": {"backends": [store]}}}
+    assert [one.path for one in warnings(**spec) if "san_ipp" in one.message] == [
+        "spec.features.blockStorage.backends[0].conf.san_ipp"
+    ]

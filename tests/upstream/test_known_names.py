@@ -1,0 +1,25 @@
+"""The names that are recorded of options and rules are those that the packages have, and no others."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.render.region import library
+from tests.upstream.known_names import observe_options, observe_rules
+from tests.upstream.option_packages import PACKAGES, SERIES
+
+pytestmark = [pytest.mark.upstream, pytest.mark.timeout(3600)]
+
+
+@pytest.mark.parametrize("chart", sorted(PACKAGES))
+@pytest.mark.parametrize("series", SERIES)
+def test_the_names_of_options_are_those_of_the_packages(series: str, chart: str) -> None:
+    found = {section: frozenset(names) for section, names in observe_options(series, chart).items()}
+    recorded = library().names.sections(chart, series)
+    assert {section: names for section, names in recorded.items() if names} == found
+
+
+@pytest.mark.parametrize("chart", sorted(PACKAGES))
+@pytest.mark.parametrize("series", SERIES)
+def test_the_names_of_rules_are_those_of_the_packages(series: str, chart: str) -> None:
+    assert library().names.rules_of(chart, series) == frozenset(observe_rules(series, chart))
