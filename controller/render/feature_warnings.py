@@ -63,6 +63,8 @@ def _amphora_warnings(octavia: MergedValues) -> Iterator[Problem]:
             f"no amphora can be made without {', '.join(missing)}, which are known once networking runs",
             "name them in spec.services.load-balancer.octavia.values.conf.octavia (docs/load-balancers.md)",
         )
+
+
 def unknown_names(region: RegionInput, names: KnownNames) -> Iterator[Problem]:
     """Rules of policies, and options of stores, that OpenStack of the region's version does not have."""
     series, features = region.spec.openstack_version, region.features
