@@ -200,7 +200,11 @@ def test_a_region_of_the_previous_builds_renders_and_is_valid(
     record_property("previous", {"name": name, "series": series})
     made = region(previous, {**specs()[name], "openstackVersion": series})
 
-    told = [warning.message for warning in made.warnings if "build" in warning.message]
+    told = [
+        warning.message
+        for warning in made.warnings
+        if "build" in warning.message and "Gnocchi" not in warning.message
+    ]
     assert told == [IN_CLEAR]
     assert list(mistakes({release.spec.name: made_by_product(release) for release in releases(made)})) == []
 

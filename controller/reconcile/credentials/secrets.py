@@ -18,7 +18,7 @@ from controller.domain.api.names import (
     field_manager,
 )
 from controller.domain.api.reasons import Reason
-from controller.domain.api.region_spec import Features, parse_region_spec
+from controller.domain.api.region_spec import parse_region_spec
 from controller.domain.credentials.certificate_ends import ending_soon
 from controller.domain.credentials.certificates import AUTHORITY, named_secrets
 from controller.domain.credentials.credential_plan import (
@@ -66,6 +66,7 @@ from controller.reconcile.credentials.exchanged_objects import ExchangedObjects
 from controller.reconcile.credentials.lost_credentials import LostCredentials, held_back
 from controller.reconcile.credentials.namespace_exchange import NamespaceExchange
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
+from controller.reconcile.credentials.region_facts import features_of, generation_of, services_of
 from controller.reconcile.credentials.rotation.rotation import (
     ROTATION_SECONDS,
     CredentialRotation,
@@ -179,7 +180,7 @@ class SecretsReconciler:
             problems = ExchangedObjects(self._kube, osdpl).disown()
             problems += made_changes(store, plan_disowning(store.observe(()).values()))
             text = "; ".join([str(error), *(f"Secret {one.secret}: {one.message}" for one in problems)])
-            self._publish(osdpl, published, waiting_condition(text, _generation(osdpl)))
+            self._publish(osdpl, published, waiting_condition(text, generation_of(osdpl)))
             return RESYNC_SECONDS if problems else self._resync
         problems, looks_again = self._ensure(store, osdpl, desired, ceph, read_only=awaits_approval(osdpl))
         if problems or self._certificates.unfinished:
@@ -209,7 +210,7 @@ class SecretsReconciler:
         # Before the rest: what it brings may be what is missed below.
         shared = NamespaceExchange(self._kube, osdpl).ensure(read_only=read_only)
         bundles = self._bundles(osdpl)
-        services = _services_of(bundles)
+        services = services_of(bundles)
         stored = store.observe(secret.name for secret in desired)
         recalled = recall_rotations(osdpl, store, held_by(read_only))
         recorded = self._recorded(osdpl, bundles, desired, stored)
@@ -220,7 +221,7 @@ class SecretsReconciler:
             rotations = self._rotation.ensure(
                 osdpl, store, bundles, desired, recalled=recalled, read_only=read_only
             )
-        own = _features(osdpl).credentials
+        own = features_of(osdpl).credentials
         problems += [own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
         published = CredentialViews(store, self._digest_key, problems)
         views = published.of_ours(desired, recorded=recorded, services=services)
@@ -237,17 +238,15 @@ class SecretsReconciler:
             there = store.stored()
             views = {name: view for name, view in views.items() if name in there or view.problems}
         exchanged = self._exchanged(osdpl, bundles, ceph, read_only=read_only)
-        problems += exchanged.problems
+        problems += [*exchanged.problems, *shared.problems]
         views |= exchanged.views
-        problems += shared.problems
         certificates = self._certificates_of(osdpl)
-        for name in named_secrets(_features(osdpl)):
+        for name in named_secrets(features_of(osdpl)):
             problems += [CredentialProblem(name, text) for text in certificates[name].problems]
-        views = joined_views(views, certificates, rotations.views)
-        views = with_times(views, rotations.times)
+        views = with_times(joined_views(views, certificates, rotations.views), rotations.times)
         notes = (*exchanged.notes, *shared.notes, *amphorae.notes, *rotation_notes(rotations.views))
         condition = secrets_condition(
-            problems, len(needed), credentials, _generation(osdpl), later=later, notes=notes
+            problems, len(needed), credentials, generation_of(osdpl), later=later, notes=notes
         )
         known = (osdpl.get("status") or {}).get("secrets") or {}
         self._publish(osdpl, secret_entries(views.values(), known, self._clock.now()), condition)
@@ -284,7 +283,7 @@ class SecretsReconciler:
         return self._own_certificates.ensure(
             osdpl,
             self._certificates_wanted(osdpl),
-            authority_secret=_features(osdpl).internal_tls.authority_secret,
+            authority_secret=features_of(osdpl).internal_tls.authority_secret,
             bundles=bundles,
             planned=planned,
             paused=parse_region_spec(osdpl.get("spec")).paused,
@@ -301,7 +300,7 @@ class SecretsReconciler:
         return self._amphorae.ensure(
             osdpl,
             self._certificates_wanted(osdpl),
-            passphrase=lambda: store.any_text(*passphrase_place(_features(osdpl).credentials)),
+            passphrase=lambda: store.any_text(*passphrase_place(features_of(osdpl).credentials)),
             recorded=recorded,
             digest=lambda name: store.digest(name, self._digest_key()),
             planned=planned,
@@ -325,7 +324,7 @@ class SecretsReconciler:
         return with_earlier_life(recorded, desired, unknown, earlier)
 
     def _certificates_of(self, osdpl: KubeObject) -> dict[str, SecretView]:
-        named = named_secrets(_features(osdpl))
+        named = named_secrets(features_of(osdpl))
         if self._own_certificates.has_bundle:
             named[CA_BUNDLE_SECRET] = AUTHORITY
         named |= self._amphorae.published
@@ -340,7 +339,7 @@ class SecretsReconciler:
             self._own_certificates.remove(osdpl)
             ExchangedObjects(self._kube, osdpl).remove()
             NamespaceExchange(self._kube, osdpl).remove()
-        plan = plan_retention(store.observe(()).values(), policy, _services_of(bundles))
+        plan = plan_retention(store.observe(()).values(), policy, services_of(bundles))
         for change in plan.changes:
             store.apply(change)
         for secret in plan.remove:
@@ -399,15 +398,3 @@ class SecretsReconciler:
         if (before.get("status"), before.get("reason")) != (condition.status, condition.reason):
             reason, text = condition.reason, condition.message
             self._events.emit(osdpl, type_=reason.event, reason=reason, message=text)
-
-
-def _services_of(bundles: KubeObjects) -> frozenset[str]:
-    return frozenset(str(bundle["metadata"]["labels"][SERVICE_LABEL]) for bundle in bundles)
-
-
-def _features(osdpl: Mapping[str, Any]) -> Features:
-    return parse_region_spec(osdpl.get("spec")).features
-
-
-def _generation(osdpl: Mapping[str, Any]) -> int:
-    return int(osdpl["metadata"].get("generation") or 0)
