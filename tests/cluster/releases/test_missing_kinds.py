@@ -11,6 +11,7 @@ import pytest
 from sandbox.cluster import Sandbox
 from tests.cluster.conftest import remove
 from tests.cluster.region import Region, wait_until
+from tests.cluster.releases.one_object import BUNDLE, write_bundle
 
 pytestmark = pytest.mark.cluster
 
@@ -40,28 +41,17 @@ DEFINITION = {
 def test_an_undefined_kind_is_told_with_the_remedy_and_made_once_it_is_defined(
     sandbox: Sandbox, namespace: str, tmp_path: Path
 ) -> None:
-    chart = tmp_path / "charts" / "widgets"
-    (chart / "templates").mkdir(parents=True)
-    (chart / "Chart.yaml").write_text("{apiVersion: v2, name: widgets, version: 1.0.0}")
-    (chart / "values.yaml").write_text("{}")
-    (chart / "templates" / "widget.yaml").write_text(WIDGET)
+    bundle = write_bundle(tmp_path / "charts", "widgets", WIDGET)
     region = Region(sandbox, namespace, tmp_path / "run", ("helmbundle",), {"RETRY_CAP_SECONDS": "10"})
 
     def entry() -> dict[str, Any]:
-        found: dict[str, Any] = (region.get("hb", "pages").get("status") or {}).get("releases", [{}])[0]
+        found: dict[str, Any] = (region.get("hb", BUNDLE).get("status") or {}).get("releases", [{}])[0]
         return found
 
     try:
         region.install()
         rule = {"apiGroups": [GROUP], "resources": ["widgets"], "verbs": ["get", "create", "patch"]}
         region.install_chart("--set-json", f"rbac.extraRules={json.dumps([rule])}")
-        release = {"name": "widgets", "repository": f"file://{tmp_path / 'charts'}"}
-        bundle = {
-            "apiVersion": "osctl.dev/v1alpha1",
-            "kind": "HelmBundle",
-            "metadata": {"name": "pages"},
-            "spec": {"releases": [{"name": "widgets", "chart": release}]},
-        }
         region.kubectl("apply", "-f", "-", input=json.dumps(bundle))
         wait_until("it has failed", lambda: entry().get("state") == "Failed", 60)
         told = f"the cluster does not define Widget ({GROUP}/v1): install in the cluster what defines it"

@@ -11,14 +11,10 @@ import pytest
 from sandbox.cluster import Sandbox
 from tests.cluster.conftest import remove
 from tests.cluster.region import Region, wait_until
+from tests.cluster.releases.one_object import BUNDLE, write_bundle
 
 pytestmark = pytest.mark.cluster
 
-BUNDLE = {
-    "apiVersion": "osctl.dev/v1alpha1",
-    "kind": "HelmBundle",
-    "metadata": {"name": "pages"},
-}
 ROLE = """
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -31,20 +27,14 @@ rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [watch]}]
 def test_a_release_that_lacks_a_right_is_told_and_deployed_within_a_minute_of_its_grant(
     sandbox: Sandbox, namespace: str, tmp_path: Path
 ) -> None:
-    chart = tmp_path / "charts" / "granting"
-    (chart / "templates").mkdir(parents=True)
-    (chart / "Chart.yaml").write_text("{apiVersion: v2, name: granting, version: 1.0.0}")
-    (chart / "values.yaml").write_text("{}")
-    (chart / "templates" / "role.yaml").write_text(ROLE)
+    bundle = write_bundle(tmp_path / "charts", "granting", ROLE)
     region = Region(sandbox, namespace, tmp_path / "run", containers=("helmbundle",))
     try:
         region.install()
-        release = {"name": "granting", "repository": f"file://{tmp_path / 'charts'}"}
-        bundle = {**BUNDLE, "spec": {"releases": [{"name": "granting", "chart": release}]}}
         region.kubectl("apply", "-f", "-", input=json.dumps(bundle))
 
         def reported() -> dict[str, Any]:
-            entries = (region.get("hb", "pages").get("status") or {}).get("releases") or [{}]
+            entries = (region.get("hb", BUNDLE).get("status") or {}).get("releases") or [{}]
             return entries[0] if entries[0].get("reason") == "RightMissing" else {}
 
         entry = wait_until("the missing right is told", reported, 60)
@@ -57,7 +47,7 @@ def test_a_release_that_lacks_a_right_is_told_and_deployed_within_a_minute_of_it
         region.install_chart("--set-json", f"rbac.extraRules={json.dumps([rule])}")
 
         def deployed() -> bool:
-            return bool(region.get("hb", "pages")["status"]["releases"][0]["state"] == "Deployed")
+            return bool(region.get("hb", BUNDLE)["status"]["releases"][0]["state"] == "Deployed")
 
         wait_until("it is deployed", deployed, 90)
     finally:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from controller.adapters.helm.release_records import SecretRecords
 from controller.domain.api.names import (
     AMPHORA_SECRET,
     AMPHORAE_TRUST_ANNOTATION,
@@ -28,7 +28,7 @@ from controller.domain.values.catalogue import AMPHORA_KEYS, CertificateRequest,
 from controller.domain.values.secret_refs import reserved
 from controller.ports.kubernetes import OSDPL, SECRET
 from controller.reconcile.credentials.amphora_certificates import AmphoraCertificates
-from controller.reconcile.credentials.secrets import RESYNC_SECONDS, SecretsReconciler
+from controller.reconcile.credentials.secrets import RESYNC_SECONDS
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
 from tests.fakes.metrics import FakeMetrics
 from tests.fakes.world import FakeRandomness
@@ -47,28 +47,8 @@ class Bed(test_secrets.Bed):
 
     wanted: tuple[CertificateRequest, ...] = (AMPHORAE,)
 
-    def restarted(self, seed: int = 0) -> SecretsReconciler:
-        self.reconciler = SecretsReconciler(
-            kube=self.kube,
-            records=SecretRecords(self.kube),
-            clock=self.clock,
-            randomness=FakeRandomness(seed),
-            events=self.events,
-            credentials_of=lambda _: (
-                CredentialSecret(CREDENTIALS, "load-balancer", {"ca-passphrase": "password"}, ("octavia",)),
-            ),
-            certificates_of=lambda _: self.wanted,
-            digest_key=lambda: b"k" * 32,
-            resync=RESYNC,
-        )
-        return self.reconciler
-
-    def text(self, name: str, key: str) -> str:
-        return self.texts(name).get(key, "")
-
-    def days(self, days: float) -> None:
-        self.clock.advance(days * DAY)
-        self.reconcile()
+    def credentials_of(self, osdpl: Mapping[str, Any]) -> tuple[CredentialSecret, ...]:
+        return (CredentialSecret(CREDENTIALS, "load-balancer", {"ca-passphrase": "password"}, ("octavia",)),)
 
     def made(self) -> dict[str, dict[str, str]]:
         return {name: texts for name, texts in self.all_texts().items() if name in ALL}

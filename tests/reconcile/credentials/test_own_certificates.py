@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.helm.release_records import SecretRecords
 from controller.domain.api.names import AUTHORITY_SECRET, AUTHORITY_TYPE, CA_BUNDLE_SECRET
 from controller.domain.credentials.authority import AUTHORITY_LIFE, DAY
 from controller.domain.credentials.x509 import (
@@ -27,7 +26,7 @@ from controller.domain.values.secret_refs import reserved
 from controller.ports.kubernetes import DEPLOYMENT, HELMBUNDLE, NODE, OSDPL, SECRET
 from controller.reconcile.credentials.certificate_uptake import ANNOTATION
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
-from controller.reconcile.credentials.secrets import RESYNC_SECONDS, SecretsReconciler
+from controller.reconcile.credentials.secrets import RESYNC_SECONDS
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
 from tests.fakes.metrics import FakeMetrics
 from tests.fakes.world import FakeRandomness
@@ -44,27 +43,6 @@ class Bed(test_secrets.Bed):
     """A region with two releases that show certificates; `deploy` is what Helm and Kubernetes do."""
 
     wanted: tuple[CertificateRequest, ...] = (KEYSTONE, NOVA)
-
-    def restarted(self, seed: int = 0) -> SecretsReconciler:
-        self.reconciler = SecretsReconciler(
-            kube=self.kube,
-            records=SecretRecords(self.kube),
-            clock=self.clock,
-            randomness=FakeRandomness(seed),
-            events=self.events,
-            credentials_of=test_secrets.credentials_of,
-            certificates_of=lambda _: self.wanted,
-            digest_key=lambda: b"k" * 32,
-            resync=RESYNC,
-        )
-        return self.reconciler
-
-    def days(self, days: float) -> None:
-        self.clock.advance(days * DAY)
-        self.reconcile()
-
-    def text(self, name: str, key: str) -> str:
-        return self.texts(name).get(key, "")
 
     def put_releases(self) -> None:
         for request in self.wanted:

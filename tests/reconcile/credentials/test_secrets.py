@@ -12,7 +12,8 @@ import pytest
 
 from controller.adapters.helm.release_records import SecretRecords
 from controller.domain.api.conditions import find
-from controller.domain.values.catalogue import CredentialSecret
+from controller.domain.credentials.authority import DAY
+from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
 from controller.domain.values.ceph_needs import CephNeeds
 from controller.errors import ApiUnavailable, Conflict, ObjectRefused, Problem, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, PVC, SECRET, KubeObject
@@ -59,7 +60,9 @@ def credentials_of(osdpl: Mapping[str, Any]) -> tuple[CredentialSecret, ...]:
 
 
 class Bed:
-    """One region on an API server in memory."""
+    """One region on an API server in memory. `wanted`: the certificates that it asks for."""
+
+    wanted: tuple[CertificateRequest, ...] = ()
 
     def __init__(self, **spec: Any) -> None:
         self.clock = FakeClock()
@@ -77,12 +80,25 @@ class Bed:
             clock=self.clock,
             randomness=FakeRandomness(seed),
             events=self.events,
-            credentials_of=credentials_of,
+            credentials_of=self.credentials_of,
+            certificates_of=lambda _: self.wanted,
             ceph_of=self.ceph_of,
             digest_key=lambda: b"k" * 32,
             resync=RESYNC,
         )
         return self.reconciler
+
+    def days(self, days: float) -> None:
+        """So much later, a pass."""
+        self.clock.advance(days * DAY)
+        self.reconcile()
+
+    def text(self, name: str, key: str) -> str:
+        """What a Secret has under the key; empty where it has none."""
+        return self.texts(name).get(key, "")
+
+    def credentials_of(self, osdpl: Mapping[str, Any]) -> tuple[CredentialSecret, ...]:
+        return credentials_of(osdpl)
 
     def ceph_of(self, osdpl: Mapping[str, Any]) -> CephNeeds | None:
         return self.ceph
