@@ -343,7 +343,13 @@ FEATURES: Mapping[str, dict[str, Any]] = {
     ),
     "logging": _features(logging={"level": "WARNING", "services": {"compute": "DEBUG"}}),
     "audit": _features(audit={"enabled": True, "services": ["compute", "networking"]}),
-    "network-policies": _features(networkPolicies={"enabled": True, "nodeNetworks": ["10.0.0.0/16"]}),
+    "network-policies": _features(
+        networkPolicies={
+            "enabled": True,
+            "nodeNetworks": ["10.0.0.0/16"],
+            "controllerNamespace": "controllers",
+        }
+    ),
     "policies": _features(policies={"compute": {"os_compute_api:servers:create": "role:member"}}),
     "dashboard": _features(
         dashboard={"multiDomain": True, "sessionTimeoutSeconds": 600, "settings": {"DROPDOWN_MAX_ITEMS": 20}}
@@ -455,7 +461,11 @@ PAIRS: Mapping[str, dict[str, Any]] = {
     "console-spice-and-gateway": _features(**GATEWAY, compute={"console": {"type": "spice"}}),
     "brokers-and-network-policies": _features(
         messaging={"dedicatedBrokers": ["compute"]},
-        networkPolicies={"enabled": True, "nodeNetworks": ["10.0.0.0/16"]},
+        networkPolicies={
+            "enabled": True,
+            "nodeNetworks": ["10.0.0.0/16"],
+            "controllerNamespace": "controllers",
+        },
     ),
     "notifications-and-audit": _features(
         messaging={"notifications": {"enabled": True}}, audit={"enabled": True}
