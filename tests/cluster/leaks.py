@@ -45,8 +45,9 @@ OURS = (OSDPL, HELMBUNDLE, EVENT)
 OF_CHARTS = (CONFIGMAP, DEPLOYMENT, STATEFULSET, DAEMONSET, JOB, POD, SERVICE)
 # Shorter ones may be somewhere by chance.
 SHORTEST = 16
-# Everybody may know them: the other half of a key, and a name that computes and libvirt have for one.
-_PUBLIC = frozenset({"ssh-public-key", "ceph-secret-uuid"})
+# Everybody may know them: the other half of a key, a name that computes and libvirt have for one, and when an
+# authority was made.
+_PUBLIC = frozenset({"ssh-public-key", "ceph-secret-uuid", "generation"})
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PRIVATE = "PRIVATE KEY-----"
 # Longer than a test's region usually has nothing to say; the server ends a watch then.

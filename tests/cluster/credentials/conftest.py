@@ -8,6 +8,7 @@ import secrets
 import string
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,11 +30,13 @@ STORE, SHARED, OFFERED = "from-a-store", "from-the-directory", "for-the-director
 @dataclass
 class Planted:
     """`texts`: what was planted, by `<Secret>/<key>#<number>`; `directory`: another namespace, which
-    the region exchanges Secrets with; `watched`: its controllers, from their first credential on."""
+    the region exchanges Secrets with; `watched`: its controllers, from their first credential on, whose
+    files for a while are in `temporary`."""
 
     region: Region
     directory: str
     watched: WatchedProcesses
+    temporary: Path
     texts: dict[str, str] = field(default_factory=dict)
 
     def plant(self, secret: str, key: str) -> str:
@@ -98,7 +101,7 @@ def planted(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Itera
     for region in installed(sandbox, namespace, home, environment=environment):
         region.install_chart("--set", f"{place},{names}")
         watched = WatchedProcesses(region.controllers.directory / "pids", temporary)
-        made, osdpl = Planted(region, directory, watched), spec(region)
+        made, osdpl = Planted(region, directory, watched, temporary), spec(region)
         for secret in region_credentials(deployment(osdpl["spec"]).spec, library()):
             kinds = (SSH_PRIVATE_KEY, SSH_PUBLIC_KEY)
             keys = [key for key, kind in secret.credentials.items() if kind not in kinds]

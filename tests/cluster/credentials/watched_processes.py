@@ -37,16 +37,20 @@ class WatchedProcesses:
             for pid in self._all():
                 with contextlib.suppress(OSError):  # it has ended
                     self._look(pid)
-            for path in self._temporary.rglob("*"):
-                with contextlib.suppress(OSError):
-                    if path.is_file():
-                        self._add("a temporary file", path.name, path.read_bytes())
+            with contextlib.suppress(OSError):  # a directory has gone; the next look is soon
+                for path in self._temporary.rglob("*"):
+                    self._look_into(path)
 
     def _look(self, pid: int) -> None:
         place = Path(f"/proc/{pid}")
         command = (place / "comm").read_text().strip()
         for name in FILES:
             self._add(command, name, (place / name).read_bytes())
+
+    def _look_into(self, path: Path) -> None:
+        with contextlib.suppress(OSError):
+            if path.is_file():
+                self._add("a temporary file", path.name, path.read_bytes())
 
     def _add(self, command: str, name: str, content: bytes) -> None:
         self.texts.setdefault((command, name), set()).add(content.decode(errors="replace"))
