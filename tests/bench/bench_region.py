@@ -88,7 +88,7 @@ def _bare(box: Sandbox, space: str, wanted: Mapping[str, RegionRelease], waiting
 
 def _ours(box: Sandbox, space: str, charts: Path, wanted: Mapping[str, RegionRelease]) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as directory:
-        for found in installed(box, space, Path(directory)):
+        for found in installed(box, space, Path(directory), own_charts=False):
             made: Region = found
             began = time.time()
             made.apply(made.manifest(charts={"repository": f"file://{charts}"}, features={}, **SPEC))
