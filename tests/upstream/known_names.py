@@ -3,6 +3,7 @@
 `values/charts/option-names.json` has the options of OpenStack's services by chart and section, and the rules
 of their policies by chart: `osctl validate` warns of a name that is not among them. A name stands alone where
 each version has it, else with those that do: `name@2025.1,2025.2`. What all charts have is under `every`.
+`; ` is between the names of rules, which may be of several words.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def observe_rules(series: str, chart: str) -> list[str]:
     return found
 
 
-def _joined(by_series: Mapping[str, Iterable[str]]) -> str:
+def _joined(by_series: Mapping[str, Iterable[str]], between: str = " ") -> str:
     """The names of all series in one text."""
     known: defaultdict[str, list[str]] = defaultdict(list)
     for series in SERIES:
@@ -41,7 +42,7 @@ def _joined(by_series: Mapping[str, Iterable[str]]) -> str:
         name if len(found) == len(SERIES) else f"{name}@{','.join(found)}"
         for name, found in sorted(known.items())
     )
-    return " ".join(words)
+    return between.join(words)
 
 
 def main() -> None:
@@ -71,7 +72,8 @@ def main() -> None:
         }
         recorded[chart] = {section: text for section, by in own.items() if (text := _joined(by))}
     rules = {
-        chart: _joined({series: observe_rules(series, chart) for series in SERIES}) for chart in PACKAGES
+        chart: _joined({series: observe_rules(series, chart) for series in SERIES}, "; ")
+        for chart in PACKAGES
     }
     found = {
         "pins": {series: pins_digest(series) for series in SERIES},

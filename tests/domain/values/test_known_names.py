@@ -28,7 +28,10 @@ NAMES = KnownNames(
         },
         "cinder": {"DEFAULT": "enabled_backends", "backend_defaults": "volume_driver san_ip"},
     },
-    rules={"nova": "os_compute_api:servers:create os_compute_api:servers:show old:rule@2025.1 admin_api"},
+    rules={
+        "nova": "os_compute_api:servers:create; os_compute_api:servers:show; old:rule@2025.1; admin_api",
+        "gnocchi": "create archive policy; get archive policy",
+    },
 )
 LOWER: dict[str, Any] = {
     "conf": {
@@ -123,3 +126,10 @@ def test_a_rule_that_another_one_asks_is_its_own() -> None:
     assert list(unknown_rules(rules, known, rules.values(), "nova")) == []
     [(name, _, remedy)] = unknown_rules({"operator": "role:operator"}, known, [], "nova")
     assert (name, remedy) == ("operator", "nothing asks it, unless a plugin does")
+
+
+def test_a_rule_of_several_words_is_known_as_a_whole() -> None:
+    known = NAMES.of("gnocchi", "2026.1").rules
+    assert known == {"create archive policy", "get archive policy"}
+    rules = {"create archive policy": "role:admin", "archive": "role:admin"}
+    assert [name for name, _, _ in unknown_rules(rules, known, [], "gnocchi")] == ["archive"]

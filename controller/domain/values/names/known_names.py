@@ -38,7 +38,8 @@ Sections = Mapping[str, frozenset[str]]
 class KnownNames:
     """What packages of the `series` define: `options` by chart and section, `rules` by chart.
 
-    Names are in one text, `name@2025.1,2025.2` where not every series has it."""
+    Names are in one text, `name@2025.1,2025.2` where not every series has it; `; ` is between rules, since
+    names of Gnocchi's are several words."""
 
     series: tuple[str, ...] = ()
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -55,12 +56,12 @@ class KnownNames:
         found: dict[str, frozenset[str]] = {}
         for part in (_EVERY, chart):
             for section, text in self.options.get(part, {}).items():
-                found[section] = found.get(section, frozenset()) | _names(text, series)
+                found[section] = found.get(section, frozenset()) | _names(text.split(), series)
         return found
 
     def rules_of(self, chart: str, series: str) -> frozenset[str]:
         """The rules of the service of a chart; empty where nothing is recorded."""
-        return _names(self.rules.get(chart, ""), series) if series in self.series else frozenset()
+        return _names(self.rules.get(chart, "").split("; "), series) if series in self.series else frozenset()
 
 
 NO_NAMES = KnownNames()
@@ -187,6 +188,6 @@ def _nearest(name: str, known: Collection[str]) -> str:
     return found[0] if found else ""
 
 
-def _names(text: str, series: str) -> frozenset[str]:
-    words = (word.partition("@") for word in text.split())
-    return frozenset(name for name, _, versions in words if not versions or series in versions.split(","))
+def _names(words: Iterable[str], series: str) -> frozenset[str]:
+    parts = (word.partition("@") for word in words if word)
+    return frozenset(name for name, _, versions in parts if not versions or series in versions.split(","))
