@@ -176,6 +176,9 @@ class Region:
         entries = (entry for entry in status.get("conditions") or [] if entry["type"] == type_)
         return next(entries, {})
 
+    def events(self, reason: str) -> list[dict[str, Any]]:
+        return [event for event in self.get("events")["items"] if event["reason"] == reason]
+
     def ready(self) -> bool:
         osdpl = self.osdpl()
         entries = (osdpl.get("status") or {}).get("conditions") or []

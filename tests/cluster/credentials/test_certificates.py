@@ -145,12 +145,12 @@ def test_a_certificate_that_has_ended_is_told_by_an_event_and_once(region: Regio
         "stringData": {"tls.crt": certificate("2024-01-02"), "tls.key": ""},
     }
     region.kubectl("apply", "-f", "-", input=json.dumps(secret))
-    known = lambda: region.osdpl()["status"]["secrets"].get("ended", {})  # noqa: E731
+    known = lambda: region.status().get("secrets", {}).get("ended", {})  # noqa: E731
     # Its contents are looked at once a minute; a new process looks at once.
     region.controllers.restart("secrets")
     wait_until("it is known", lambda: known().get("endsWithin") == "0d")
     region.controllers.restart("secrets")
     seen_edit(region)
-    events = [one for one in region.get("events")["items"] if one["reason"] == "CertificateExpires"]
+    events = region.events("CertificateExpires")
     assert [(one["type"], one["count"]) for one in events] == [("Warning", 1)]
     assert 'the certificate in Secret "ended" ended on 2024-01-02' in events[0]["message"]

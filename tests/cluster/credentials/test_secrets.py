@@ -71,6 +71,8 @@ def test_a_lost_secret_is_told_and_left_to_a_person(region: Region) -> None:
 def test_after_a_restart_only_the_edit_is_written(region: Region) -> None:
     region.apply()
     wait_until("all credentials are in place", lambda: in_place(region))
+    # What the process that ends had still to write is none of the next one's.
+    wait_until("it is told by an event", lambda: region.events("SecretsReady"))
     moment = audit.now()
     region.controllers.restart("secrets")
     region.controllers.wait_healthy()
