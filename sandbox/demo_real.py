@@ -166,7 +166,7 @@ def install_controller(box: Sandbox, demo: RealDemo, tell: Tell) -> None:
     if is_new and was_there:
         # Of an earlier demo: a tag that is another image now starts no pod.
         box.kubectl("rollout", "restart", *deployment)
-    box.kubectl("rollout", "status", *deployment, f"--timeout={PATIENCE:.0f}s", timeout=600)
+    box.kubectl("rollout", "status", *deployment, f"--timeout={PATIENCE:.0f}s", timeout=PATIENCE + 60)
 
 
 def run_real_demo(box: Sandbox, tell: Tell, demo: RealDemo | None = None) -> None:

@@ -14,7 +14,7 @@ from sandbox.errors import SandboxError
 
 TOKEN_SECONDS = 24 * 3600
 # As long as anything may take on a machine that does much else.
-PATIENCE = 300.0
+PATIENCE = 600.0
 # What is said where no answer came in time, of a machine that stood still: asked again, it is answered.
 _UNANSWERED = ("TLS handshake timeout", "etcdserver: request timed out", "etcdserver: leader changed")
 _ASK_AGAIN_AFTER = 1.0

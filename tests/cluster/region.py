@@ -55,7 +55,7 @@ class NeverHappened(AssertionError):
 
 
 def wait_until(
-    what: str, check: Callable[[], Any], timeout: float = 120.0, show: Callable[[], str] = str
+    what: str, check: Callable[[], Any], timeout: float = 300.0, show: Callable[[], str] = str
 ) -> Any:
     """The first true result of `check`; NeverHappened with `show()` after `timeout` seconds.
 
@@ -105,7 +105,7 @@ class Region:
         crds = f"--filename={CHART / 'files' / 'crds'}"
         self.sandbox.kubectl("apply", "--server-side", "--force-conflicts", crds)
         # A server that has just begun takes a moment to serve a new kind.
-        self.sandbox.kubectl("wait", "--for=condition=Established", "--timeout=120s", crds)
+        self.sandbox.kubectl("wait", "--for=condition=Established", "--timeout=500s", crds)
         # The release's name is in the names of cluster-wide objects: one per namespace.
         name = f"osctl-{self.namespace}"
         own = f"region.namespace={self.namespace},crds.install=false"

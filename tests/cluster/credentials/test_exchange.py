@@ -99,7 +99,7 @@ def test_a_secret_that_a_store_writes_again_changes_nothing_and_another_text_its
     region = planted.region
     region.sandbox.kubectl("apply", "-f", "-", input=definition())
     crd = "crd/externalsecrets.external-secrets.io"
-    region.sandbox.kubectl("wait", "--for=condition=Established", "--timeout=60s", crd)
+    region.sandbox.kubectl("wait", "--for=condition=Established", "--timeout=500s", crd)
     head = {"apiVersion": "external-secrets.io/v1", "kind": "ExternalSecret"}
     body = json.dumps({**head, "metadata": {"name": STORE}, "spec": {}})
     owner = json.loads(region.kubectl("create", "-f", "-", "-o", "json", input=body))["metadata"]["uid"]

@@ -103,7 +103,7 @@ class Workloads:
         application = (self.region.status().get("health") or {}).get(RELEASE) or {}
         return application.get(component) or {}
 
-    def wait(self, component: str, status: str, *words: str, timeout: float = 120.0) -> dict[str, Any]:
+    def wait(self, component: str, status: str, *words: str, timeout: float = 300.0) -> dict[str, Any]:
         """The entry of the component once it has that status and its message has those words."""
 
         def reached() -> dict[str, Any] | None:

@@ -143,7 +143,7 @@ def test_a_dead_watch_fails_the_liveness_probe_and_a_restart_tells_the_truth(
     proxy.choose = pass_on
     controllers.kill("health")
     controllers.start("health")
-    wait_until("the api is gone", lambda: not workloads.health("api"), timeout=30)
+    wait_until("the api is gone", lambda: not workloads.health("api"), timeout=300)
     assert workloads.health("conductor") == before
 
 
@@ -170,7 +170,7 @@ def report_pods(region: Region) -> None:
         nodes = [find(node["status"]["conditions"], "Ready") for node in region.get("nodes")["items"]]
         return all(one["status"] == "True" for one in nodes)
 
-    wait_until("the node is back", nodes_are_ready, timeout=180)
+    wait_until("the node is back", nodes_are_ready, timeout=300)
     for pod in region.get("pods")["items"]:
         containers = pod["status"].get("containerStatuses") or []
         ready = find(pod["status"].get("conditions") or [], "Ready")
@@ -204,10 +204,10 @@ def test_an_api_server_killed_in_the_middle_of_a_change_leaves_no_wrong_status(
                 outage.wait(25)
                 private_sandbox.start_component("apiserver")
                 revive(private_sandbox)
-                workloads.wait("api", status, timeout=240)
+                workloads.wait("api", status, timeout=300)
                 # The node was silent for as long as the API server was: its pods may have seemed lost.
                 report_pods(region)
-                conductor = workloads.wait("conductor", "Ready", timeout=120)
+                conductor = workloads.wait("conductor", "Ready", timeout=300)
                 assert conductor["desired"] == steady["desired"]
                 after = moments(workloads)
                 assert after[0] >= before[0]
@@ -236,11 +236,11 @@ def test_pods_of_a_node_that_is_lost_are_told_and_heal_with_it(
     try:
         # Without KWOK nobody renews the node's Lease: its controller believes it lost after 40 s.
         private_sandbox.stop_component("kwok")
-        entry = workloads.wait("compute", "Unhealthy", f"its node {node} does not answer", timeout=180)
+        entry = workloads.wait("compute", "Unhealthy", f"its node {node} does not answer", timeout=300)
         assert (entry["ready"], entry["desired"]) == (0, 1)
         private_sandbox.start_component("kwok")
         report_pods(region)
-        workloads.wait("compute", "Ready", timeout=180)
+        workloads.wait("compute", "Ready", timeout=300)
     finally:
         region.controllers.stop(grace=2.0)
 
@@ -261,14 +261,14 @@ def test_what_hindered_a_component_goes_and_it_heals_unaided(
     workloads.apply("Deployment", "conductor", nodeSelector={workloads.region.namespace: "true"})
     workloads.apply("Deployment", "images", volumes=[_claimed("images", "no-such-class", workloads)])
     workloads.wait("scheduler", "Unhealthy", "ImagePullBackOff")
-    workloads.wait("conductor", "Unhealthy", "Unschedulable", timeout=60)
-    workloads.wait("images", "Unhealthy", "claim images is Pending", timeout=60)
+    workloads.wait("conductor", "Unhealthy", "Unschedulable", timeout=300)
+    workloads.wait("images", "Unhealthy", "claim images is Pending", timeout=300)
     for heal in CAUSES.values():
         heal(workloads)
     workloads.region.kubectl("delete", "pvc/images", "--wait=true")
     _claimed("images", "general", workloads)
     for component in ("scheduler", "conductor", "images"):
-        workloads.wait(component, "Ready", timeout=90)
+        workloads.wait(component, "Ready", timeout=300)
     reported = wait_until(
         "healthy",
         lambda: (found := workloads.region.condition("WorkloadsHealthy"))["status"] == "True" and found,

@@ -134,7 +134,7 @@ def test_a_second_deployment_is_left_alone(shared_region: Region) -> None:
     assert NAME in entry["message"]
     shared_region.wait_ready()
     assert shared_region.revisions() == before
-    shared_region.kubectl("delete", "osdpl", "second", "--timeout=120s")
+    shared_region.kubectl("delete", "osdpl", "second", "--timeout=500s")
     shared_region.wait_ready()
     assert shared_region.revisions() == before
 

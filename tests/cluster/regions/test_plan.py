@@ -133,5 +133,5 @@ def test_a_first_install_is_planned_without_a_write(region: Region) -> None:
     assert foreign_writes(region, moment) == []
     assert region.revisions() == {}
     assert len(json.dumps(region.status())) < 200_000
-    region.kubectl("delete", "osdpl", NAME, "--timeout=280s")
+    region.kubectl("delete", "osdpl", NAME, "--timeout=500s")
     assert region.get("hb")["items"] == []

@@ -33,7 +33,7 @@ def test_applying_the_example_ends_in_a_ready_region(shared_region: Region) -> N
 
 
 def test_kubectl_wait_and_get_show_it(shared_region: Region) -> None:
-    shared_region.kubectl("wait", f"osdpl/{NAME}", "--for=condition=Ready", "--timeout=120s")
+    shared_region.kubectl("wait", f"osdpl/{NAME}", "--for=condition=Ready", "--timeout=500s")
     row = shared_region.kubectl("get", "osdpl").splitlines()[1].split()
     assert row[:5] == [NAME, "True", "RegionReady", "2026.1", "10/10"]
 

@@ -21,7 +21,7 @@ def test_a_region_goes_and_comes_back_and_goes_for_good(region: Region) -> None:
     assert secrets
     assert claims
 
-    region.kubectl("delete", "osdpl", NAME, "--timeout=280s")
+    region.kubectl("delete", "osdpl", NAME, "--timeout=500s")
     assert_everything_is_gone(region)
     assert_uninstalled_against_the_order_of_need(region)
     assert region.claims() == claims
@@ -32,7 +32,7 @@ def test_a_region_goes_and_comes_back_and_goes_for_good(region: Region) -> None:
     assert region.secret_texts() == secrets
     assert region.claims() == claims
 
-    region.kubectl("delete", "osdpl", NAME, "--timeout=280s")
+    region.kubectl("delete", "osdpl", NAME, "--timeout=500s")
     assert_everything_is_gone(region)
     wait_until(
         "volumes and credentials are gone",

@@ -247,7 +247,7 @@ def kill_in_mid_change(region: Region, container: str, change: Callable[[], AtWo
         if caught and at_work():
             return at_work
         region.controllers.start(container)
-        region.wait_ready(timeout=400)
+        region.wait_ready()
     raise AssertionError(f"{container} was never caught at work")
 
 
@@ -258,11 +258,11 @@ def test_each_container_killed_in_mid_change(shared_region: Region, tmp_path: Pa
             for container in CONTAINERS:
                 at_work = kill_in_mid_change(shared_region, container, getattr(changes, container))
                 shared_region.controllers.start(container)
-                wait_until(f"{container} ends its work", lambda over=at_work: not over(), timeout=200)
-                shared_region.wait_ready(timeout=400)
+                wait_until(f"{container} ends its work", lambda over=at_work: not over(), timeout=300)
+                shared_region.wait_ready()
         finally:
             changes.undo()
-        shared_region.wait_ready(timeout=400)
+        shared_region.wait_ready()
     assert len(states) > len(CONTAINERS)
     assert backwards(shared_region, states) == []
     assert falls(states) == []
@@ -276,7 +276,7 @@ def private_region(private_sandbox: Sandbox, tmp_path: Path) -> Iterator[Region]
     private_sandbox.create_namespace(namespace, {})
     for region in installed(private_sandbox, namespace, tmp_path):
         region.apply()
-        region.wait_ready(timeout=400)
+        region.wait_ready()
         yield region
 
 

@@ -206,7 +206,7 @@ def test_two_thousand_nodes_and_five_thousand_pods(private_sandbox: Sandbox, tmp
             """Seconds from a change of a Deployment until health writes it into the region's status."""
             left, changed = REPLICAS - 1 - number % 2, audit.now()
             writer.set_status(watched, counts("Deployment", REPLICAS, left))
-            wait_until("told", lambda: workloads.health("c0").get("ready") == left, timeout=60)
+            wait_until("told", lambda: workloads.health("c0").get("ready") == left, timeout=300)
             # By the server's own record: to read a status of two thousand nodes takes a while of its own.
             user = f"system:serviceaccount:{region.namespace}:osctl-{region.namespace}"
             written = audit.writes(region.sandbox.audit_log, changed, user, refused=False)

@@ -62,7 +62,7 @@ def test_nothing_is_lost_and_no_foreign_entry_is_touched(
     for path in sorted((CHART / "files" / "crds").glob("*.yaml")):
         sandbox.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(path))
     # A server that has just begun takes a moment to serve a new kind.
-    wait_until("the kind is served", lambda: "openstackdeployments" in kinds(sandbox), timeout=60)
+    wait_until("the kind is served", lambda: "openstackdeployments" in kinds(sandbox), timeout=300)
     manifest = EXAMPLE.read_text(encoding="utf-8").replace("namespace: openstack", f"namespace: {namespace}")
     sandbox.kubectl("apply", "-f", "-", input=manifest)
     reports = write_all(sandbox, namespace, rounds)

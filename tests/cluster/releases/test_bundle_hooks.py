@@ -144,14 +144,14 @@ def test_time_that_is_up_is_explained_by_what_the_hook_waited_for(bench: Region)
         return waited and "registry.example/hook:1 cannot be pulled" in error
 
     wait_until("it fails", explained, 240, show=lambda: show(bench, "late"))
-    bench.kubectl("delete", "hb", "late", "--timeout=200s")
+    bench.kubectl("delete", "hb", "late", "--timeout=500s")
     assert "late" not in bench.revisions()
 
 
 def test_a_bundle_deleted_while_its_hook_hangs_goes(bench: Region) -> None:
     bundle(bench, "hangs", web("hangs", "job-hangs"))
     wait_hook(bench, "hangs")
-    bench.kubectl("delete", "hb", "hangs", "--timeout=200s")
+    bench.kubectl("delete", "hb", "hangs", "--timeout=500s")
     assert "hangs" not in bench.revisions()
 
 

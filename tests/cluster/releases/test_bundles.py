@@ -73,7 +73,7 @@ def test_a_bundle_is_installed_upgraded_and_removed(bench: Region) -> None:
     bundle(bench, "caches", memcached(replicas=2))
     wait_ready(bench, "caches")
     assert bench.revisions() == {"memcached": (2, "deployed")}
-    bench.kubectl("delete", "hb", "caches", "--timeout=120s")
+    bench.kubectl("delete", "hb", "caches", "--timeout=500s")
     assert bench.revisions() == {}
 
 
@@ -92,7 +92,7 @@ def test_a_release_of_another_bundle_is_neither_touched_nor_taken_away(bench: Re
     bundle(bench, "second", memcached(replicas=3), volumes="Delete")
     wait_until("the second is told", lambda: entry(bench, "second").get("reason") == "ReleaseNameTaken")
     assert bench.revisions() == {"memcached": (1, "deployed")}
-    bench.kubectl("delete", "hb", "second", "--timeout=120s")
+    bench.kubectl("delete", "hb", "second", "--timeout=500s")
     assert bench.revisions() == {"memcached": (1, "deployed")}
     assert ready(bench, "first")
 
@@ -204,5 +204,5 @@ def test_a_bundle_that_cannot_be_read_any_more_can_still_be_removed(bench: Regio
         show=lambda: bench.controllers.log("helmbundle"),
     )
     assert bench.revisions() == {"memcached": (1, "deployed")}
-    bench.kubectl("delete", "hb", "caches", "--timeout=120s")
+    bench.kubectl("delete", "hb", "caches", "--timeout=500s")
     assert bench.revisions() == {}

@@ -81,7 +81,7 @@ def test_the_controllers_own_release_is_no_bundles_to_have(bench: Region) -> Non
     bundle(bench, "caches", memcached(own))
     message = wait_refused(bench, "ReleaseNameTaken", own)
     assert message == "the release is the controller's own installation; rename it here"
-    bench.kubectl("delete", "hb", "caches", "--timeout=120s")
+    bench.kubectl("delete", "hb", "caches", "--timeout=500s")
     assert bench.get("secrets", "-l", f"owner=helm,name={own}")["items"] == before
 
 
