@@ -18,7 +18,9 @@ from controller.domain.credentials.ceph.region_objects import (
     CephGap,
     CephObjects,
     plan_objects,
+    wider_clients,
 )
+from controller.domain.credentials.ceph.request import CLIENT_KIND
 from controller.domain.credentials.ceph.rook_offer import CLUSTER, MONITORS, client_place, parse_rook_offer
 from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.domain.credentials.secret_status import SecretView
@@ -59,19 +61,31 @@ class CephExchange:
         self._digest_key = digest_key
         self._objects = ExchangedObjects(kube, osdpl)
 
-    def ensure(self, needs: CephNeeds, bundles: KubeObjects, *, read_only: bool = False) -> CephState:
+    def ensure(
+        self,
+        needs: CephNeeds,
+        bundles: KubeObjects,
+        *,
+        read_only: bool = False,
+        administrators: Mapping[str, str] | None = None,
+    ) -> CephState:
         """Writes what differs. Raises Conflict, KubeError.
 
-        `read_only`: nothing is written, and what is wrong is told all the same.
+        `read_only`: nothing is written, and what is wrong is told all the same. `administrators`: users whose
+        keys are not taken, whatever their Secrets hold, each with what is wrong with its CephClient.
         """
         offer, source = self._offer(needs)
+        offer = _without(offer, administrators or {})
         planned = plan_objects(needs, offer, source, self._digest)
         self._objects.observe()
         in_use = _in_use(bundles) if _taken_up(bundles) else frozenset(CONSUMERS)
         refused = {} if read_only else self._write(needs, planned, in_use)
         problems = [_told(gap, needs.namespace) for gap in planned.gaps]
         problems += [CredentialProblem(name, text, kind) for (kind, name), text in refused.items()]
-        notes = _gateway_notes(needs, offer, source)
+        wider = (
+            f"{source.kind} {needs.namespace}/{source.name}: {text}" for text in wider_clients(needs, offer)
+        )
+        notes = (*_gateway_notes(needs, offer, source), *wider)
         return CephState(self._views(needs, planned.gaps, refused), tuple(dict.fromkeys(problems)), notes)
 
     def _offer(self, needs: CephNeeds) -> tuple[CephOffer, Place]:
@@ -160,6 +174,13 @@ def _gateway_notes(needs: CephNeeds, offer: CephOffer, source: Place) -> tuple[s
         return ()
     what = f"{source.kind} {needs.namespace}/{source.name}: its rgw has another url"
     return (f"{what} than spec.features.ceph.objectStorage.url, which is published",)
+
+
+def _without(offer: CephOffer, administrators: Mapping[str, str]) -> CephOffer:
+    """The offer without the clients of these CephClients, which are told."""
+    clients = {user: one for user, one in offer.clients.items() if user not in administrators}
+    told = tuple(OfferProblem(Place(CLIENT_KIND, user), text, user) for user, text in administrators.items())
+    return replace(offer, clients=clients, problems=(*offer.problems, *told))
 
 
 def _denied(problem: OfferProblem) -> OfferProblem:

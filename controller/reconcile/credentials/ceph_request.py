@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -47,10 +47,14 @@ _NOT_THERE = "the namespace, or the definition of this kind, does not exist; is 
 
 @dataclass(frozen=True)
 class Asked:
-    """What could not be asked for, and what was asked for earlier and is not needed any more, in words."""
+    """What could not be asked for, and what was asked for earlier and is not needed any more, in words.
+
+    `administrators`: the clients that may do everything, each with what is wrong; nobody gets their keys.
+    """
 
     problems: tuple[CredentialProblem, ...] = ()
     unneeded: tuple[str, ...] = ()
+    administrators: Mapping[str, str] = field(default_factory=dict)
 
 
 class CephRequest:
@@ -67,9 +71,10 @@ class CephRequest:
         gateway = self._gateway_user(needs, bundles) if needs.gateway else None
         problems: list[CredentialProblem] = []
         notes: list[str] = []
+        administrators: dict[str, str] = {}
         if needs.request == ROOK:
             for one in rook_objects(needs):
-                text = _asked(partial(_left, objects, one, needs.namespace, notes))
+                text = _asked(partial(_left, objects, one, needs.namespace, notes, administrators))
                 problems += _problems(needs, one.place.name, text, one.place.kind)
             if gateway is not None:
                 text = _asked(partial(objects.ensure, SECRET, GATEWAY_SECRET, gateway_texts(gateway)))
@@ -77,7 +82,7 @@ class CephRequest:
         else:
             text = _asked(partial(self._document, objects, needs, gateway, notes))
             problems += _problems(needs, REQUEST_SECRET, text, SECRET.kind)
-        return Asked(tuple(problems), tuple(notes))
+        return Asked(tuple(problems), tuple(notes), administrators)
 
     def _document(
         self, objects: ExchangedObjects, needs: CephNeeds, gateway: GatewayUser | None, notes: list[str]
@@ -127,7 +132,13 @@ class CephRequest:
             return None
 
 
-def _left(objects: ExchangedObjects, wanted: RookObject, namespace: str, notes: list[str]) -> str:
+def _left(
+    objects: ExchangedObjects,
+    wanted: RookObject,
+    namespace: str,
+    notes: list[str],
+    administrators: dict[str, str],
+) -> str:
     """Asks for one object; what is wrong with what others have made or changed."""
     kind, name = wanted.place.kind, wanted.place.name
     ours: dict[str, str] = {}
@@ -144,7 +155,9 @@ def _left(objects: ExchangedObjects, wanted: RookObject, namespace: str, notes: 
         return ""
     if theirs is None:
         if is_administrator(ours):
-            return f"it gives an administrator's capabilities; narrow them to {_shown(wanted.spec['caps'])}"
+            text = f"it gives an administrator's capabilities; narrow them to {_shown(wanted.spec['caps'])}"
+            administrators[name] = text
+            return text
         if more := unneeded(ours, wanted.spec["caps"]):
             notes.append(
                 f"CephClient {namespace}/{name} may do more than is needed: {_shown(more)}; once no server "
@@ -153,7 +166,9 @@ def _left(objects: ExchangedObjects, wanted: RookObject, namespace: str, notes: 
         return ""
     given = _capabilities(theirs.get("spec") or {})
     if is_administrator(given):
-        return "it is not the controller's, and gives an administrator's capabilities; narrow them"
+        text = "it is not the controller's, and gives an administrator's capabilities; narrow them"
+        administrators[name] = text
+        return text
     if lacking(wanted.spec["caps"], given):
         return f"it is not the controller's, and lacks capabilities; give it {_shown(wanted.spec['caps'])}"
     return ""

@@ -376,10 +376,9 @@ class SecretsReconciler:
         # Asked before it is looked at what there is: that may be the answer.
         asked = Asked() if read_only else CephRequest(self._kube, osdpl).ensure(needs, bundles)
         exchange = CephExchange(self._kube, osdpl, self._digest_key())
-        state = exchange.ensure(needs, bundles, read_only=read_only)
-        return replace(
-            state, problems=(*asked.problems, *state.problems), notes=(*state.notes, *asked.unneeded)
-        )
+        state = exchange.ensure(needs, bundles, read_only=read_only, administrators=asked.administrators)
+        problems = tuple(dict.fromkeys((*asked.problems, *state.problems)))
+        return replace(state, problems=problems, notes=(*state.notes, *asked.unneeded))
 
     def _bundles(self, osdpl: KubeObject) -> KubeObjects:
         labels = f"{DEPLOYMENT_LABEL}={osdpl['metadata']['name']},{SERVICE_LABEL}"

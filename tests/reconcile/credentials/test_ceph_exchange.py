@@ -302,6 +302,15 @@ def test_another_address_of_the_gateway_than_the_one_that_is_published_is_told()
     assert bed.condition()["status"] == "True"
 
 
+def test_a_client_that_may_do_more_than_is_needed_is_told_and_is_no_error() -> None:
+    bed = CephBed(source="Secret")
+    bed.put_offer(DOCUMENT.replace("osd: profile rbd pool=images", "osd: profile rbd"))
+    bed.reconcile()
+    assert bed.condition()["status"] == "True"
+    told = "Secret rook-ceph/openstack-ceph: client glance may do more than is needed"
+    assert told in bed.condition()["message"]
+
+
 def test_what_is_handed_over_by_labels_is_brought_up_to_date() -> None:
     bed = CephBed()
     bed.put_rook()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ import yaml
 from controller.errors import Forbidden, ObjectMissing
 from controller.ports.kubernetes import HELMBUNDLE, SECRET, KubeObject, Resource
 from controller.reconcile.credentials.ceph_request import ROOK_KINDS
+from tests.domain.credentials.ceph.samples import KEYS
 from tests.fakes.kube import Request
 from tests.reconcile.credentials.ceph_bed import ROOK, CephBed
 from tests.reconcile.credentials.test_secrets import NS, REGION, Killed
@@ -227,12 +229,23 @@ def test_pools_and_clients_of_others_are_used_and_not_touched() -> None:
     assert bed.condition()["status"] == "True"
 
 
-def test_a_client_of_others_that_may_do_everything_is_told() -> None:
+def test_the_key_of_a_client_that_may_do_everything_comes_to_nobody_and_that_is_told_once() -> None:
     bed = asking_rook()
     bed.kube.create(theirs(CLIENT, "cinder", caps={"mon": "allow *", "osd": "allow *"}))
     bed.reconcile()
     assert 'CephClient "rook-ceph/cinder": it is not the controller\'s' in bed.condition()["message"]
-    assert "gives an administrator's capabilities" in bed.condition()["message"]
+    message = bed.condition()["message"]
+    assert message.count("gives an administrator's capabilities") == 1
+    assert not bed.secret("pvc-ceph-client-key") and not bed.secret("cinder-volume-rbd-keyring")
+    assert bed.digests().keys() == {"glance", "gnocchi", "manila-share"}
+    bed.kube.replace({**in_ceph(bed, CLIENT, "cinder"), "spec": {"caps": dict(_needed(bed, "cinder"))}})
+    bed.reconcile()
+    assert bed.texts("pvc-ceph-client-key")["key"] == KEYS["cinder"]
+
+
+def _needed(bed: CephBed, user: str) -> Mapping[str, str]:
+    assert bed.ceph
+    return next(one.capabilities for one in bed.ceph.clients if one.name == user)
 
 
 def test_a_client_of_others_that_may_do_too_little_is_told_with_what_it_needs() -> None:

@@ -1,39 +1,48 @@
 """What capabilities of Ceph allow, as far as it has to be compared. Pure.
 
 The grammar is Ceph's (docs.ceph.com, rados/operations/user-management): clauses with commas or semicolons
-between them, each a profile or an `allow`, with words that narrow it.
+between them, each a profile or an `allow`, with words that narrow it. Names may stand in quotes, and follow
+what they belong to after a space or a `=` (ceph: src/mon/MonCap.cc, src/osd/OSDCap.cc).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from controller.domain.values.ceph_needs import capability_clauses
 
+_QUOTES = re.compile(r"[\"']")
 _LETTERS = frozenset("rwx")
 _RULING_PROFILES = frozenset(("admin", "mon", "osd", "mds", "mgr", "role-definer"))
+# Commands of the monitors that show keys, Ceph's own among them, or say who may do what.
+_RULING_COMMANDS = frozenset(("auth", "config-key"))
 
 
 def is_administrator(capabilities: Mapping[str, str]) -> bool:
     """Whether they allow everything on any kind of daemon, as those of client.admin do, or to write at the
-    monitors, which tell who may do what.
+    monitors, which tell who may do what, or to see keys there.
 
     A profile writes there only what it is for, except those of Ceph's own daemons and of who gives rights.
     """
     return any(
-        _allows_all(clause.split(), kind)
+        _allows_all(_QUOTES.sub(" ", clause), kind.strip().lower())
         for kind, text in capabilities.items()
         for clause in capability_clauses(text)
     )
 
 
-def _allows_all(words: list[str], kind: str) -> bool:
+def _allows_all(clause: str, kind: str) -> bool:
+    words = clause.split()
     if "*" in words or words[:2] == ["allow", "all"]:
         return True
     if kind != "mon":
         return False
+    words = clause.replace("=", " ").split()
     if "profile" in words:
         return not _RULING_PROFILES.isdisjoint(words)
+    if words[1:2] == ["command"]:
+        return not _RULING_COMMANDS.isdisjoint(words[2:])
     return any(set(word) <= _LETTERS and word != "r" for word in words)
 
 
@@ -66,9 +75,12 @@ def _contains(there: str, needed: str) -> bool:
 
 def _parts(clause: str) -> tuple[str, str]:
     """The rights, and the pool that they are for; empty for any."""
-    words = clause.removeprefix("allow ").split() if clause.startswith("allow profile ") else clause.split()
-    pool = next((word[5:] for word in words if word.startswith("pool=")), "")
-    return " ".join(word for word in words if not word.startswith("pool=")), pool.strip("'\"")
+    words = _QUOTES.sub(" ", clause).replace("=", " ").split()
+    words = words[1:] if words[:2] == ["allow", "profile"] else words
+    if "pool" not in words[:-1]:
+        return " ".join(words), ""
+    at = words.index("pool")
+    return " ".join([*words[:at], *words[at + 2 :]]), words[at + 1]
 
 
 def _letters(rights: str) -> frozenset[str]:

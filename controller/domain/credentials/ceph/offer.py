@@ -10,6 +10,7 @@ import binascii
 import ipaddress
 import struct
 import uuid
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -21,6 +22,7 @@ V2_PORT = 3300
 # (ceph: src/auth/Crypto.cc, CryptoKey::encode), in base64.
 _KEY_HEAD = struct.Struct("<HIIH")
 _LONGEST = 1024
+KEY_OF_SEVERAL = "has the key of another client, too; each needs the one that ceph auth get-key prints for it"
 
 
 class CephMalformed(ControllerError):
@@ -124,6 +126,12 @@ def parse_address(text: str) -> tuple[str, int]:
     if not (port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 65536):
         raise CephMalformed("has no port from 1 to 65535")
     return str(address), int(port)
+
+
+def keys_of_several(clients: Mapping[str, OfferedClient]) -> frozenset[str]:
+    """The users whose key another has as well: Ceph makes each its own, so one of them was mistaken."""
+    times = Counter(client.key for client in clients.values())
+    return frozenset(user for user, client in clients.items() if times[client.key] > 1)
 
 
 def joined(address: str, port: int) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from controller.domain.credentials.ceph.offer import (
+    KEY_OF_SEVERAL,
     CephMalformed,
     CephOffer,
     Monitor,
@@ -15,6 +16,7 @@ from controller.domain.credentials.ceph.offer import (
     OfferProblem,
     Place,
     joined,
+    keys_of_several,
     parse_address,
     parse_fsid,
     parse_key,
@@ -50,6 +52,9 @@ def parse_own_offer(place: Place, texts: Mapping[str, str] | None) -> CephOffer:
             clients[user] = _client(user, entry)
         except CephMalformed as error:
             problems.append(OfferProblem(place, f"clients.{user} {error}", user))
+    for user in sorted(keys_of_several(clients)):
+        del clients[user]
+        problems.append(OfferProblem(place, f"clients.{user} {KEY_OF_SEVERAL}", user))
     return CephOffer(fsid, monitors, clients, pools, gateway, tuple(problems))
 
 

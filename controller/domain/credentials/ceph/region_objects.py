@@ -71,6 +71,16 @@ def plan_objects(needs: CephNeeds, offer: CephOffer, source: Place, digest: Dige
     return CephObjects(conf, keys, digests, gaps)
 
 
+def wider_clients(needs: CephNeeds, offer: CephOffer) -> tuple[str, ...]:
+    """Clients that are used and, as the offer says, may do more than is needed, each with what it needs."""
+    return tuple(
+        f"client {client.name} may do more than is needed, which is {_shown(client.capabilities)}"
+        for client in needs.clients
+        if client.name in offer.clients and not _lacks(client, offer)
+        if lacking(offer.clients[client.name].capabilities, client.capabilities)
+    )
+
+
 def ceph_conf(offer: CephOffer) -> str:
     """The file by which clients find the cluster."""
     hosts = ",".join(map(str, offer.monitors))

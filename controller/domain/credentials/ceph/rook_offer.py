@@ -1,14 +1,16 @@
 """Reads what Rook keeps of its cluster: ConfigMap rook-ceph-mon-endpoints, Secret rook-ceph-mon, and a Secret
 for each CephClient (rook: pkg/operator/ceph/controller/cluster_info.go, pkg/operator/ceph/client). Pure.
 
-Of rook-ceph-mon only the cluster's id is taken: it holds the administrator's key as well.
+Of rook-ceph-mon only the cluster's id is taken: it holds the keys of the administrator and of the monitors as
+well, and a client that has one of these is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from controller.domain.credentials.ceph.offer import (
+    KEY_OF_SEVERAL,
     V2_PORT,
     CephMalformed,
     CephOffer,
@@ -17,13 +19,17 @@ from controller.domain.credentials.ceph.offer import (
     OfferProblem,
     Place,
     joined,
+    keys_of_several,
     parse_address,
     parse_fsid,
     parse_key,
 )
+from controller.domain.values.ceph_needs import ADMINISTRATOR
 
 CLUSTER = Place("Secret", "rook-ceph-mon")
 MONITORS = Place("ConfigMap", "rook-ceph-mon-endpoints")
+# In the Secret of the cluster (rook: pkg/operator/ceph/controller/cluster_info.go).
+_RULING_KEYS = frozenset(("admin-secret", "ceph-secret", "mon-secret"))
 MISSING = "it does not exist"
 _CLIENT_MISSING = "it does not exist; create CephClient {0}, or have it created: spec.features.ceph.request"
 
@@ -50,11 +56,15 @@ def parse_rook_offer(
     except CephMalformed as error:
         problems.append(OfferProblem(MONITORS, str(error)))
     offered: dict[str, OfferedClient] = {}
+    ruling = {text.strip() for key, text in (cluster or {}).items() if key in _RULING_KEYS}
     for user, texts in sorted(clients.items()):
         try:
-            offered[user] = OfferedClient(_key(user, texts))
+            offered[user] = OfferedClient(_key(user, texts, ruling))
         except CephMalformed as error:
             problems.append(OfferProblem(client_place(user), str(error), user))
+    for user in sorted(keys_of_several(offered)):
+        del offered[user]
+        problems.append(OfferProblem(client_place(user), f"it {KEY_OF_SEVERAL}", user))
     if not fsid or not monitors:
         fsid, monitors = "", ()
     return CephOffer(fsid, monitors, offered, problems=tuple(problems))
@@ -98,7 +108,7 @@ def _named(entries: Iterable[str]) -> Iterable[tuple[str, Monitor]]:
         yield name, Monitor(joined(address, V2_PORT), v1)
 
 
-def _key(user: str, texts: Mapping[str, str] | None) -> str:
+def _key(user: str, texts: Mapping[str, str] | None, ruling: Collection[str]) -> str:
     if texts is None:
         raise CephMalformed(_CLIENT_MISSING.format(user))
     found = {texts[key].strip() for key in (user, "userKey") if texts.get(key)}
@@ -107,6 +117,9 @@ def _key(user: str, texts: Mapping[str, str] | None) -> str:
     if len(found) > 1:
         raise CephMalformed(f'its "{user}" and "userKey" are not the same')
     try:
-        return parse_key(found.pop())
+        key = parse_key(found.pop())
     except CephMalformed as error:
         raise CephMalformed(f"what it has for {user} {error}") from None
+    if key in ruling and user != ADMINISTRATOR:
+        raise CephMalformed(f"what it has for {user} is a key of Ceph's administrator; make a CephClient")
+    return key

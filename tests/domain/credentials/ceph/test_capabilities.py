@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.domain.credentials.ceph.capabilities import is_administrator
+from controller.domain.credentials.ceph.capabilities import is_administrator, lacking
 from tests.domain.credentials.ceph.samples import everything
 
 
@@ -21,6 +21,14 @@ from tests.domain.credentials.ceph.samples import everything
         {"mon": "profile role-definer"},
         {"mon": "allow profile admin"},
         {"mon": "profile mon"},
+        {"mon": "profile=admin"},
+        {"mon": "allow profile 'role-definer'"},
+        {"mon": 'profile "admin"'},
+        {"mon": 'allow service="auth" rw'},
+        {"mon": 'allow r, allow command "auth get-or-create"'},
+        {"mon": "allow command=config-key get"},
+        {"MON ": "allow rwx"},
+        {"mds": '"allow" "*"'},
     ],
 )
 def test_who_may_change_what_clients_may_is_an_administrator(capabilities: dict[str, str]) -> None:
@@ -36,8 +44,29 @@ def test_who_may_change_what_clients_may_is_an_administrator(capabilities: dict[
             "mon": 'allow r, allow command "osd blocklist"',
             "osd": "allow class-read",
         },
+        {"mon": "profile=rbd", "osd": "allow rw tag cephfs data=*, allow rw tag cephfs *=*"},
         {},
     ],
 )
 def test_what_services_need_makes_no_administrator(capabilities: dict[str, str]) -> None:
     assert not is_administrator(capabilities)
+
+
+@pytest.mark.parametrize(
+    "offered",
+    [
+        "profile rbd pool=images",
+        "allow profile rbd pool images",
+        "profile=rbd pool='images'",
+        'profile "rbd" pool="images"',
+        "profile rbd",
+        "profile rbd pool=other; profile rbd pool=images",
+    ],
+)
+def test_what_is_written_in_another_way_serves_as_well(offered: str) -> None:
+    assert not lacking({"osd": "profile rbd pool=images"}, {"osd": offered})
+
+
+@pytest.mark.parametrize("offered", ["profile rbd pool=other", "profile rbd pool=images namespace=one", ""])
+def test_what_is_for_something_else_does_not_serve(offered: str) -> None:
+    assert lacking({"osd": "profile rbd pool=images"}, {"osd": offered})

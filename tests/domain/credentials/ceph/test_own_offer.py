@@ -116,6 +116,15 @@ def test_a_client_that_cannot_be_read_is_a_problem_of_its_own(entry: str, messag
     assert offer.problems[0].client == "glance" and "cinder" in offer.clients and offer.monitors
 
 
+def test_a_client_with_the_administrators_key_is_refused_and_so_is_any_key_of_two_clients() -> None:
+    offer = read(DOCUMENT.replace("clients:\n", f"clients:\n  admin: {{key: {KEYS['cinder']}}}\n"))
+    assert [one.message for one in offer.problems if one.client == "cinder"] == [
+        "clients.cinder has the key of another client, too; each needs the one that ceph auth get-key prints "
+        "for it"
+    ]
+    assert offer.clients.keys() == KEYS.keys() - {"cinder"} and offer.monitors
+
+
 def test_whatever_is_drawn_is_read_or_refused_and_never_quoted() -> None:
     drawn = random.Random(2)
     for _ in range(400):

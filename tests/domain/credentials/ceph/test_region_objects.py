@@ -11,7 +11,7 @@ import pytest
 
 from controller.domain.credentials.ceph.capabilities import is_administrator, lacking
 from controller.domain.credentials.ceph.offer import CephOffer, OfferedClient, OfferedPool, Place
-from controller.domain.credentials.ceph.region_objects import CephObjects, plan_objects
+from controller.domain.credentials.ceph.region_objects import CephObjects, plan_objects, wider_clients
 from controller.domain.credentials.ceph.rook_offer import CLUSTER, parse_rook_offer
 from controller.domain.values.ceph_needs import ClientNeed
 from tests.domain.credentials.ceph.samples import (
@@ -111,6 +111,22 @@ def test_an_administrators_key_is_refused() -> None:
     assert message.startswith(
         "client cinder is an administrator; give it mon 'profile rbd', osd 'profile rbd"
     )
+
+
+def wider(name: str, **capabilities: str) -> tuple[str, ...]:
+    whole = offer()
+    clients = {**whole.clients, name: OfferedClient(KEYS[name], capabilities)}
+    return wider_clients(NEEDS, replace(whole, clients=clients))
+
+
+def test_a_client_that_may_do_more_than_is_needed_is_told_and_serves() -> None:
+    assert with_client("glance", mon="profile rbd", osd="profile rbd") == []
+    assert wider("glance", mon="profile rbd", osd="profile rbd") == (
+        "client glance may do more than is needed, which is "
+        "mon 'profile rbd', osd 'profile rbd pool=images', mgr 'profile rbd pool=images'",
+    )
+    assert wider("glance", mon="profile rbd", osd="profile rbd pool=images") == ()
+    assert wider("glance") == () and wider("glance", mon="allow *") == ()
 
 
 def test_capabilities_that_lack_something_are_told_with_those_that_serve() -> None:

@@ -128,6 +128,25 @@ def test_the_administrators_key_is_not_taken() -> None:
     assert ADMIN_KEY not in repr(read()) + str(read().clients)
 
 
+@pytest.mark.parametrize("entry", ["ceph-secret", "mon-secret", "admin-secret"])
+def test_a_client_with_a_key_of_the_administrator_is_refused(entry: str) -> None:
+    cluster = {**ROOK_CLUSTER, entry: f"{KEYS['cinder']}\n"}
+    offer = read(cluster=cluster)
+    assert told(offer) == [
+        "Secret rook-ceph-client-cinder: what it has for cinder is a key of Ceph's administrator; "
+        "make a CephClient"
+    ]
+    assert "cinder" not in offer.clients and "glance" in offer.clients
+
+
+def test_a_key_of_two_clients_is_taken_of_neither() -> None:
+    offer = read(
+        glance={"glance": KEYS["cinder"]}, cinder=ROOK_CLIENTS["cinder"], manila=ROOK_CLIENTS["manila"]
+    )
+    assert [one.client for one in offer.problems] == ["cinder", "glance"]
+    assert "has the key of another client, too" in told(offer)[0] and offer.clients.keys() == {"manila"}
+
+
 def test_no_message_quotes_what_was_read() -> None:
     drawn = random.Random(1)
     for _ in range(300):
