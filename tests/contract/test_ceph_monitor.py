@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_grou
 
 NEEDS = everything(source="Secret")
 PLACE = Place("Secret", "openstack-ceph")
+ADDRESS, LOOPBACK = "192.0.2.1", "127.0.0.1"
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +48,8 @@ def create_clients(monitor: Monitor) -> None:
 def offered(monitor: Monitor) -> CephObjects:
     """What the region makes of the offer of that cluster."""
     clients = {client.name: {"key": key_of(monitor, client.name)} for client in NEEDS.clients}
-    places = [{"v2": monitor.v2, "v1": monitor.v1}]
+    # Of a machine that others reach: one on loopback is no offer.
+    places = [{"v2": monitor.v2.replace(LOOPBACK, ADDRESS), "v1": monitor.v1.replace(LOOPBACK, ADDRESS)}]
     document = yaml.safe_dump({"fsid": monitor.ceph("fsid").strip(), "monitors": places, "clients": clients})
     offer = parse_own_offer(PLACE, {"ceph.yaml": document})
     planned = plan_objects(
@@ -64,7 +66,7 @@ def key_of(monitor: Monitor, user: str) -> str:
 def files_of(offered: CephObjects, secret: str, directory: Path) -> tuple[Path, Path]:
     """The two files as a pod mounts them."""
     conf, keyring = directory / "ceph.conf", directory / "keyring"
-    conf.write_text(offered.conf or "")
+    conf.write_text((offered.conf or "").replace(ADDRESS, LOOPBACK))
     keyring.write_text(offered.keys[secret]["keyring"])
     return conf, keyring
 

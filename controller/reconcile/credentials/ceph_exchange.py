@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from controller.domain.credentials.ceph.offer import CephOffer, OfferProblem, Place
+from controller.domain.credentials.ceph.offer import NO_TEXT, CephOffer, OfferProblem, Place
 from controller.domain.credentials.ceph.own_offer import parse_own_offer
 from controller.domain.credentials.ceph.region_objects import (
     CONF_FILE,
@@ -138,7 +138,11 @@ class CephExchange:
     ) -> dict[str, str]:
         """Those of today; of a consumer that waits, or whose release is still there, the one before."""
         before = self._objects.texts(CONSUMERS_SECRET)
-        kept = {one: text for one, text in before.items() if one in needs.consumers or one in in_use}
+        kept = {
+            one: text
+            for one, text in before.items()
+            if one in {*needs.consumers, *in_use} and text != NO_TEXT
+        }
         now = {
             consumer: digest
             for consumer, digest in planned.digests.items()

@@ -20,6 +20,7 @@ from controller.domain.api.names import (
     MANAGED_BY_US,
     REGION_LABEL,
 )
+from controller.domain.credentials.ceph.offer import NO_TEXT
 from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.errors import Forbidden, KubeError, is_refusal
 from controller.ports.kubernetes import CONFIGMAP, OSDPL, SECRET, Kube, KubeObject, Resource
@@ -201,7 +202,7 @@ class ExchangedObjects:
 
 
 def texts_of(obj: Mapping[str, Any]) -> dict[str, str]:
-    """The content of a Secret or ConfigMap as texts; what is no text in a Secret counts as empty."""
+    """The content of a Secret or ConfigMap as texts; what is no text in a Secret is NO_TEXT."""
     data = obj.get("data") or {}
     if obj.get("kind") == CONFIGMAP.kind:
         return {key: str(text or "") for key, text in data.items()}
@@ -210,7 +211,7 @@ def texts_of(obj: Mapping[str, Any]) -> dict[str, str]:
         try:
             texts[key] = base64.b64decode(encoded or "", validate=True).decode()
         except (binascii.Error, UnicodeDecodeError):
-            texts[key] = ""
+            texts[key] = NO_TEXT
     return texts
 
 

@@ -203,7 +203,7 @@ def test_killed_at_any_write_consumers_see_one_change(when: str, nth: int, first
         ),
         (
             lambda bed: bed.put(CONFIGMAP, "rook-ceph-mon-endpoints", {"data": "a=somewhere"}),
-            'ConfigMap "rook-ceph/rook-ceph-mon-endpoints": a monitor in its "data" is no address',
+            'ConfigMap "rook-ceph/rook-ceph-mon-endpoints": monitor 1 in its "data" is no address',
         ),
         (
             lambda bed: bed.put(SECRET, "rook-ceph-client-glance", {"glance": "s3cr3t"}),
@@ -227,6 +227,21 @@ def test_what_becomes_wrong_is_told_and_nothing_is_restarted(
     assert bed.data() == before
     entry = bed.region()["status"]["secrets"]["images-rbd-keyring"]
     assert entry["state"] == "Incomplete" and "it waits for" in entry["message"]
+
+
+def test_what_is_no_text_is_told_as_what_it_is() -> None:
+    content = base64.b64encode(b"\xff").decode()
+    rook, other = CephBed(), offered_by_secret()
+    rook.put_rook()
+    client = rook.kube.get(SECRET, "rook-ceph-client-glance", ROOK)
+    offer = other.kube.get(SECRET, "openstack-ceph", ROOK)
+    assert client and offer
+    rook.kube.replace({**client, "data": {"glance": content}})
+    other.kube.replace({**offer, "data": {"ceph.yaml": content}})
+    rook.reconcile()
+    other.reconcile()
+    assert "what it has for glance is no key of Ceph" in rook.condition()["message"]
+    assert 'its "ceph.yaml" is no UTF-8 text' in other.condition()["message"]
 
 
 def test_at_first_who_lacks_something_waits_and_the_others_do_not() -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import base64
 import binascii
 import ipaddress
+import re
 import struct
-import uuid
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from controller.errors import ControllerError
@@ -22,6 +22,11 @@ V2_PORT = 3300
 # (ceph: src/auth/Crypto.cc, CryptoKey::encode), in base64.
 _KEY_HEAD = struct.Struct("<HIIH")
 _LONGEST = 1024
+# Octets of the secret by type; a type without one, 0, opens nothing.
+_NO_TYPE, _SECRET_SIZES = 0, {1: 16}
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
+# Stands for what a Secret has under a key and is no UTF-8 text: nothing that is read here has the character.
+NO_TEXT = "\N{REPLACEMENT CHARACTER}"
 KEY_OF_SEVERAL = "has the key of another client, too; each needs the one that ceph auth get-key prints for it"
 
 
@@ -93,10 +98,10 @@ class CephOffer:
 
 def parse_fsid(text: str) -> str:
     """The id of a cluster, in lower case. Raises CephMalformed."""
-    try:
-        return str(uuid.UUID(text.strip()))
-    except ValueError:
-        raise CephMalformed("is no UUID") from None
+    found = text.strip().lower()
+    if not _UUID.fullmatch(found) or not found.strip("0-"):
+        raise CephMalformed("is no UUID")
+    return found
 
 
 def parse_key(text: str) -> str:
@@ -108,7 +113,10 @@ def parse_key(text: str) -> str:
         raise CephMalformed("is no key of Ceph") from None
     if len(octets) <= _KEY_HEAD.size or len(octets) > _LONGEST:
         raise CephMalformed("is no key of Ceph")
-    if _KEY_HEAD.unpack_from(octets)[3] != len(octets) - _KEY_HEAD.size:
+    kind, _, _, size = _KEY_HEAD.unpack_from(octets)
+    if kind == _NO_TYPE or size != _SECRET_SIZES.get(kind, size):
+        raise CephMalformed("is no key of Ceph")
+    if size != len(octets) - _KEY_HEAD.size:
         raise CephMalformed("is a part of a key of Ceph")
     return key
 
@@ -125,7 +133,26 @@ def parse_address(text: str) -> tuple[str, int]:
         raise CephMalformed("is no address with a port")
     if not (port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 65536):
         raise CephMalformed("has no port from 1 to 65535")
+    if not _is_of_one_machine(getattr(address, "ipv4_mapped", None) or address):
+        raise CephMalformed("is an address at which no other machine reaches it")
     return str(address), int(port)
+
+
+def _is_of_one_machine(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    """Whether others can mean one machine by it."""
+    nobody = address.is_unspecified or address.is_loopback or address.is_multicast
+    return not nobody and str(address) != "255.255.255.255"
+
+
+def find_repeated(monitors: Sequence[Monitor]) -> int | None:
+    """Which monitor, counted from 0, has a place that was named before; None where none has."""
+    seen: set[str] = set()
+    for index, monitor in enumerate(monitors):
+        for place in filter(None, (monitor.v2, monitor.v1)):
+            if place in seen:
+                return index
+            seen.add(place)
+    return None
 
 
 def keys_of_several(clients: Mapping[str, OfferedClient]) -> frozenset[str]:

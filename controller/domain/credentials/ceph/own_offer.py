@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from controller.domain.credentials.ceph.offer import (
     KEY_OF_SEVERAL,
+    NO_TEXT,
     CephMalformed,
     CephOffer,
     Monitor,
@@ -15,6 +16,7 @@ from controller.domain.credentials.ceph.offer import (
     OfferedPool,
     OfferProblem,
     Place,
+    find_repeated,
     joined,
     keys_of_several,
     parse_address,
@@ -64,6 +66,8 @@ def _document(texts: Mapping[str, str] | None) -> Mapping[str, Any]:
     text = texts.get(DOCUMENT) or ""
     if not text.strip():
         raise CephMalformed(f'it has no "{DOCUMENT}"')
+    if text == NO_TEXT:
+        raise CephMalformed(f'its "{DOCUMENT}" is no UTF-8 text')
     if len(text) > _LARGEST:
         raise CephMalformed(f'its "{DOCUMENT}" has more than {_LARGEST} characters')
     try:
@@ -109,8 +113,11 @@ def _monitors(entries: Any) -> Iterator[Monitor]:
         if not isinstance(entry, Mapping) or not entry or set(entry) - {"v1", "v2"}:
             raise CephMalformed(f"monitors[{index}] needs v2, v1 or both, and nothing else")
         found.append(Monitor(**{version: _place(index, version, entry[version]) for version in entry}))
+    repeated = find_repeated(found)
+    if repeated is not None:
+        raise CephMalformed(f"monitors[{repeated}] has an address and port that were named before")
     # Whatever their order, they are the same cluster.
-    yield from sorted(set(found), key=str)
+    yield from sorted(found, key=str)
 
 
 def _place(index: int, version: str, text: Any) -> str:

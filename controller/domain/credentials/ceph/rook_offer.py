@@ -18,6 +18,7 @@ from controller.domain.credentials.ceph.offer import (
     OfferedClient,
     OfferProblem,
     Place,
+    find_repeated,
     joined,
     keys_of_several,
     parse_address,
@@ -89,20 +90,26 @@ def _monitors(texts: Mapping[str, str] | None) -> tuple[Monitor, ...]:
     text = (texts.get("data") or "").strip()
     if not text:
         raise CephMalformed('its "data" names no monitor')
-    return tuple(monitor for _, monitor in sorted(_named(text.split(","))))
+    named = list(_named(text.split(",")))
+    repeated = find_repeated([monitor for _, monitor in named])
+    if repeated is not None:
+        raise CephMalformed(f'monitor {repeated + 1} in its "data" has an address that was named before')
+    return tuple(monitor for _, monitor in sorted(named))
 
 
 def _named(entries: Iterable[str]) -> Iterable[tuple[str, Monitor]]:
     seen: set[str] = set()
-    for entry in entries:
+    for number, entry in enumerate(entries, 1):
         name, equals, place = entry.strip().partition("=")
-        if not name or not equals or name in seen:
+        if not name or not equals:
             raise CephMalformed('its "data" is not of the form NAME=ADDRESS:PORT,…')
+        if name in seen:
+            raise CephMalformed(f'monitor {number} in its "data" has a name that was named before')
         seen.add(name)
         try:
             address, port = parse_address(place)
         except CephMalformed as error:
-            raise CephMalformed(f'a monitor in its "data" {error}') from None
+            raise CephMalformed(f'monitor {number} in its "data" {error}') from None
         # As in Rook's own ceph.conf: the port of the second protocol says that there is no first one.
         v1 = "" if port == V2_PORT else joined(address, port)
         yield name, Monitor(joined(address, V2_PORT), v1)

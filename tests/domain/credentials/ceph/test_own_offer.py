@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import random
+import struct
 
 import pytest
 
@@ -15,6 +17,10 @@ PLACE = Place("Secret", "openstack-ceph")
 
 def read(text: str) -> CephOffer:
     return parse_own_offer(PLACE, {"ceph.yaml": text})
+
+
+def key_without_a_type() -> str:
+    return base64.b64encode(struct.pack("<HIIH", 0, 1_700_000_000, 0, 16) + bytes(16)).decode()
 
 
 def problem(text: str) -> str:
@@ -51,9 +57,32 @@ def test_pools_need_not_be_told() -> None:
     ("old", "new", "message"),
     [
         (f"fsid: {FSID}", "fsid: nine", "its fsid is no UUID"),
+        (f"fsid: {FSID}", f"fsid: urn:uuid:{FSID}", "its fsid is no UUID"),
+        (f"fsid: {FSID}", f"fsid: '{FSID.replace('-', '_')}'", "its fsid is no UUID"),
+        (f"fsid: {FSID}", "fsid: 00000000-0000-0000-0000-000000000000", "its fsid is no UUID"),
         (f"fsid: {FSID}", "", 'its "ceph.yaml" has no fsid'),
         ("192.0.2.1:3300", "192.0.2.1", "monitors[1].v2 is no address with a port"),
         ("192.0.2.1:3300", "mon1:3300", "monitors[1].v2 is no address with a port"),
+        ("192.0.2.1:3300", "2001:db8::1:3300", "monitors[1].v2 is no address with a port"),
+        ("192.0.2.1:3300", "192.0.2.1:0", "monitors[1].v2 has no port from 1 to 65535"),
+        *(
+            ("192.0.2.1:3300", place, "monitors[1].v2 is an address at which no other machine reaches it")
+            for place in (
+                "0.0.0.0:3300",
+                "127.0.0.1:3300",
+                "[::]:3300",
+                "[::1]:3300",
+                "[::ffff:127.0.0.1]:3300",
+            )
+        ),
+        ("192.0.2.1:3300", "224.0.0.1:3300", "monitors[1].v2 is an address at which no other machine"),
+        ("192.0.2.1:3300", "192.0.2.2:3300", "monitors[1] has an address and port that were named before"),
+        ("192.0.2.2:6789", "192.0.2.2:3300", "monitors[0] has an address and port that were named before"),
+        (
+            '- {v2: "192.0.2.1:3300"}',
+            '- "[v2:192.0.2.1:3300,v1:192.0.2.1"',
+            "monitors[1] needs v2, v1 or both",
+        ),
         ('- {v2: "192.0.2.1:3300"}', "- {v3: x}", "monitors[1] needs v2, v1 or both, and nothing else"),
         ('- {v2: "192.0.2.1:3300"}', "- {}", "monitors[1] needs v2, v1 or both, and nothing else"),
         ("clients:", "users:", 'its "ceph.yaml" has other fields than fsid, monitors, clients, pools, rgw'),
@@ -102,6 +131,11 @@ def test_a_secret_that_is_not_there_is_told_with_where_its_form_stands() -> None
         ("{}", "clients.glance has no key"),
         ("{key: 7}", "clients.glance has no key"),
         ("{key: abc}", "clients.glance .key is no key of Ceph"),
+        (f"{{key: {key_without_a_type()}}}", "clients.glance .key is no key of Ceph"),
+        (
+            f"{{key: {base64.b64encode(b'x' * 28).decode()}}}",
+            "clients.glance .key is a part of a key of Ceph",
+        ),
         ("{keyring: abc}", "clients.glance needs key, may have caps, and nothing else"),
         ("text", "clients.glance needs key, may have caps, and nothing else"),
         ("{key: KEY, caps: [a]}", "clients.glance .caps is no map of texts"),
