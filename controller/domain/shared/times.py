@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
+
+# The last second that a time of four digits for the year can say.
+_LAST = 253402300799.0
 
 
 def seconds_of(text: object) -> float:
-    """Seconds since the epoch of an RFC 3339 time, 0.0 where there is none or it cannot be read."""
+    """Seconds since the epoch of an RFC 3339 time, in UTC where it names no zone; 0.0 where there is none, it
+    cannot be read, or is before 1970 or after 9999, which no status can say again."""
     if not isinstance(text, str) or not text:
         return 0.0
     try:
-        return datetime.fromisoformat(text).timestamp()
-    except ValueError:
+        found = datetime.fromisoformat(text)
+        seconds = (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
         return 0.0
+    return seconds if 0.0 <= seconds <= _LAST else 0.0

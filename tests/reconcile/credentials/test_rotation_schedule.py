@@ -12,7 +12,7 @@ from controller.domain.shared import metrics
 from controller.ports.kubernetes import OSDPL, SECRET
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
 from tests.fakes.metrics import FakeMetrics
-from tests.reconcile.credentials.rotation_bed import NS, REGION, RotationBed
+from tests.reconcile.credentials.rotation_bed import NS, REGION, ROTATE, RotationBed
 
 DAY = 86400
 # FakeClock begins at 22:13:20.
@@ -71,6 +71,20 @@ def test_a_clock_that_was_ahead_puts_off_no_rotation(bed: RotationBed) -> None:
     assert suffix(bed, "compute") == ""
     bed.clock.advance(90 * DAY)
     bed.settle(40)
+    assert suffix(bed, "compute") == "-2"
+    assert bed.published("compute")["lastRotation"] <= timestamp(bed.clock.now())
+
+
+@pytest.mark.parametrize(
+    "word", ["last week", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "{}"]
+)
+def test_what_is_no_time_holds_up_nothing(bed: RotationBed, word: str) -> None:
+    schedule(bed)
+    for note in ("osctl.dev/rotated-at", ROTATE):
+        patch = {"metadata": {"annotations": {note: word}}}
+        bed.kube.merge_patch(SECRET, "compute-credentials", NS, patch)
+    bed.settle()
+    # Whatever its text, the annotation asks.
     assert suffix(bed, "compute") == "-2"
     assert bed.published("compute")["lastRotation"] <= timestamp(bed.clock.now())
 
