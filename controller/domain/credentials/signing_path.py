@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # it takes time to load, and few processes need it
     from cryptography import x509
 
+# What OpenSSL asks for at its level 2, which Debian, Ubuntu and Python have (SSL_CTX_set_security_level(3)).
+_RSA_BITS = 2048
+_CURVE_BITS = 224
+_WEAK_HASHES = ("md5", "sha1")
 _WHERE = 'of its "tls.crt" or "ca.crt"'
 
 
@@ -43,4 +47,37 @@ def _obstacle(certificate: x509.Certificate, below: int, length: int) -> str:
         isinstance(one, x509.DNSName) and one.value for one in limits.permitted_subtrees or ()
     ):
         return f"a certificate {_WHERE} is for some names only (name constraints), and the region has others"
+    return ""
+
+
+def weak_key(path: Sequence[x509.Certificate]) -> str:
+    """Why clients refuse what the first certificate signs although each of the path may sign: a key that is
+    too weak; empty where none is."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+    for certificate in path:
+        try:
+            key = certificate.public_key()
+        except (ValueError, UnsupportedAlgorithm):
+            return f"the key of a certificate {_WHERE} is of a kind that nobody reads"
+        least, kind = (_RSA_BITS, "RSA") if isinstance(key, rsa.RSAPublicKey) else (_CURVE_BITS, "curve")
+        if isinstance(key, rsa.RSAPublicKey | ec.EllipticCurvePublicKey) and key.key_size < least:
+            which = f"the {kind} key of a certificate {_WHERE}"
+            return f"{which} has {key.key_size} bits, and clients ask for {least}"
+    return ""
+
+
+def weak_signature(below_root: Sequence[x509.Certificate]) -> str:
+    """Why clients refuse certificates that another one has signed: by how; empty where they do not."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+
+    for certificate in below_root:
+        try:
+            hash_ = certificate.signature_hash_algorithm
+        except UnsupportedAlgorithm:
+            return f"a certificate {_WHERE} is signed in a way that nobody reads"
+        if hash_ is not None and hash_.name in _WEAK_HASHES:
+            name = hash_.name.upper()
+            return f"a certificate {_WHERE} is signed with {name}, which clients refuse; have it signed again"
     return ""

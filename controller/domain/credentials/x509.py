@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from controller.domain.credentials.generate import RandomSource
-from controller.domain.credentials.signing_path import path_obstacle
+from controller.domain.credentials.signing_path import path_obstacle, weak_key, weak_signature
 from controller.errors import ControllerError
 
 if TYPE_CHECKING:  # it takes time to load, and few processes need it
@@ -28,6 +29,7 @@ if TYPE_CHECKING:  # it takes time to load, and few processes need it
 
 # The order of the group of P-256 (SEC 2, 2.4.2): a private key is below it, and not 0.
 _ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+_ENCRYPTED = re.compile(r"^(-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED)", re.MULTILINE)
 _NAME_LENGTH = 64  # of a common name (RFC 5280, A.1: ub-common-name)
 
 
@@ -150,6 +152,9 @@ def parse_authority(chain: str, key: str, anchors: str = "") -> Authority:
         obstacle = path_obstacle(certificates)
         raise AuthorityUnusable(obstacle or 'its "tls.crt" does not end in a root; add that under "ca.crt"')
     trusted = _read(anchors) or certificates[-1:]
+    # Signatures that nobody believes are not even looked at by the library.
+    if weak := weak_signature(_below_root(certificates)):
+        raise AuthorityUnusable(weak)
     if not all(_signed_by(one, above) for one, above in pairwise(certificates)):
         raise AuthorityUnusable('the certificates of its "tls.crt" are not each signed by the next')
     roots = [anchor for anchor in trusted if _signed_by(certificates[-1], anchor)]
@@ -162,6 +167,13 @@ def parse_authority(chain: str, key: str, anchors: str = "") -> Authority:
     if _octets(_signing_key(found).public_key()) != _octets(certificates[0].public_key()):
         raise AuthorityUnusable('its "tls.key" does not belong to its "tls.crt"')
     return found
+
+
+def authority_weakness(authority: Authority) -> str:
+    """Why clients refuse what an authority signs that may sign: a key too weak; empty where they do not."""
+    chain = _read(authority.chain)
+    paths = [(*_below_root(chain), one) for one in _read(authority.anchors) if _signed_by(chain[-1], one)]
+    return min(map(weak_key, paths), default="")  # the empty one, if there is any
 
 
 def validity(chain: str) -> tuple[float, float]:
@@ -294,7 +306,9 @@ def _signed(builder: x509.CertificateBuilder, key: SigningKey) -> str:
 def _signing_key(authority: Authority) -> SigningKey:
     key = _read_key(authority.key)
     if key is None:
-        raise AuthorityUnusable('its "tls.key" is no private key of RSA or of a curve, without a passphrase')
+        if _ENCRYPTED.search(authority.key):
+            raise AuthorityUnusable('its "tls.key" is under a passphrase; `openssl pkey` takes that away')
+        raise AuthorityUnusable('its "tls.key" is no private key of RSA or of a curve')
     return key
 
 
@@ -360,6 +374,8 @@ def _joined(certificates: Iterable[x509.Certificate]) -> str:
 def _signed_by(certificate: x509.Certificate, signer: x509.Certificate) -> bool:
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
+    if certificate == signer and _signs_itself(certificate):
+        return True  # an anchor: nobody looks at its signature, which may be of a kind of long ago
     try:
         certificate.verify_directly_issued_by(signer)
     except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):

@@ -44,6 +44,7 @@ from controller.domain.credentials.x509 import (
     AuthorityUnusable,
     LeafNames,
     authority_validity,
+    authority_weakness,
     new_authority,
     new_leaf,
     parse_authority,
@@ -253,9 +254,14 @@ class OwnCertificates:
             )
         texts = texts_of(secret)
         found = parse_authority(*(texts.get(key, "") for key in ("tls.crt", "tls.key", "ca.crt")))
+        if weakness := authority_weakness(found):
+            raise AuthorityUnusable(weakness)
         begin, end = authority_validity(found)
         if end <= now or begin > now:
-            raise AuthorityUnusable('its "tls.crt", or what has signed that, is not valid at this time')
+            when = f"has ended on {timestamp(end)}" if end <= now else f"begins only on {timestamp(begin)}"
+            raise AuthorityUnusable(
+                f'its "tls.crt", or what has signed that, is not valid at this time: it {when}'
+            )
         return found
 
     def _made(self, osdpl: KubeObject, now: float) -> Authority:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import ssl
 import subprocess
@@ -14,11 +15,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
+from controller.domain.credentials.encrypted_keys import encrypted
 from controller.domain.credentials.x509 import (
     Authority,
     AuthorityUnusable,
     LeafNames,
     authority_validity,
+    authority_weakness,
     bundle,
     holds,
     is_signed_by,
@@ -46,17 +49,20 @@ def intermediate(
     *more: tuple[x509.ExtensionType, bool],
     key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | None = None,
     end: float | None = None,
+    itself: bool = False,
 ) -> tuple[str, str]:
     """An authority below another one, as an operator has it: certificate and key. `more`: extensions, each
-    critical or not."""
+    critical or not; `itself`: it is a root."""
     key = key or ec.generate_private_key(ec.SECP256R1())
     above = x509.load_pem_x509_certificate(root.chain.encode())
     signing = serialization.load_pem_private_key(root.key.encode(), None)
     assert isinstance(signing, ec.EllipticCurvePrivateKey)
+    own = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "below")])
+    above_name, signer = (own, key) if itself else (above.subject, signing)
     builder = (
         x509.CertificateBuilder()
-        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "below")]))
-        .issuer_name(above.subject)
+        .subject_name(own)
+        .issuer_name(above_name)
         .public_key(key.public_key())
         .serial_number(7)
         .not_valid_before(above.not_valid_before_utc)
@@ -64,12 +70,12 @@ def intermediate(
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(signing.public_key()), critical=False
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False
         )
     )
     for extension, critical in more:
         builder = builder.add_extension(extension, critical)
-    made = builder.sign(signing, hashes.SHA256())
+    made = builder.sign(signer, hashes.SHA256())
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
@@ -215,6 +221,53 @@ def test_whom_no_client_would_believe_is_no_authority(extension: x509.ExtensionT
         return
     with pytest.raises(AuthorityUnusable, match=words):
         parse_authority(certificate, private, root.anchors)
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        (rsa.generate_private_key(65537, 1024), "RSA key .* has 1024 bits"),
+        (ec.generate_private_key(ec.SECP192R1()), "curve key .* has 192 bits"),
+        (rsa.generate_private_key(65537, 2048), ""),
+    ],
+)
+def test_an_authority_whose_leaves_clients_refuse_as_weak_is_told(
+    key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey, words: str
+) -> None:
+    root = without_path_length()
+    certificate, private = intermediate(root, key=key)
+    found = authority_weakness(parse_authority(certificate, private, root.anchors))
+    assert re.search(words, found) if words else found == ""
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl")
+@pytest.mark.parametrize("hash_", ["sha1", "md5"])
+def test_an_authority_whose_signature_clients_refuse_is_told(tmp_path: Path, hash_: str) -> None:
+    """The root's own, of long ago, counts for nobody: it is trusted because somebody says so."""
+    root, below = tmp_path / "root", tmp_path / "below"
+    own = ["-addext", "basicConstraints=critical,CA:TRUE", "-nodes", "-newkey", "rsa:2048", "-days", "99"]
+
+    def signed(*words: str) -> None:
+        subprocess.run(["openssl", *words], check=True, capture_output=True, timeout=60)
+
+    def read(path: Path) -> tuple[str, str]:
+        return path.with_suffix(".crt").read_text(), path.with_suffix(".key").read_text()
+
+    files = [
+        ["-out", f"{one}.crt", "-keyout", f"{one}.key", "-subj", f"/CN={one.name}"] for one in (root, below)
+    ]
+    signed("req", "-x509", f"-{hash_}", *own, *files[0])
+    signed("req", "-x509", f"-{hash_}", *own, *files[1], "-CA", f"{root}.crt", "-CAkey", f"{root}.key")
+    assert parse_authority(*read(root)).usable
+    with pytest.raises(AuthorityUnusable, match=f"signed with {hash_.upper()}, which clients refuse"):
+        parse_authority(*read(below), read(root)[0])
+
+
+def test_a_key_under_a_passphrase_is_told() -> None:
+    root = authority()
+    key = encrypted(root.key, "a passphrase")
+    with pytest.raises(AuthorityUnusable, match="under a passphrase"):
+        parse_authority(root.chain, key)
 
 
 def test_an_authority_below_one_that_lets_none_sign_below_it_is_refused() -> None:

@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from controller.domain.api.names import AUTHORITY_SECRET, AUTHORITY_TYPE, CA_BUNDLE_SECRET
 from controller.domain.credentials.authority import AUTHORITY_LIFE, DAY
@@ -28,6 +29,7 @@ from controller.reconcile.credentials.certificate_uptake import ANNOTATION
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
 from controller.reconcile.credentials.secrets import RESYNC_SECONDS
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
+from tests.domain.credentials.test_x509 import intermediate, without_path_length
 from tests.fakes.metrics import FakeMetrics
 from tests.fakes.world import FakeRandomness
 from tests.reconcile.credentials import test_secrets
@@ -241,7 +243,9 @@ def test_an_operators_authority_signs_and_is_followed(bed: Bed) -> None:
         ("missing", "does not exist"),
         ("type", "its type is not"),
         ("key", "does not belong"),
-        ("ended", "not valid at this time"),
+        ("ended", "not valid at this time: it has ended on 1970-01-01T00:16:40Z"),
+        ("begins", "not valid at this time: it begins only on 2023-12-14T"),
+        ("weak", "has 1024 bits, and clients ask for 2048"),
     ],
 )
 def test_an_authority_that_cannot_be_used_is_named_and_certificates_stay(
@@ -257,6 +261,13 @@ def test_an_authority_that_cannot_be_used_is_named_and_certificates_stay(
         bed.give(Authority(operators(1).chain, "", operators(2).key))
     elif change == "ended":
         bed.give(new_authority("old", 0, 1000, FakeRandomness(7)))
+    elif change == "begins":
+        now = bed.clock.now()
+        bed.give(new_authority("early", now + 30 * DAY, now + 300 * DAY, FakeRandomness(7)))
+    elif change == "weak":
+        key = rsa.generate_private_key(65537, 1024)
+        certificate, private = intermediate(without_path_length(), itself=True, key=key)
+        bed.give(Authority(certificate, "", private))
     assert bed.reconcile() == RESYNC_SECONDS
     condition = bed.condition()
     assert condition["status"] == "False"
