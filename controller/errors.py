@@ -211,6 +211,10 @@ class PasswordRefused(ServerUnavailable):
     """A server does not take another password for its administrator, who has the one before as ever."""
 
 
+class RightRefused(ServerUnavailable):
+    """An account has something that the next one cannot be given. The text says what, and what to do."""
+
+
 class CloudUnavailable(ControllerError):
     """The region's OpenStack did not answer, or not completely: nothing follows from that.
 

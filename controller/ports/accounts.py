@@ -67,7 +67,8 @@ class AccountServers(Protocol):
         ...
 
     def pass_on(self, login: ServerLogin, before: Account, after: Account) -> None:
-        """Gives the second account what the first one has, as far as it can have it, and both are there."""
+        """Gives the second account what the first one has, where both are there. Raises RightRefused for what
+        it cannot have; the rest it has then."""
         ...
 
     def let_in(self, login: ServerLogin, password: str) -> None:

@@ -19,7 +19,7 @@ from controller.adapters.accounts.servers import RealAccountServers
 from controller.domain.credentials.clouds_yaml import Administrator
 from controller.domain.credentials.rotation.accounts import Account, Server
 from controller.domain.credentials.rotation.servers import ServerPlace
-from controller.errors import ServerUnavailable
+from controller.errors import RightRefused, ServerUnavailable
 from controller.ports.accounts import RegionAccounts, ServerLogin, WrappedKeys
 from sandbox.errors import SandboxError
 from sandbox.openstack.series import DEFAULT, HOST, find_series
@@ -455,7 +455,7 @@ def test_rights_in_databases_that_were_given_by_hand_are_passed_on(real: Account
         "CREATE DATABASE own",
         "CREATE DATABASE `an%odd``one`",
         "CREATE TABLE own.things (a INT, b INT)",
-        "CREATE ROLE readers",
+        f"CREATE ROLE readers WITH ADMIN {ROOT}@'%'",
         "CREATE USER hand@'%' IDENTIFIED BY 'one'",
         "GRANT ALL ON own.* TO hand@'%'",
         "GRANT PROCESS ON *.* TO hand@'%'",
@@ -493,8 +493,34 @@ def test_a_right_that_the_administrator_may_not_give_is_told(real: AccountServer
     )
     place = ServerPlace(Server.DATABASE, HOST, real.port("mariadb"), "poor")
     before, after = (Account(Server.DATABASE, name, "glance", "oslo_db") for name in ("rich", "rich-2"))
-    with pytest.raises(ServerUnavailable, match="poor may not give account rich-2 what account rich has"):
+    with pytest.raises(RightRefused, match="poor may not give account rich-2 what account rich has") as told:
         RealAccountServers().pass_on(ServerLogin(place, "poor"), before, after)
+    assert str(told.value).endswith(": GRANT PROCESS ON *.* TO `rich-2`@`%`")
+
+
+@pytest.mark.parametrize("mode", ["", "ANSI_QUOTES"])
+def test_every_kind_of_right_is_passed_on_or_told(real: AccountServersBed, mode: str) -> None:
+    name = f"odd{len(mode)}"
+    real.sql(
+        f"SET GLOBAL sql_mode = '{mode}'",
+        f"CREATE USER {name}@'%' IDENTIFIED BY 'one'",
+        f"CREATE USER `{name}-2`@'%' IDENTIFIED BY 'two'",
+        f"GRANT PROXY ON 'boss'@'%' TO {name}@'%'",
+        f"GRANT USAGE ON *.* TO {name}@'%' WITH GRANT OPTION MAX_QUERIES_PER_HOUR 9000",
+        f"GRANT PROCESS ON *.* TO {name}@'%'",
+    )
+    login = ServerLogin(ServerPlace(Server.DATABASE, HOST, real.port("mariadb"), ROOT), ROOT_PASSWORD)
+    before, after = (Account(Server.DATABASE, one, "glance", "oslo_db") for one in (name, f"{name}-2"))
+    try:
+        for _ in range(2):
+            # The administrator may stand in for nobody.
+            with pytest.raises(RightRefused, match=rf": GRANT PROXY ON \S+ TO `{name}-2`@`%`$"):
+                RealAccountServers().pass_on(login, before, after)
+    finally:
+        real.sql("SET GLOBAL sql_mode = DEFAULT")
+    found = shown_grants(real, after.name, "two")
+    assert "GRANT PROCESS ON *.*" in found
+    assert "WITH GRANT OPTION" in found
 
 
 def shown_grants(real: AccountServersBed, user: str, password: str) -> str:

@@ -6,11 +6,11 @@ import contextlib
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.credentials.rotation.accounts import Account
-from controller.errors import PasswordRefused, ServerUnavailable
+from controller.errors import PasswordRefused, RightRefused, ServerUnavailable
 from controller.ports.accounts import ServerLogin
 
 CONNECT_SECONDS = 5
@@ -22,7 +22,10 @@ _DEFINED = {"TRIGGERS": "triggers", "VIEWS": "views", "ROUTINES": "routines", "E
 _SIMPLE_CRYPTO = "barbican.plugin.crypto.simple_crypto.SimpleCryptoPlugin"
 _PLUGIN = "mysql_native_password"
 # With which an account may give what it has to others, of privileges and of roles.
-_OPTIONS = (" WITH GRANT OPTION", " WITH ADMIN OPTION")
+_OPTION = re.compile(r"( WITH (?:GRANT|ADMIN) OPTION)(?: MAX_\w+ \S+)*$")
+_PUBLIC = re.compile(r" TO `?PUBLIC`?( |$)")
+# No answer to what was asked: not ready, a lock, a deadlock, read only at present, gone, lost.
+_PASSING = (1047, 1205, 1213, 1290, 2006, 2013)
 _NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 
 
@@ -57,9 +60,9 @@ class DatabaseAccounts:
         with _connected(login) as cursor:
             if not all(_is_there(cursor, one.name) for one in (before, after)):
                 return
-            there = set(_grants(cursor, after.name))
-            more = [one for one in _grants(cursor, before.name) if one not in there]
-            _grant(cursor, login, more, before, after)
+            there = set(_grants(cursor, login, after.name))
+            more = [one for one in _grants(cursor, login, before.name) if one not in there]
+            _pass_on(cursor, login, more, before, after)
 
     def drop(self, login: ServerLogin, account: Account) -> None:
         with _connected(login) as cursor:
@@ -118,30 +121,60 @@ def _is_there(cursor: Any, name: str) -> bool:
     return bool(cursor.fetchone()[0])
 
 
-def _grants(cursor: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Each statement that gives the account something, as what stands before its name and after: not its
-    password, nor what it must show or may use at most."""
+@dataclass(frozen=True)
+class _Grant:
+    """A statement that gives an account something: what stands before its name, and after."""
+
+    verb: str
+    option: str = ""
+
+    def to(self, name: str) -> str:
+        """The statement for an account of this name."""
+        quoted = name.replace("`", "``")
+        return f"{self.verb} `{quoted}`@`%`{self.option}"
+
+
+def _grants(cursor: Any, login: ServerLogin, name: str) -> Iterator[_Grant]:
+    """What the account has: not its password, nor what it must show or may use at most. Raises
+    ServerUnavailable for what is none that is known: it would be lost with the account."""
     cursor.execute("SHOW GRANTS FOR %s@'%%'", (name,))
-    quoted = name.replace("`", "``")
+    # Quoted as the mode of the server says; in a third way where the account may stand in for another.
+    shown = [quote + name.replace(quote, quote * 2) + quote for quote in "`\"'"]
     for (line,) in cursor.fetchall():
-        verb, _, rest = str(line).partition(f" `{quoted}`@`%`")
-        option = next((one for one in _OPTIONS if rest.endswith(one)), "")
-        if verb.endswith((" TO", " FOR")) and not verb.startswith("GRANT USAGE "):
-            yield verb, option
+        if _PUBLIC.search(str(line)):
+            continue  # everybody has it
+        found = (str(line).partition(f" {one}@{one[0]}%{one[0]}") for one in shown)
+        verb, _, rest = next((one for one in found if one[1]), (str(line), "", ""))
+        if not verb.endswith((" TO", " FOR")):
+            # The line may hold a password's digest, but not before the name.
+            what = f"account {name} has a right that is in no known form, and is not passed on"
+            raise RightRefused(f"{what}; take it away, in the database at {login.place.shown}")
+        option = _OPTION.search(rest)
+        grant = _Grant(verb, option[1] if option else "")
+        if not verb.startswith("GRANT USAGE ") or grant.option:
+            yield grant
 
 
-def _grant(
-    cursor: Any, login: ServerLogin, grants: Sequence[tuple[str, str]], before: Account, after: Account
+def _pass_on(
+    cursor: Any, login: ServerLogin, grants: Sequence[_Grant], before: Account, after: Account
 ) -> None:
+    """Gives it all that it can have. Raises RightRefused with the statements of the rest."""
     import pymysql
 
-    for verb, option in grants:
+    refused = []
+    for grant in grants:
+        statement = grant.to(after.name)
         try:
-            cursor.execute(f"{verb.replace('%', '%%')} %s@'%%'{option}", (after.name,))
-        except pymysql.MySQLError:
-            place = login.place
-            text = f"{place.user} may not give account {after.name} what account {before.name} has"
-            raise ServerUnavailable(f"{text} in the database at {place.shown}") from None
+            cursor.execute(statement)
+        except pymysql.MySQLError as error:
+            if error.args[:1] and error.args[0] in _PASSING:
+                raise
+            refused.append(statement)
+    if refused:
+        place = login.place
+        text = f"{place.user} may not give account {after.name} what account {before.name} has"
+        way = "take it away from that, or do it as somebody who may"
+        raise RightRefused(f"{text} in the database at {place.shown}; {way}: {'; '.join(refused)}")
 
 
 class _Refused(ServerUnavailable):

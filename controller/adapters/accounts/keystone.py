@@ -9,13 +9,15 @@ from typing import Any
 from controller.adapters.accounts.json_api import Answer, JsonApi
 from controller.domain.credentials.clouds_yaml import Administrator
 from controller.domain.credentials.rotation.accounts import Account
-from controller.errors import PasswordRefused, ServerUnavailable
+from controller.errors import PasswordRefused, RightRefused, ServerUnavailable
 from controller.ports.accounts import ServerLogin
 
 _INHERITED = "OS-INHERIT:inherited_to"
 # An option of accounts (https://docs.openstack.org/keystone/latest/admin/resource-options.html).
 _NEVER_LOCKED = "ignore_lockout_failure_attempts"
 _REFUSALS = (400, 403)
+# A role or a group, or what it is for, is gone, or may not be given.
+_NOT_GIVEN = (400, 403, 404, 409)
 _BY_US = "osctl_never_locked"
 
 
@@ -50,10 +52,17 @@ class KeystoneAccounts:
         old, new = _user_id(api, before), _user_id(api, after)
         if old is None or new is None:
             return
-        there = {*_assignments(api, new), *_memberships(api, new)}
+        there, refused = {*_assignments(api, new), *_memberships(api, new)}, []
         for path in (*_assignments(api, old), *_memberships(api, old)):
-            if path not in there:
-                api.call("PUT", path.format(user=new))
+            if path in there:
+                continue
+            if api.call("PUT", path.format(user=new), also=_NOT_GIVEN).status in _NOT_GIVEN:
+                refused.append(path.format(user=new))
+        if refused:
+            text = f"Keystone does not give account {after.name} what account {before.name} has"
+            way = f"take it away from that (user {old})"
+            paths = "; ".join(f"PUT {path}" for path in refused)
+            raise RightRefused(f"{text}, at {login.place.shown}; {way}, or do it yourself: {paths}")
         given, own = _options(api, old), _options(api, new)
         more = {name: value for name, value in given.items() if name not in own}
         if more:

@@ -15,7 +15,7 @@ from controller.adapters.accounts.servers import RealAccountServers
 from controller.domain.credentials.clouds_yaml import Administrator
 from controller.domain.credentials.rotation.accounts import Account, Server
 from controller.domain.credentials.rotation.servers import ServerPlace
-from controller.errors import ServerUnavailable
+from controller.errors import RightRefused, ServerUnavailable
 from controller.ports.accounts import ServerLogin
 
 PASSWORD = "not-to-be-shown"
@@ -168,6 +168,21 @@ def test_permissions_that_the_next_account_lacks_are_passed_on(api: Api, broker:
     api.answers["PUT /api/permissions/%2F/nova-2"] = (201, {})
     RealAccountServers().pass_on(broker, BEFORE, AFTER)
     assert api.writes == [("PUT /api/permissions/%2F/nova-2", rights)]
+
+
+def test_a_role_that_cannot_be_given_is_told_and_the_others_are(api: Api, keystone: ServerLogin) -> None:
+    has_user(api, "nova", ("nova", "u1"))
+    has_user(api, "nova-2", ("nova-2", "u2"))
+    roles = [
+        {"role": {"id": "r1"}, "scope": {"domain": {"id": "gone"}}},
+        {"role": {"id": "r2"}, "scope": {"project": {"id": "p1"}}},
+    ]
+    api.answers["GET /v3/role_assignments?user.id=u1"] = (200, {"role_assignments": roles})
+    api.answers["GET /v3/role_assignments?user.id=u2"] = (200, {"role_assignments": []})
+    api.answers["PUT /v3/projects/p1/users/u2/roles/r2"] = (204, b"")
+    with pytest.raises(RightRefused, match=r"\(user u1\).*: PUT /domains/gone/users/u2/roles/r1$"):
+        RealAccountServers().pass_on(keystone, USER, NEXT_USER)
+    assert [path for path, _ in api.writes][-1] == "PUT /v3/projects/p1/users/u2/roles/r2"
 
 
 def test_nothing_is_passed_on_before_there_is_a_next_account(

@@ -16,7 +16,7 @@ from controller.domain.credentials.rotation.accounts import Account, Server
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.chart_values import secret_ref
 from controller.domain.values.secret_refs import resolve
-from controller.errors import PasswordRefused, SecretMissing, ServerUnavailable
+from controller.errors import PasswordRefused, RightRefused, SecretMissing, ServerUnavailable
 from controller.ports.accounts import RegionAccounts, ServerLogin, WrappedKeys
 from controller.ports.kubernetes import DEPLOYMENT, HELMBUNDLE, OSDPL, SECRET, KubeObject
 from controller.reconcile.credentials.rotation.rotation import CredentialRotation
@@ -89,6 +89,8 @@ class Servers:
         self.others: dict[tuple[Server, str], int] = {}
         self.owned: dict[str, tuple[str, ...]] = {}
         self.passed_on: set[tuple[str, str]] = set()
+        # What an account has that no other can be given.
+        self.not_given: dict[str, str] = {}
         self.down: set[Server] = set()
         # What Barbican keeps: with which key each is wrapped.
         self.wrapped: list[str] = []
@@ -121,6 +123,8 @@ class Servers:
         self.before_change()
         if (after.server, after.name) in self.accounts:
             self.passed_on.add((before.name, after.name))
+            if before.name in self.not_given:
+                raise RightRefused(f"account {after.name} is not given: {self.not_given[before.name]}")
         self.after_change()
 
     def drop(self, login: ServerLogin, account: Account) -> None:

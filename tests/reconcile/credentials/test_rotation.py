@@ -107,6 +107,24 @@ def test_the_account_before_stays_until_the_last_pod_is_replaced(bed: RotationBe
     assert bed.names("nova") == {(server, "nova-2") for server in EVERYWHERE}
 
 
+def test_what_the_next_account_cannot_be_given_is_told_before_anything_goes(bed: RotationBed) -> None:
+    right = "GRANT PROXY ON 'boss'@'%' TO `nova-2`@`%`"
+    bed.servers.not_given["nova"] = right
+    bed.ask("compute")
+    bed.reconcile()
+    bed.upgrade("compute")
+    bed.reconcile()
+    assert bed.rotation("compute")["phase"] == "Rolling"
+    assert right in bed.rotation("compute")["message"]
+    bed.settle(6)
+    assert bed.rotation("compute")["phase"] == "Removing"
+    assert right in bed.rotation("compute")["message"]
+    assert {name for _, name in bed.names("nova")} == {"nova", "nova-2"}
+    bed.servers.not_given.clear()  # somebody has taken it away, or given it by hand
+    bed.settle()
+    assert bed.names("nova") == {(server, "nova-2") for server in EVERYWHERE}
+
+
 def test_a_pod_that_is_still_ending_is_waited_for(bed: RotationBed) -> None:
     bed.ask("compute")
     bed.reconcile()

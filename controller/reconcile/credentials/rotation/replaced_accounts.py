@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from controller.domain.credentials.rotation.accounts import (
@@ -13,7 +14,7 @@ from controller.domain.credentials.rotation.accounts import (
     next_suffix,
 )
 from controller.domain.credentials.rotation.record import RotationRecord
-from controller.errors import ServerUnavailable
+from controller.errors import RightRefused, ServerUnavailable
 from controller.ports.accounts import AccountServers
 from controller.reconcile.credentials.rotation.account_logins import AccountLogins
 from controller.reconcile.shared.action_log import log_action
@@ -95,13 +96,23 @@ class ReplacedAccounts:
                 found.append(f"account {account.name} still has {sessions} connections at {place}")
         return tuple(dict.fromkeys(found))
 
-    def pass_on(self, accounts: Mapping[Account, Account], ignored: tuple[type[Exception], ...] = ()) -> None:
-        """Gives the next accounts what those before have."""
+    def pass_on(self, accounts: Mapping[Account, Account]) -> tuple[str, ...]:
+        """Gives the next accounts what those before have; what they cannot have."""
+        found = []
         for before, after in accounts.items():
             try:
                 self._servers.pass_on(self._logins.of(before, self._releases), before, after)
-            except ignored:
-                continue
+            except RightRefused as error:
+                found.append(str(error))
+        return tuple(dict.fromkeys(found))
+
+    def pass_on_what_can_be(self, accounts: Mapping[Account, Account]) -> tuple[str, ...]:
+        """As `pass_on`, but for servers that do not answer."""
+        found: list[str] = []
+        for before, after in accounts.items():
+            with suppress(ServerUnavailable):
+                found += self.pass_on({before: after})
+        return tuple(dict.fromkeys(found))
 
     def drop(self, accounts: Iterable[Account]) -> None:
         """They are not there any more."""

@@ -292,12 +292,12 @@ class CredentialRotation:
             waits = self._uptake.waits(region.namespace, name, region.releases, record.written)
             if waits:
                 self._wake(region, name, record)
-                region.accounts.pass_on(going.replaced, ignored=(ServerUnavailable,))
+                waits += region.accounts.pass_on_what_can_be(going.replaced)
                 return RotationView(Phase.ROLLING, "; ".join(waits), record.since)
             if record.has_stages:
                 return self._next_stage(region.store, name, record)
-            region.accounts.pass_on(going.replaced)
-            waits = region.accounts.in_the_way(going.replaced) + region.accounts.connected(going.replaced)
+            waits = region.accounts.pass_on(going.replaced)
+            waits += region.accounts.in_the_way(going.replaced) + region.accounts.connected(going.replaced)
             if record.wraps:
                 waits += self._rewrapping.waits(name, region.store, region.releases, region.logins)
             if not waits:
