@@ -203,9 +203,12 @@ def plan_disowning(stored: Iterable[StoredSecret]) -> tuple[SecretChange, ...]:
     return tuple(_disowned(there) for there in stored if not there.foreign and _is_to_be_disowned(there))
 
 
-def own_missing(secret: OwnSecret) -> CredentialProblem:
-    """What is said where a Secret that the spec names lacks its key."""
+def own_missing(secret: OwnSecret, *, filled: bool = False) -> CredentialProblem:
+    """What is said where a Secret that the spec names lacks its key, or has there what is no text."""
     path = f"spec.features.credentials.{secret.service}.{secret.credential}"
+    if filled:
+        text = f'what it has as "{secret.key}", which {path} names, is no UTF-8 text; put in text'
+        return CredentialProblem(secret.name, text)
     return CredentialProblem(secret.name, f'it has no key "{secret.key}", which {path} names; create it')
 
 

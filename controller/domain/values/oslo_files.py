@@ -93,6 +93,13 @@ def _with_numbers_as_text(value: Any, path: DocumentPath) -> Any:
     return {**value, **changed} if kind is dict else [changed.get(i, one) for i, one in enumerate(value)]
 
 
+def takes_one_line(path: DocumentPath) -> bool:
+    """Whether the value at this path becomes an option in a file of options, of any program, or belongs to
+    an account, whose name and password are in addresses as well: of several lines it would be more."""
+    account = len(path) in (4, 5) and path[0] == "endpoints" and path[2] == "auth"
+    return account or in_oslo_file(path) or _is_printed(path)
+
+
 def as_option_value(text: str) -> str:
     """The text as oslo.config has to find it in a file to read this text."""
     return text.replace("$", "$$")

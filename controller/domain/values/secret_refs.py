@@ -19,8 +19,14 @@ from controller.domain.api.names import (
     DIGEST_KEY_SECRET,
     SERVER_AUTHORITY_SECRET,
 )
+from controller.domain.shared.secret_text import is_one_line
 from controller.domain.values.chart_values import SECRET_REF, DocumentPath, Values, format_path, is_secret_ref
-from controller.domain.values.oslo_files import as_option_value, in_oslo_file, is_written_as_it_is
+from controller.domain.values.oslo_files import (
+    as_option_value,
+    in_oslo_file,
+    is_written_as_it_is,
+    takes_one_line,
+)
 from controller.errors import Problem, SecretMissing, SpecInvalid
 
 # Secrets that a spec may not name (`reserved`): who may write a spec need not be allowed to read these.
@@ -109,6 +115,8 @@ def resolve(values: Values, lookup: Lookup, *, release: str = "", upstream: bool
         if not text:
             raise SecretMissing(target["name"], target["key"], release)
         secrets.add(text)
+        if takes_one_line(path) and not is_one_line(text):
+            raise SpecInvalid([_several_lines(path, target)])
         if in_oslo_file(path):
             text = as_option_value(text)
             secrets.add(text)
@@ -141,6 +149,12 @@ def _dollar(path: DocumentPath, target: Mapping[str, str]) -> Problem:
     secret = f'key "{target["key"]}" of Secret "{target["name"]}"'
     message = f'{secret} has a "$", which this chart cannot write into a file'
     return Problem(format_path(path), message, "put a text without it into the Secret")
+
+
+def _several_lines(path: DocumentPath, target: Mapping[str, str]) -> Problem:
+    secret = f'key "{target["key"]}" of Secret "{target["name"]}"'
+    message = f"{secret} has several lines or control characters, and becomes one option"
+    return Problem(format_path(path), message, "put one line of text into the Secret")
 
 
 def _marked(value: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, Any]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,6 +24,7 @@ from controller.domain.credentials.ceph.request import (
 )
 from controller.domain.credentials.clouds_yaml import KeyOfSecret, gateway_user
 from controller.domain.credentials.credential_plan import CredentialProblem
+from controller.domain.shared.secret_text import decode_text
 from controller.domain.values.ceph_needs import ROOK, CephNeeds, joined_capabilities
 from controller.domain.values.secret_refs import reserved
 from controller.errors import Forbidden, ObjectMissing, ObjectRefused
@@ -126,10 +125,7 @@ class CephRequest:
         secret = self._kube.get(SECRET, source.name, self._namespace) or {}
         if reserved(source.name, str(secret.get("type") or "")):
             return None
-        try:
-            return base64.b64decode((secret.get("data") or {}).get(source.key) or "", validate=True).decode()
-        except (binascii.Error, UnicodeDecodeError):
-            return None
+        return decode_text((secret.get("data") or {}).get(source.key) or "")
 
 
 def _left(

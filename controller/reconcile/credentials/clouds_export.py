@@ -7,7 +7,6 @@ used and never touched.
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -30,6 +29,7 @@ from controller.domain.credentials.clouds_yaml import (
 )
 from controller.domain.credentials.x509 import bundle
 from controller.domain.region.required_certificates import GATEWAY, PUBLIC_SECRET
+from controller.domain.shared.secret_text import decode_text
 from controller.domain.values.secret_refs import reserved
 from controller.errors import KubeError, is_refusal
 from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject
@@ -152,11 +152,7 @@ class CloudsExport:
         secret = self._kube.get(SECRET, source.name, namespace)
         if reserved(source.name, str((secret or {}).get("type") or "")):
             return None
-        encoded = ((secret or {}).get("data") or {}).get(source.key)
-        try:
-            return base64.b64decode(encoded or "", validate=True).decode() or None
-        except (binascii.Error, UnicodeDecodeError):
-            return None
+        return decode_text(((secret or {}).get("data") or {}).get(source.key) or "")
 
 
 def _administrator(bundles: Iterable[KubeObject], namespace: str) -> Administrator | None:

@@ -26,7 +26,6 @@ from controller.domain.credentials.credential_plan import (
     CredentialProblem,
     EarlierLife,
     StoredSecret,
-    own_missing,
     plan_credentials,
     plan_disowning,
     plan_retention,
@@ -80,7 +79,7 @@ from controller.reconcile.credentials.rotation.rotation_records import (
     unknown,
 )
 from controller.reconcile.credentials.rotation.rotation_times import with_times
-from controller.reconcile.credentials.store import CredentialStore, made_changes
+from controller.reconcile.credentials.store import CredentialStore, made_changes, unusable
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.region_status import apply_region_status
 from controller.reconcile.shared.remaining_claims import (
@@ -222,7 +221,7 @@ class SecretsReconciler:
                 osdpl, store, bundles, desired, recalled=recalled, read_only=read_only
             )
         own = features_of(osdpl).credentials
-        problems += [own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
+        problems += unusable(store, own)
         published = CredentialViews(store, self._digest_key, problems)
         views = published.of_ours(desired, recorded=recorded, services=services)
         views = {**published.of_own(own), **views}

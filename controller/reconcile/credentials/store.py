@@ -16,7 +16,13 @@ from controller.domain.api.names import (
     SERVICE_LABEL,
     UNUSED_ANNOTATION,
 )
-from controller.domain.credentials.credential_plan import CredentialProblem, SecretChange, StoredSecret
+from controller.domain.api.region_spec import OwnSecret
+from controller.domain.credentials.credential_plan import (
+    CredentialProblem,
+    SecretChange,
+    StoredSecret,
+    own_missing,
+)
 from controller.domain.credentials.generate import (
     SSH_PUBLIC_KEY,
     CredentialUnusable,
@@ -25,6 +31,7 @@ from controller.domain.credentials.generate import (
     public_key_of,
 )
 from controller.domain.releases.digests import secret_digest
+from controller.domain.shared.secret_text import as_put_in, without_end
 from controller.domain.shared.times import seconds_of
 from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject
 from controller.ports.system import Randomness
@@ -73,8 +80,12 @@ class CredentialStore:
         return bool(_texts(self._any(name)).get(key))
 
     def any_text(self, name: str, key: str) -> str:
-        """What any Secret of the namespace has under a key; empty for nothing."""
-        return _texts(self._any(name)).get(key, "")
+        """What values have of any Secret of the namespace under a key; empty for nothing."""
+        return without_end(_texts(self._any(name)).get(key, ""))
+
+    def is_text(self, name: str, key: str) -> bool:
+        """Whether what any Secret of the namespace has under a key is UTF-8 text."""
+        return as_put_in(((self._any(name) or {}).get("data") or {}).get(key) or "") is not None
 
     def digest(self, name: str, key: bytes, keys: Iterable[str] | None = None) -> str:
         """Keyed digest of a Secret, of some of its keys if named; empty when it is not there."""
@@ -241,6 +252,15 @@ def made_changes(store: CredentialStore, changes: Iterable[SecretChange]) -> lis
             text = str(error)
         problems += [CredentialProblem(change.name, text)] if text else []
     return problems
+
+
+def unusable(store: CredentialStore, own: Iterable[OwnSecret]) -> list[CredentialProblem]:
+    """What is wrong with Secrets that people have made."""
+    return [
+        own_missing(secret, filled=store.has(secret.name, secret.key))
+        for secret in own
+        if not (store.has(secret.name, secret.key) and store.is_text(secret.name, secret.key))
+    ]
 
 
 def _empty_secret(name: str, namespace: str) -> KubeObject:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
+from collections.abc import Iterator
 from contextlib import suppress
 
 from controller.domain.api.names import MANAGED_BY, MANAGED_BY_US, UNUSED_ANNOTATION
+from controller.domain.shared.secret_text import as_put_in, decode_text
 from controller.domain.values.chart_values import Values
 from controller.domain.values.secret_refs import find_references, reserved
 from controller.errors import SecretReserved, SpecInvalid
@@ -61,7 +61,7 @@ class SecretValues:
                 raise SecretReserved(name, what)
             there = secret is not None and not _is_unused(secret)
             self._read[name] = dict((secret or {}).get("data") or {}) if there else None
-        return _decoded((self._read[name] or {}).get(key) or "")
+        return decode_text((self._read[name] or {}).get(key) or "")
 
 
 def _is_unused(secret: KubeObject) -> bool:
@@ -69,12 +69,14 @@ def _is_unused(secret: KubeObject) -> bool:
 
 
 def _texts(secrets: KubeObjects) -> frozenset[str]:
-    texts = (_decoded(text) for secret in secrets for text in (secret.get("data") or {}).values())
-    return frozenset(text for text in texts if text)
+    return frozenset(
+        text
+        for secret in secrets
+        for encoded in (secret.get("data") or {}).values()
+        for text in _both(encoded)
+    )
 
 
-def _decoded(encoded: str) -> str | None:
-    try:
-        return base64.b64decode(encoded, validate=True).decode("utf-8") or None
-    except (binascii.Error, UnicodeDecodeError):
-        return None
+def _both(encoded: str) -> Iterator[str]:
+    """As values have it, and as it was put in."""
+    yield from filter(None, {decode_text(encoded), as_put_in(encoded)})

@@ -149,3 +149,42 @@ def nested(path: str, value: Any) -> dict[str, Any]:
         value = {key: value}
     assert isinstance(value, dict)
     return value
+
+
+OPTION = ("conf", "nova", "DEFAULT", "metadata_proxy_shared_secret")
+
+
+def put(path: tuple[str, ...], leaf: Any) -> dict[str, Any]:
+    whole: Any = leaf
+    for key in reversed(path):
+        whole = {key: whole}
+    found: dict[str, Any] = whole
+    return found
+
+
+@pytest.mark.parametrize("text", ["a\n[DEFAULT]\ndebug = true", "a\rb", "a\0b", "a\x1bb", "a\u2028b"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        OPTION,
+        ("conf", "ks_domains", "users", "ldap", "password"),
+        ("conf", "libvirt", "listen_addr"),
+        ("conf", "paste", "filter:one", "key"),
+        ("endpoints", "oslo_db", "auth", "nova", "password"),
+        ("endpoints", "oslo_messaging", "auth", "erlang_cookie"),
+    ],
+)
+def test_what_would_be_more_than_one_option_is_refused_and_not_quoted(
+    path: tuple[str, ...], text: str
+) -> None:
+    with pytest.raises(SpecInvalid) as caught:
+        resolve(put(path, ref("own", "text")), lambda _, __: text)
+    [problem] = caught.value.problems
+    assert problem.path.endswith(path[-1]) and "debug" not in str(caught.value)
+    assert problem.message.startswith('key "text" of Secret "own" has several lines or control characters')
+    assert problem.remedy == "put one line of text into the Secret"
+
+
+def test_keys_and_files_have_lines() -> None:
+    values = {"network": {"ssh": {"private_key": ref("own", "text")}}, "conf": {"file": ref("own", "text")}}
+    assert resolve(values, lambda _, __: "a\nb\n").secrets == {"a\nb\n"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -44,6 +45,14 @@ def test_it_has_the_password_that_was_made_and_no_owner(bed: Bed) -> None:
     assert cloud(bed)["auth"]["password"] == bed.texts("identity-credentials")["admin-password"]
     secret = bed.secret(CLOUDS)
     assert secret and "ownerReferences" not in secret["metadata"]
+
+
+def test_it_has_a_password_as_the_values_have_it_without_the_end_of_its_line(bed: Bed) -> None:
+    secret = bed.secret("identity-credentials") or {}
+    text = base64.b64encode(b"from an editor\n").decode()
+    bed.kube.replace({**secret, "data": {**secret["data"], "admin-password": text}})
+    bed.reconcile()
+    assert cloud(bed)["auth"]["password"] == "from an editor"
 
 
 def test_an_owner_of_an_earlier_version_is_taken_off(bed: Bed) -> None:

@@ -784,3 +784,19 @@ def test_a_reference_that_cannot_be_read_does_not_hold_up_the_credentials_of_a_r
     bed.kube.merge_patch(HELMBUNDLE, "identity", NS, {"status": status}, subresource="status")
     assert bed.reconcile() == RESYNC
     assert bed.texts("identity-credentials").keys() == {"admin-password", "database-password"}
+
+
+def test_a_secret_of_a_person_that_is_no_text_is_told_as_what_it_is() -> None:
+    credentials = {"networking": {"metadata-secret": {"name": "theirs", "key": "shared"}}}
+    bed = Bed(features={"credentials": credentials})
+    bed.put_secret("theirs", {"shared": "one line\n"})
+    bed.reconcile()
+    assert '"theirs"' not in bed.condition()["message"]
+    secret = bed.secret("theirs") or {}
+    bed.kube.replace({**secret, "data": {"shared": base64.b64encode(b"\xff").decode()}})
+    bed.reconcile()
+    path = "spec.features.credentials.networking.metadata-secret"
+    assert (
+        f'Secret "theirs": what it has as "shared", which {path} names, is no UTF-8 text; put in text'
+        in bed.condition()["message"]
+    )

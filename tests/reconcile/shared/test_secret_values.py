@@ -53,3 +53,28 @@ def test_records_tokens_and_our_own_key_are_not(name: str, type_: str) -> None:
 def test_what_its_name_tells_is_refused_with_the_spec(name: str) -> None:
     with pytest.raises(SpecInvalid, match=r"a: Secret .*; name a Secret that was made for values"):
         find_references({"a": {"$secretRef": {"name": name, "key": "key"}}})
+
+
+def with_content(content: bytes) -> SecretValues:
+    kube = FakeKube()
+    meta = {"name": "mine", "namespace": NS}
+    data = {"key": base64.b64encode(content).decode()}
+    kube.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data})
+    return SecretValues(kube, NS)
+
+
+@pytest.mark.parametrize("content", [b"pass word", b"pass word\n", b"pass word\r\n"])
+def test_the_end_that_an_editor_puts_after_one_line_is_no_part_of_it(content: bytes) -> None:
+    secrets = with_content(content)
+    assert secrets.lookup("mine", "key") == "pass word"
+    assert secrets.of_no_release() == {"pass word", content.decode()}
+
+
+@pytest.mark.parametrize("text", ["a\nb\n", "a\n\n", "a\rb\n", " a "])
+def test_any_other_text_is_as_it_was_put_in(text: str) -> None:
+    assert with_content(text.encode()).lookup("mine", "key") == text
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xfe"])
+def test_nothing_and_what_is_no_text_count_as_missing(content: bytes) -> None:
+    assert with_content(content).lookup("mine", "key") is None
