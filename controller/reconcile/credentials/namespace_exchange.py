@@ -26,10 +26,17 @@ from controller.domain.credentials.shared_secrets import (
 )
 from controller.errors import Forbidden, KubeError, is_refusal
 from controller.ports.kubernetes import CONFIGMAP, SECRET, Kube, KubeObject
+from controller.ports.system import Clock
 from controller.reconcile.credentials.refused_writes import REFUSED, refusal_of
 from controller.reconcile.shared.action_log import log_action
 
-NO_RIGHT = "the controller may not {0} it; name it in exchange.namespaces of the values of its chart"
+NO_RIGHT = (
+    "the controller may not {0} it; name it in exchange.namespaces of the values of its chart, "
+    "unless its namespace has gone"
+)
+# Seconds until a copy is emptied whose offer was deleted: what makes Secrets from a store, or applies them
+# again, may delete one and make it anew.
+GRACE = 20.0
 
 
 @dataclass(frozen=True)
@@ -53,11 +60,31 @@ class _Pass:
     notes: list[str] = field(default_factory=list)
 
 
+class GoneOffers:
+    """Since when offers are gone of which there are copies, for the life of the process."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._since: dict[Place, float] = {}
+        self._seen: dict[Place, float] = {}
+
+    def may_come_back(self, source: Place) -> bool:
+        """Asked in each pass that finds it gone: whether that is not long ago."""
+        now = self._clock.monotonic()
+        since = self._seen[source] = self._since.get(source, now)
+        return now - since < GRACE
+
+    def end_pass(self) -> None:
+        """Forgets those that this pass did not find gone."""
+        self._since, self._seen = self._seen, {}
+
+
 class NamespaceExchange:
     """Of one region, for one pass."""
 
-    def __init__(self, kube: Kube, osdpl: KubeObject) -> None:
+    def __init__(self, kube: Kube, osdpl: KubeObject, gone: GoneOffers) -> None:
         self._kube = kube
+        self._gone = gone
         self._namespace = str(osdpl["metadata"]["namespace"])
         self._record: KubeObject | None = None
 
@@ -79,13 +106,14 @@ class NamespaceExchange:
             self._give(offers, target, found)
         for target in sorted(found.copies.keys() - given.keys()):
             self._take_back(target, found)
+        self._gone.end_pass()
         return Exchanged(tuple(found.problems), tuple(found.notes), bool(shared or found.copies))
 
     def remove(self) -> None:
         """Empties every copy, with the region. Raises Conflict, KubeError."""
         found = _Pass(self._read_record())
         for target in sorted(found.copies):
-            self._take_back(target, found)
+            self._take_back(target, found, at_once=True)
         for secret in self._kube.list(SECRET, self._namespace, labels=SHARED_LABEL):
             source = copied_from(secret)
             if source is not None and requested_from(secret) == source:
@@ -110,6 +138,9 @@ class NamespaceExchange:
             # What was copied before stays: that nobody may look is no word of whoever offers it.
             text = f"it asks for Secret {source}, and {NO_RIGHT.format('read')}"
             found.problems.append(CredentialProblem(target.name, text))
+            return
+        if offer is None and copied_from(request) == source and self._gone.may_come_back(source):
+            found.notes.append(_gone_note(source, target))
             return
         decision = decide_copy(source, offer, target, request)
         texts = (decision.message, self._carry_out(decision.step, request, offer, source))
@@ -159,13 +190,16 @@ class NamespaceExchange:
         text = f"Secret {names} is offered to {target}, and {NO_RIGHT.format('read and update')}"
         found.notes.append(text)
 
-    def _take_back(self, target: Place, found: _Pass) -> None:
+    def _take_back(self, target: Place, found: _Pass, *, at_once: bool = False) -> None:
         """Empties a copy that was filled from here and is not offered any more."""
         try:
             copy = self._kube.get(SECRET, target.name, target.namespace)
             source = copied_from(copy) if copy is not None else None
             refused = ""
-            if copy is not None and _is_ours(copy, source, self._namespace):
+            if copy is not None and source is not None and _is_ours(copy, source, self._namespace):
+                if not at_once and self._comes_back(source):
+                    found.notes.append(_gone_note(source, target))
+                    return
                 refused = self._write(emptied(copy), f"emptied, {source} is not offered any more")
                 refused = refused and f"Secret {target}: {refused}"
         except Forbidden:
@@ -175,6 +209,11 @@ class NamespaceExchange:
             return
         unnoted = self._note(found, {place: name for place, name in found.copies.items() if place != target})
         found.notes += [unnoted] if unnoted else []
+
+    def _comes_back(self, source: Place) -> bool:
+        """Whether an offer of ours was deleted, and not only withdrawn, and may be there again soon."""
+        there = self._kube.get(SECRET, source.name, source.namespace)
+        return there is None and self._gone.may_come_back(source)
 
     def _carry_out(
         self, step: Step, request: KubeObject | None, offer: KubeObject | None, source: Place
@@ -234,7 +273,10 @@ class NamespaceExchange:
             self._record = self._kube.replace({**self._record, "data": data})
 
 
-def _is_ours(copy: KubeObject, source: Place | None, namespace: str) -> bool:
+def _is_ours(copy: KubeObject, source: Place, namespace: str) -> bool:
     """Whether it was filled from a Secret of the namespace, and still is one that asks, if for another."""
-    ours = source is not None and source.namespace == namespace
-    return ours and requested_from(copy) is not None
+    return source.namespace == namespace and requested_from(copy) is not None
+
+
+def _gone_note(source: Place, target: Place) -> str:
+    return f"Secret {source} is gone; {target}, its copy, is emptied unless it comes back at once"

@@ -63,7 +63,7 @@ from controller.reconcile.credentials.clouds_export import CloudsExport
 from controller.reconcile.credentials.credential_views import CredentialViews, messages_of
 from controller.reconcile.credentials.exchanged_objects import ExchangedObjects
 from controller.reconcile.credentials.lost_credentials import LostCredentials, held_back
-from controller.reconcile.credentials.namespace_exchange import NamespaceExchange
+from controller.reconcile.credentials.namespace_exchange import GoneOffers, NamespaceExchange
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
 from controller.reconcile.credentials.region_facts import features_of, generation_of, services_of
 from controller.reconcile.credentials.rotation.rotation import (
@@ -134,6 +134,7 @@ class SecretsReconciler:
         self._digest_key = digest_key
         self._resync = resync
         self._lost = LostCredentials(records, events)
+        self._gone = GoneOffers(clock)
         self._clouds = CloudsExport(kube)
         self._certificates = Certificates(kube, clock)
         self._own_certificates = OwnCertificates(kube, clock, randomness, events)
@@ -149,9 +150,7 @@ class SecretsReconciler:
                 again = self._reconcile_once(key)
                 if again != AT_ONCE:
                     return again
-            except ObjectMissing:
-                return None
-            except Conflict:
+            except (Conflict, ObjectMissing):  # a Secret may go; a new pass finds whether it was the osdpl
                 if attempt == ATTEMPTS - 1:
                     raise
                 extra = {"object": "/".join(key), "reason": "Conflict"}
@@ -207,7 +206,7 @@ class SecretsReconciler:
         """
         disowned = ExchangedObjects(self._kube, osdpl).disown()
         # Before the rest: what it brings may be what is missed below.
-        shared = NamespaceExchange(self._kube, osdpl).ensure(read_only=read_only)
+        shared = NamespaceExchange(self._kube, osdpl, self._gone).ensure(read_only=read_only)
         bundles = self._bundles(osdpl)
         services = services_of(bundles)
         stored = store.observe(secret.name for secret in desired)
@@ -337,7 +336,7 @@ class SecretsReconciler:
             self._clouds.remove(osdpl)
             self._own_certificates.remove(osdpl)
             ExchangedObjects(self._kube, osdpl).remove()
-            NamespaceExchange(self._kube, osdpl).remove()
+            NamespaceExchange(self._kube, osdpl, self._gone).remove()
         plan = plan_retention(store.observe(()).values(), policy, services_of(bundles))
         for change in plan.changes:
             store.apply(change)

@@ -37,6 +37,13 @@ def change(bed: Bed, namespace: str, name: str, how: Callable[[KubeObject], Any]
     bed.kube.replace(found)
 
 
+def later(bed: Bed) -> None:
+    """Passes until what was deleted is not expected back any more."""
+    bed.reconcile()
+    bed.clock.advance(CHECK_SECONDS)
+    bed.reconcile()
+
+
 @pytest.fixture
 def bed() -> Bed:
     """A region that asks the directory for its password, and offers it an account."""
@@ -99,15 +106,60 @@ def test_a_stale_copy_is_brought_up_to_date(bed: Bed) -> None:
 def test_what_is_not_offered_any_more_is_taken_back_and_told(bed: Bed) -> None:
     bed.kube.delete(SECRET, "ldap-bind", THERE)
     change(bed, NS, "reader", lambda one: one["metadata"].update(labels={}))
-    bed.reconcile()
+    later(bed)
     assert texts(bed, NS, "ldap") == texts(bed, THERE, "openstack") == {}
     assert (bed.condition()["status"], bed.condition()["reason"]) == ("False", "SecretMissing")
     assert f"{THERE}/ldap-bind does not exist" in bed.condition()["message"]
 
 
+def test_what_a_store_deletes_and_makes_again_is_never_missed(bed: Bed) -> None:
+    offers = {(THERE, "ldap-bind"): (NS, "ldap"), (NS, "reader"): (THERE, "openstack")}
+    before = {copy: texts(bed, *copy) for copy in offers.values()}
+    for namespace, name in offers:
+        bed.kube.delete(SECRET, name, namespace)
+    bed.kube.forget_requests()
+    bed.reconcile()
+    assert {copy: texts(bed, *copy) for copy in offers.values()} == before
+    assert bed.condition()["status"] == "True"
+    assert (
+        f"Secret {THERE}/ldap-bind is gone; {NS}/ldap, its copy, is emptied unless"
+        in (bed.condition()["message"])
+    )
+    put(bed, THERE, "ldap-bind", "offer", f"{NS}/ldap", password="one")
+    put(bed, NS, "reader", "offer", f"{THERE}/openstack", account="reader")
+    bed.clock.advance(CHECK_SECONDS)
+    bed.reconcile()
+    assert {copy: texts(bed, *copy) for copy in offers.values()} == before
+    assert [one.name for one in bed.kube.writes if one.kind == "Secret" and one.verb == "replace"] == []
+    assert "is gone" not in bed.condition()["message"]
+
+
+def test_an_offer_that_is_there_again_is_waited_for_anew_when_it_goes_again(bed: Bed) -> None:
+    bed.kube.delete(SECRET, "ldap-bind", THERE)
+    bed.reconcile()
+    put(bed, THERE, "ldap-bind", "offer", f"{NS}/ldap", password="one")
+    bed.clock.advance(CHECK_SECONDS)
+    bed.reconcile()
+    bed.kube.delete(SECRET, "ldap-bind", THERE)
+    bed.reconcile()
+    assert texts(bed, NS, "ldap") == {"password": "one"}
+
+
+def test_a_secret_that_goes_while_it_is_written_is_no_end_of_the_region(bed: Bed) -> None:
+    def vanish(request: Request) -> None:
+        if (request.kind, request.name, request.verb) == ("Secret", "ldap", "replace"):
+            bed.kube.before_write = lambda request: None
+            bed.kube.delete(SECRET, "ldap", NS)
+
+    change(bed, THERE, "ldap-bind", lambda one: one.update(stringData={"password": "two"}))
+    bed.kube.before_write = vanish
+    assert bed.reconcile() == CHECK_SECONDS
+
+
 def test_a_copy_elsewhere_is_emptied_although_its_offer_was_deleted(bed: Bed) -> None:
     bed.kube.delete(SECRET, "reader", NS)
-    bed.restarted(seed=1).reconcile((NS, REGION))
+    bed.restarted(seed=1)
+    later(bed)
     assert texts(bed, THERE, "openstack") == {}
     record = bed.kube.get(CONFIGMAP, "osctl-copies", NS)
     assert record is not None and not record["data"]
@@ -133,7 +185,7 @@ def test_what_is_not_offered_any_more_is_taken_back_though_another_is_offered_th
     asks = {"osctl.dev/requested-from": f"{NS}/{asked}"}
     change(bed, THERE, "openstack", lambda one: one["metadata"]["annotations"].update(asks))
     bed.kube.delete(SECRET, "reader", NS)
-    bed.reconcile()
+    later(bed)
     assert texts(bed, THERE, "openstack") == {}
     bed.reconcile()
     assert "openstack does not ask for" in bed.condition()["message"]
@@ -218,12 +270,13 @@ def test_killed_at_any_write_the_next_run_ends_where_one_run_would(nth: int) -> 
     try:
         bed.reconcile()
         bed.kube.delete(SECRET, "reader", NS)
-        bed.reconcile()
+        later(bed)
     except Killed:
         pass
     bed.kube.after_write = lambda request: None
     bed.kube.delete(SECRET, "reader", NS)
-    bed.restarted(seed=1).reconcile((NS, REGION))
+    bed.restarted(seed=1)
+    later(bed)
     assert texts(bed, THERE, "openstack") == {}
 
 
