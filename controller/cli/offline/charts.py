@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,6 +14,7 @@ from controller.adapters.charts.source import ChartStore
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.randomness import SystemRandomness
 from controller.domain.region.deployment import ChartsSpec
+from controller.domain.shared.secret_text import decode_text, without_end
 from controller.domain.values.chart_builds import TestedBuilds
 from controller.errors import RepositoryDenied
 from controller.ports.kubernetes import SECRET
@@ -81,12 +80,12 @@ def chart_cache() -> Path:
 
 
 def secret_texts(secret: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """Keys and texts of a Secret as people write it or a cluster has it, but for what is no text."""
+    """Keys and texts of a Secret as people write it or a cluster has it, read as the controller does; without
+    what is no text, or empty."""
     data, plain = secret.get("data"), secret.get("stringData")
     for key, encoded in data.items() if isinstance(data, Mapping) else ():
-        try:
-            yield str(key), base64.b64decode(str(encoded), validate=True).decode()
-        except (binascii.Error, UnicodeDecodeError):
-            continue
-    for key, text in plain.items() if isinstance(plain, Mapping) else ():
-        yield str(key), str(text)
+        text = decode_text(str(encoded))
+        if text is not None:
+            yield str(key), text
+    for key, given in plain.items() if isinstance(plain, Mapping) else ():
+        yield str(key), without_end(str(given))
