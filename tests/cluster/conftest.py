@@ -13,7 +13,9 @@ import pytest
 from controller.domain.api.names import RELEASE_NAMESPACE
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Resource
 from sandbox.cluster import Sandbox
+from sandbox.paths import Layout
 from tests.cluster.leaks import (
+    ComponentLogs,
     GeneratedValues,
     Leaked,
     found_in,
@@ -65,6 +67,8 @@ def installed(
     """
     region = Region(sandbox, namespace, directory, containers, environment or {})
     generated = GeneratedValues(sandbox.kubeconfig, namespace)
+    layout: Layout | None = getattr(sandbox, "layout", None)  # a cluster of others has none
+    components = ComponentLogs(layout.logs if layout else None)
     leaks: list[str] = []
     try:
         region.install()
@@ -77,6 +81,7 @@ def installed(
         shown = (
             of_processes,
             shown_by_files(region.controllers.directory),
+            components.shown(),
             shown_by_cluster(region.kube, namespace, charts=own_charts),
         )
         leaks += found_in(values, chain.from_iterable(shown)) if values else []

@@ -149,6 +149,25 @@ def shown_by_files(directory: Path) -> Iterator[tuple[str, str]]:
             yield f"file {path.name}", path.read_bytes().decode(errors="replace")
 
 
+class ComponentLogs:
+    """What components of a control plane say from now on, in `directory`; None for a cluster of others."""
+
+    def __init__(self, directory: Path | None) -> None:
+        self._directory = directory
+        self._sizes = {path: path.stat().st_size for path in self._files()}
+
+    def shown(self) -> Iterator[tuple[str, str]]:
+        """By the name of each file; one that was begun anew is read from its beginning."""
+        for path in self._files():
+            before = self._sizes.get(path, 0)
+            with path.open("rb") as log:
+                log.seek(before if path.stat().st_size >= before else 0)
+                yield f"log {path.name} of the control plane", log.read().decode(errors="replace")
+
+    def _files(self) -> list[Path]:
+        return sorted(self._directory.glob("*.log")) if self._directory else []
+
+
 def shown_by_cluster(kube: Kube, namespace: str, *, charts: bool) -> Iterator[tuple[str, str]]:
     """Objects of the namespace, with `charts` what these make too, and what is written on Secrets. Raises
     KubeError."""

@@ -197,7 +197,8 @@ class Region:
     def revisions(self) -> dict[str, tuple[int, str]]:
         """Newest revision of every release of the region and its status, from Helm's own records."""
         newest: dict[str, tuple[int, str]] = {}
-        for record in self.get("secrets", "-l", "owner=helm")["items"]:
+        # All of it is in the labels: the records themselves are megabytes, and this is asked in every wait.
+        for record in self.kube.list_metadata(SECRET, self.namespace, labels="owner=helm"):
             labels = record["metadata"]["labels"]
             version = int(labels["version"])
             if version > newest.get(labels["name"], (0, ""))[0]:

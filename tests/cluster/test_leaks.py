@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from controller.domain.credentials.generate import generate
 from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
-from tests.cluster.leaks import Leaked, found_in, telling
+from tests.cluster.leaks import ComponentLogs, Leaked, found_in, telling
 from tests.cluster.region import Region, wait_until
 from tests.fakes.world import FakeRandomness
 
@@ -73,6 +73,22 @@ def test_what_is_no_text_is_found_as_secrets_have_it() -> None:
 )
 def test_what_may_be_somewhere_by_chance_or_by_right_is_not_looked_for(texts: dict[str, str]) -> None:
     assert values(**texts) == {}
+
+
+def test_what_components_said_before_is_not_looked_at_and_what_they_say_since_is(tmp_path: Path) -> None:
+    old, begun_anew = tmp_path / "etcd.log", tmp_path / "kwok.log"
+    old.write_text("said before\n")
+    begun_anew.write_text("said long before\n")
+    logs = ComponentLogs(tmp_path)
+    old.write_text("said before\nsaid since\n")
+    begun_anew.write_text("anew\n")
+    (tmp_path / "kube-apiserver.log").write_text("first words\n")
+    assert dict(logs.shown()) == {
+        "log etcd.log of the control plane": "said since\n",
+        "log kube-apiserver.log of the control plane": "first words\n",
+        "log kwok.log of the control plane": "anew\n",
+    }
+    assert list(ComponentLogs(None).shown()) == []
 
 
 @pytest.mark.cluster

@@ -12,7 +12,9 @@ import pytest
 
 from sandbox import processes
 from sandbox.errors import SandboxError
+from sandbox.paths import Layout
 from tests.cluster.credentials.conftest import Planted
+from tests.cluster.leaks import shown_by_files
 from tests.cluster.region import CONTAINERS, wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("planted"), pytest.mark.timeout(1800)]
@@ -45,6 +47,8 @@ def shown(planted: Planted) -> Iterator[tuple[str, str]]:
     for path in region.controllers.directory.rglob("*"):
         if path.is_file():
             yield f"file {path.name}", path.read_bytes().decode(errors="replace")
+    layout: Layout | None = getattr(region.sandbox, "layout", None)  # a cluster of others has none
+    yield from shown_by_files(layout.logs) if layout else ()
 
 
 def dump_sizes(planted: Planted) -> set[str]:
