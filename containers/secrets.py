@@ -22,7 +22,7 @@ from controller.operator import Container
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.credentials.rotation.rotation import CredentialRotation
 from controller.reconcile.credentials.secrets import SecretsReconciler
-from controller.reconcile.shared.installation_key import InstallationKey
+from controller.reconcile.shared.installation_key import InstallationKey, KeptInstallationKey
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
 
 
@@ -49,6 +49,7 @@ def compose(parts: Parts) -> Container:
         return region_ceph(parse_deployment(osdpl, schema).spec, library)
 
     servers = RealAccountServers()
+    key = InstallationKey(parts.kube, parts.randomness, settings.region_namespace)
     reconciler = SecretsReconciler(
         kube=parts.kube,
         clock=parts.clock,
@@ -67,7 +68,7 @@ def compose(parts: Parts) -> Container:
             servers=servers,
             keys=servers,
         ),
-        digest_key=InstallationKey(parts.kube, parts.randomness, settings.region_namespace).read,
+        digest_key=KeptInstallationKey(key, parts.clock).read,
         resync=settings.resync,
     )
     measure = measured_region(parts.metrics, secret_series)

@@ -18,6 +18,7 @@ from controller.cli.exit_codes import ExitCode
 from controller.cli.options import Context, Kubeconfig, Namespace
 from controller.cli.output import Cell, count, print_table, stderr, stdout
 from controller.domain.api.conditions import timestamp
+from controller.domain.api.names import WRITTEN_ANNOTATION
 from controller.domain.credentials.backup import (
     RECORD_TYPE,
     Backup,
@@ -136,7 +137,12 @@ def _apply(cluster: Cluster, namespace: str, step: RestoreStep, live: KubeObject
             cluster.kube.create(step.secret.body(namespace))
             return
         data = {key: step.secret.data[key] for key in step.keys}
-        cluster.kube.replace({**live, "data": {**(live.get("data") or {}), **data}})
+        meta = {**live["metadata"]}
+        if step.fate == Fate.OVERWRITTEN:
+            # Meant, and no edit: the controller notes anew what there is.
+            notes = meta.get("annotations") or {}
+            meta["annotations"] = {k: text for k, text in notes.items() if k != WRITTEN_ANNOTATION}
+        cluster.kube.replace({**live, "metadata": meta, "data": {**(live.get("data") or {}), **data}})
     except ObjectRefused:
         # Its words may quote the object.
         text = f"the API server refuses to have Secret {step.secret.name} written"

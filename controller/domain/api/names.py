@@ -97,6 +97,8 @@ REGION_RECONCILE_ANNOTATION = f"{GROUP}/region-reconcile-requested-at"
 ROTATE_ANNOTATION = f"{GROUP}/rotate-requested-at"
 ROTATION_ANNOTATION = f"{GROUP}/rotation"
 ROTATED_ANNOTATION = f"{GROUP}/rotated-at"
+# On a Secret with generated credentials: keyed digests of what the controller has written into it.
+WRITTEN_ANNOTATION = f"{GROUP}/written"
 
 # The key of digests in an installation.
 DIGEST_KEY_SECRET = "osctl-digest-key"  # noqa: S105 - a name

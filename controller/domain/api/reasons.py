@@ -73,6 +73,8 @@ class Reason(StrEnum):
     SECRET_MISSING = "SecretMissing", WARNING
     CREDENTIALS_LOST = "CredentialsLost", WARNING
     CREDENTIALS_RESTORED = "CredentialsRestored", WARNING
+    CREDENTIALS_EDITED = "CredentialsEdited", WARNING
+    CREDENTIAL_DOUBTFUL = "CredentialDoubtful", WARNING
     CERTIFICATES_RENEWED = "CertificatesRenewed", NORMAL
     CERTIFICATE_EXPIRES = "CertificateExpires", WARNING
     CREDENTIALS_ROTATING = "CredentialsRotating", NORMAL

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ from controller.domain.api.conditions import Condition, shorten, timestamp
 from controller.domain.api.reasons import Reason
 from controller.domain.credentials.certificate_ends import ends_within
 from controller.domain.credentials.credential_plan import CredentialProblem
+from controller.domain.credentials.doubts import CredentialDoubt
 from controller.domain.credentials.rotation.record import RotationView
 
 CONDITION = "SecretsExchanged"
@@ -26,7 +27,7 @@ class SecretView:
     `digest` is keyed and empty while the Secret is not there, and for one that only holds a certificate.
     `expires`: when its certificate ends, None where there is none. `rotation`: one that was asked for, or is
     under way; `last_rotation`, `next_rotation`: when it was and will be rotated, None for never. Times are in
-    seconds since the epoch.
+    seconds since the epoch. `doubts` are told, and it is ready all the same.
     """
 
     name: str
@@ -37,6 +38,7 @@ class SecretView:
     rotation: RotationView | None = None
     last_rotation: float | None = None
     next_rotation: float | None = None
+    doubts: tuple[str, ...] = ()
 
 
 def joined_views(
@@ -91,8 +93,8 @@ def secret_entries(
                 entry[word] = timestamp(moment)
         if view.rotation is not None:
             entry["rotation"] = view.rotation.entry()
-        if view.problems:
-            entry["message"] = shorten("; ".join(view.problems), 32768)
+        if view.problems or view.doubts:
+            entry["message"] = shorten("; ".join((*view.problems, *view.doubts)), 32768)
         entries[view.name] = entry
     return entries
 
@@ -127,14 +129,16 @@ def secrets_condition(
     generation: int,
     *,
     later: int = 0,
+    doubts: Sequence[CredentialDoubt] = (),
     notes: Iterable[str] = (),
 ) -> Condition:
     """Whether everything is in place: `secrets` and `credentials` count what the region needs.
 
     `later` of the Secrets are to be made or completed once a plan is approved, or a pause ends.
-    `notes` are told as well.
+    `doubts` and `notes` are told as well; where nothing is wrong, the first doubt gives the reason.
     """
     problems = sorted(problems, key=lambda problem: not problem.lost)
+    notes = (*(f'Secret "{one.secret}": {one.message}' for one in doubts), *notes)
     texts = [f'{problem.kind} "{problem.secret}": {problem.message}' for problem in problems]
     if texts:
         reason = Reason.CREDENTIALS_LOST if problems[0].lost else Reason.SECRET_MISSING
@@ -143,7 +147,8 @@ def secrets_condition(
     if later:
         there = f"{secrets - later} of {secrets} Secrets are in place"
         message = f"{there}; the others come once the spec is acted upon"
-    return Condition(CONDITION, "True", Reason.SECRETS_READY, "; ".join([message, *notes]), generation)
+    reason = doubts[0].reason if doubts else Reason.SECRETS_READY
+    return Condition(CONDITION, "True", reason, "; ".join([message, *notes]), generation)
 
 
 def waiting_condition(problem: str, generation: int) -> Condition:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from controller.domain.api.region_spec import OwnSecret
 from controller.domain.credentials.credential_plan import CredentialProblem
+from controller.domain.credentials.doubts import CredentialDoubt
 from controller.domain.credentials.secret_status import SecretView
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
@@ -18,8 +19,13 @@ class CredentialViews:
     first needed: where nothing is published, nothing is made."""
 
     def __init__(
-        self, store: CredentialStore, digest_key: Callable[[], bytes], problems: Collection[CredentialProblem]
+        self,
+        store: CredentialStore,
+        digest_key: Callable[[], bytes],
+        problems: Collection[CredentialProblem],
+        doubts: Collection[CredentialDoubt] = (),
     ) -> None:
+        self._doubts = doubts
         self._store = store
         self._digest_key = digest_key
         self._problems = problems
@@ -47,7 +53,7 @@ class CredentialViews:
             lost = known & (wanted | {ACCOUNT_SUFFIX})
             keys = filled | lost
             digest = self._store.digest(name, self._digest_key()) if ours else ""
-            views[name] = SecretView(name, keys, digest, messages_of(name, self._problems))
+            views[name] = self._view(name, keys, digest)
         return views
 
     def of_own(self, own: Iterable[OwnSecret]) -> dict[str, SecretView]:
@@ -56,14 +62,13 @@ class CredentialViews:
         for secret in own:
             keys.setdefault(secret.name, set()).add(secret.key)
         return {
-            name: SecretView(
-                name,
-                frozenset(used),
-                self._store.digest(name, self._digest_key(), used),
-                messages_of(name, self._problems),
-            )
+            name: self._view(name, frozenset(used), self._store.digest(name, self._digest_key(), used))
             for name, used in keys.items()
         }
+
+    def _view(self, name: str, keys: frozenset[str], digest: str) -> SecretView:
+        doubts = tuple(one.message for one in self._doubts if one.secret == name)
+        return SecretView(name, keys, digest, messages_of(name, self._problems), doubts=doubts)
 
 
 def messages_of(name: str, problems: Iterable[CredentialProblem]) -> tuple[str, ...]:

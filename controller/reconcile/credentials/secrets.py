@@ -65,6 +65,7 @@ from controller.reconcile.credentials.exchanged_objects import ExchangedObjects
 from controller.reconcile.credentials.lost_credentials import LostCredentials, held_back
 from controller.reconcile.credentials.namespace_exchange import GoneOffers, NamespaceExchange
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
+from controller.reconcile.credentials.own_texts import text_doubts
 from controller.reconcile.credentials.region_facts import features_of, generation_of, services_of
 from controller.reconcile.credentials.rotation.rotation import (
     ROTATION_SECONDS,
@@ -164,7 +165,7 @@ class SecretsReconciler:
             return None
         if managed_region(self._kube, namespace) != name:
             return self._resync
-        store = CredentialStore(self._kube, self._randomness, osdpl)
+        store = CredentialStore(self._kube, self._randomness, osdpl, self._digest_key)
         if osdpl["metadata"].get("deletionTimestamp"):
             self._apply_retention(store, osdpl)
             return AT_ONCE if store.marked else self._resync
@@ -221,9 +222,9 @@ class SecretsReconciler:
             )
         own = features_of(osdpl).credentials
         problems += unusable(store, own)
-        published = CredentialViews(store, self._digest_key, problems)
-        views = published.of_ours(desired, recorded=recorded, services=services)
-        views = {**published.of_own(own), **views}
+        doubts = text_doubts(store, own, desired, osdpl["metadata"]["namespace"], read_only=read_only)
+        published = CredentialViews(store, self._digest_key, problems, doubts)
+        views = {**published.of_own(own), **published.of_ours(desired, recorded=recorded, services=services)}
         problems += self._ensured_certificates(osdpl, bundles, planned=read_only)
         amphorae = self._ensured_amphorae(osdpl, store, recorded, planned=read_only)
         problems += amphorae.problems
@@ -244,7 +245,7 @@ class SecretsReconciler:
         views = with_times(joined_views(views, certificates, rotations.views), rotations.times)
         notes = (*exchanged.notes, *shared.notes, *amphorae.notes, *rotation_notes(rotations.views))
         condition = secrets_condition(
-            problems, len(needed), credentials, generation_of(osdpl), later=later, notes=notes
+            problems, len(needed), credentials, generation_of(osdpl), later=later, doubts=doubts, notes=notes
         )
         known = (osdpl.get("status") or {}).get("secrets") or {}
         self._publish(osdpl, secret_entries(views.values(), known, self._clock.now()), condition)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import base64
-import binascii
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,7 @@ from controller.domain.api.names import (
     MANAGED_BY_US,
     SERVICE_LABEL,
     UNUSED_ANNOTATION,
+    WRITTEN_ANNOTATION,
 )
 from controller.domain.api.region_spec import OwnSecret
 from controller.domain.credentials.credential_plan import (
@@ -30,6 +30,12 @@ from controller.domain.credentials.generate import (
     private_name,
     public_key_of,
 )
+from controller.domain.credentials.written_record import (
+    digest_of,
+    edited_keys,
+    parse_written,
+    written_text,
+)
 from controller.domain.releases.digests import secret_digest
 from controller.domain.shared.secret_text import as_put_in, without_end
 from controller.domain.shared.times import seconds_of
@@ -41,9 +47,17 @@ from controller.reconcile.shared.remaining_claims import is_credentials
 
 
 class CredentialStore:
-    """The credential Secrets of one osdpl, as one pass finds them."""
+    """The credential Secrets of one osdpl, as one pass finds them. `digest_key` gives the key of the record
+    of what is written into each; None for none."""
 
-    def __init__(self, kube: Kube, randomness: Randomness, osdpl: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        kube: Kube,
+        randomness: Randomness,
+        osdpl: Mapping[str, Any],
+        digest_key: Callable[[], bytes] | None = None,
+    ) -> None:
+        self._digest_key = digest_key
         self._kube = kube
         self._randomness = randomness
         self._osdpl = osdpl
@@ -118,6 +132,7 @@ class CredentialStore:
             meta["ownerReferences"] = others
         notes = {k: text for k, text in (meta.get("annotations") or {}).items() if k != UNUSED_ANNOTATION}
         notes |= more_notes or {}
+        notes |= self._recorded(change.name, notes, new)
         meta["annotations"] = {**notes, UNUSED_ANNOTATION: "true"} if change.unused else notes
         encoded = {key: base64.b64encode(text.encode()).decode() for key, text in new.items()}
         body = {**body, "metadata": meta, "data": {**(body.get("data") or {}), **encoded}}
@@ -170,15 +185,17 @@ class CredentialStore:
         texts: Mapping[str, str | None] | None = None,
         *,
         done: str,
+        action: str = "rotate",
     ) -> None:
         """Puts texts and annotations into a Secret in one write, on the condition that it is as it was
-        observed; what is None goes. `done` tells of it in the log.
+        observed; what is None goes. `done` tells of it in the log, as an `action`.
 
         Raises Conflict when someone else was there meanwhile, and ObjectRefused.
         """
         before = self._objects[name]
         annotations = {**self.notes(name), **notes}
         left = {key: text for key, text in annotations.items() if text is not None}
+        left |= self._recorded(name, left, texts or {})
         data = dict(before.get("data") or {})
         for key, text in (texts or {}).items():
             if text is None:
@@ -187,7 +204,29 @@ class CredentialStore:
                 data[key] = base64.b64encode(text.encode()).decode()
         body = {**before, "metadata": {**before["metadata"], "annotations": left}, "data": data}
         self._objects[name] = self._kube.replace(body)
-        log_action("rotate", f"{self._namespace}/{name}", f"Secret {name}: {done}")
+        log_action(action, f"{self._namespace}/{name}", f"Secret {name}: {done}")
+
+    def edited(self, name: str) -> tuple[str, ...]:
+        """The keys of a Secret that was observed which have another text than was written here; none where
+        that is not known."""
+        note = self.notes(name).get(WRITTEN_ANNOTATION)
+        if self._digest_key is None or note is None:
+            return ()
+        key = self._digest_key()
+        return edited_keys(name, self.texts(name), parse_written(note, key) or {}, key)
+
+    def take_as_written(self, name: str, entries: Iterable[str]) -> None:
+        """Records what a Secret that was observed has under those of the keys of which nothing is recorded.
+        Raises Conflict, ObjectRefused."""
+        if self._digest_key is None:
+            return
+        texts = self.texts(name)
+        known = parse_written(self.notes(name).get(WRITTEN_ANNOTATION, ""), self._digest_key()) or {}
+        new = {entry: texts[entry] for entry in entries if texts.get(entry) and entry not in known}
+        if new:
+            note = self._recorded(name, self.notes(name), new)
+            done = f"what it has as {', '.join(sorted(new))} is noted"
+            self.rewrite(name, {**note}, done=done, action="note")
 
     def remove(self, secret: StoredSecret) -> None:
         """Deletes that very Secret, as it was observed. Raises Conflict when another has taken its name, and
@@ -202,6 +241,16 @@ class CredentialStore:
         if name not in self._elsewhere:
             self._elsewhere[name] = self._kube.get(SECRET, name, self._namespace)
         return self._elsewhere[name]
+
+    def _recorded(self, name: str, notes: Mapping[str, str], new: Mapping[str, str | None]) -> dict[str, str]:
+        """The annotation that records these texts beside those of before; what is None goes."""
+        if self._digest_key is None or not new:
+            return {}
+        key = self._digest_key()
+        known = parse_written(notes.get(WRITTEN_ANNOTATION, ""), key) or {}
+        left = {entry: digest for entry, digest in known.items() if entry not in new}
+        made = {entry: digest_of(key, name, entry, text) for entry, text in new.items() if text}
+        return {WRITTEN_ANNOTATION: written_text({**left, **made}, key)}
 
     def _made(self, change: SecretChange, texts: Mapping[str, str]) -> dict[str, str]:
         new = {
@@ -285,8 +334,6 @@ def _texts(secret: Mapping[str, Any] | None) -> dict[str, str]:
     """The content as texts. What is no UTF-8 text counts by its base64: it is there, and is kept."""
     texts = {}
     for key, encoded in ((secret or {}).get("data") or {}).items():
-        try:
-            texts[key] = base64.b64decode(encoded or "", validate=True).decode("utf-8")
-        except (binascii.Error, UnicodeDecodeError):
-            texts[key] = str(encoded)
+        text = as_put_in(encoded or "")
+        texts[key] = str(encoded) if text is None else text
     return texts

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import base64
 import threading
+from contextlib import suppress
 
 from controller.domain.api.names import DIGEST_KEY_SECRET, MANAGED_BY, MANAGED_BY_US
 from controller.errors import Conflict, KubeError
 from controller.ports.kubernetes import SECRET, Kube
-from controller.ports.system import Randomness
+from controller.ports.system import Clock, Randomness
 from controller.reconcile.shared.action_log import log_action
 
 ENTRY = "key"
 OCTETS = 32
+LOOK_SECONDS = 60.0
 
 
 class InstallationKey:
@@ -32,12 +34,22 @@ class InstallationKey:
                 self._key = self._stored() or self._made()
             return self._key
 
+    def put_back(self) -> None:
+        """Makes the Secret again where it is gone, with the key that this process knows: another one would
+        have every release upgraded once. Raises KubeError."""
+        with self._lock:
+            if not self._key or self._kube.get(SECRET, DIGEST_KEY_SECRET, self._namespace) is not None:
+                return
+            with suppress(Conflict):  # another process has been faster
+                self._create(self._key)
+                text = f"Secret {DIGEST_KEY_SECRET}: was gone, and is there again with the same key"
+                log_action("create", f"{self._namespace}/{DIGEST_KEY_SECRET}", text)
+
     def _stored(self) -> bytes:
         secret = self._kube.get(SECRET, DIGEST_KEY_SECRET, self._namespace)
         return base64.b64decode(((secret or {}).get("data") or {}).get(ENTRY) or "")
 
-    def _made(self) -> bytes:
-        key = self._randomness.octets(OCTETS)
+    def _create(self, key: bytes) -> None:
         secret = {
             "apiVersion": SECRET.api_version,
             "kind": SECRET.kind,
@@ -49,8 +61,12 @@ class InstallationKey:
             "type": "Opaque",
             "data": {ENTRY: base64.b64encode(key).decode()},
         }
+        self._kube.create(secret)
+
+    def _made(self) -> bytes:
+        key = self._randomness.octets(OCTETS)
         try:
-            self._kube.create(secret)
+            self._create(key)
         except Conflict:
             stored = self._stored()
             if not stored:
@@ -61,3 +77,20 @@ class InstallationKey:
         text = f"Secret {DIGEST_KEY_SECRET}: made, with the key of digests"
         log_action("create", f"{self._namespace}/{DIGEST_KEY_SECRET}", text)
         return key
+
+
+class KeptInstallationKey:
+    """The key, for a process that sees to it that its Secret stays: it looks once in `LOOK_SECONDS`."""
+
+    def __init__(self, key: InstallationKey, clock: Clock) -> None:
+        self._key = key
+        self._clock = clock
+        self._looked: float | None = None
+
+    def read(self) -> bytes:
+        """As `InstallationKey.read`."""
+        now = self._clock.monotonic()
+        if self._looked is None or now >= self._looked + LOOK_SECONDS:
+            self._key.put_back()
+            self._looked = now
+        return self._key.read()

@@ -11,7 +11,7 @@ import pytest
 
 from controller.cli.cluster import Cluster
 from controller.cli.commands import credentials_backup
-from controller.domain.api.names import API_VERSION
+from controller.domain.api.names import API_VERSION, WRITTEN_ANNOTATION
 from controller.domain.credentials import sealed_file
 from controller.ports.kubernetes import SECRET
 from tests.cli.commands.test_apply import CRDS
@@ -127,8 +127,13 @@ def test_what_differs_stops_all_of_it(kube: FakeKube, words: str, tmp_path: Path
 
     assert osctl(*command, "--secret", "another").exit_code == 0
     assert texts(kube, NAME, "other") == {"password": "changed"}
+    notes = {"metadata": {"annotations": {WRITTEN_ANNOTATION: "{}", "of": "others"}}}
+    kube.merge_patch(SECRET, NAME, "other", notes)
     assert osctl(*command, "--overwrite", NAME).exit_code == 0
     assert texts(kube, NAME, "other") == {"password": PLANTED}
+    # What the controller has written there it is not to compare with this.
+    found: Any = kube.get(SECRET, NAME, "other")
+    assert found["metadata"]["annotations"] == {"of": "others"}
 
 
 def test_a_key_that_was_lost_comes_back_beside_those_that_are_there(

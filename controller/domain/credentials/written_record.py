@@ -1,0 +1,58 @@
+"""What the controller has written into a Secret, as keyed digests in an annotation of it: what is another
+text by now, somebody has edited. Pure.
+
+The digests are of no use without the installation's key, and the record names that key: with another one
+nothing is known, and nothing is said.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+
+_HEX_DIGITS = 32
+
+
+def key_id(key: bytes) -> str:
+    """By what a record names the key of its digests."""
+    return _digest(key, "written-record", "key")[:16]
+
+
+def digest_of(key: bytes, secret: str, entry: str, text: str) -> str:
+    """The digest of what a Secret has under a key; with the names, so that two that have the same do not show
+    it."""
+    return _digest(key, "written", secret, entry, text)
+
+
+def parse_written(text: str, key: bytes) -> dict[str, str] | None:
+    """The digests by the keys of the Secret; None where there is no record, nobody can read it, or it was
+    made with another key."""
+    try:
+        given = json.loads(text)
+        found = {str(entry): str(digest) for entry, digest in given["digests"].items()}
+        return found if given["key"] == key_id(key) else None
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def written_text(digests: Mapping[str, str], key: bytes) -> str:
+    """The record as its annotation has it."""
+    return json.dumps({"key": key_id(key), "digests": dict(digests)}, sort_keys=True)
+
+
+def edited_keys(
+    secret: str, texts: Mapping[str, str], written: Mapping[str, str], key: bytes
+) -> tuple[str, ...]:
+    """The keys that have another text than was written; what is empty or gone was lost, and not edited."""
+    return tuple(
+        entry
+        for entry, digest in sorted(written.items())
+        if texts.get(entry) and not hmac.compare_digest(digest_of(key, secret, entry, texts[entry]), digest)
+    )
+
+
+def _digest(key: bytes, *parts: str) -> str:
+    whole = json.dumps(parts).encode()
+    return hmac.new(key, whole, hashlib.sha256).hexdigest()[:_HEX_DIGITS]

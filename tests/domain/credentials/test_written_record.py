@@ -1,0 +1,51 @@
+"""What was written is known by digests, and by these only with the key that made them."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.domain.credentials.written_record import (
+    digest_of,
+    edited_keys,
+    key_id,
+    parse_written,
+    written_text,
+)
+
+KEY, OTHER_KEY = b"k" * 32, b"o" * 32
+
+
+def record(**texts: str) -> str:
+    return written_text({key: digest_of(KEY, "compute", key, text) for key, text in texts.items()}, KEY)
+
+
+def test_what_is_as_it_was_written_is_not_edited() -> None:
+    written = parse_written(record(one="a", two="b"), KEY)
+    assert written is not None
+    assert edited_keys("compute", {"one": "a", "two": "b", "three": "c"}, written, KEY) == ()
+
+
+def test_another_text_is_edited_and_none_is_lost() -> None:
+    written = parse_written(record(one="a", two="b", three="c"), KEY)
+    assert written is not None
+    assert edited_keys("compute", {"one": "x", "two": ""}, written, KEY) == ("one",)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", "null", "[" * 10000, '{"key": 1, "digests": []}', '{"key": "a", "digests": {}}']
+)
+def test_a_record_that_is_none_says_nothing(text: str) -> None:
+    assert parse_written(text, KEY) is None
+
+
+def test_a_record_of_another_key_says_nothing() -> None:
+    assert parse_written(record(one="a"), OTHER_KEY) is None
+
+
+def test_neither_text_nor_key_is_in_a_record() -> None:
+    text = record(password="abc-of-mine", other="abc-of-mine")
+    assert "abc-of-mine" not in text and KEY.decode() not in text
+    written = parse_written(text, KEY)
+    assert written is not None
+    assert written["password"] != written["other"]  # nobody sees that they are the same
+    assert key_id(KEY) not in written.values()
