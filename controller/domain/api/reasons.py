@@ -74,6 +74,7 @@ class Reason(StrEnum):
     CREDENTIALS_LOST = "CredentialsLost", WARNING
     CREDENTIALS_RESTORED = "CredentialsRestored", WARNING
     CREDENTIALS_EDITED = "CredentialsEdited", WARNING
+    ACCOUNTS_LEFT = "AccountsLeft", NORMAL
     CREDENTIAL_DOUBTFUL = "CredentialDoubtful", WARNING
     CERTIFICATES_RENEWED = "CertificatesRenewed", NORMAL
     CERTIFICATE_EXPIRES = "CertificateExpires", WARNING

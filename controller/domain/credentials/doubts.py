@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from controller.domain.api.names import WRITTEN_ANNOTATION
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import OwnSecret
+from controller.domain.credentials.credential_plan import StoredSecret
 
+# By which of its keys a service has accounts where; what has either has one of Keystone's, too.
+_SERVERS = {"database-password": "the database", "messaging-password": "the broker"}
 # Keys of SSH are files of several lines.
 _FILES = ("ssh-private-key", "ssh-public-key")
 
@@ -32,6 +35,20 @@ def edited_doubt(secret: str, keys: Sequence[str], namespace: str) -> Credential
         f"kubectl -n {namespace} annotate secret {secret} {WRITTEN_ANNOTATION}-"
     )
     return CredentialDoubt(secret, text, Reason.CREDENTIALS_EDITED)
+
+
+def accounts_left(there: StoredSecret, suffix: str) -> CredentialDoubt | None:
+    """What is told of the credentials of a service that is not there any more: its accounts are; None where
+    it had none."""
+    servers = [server for key, server in _SERVERS.items() if key in there.filled]
+    if not servers:
+        return None
+    named = f', whose names end in "{suffix}",' if suffix else ""
+    text = (
+        f"service {there.service} is gone, and its accounts{named} stay in {', '.join(servers)} and Keystone "
+        "for the day it is back; where it never will be, delete them there, and then this Secret"
+    )
+    return CredentialDoubt(there.name, text, Reason.ACCOUNTS_LEFT)
 
 
 def own_doubt(own: OwnSecret, text: str) -> CredentialDoubt | None:

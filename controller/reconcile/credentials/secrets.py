@@ -222,7 +222,7 @@ class SecretsReconciler:
             )
         own = features_of(osdpl).credentials
         problems += unusable(store, own)
-        doubts = text_doubts(store, own, desired, osdpl["metadata"]["namespace"], read_only=read_only)
+        doubts = text_doubts(store, own, desired, osdpl, services=services, read_only=read_only)
         published = CredentialViews(store, self._digest_key, problems, doubts)
         views = {**published.of_own(own), **published.of_ours(desired, recorded=recorded, services=services)}
         problems += self._ensured_certificates(osdpl, bundles, planned=read_only)

@@ -358,6 +358,10 @@ class RotationBed:
         data = (self.kube.get(SECRET, name, NS) or {}).get("data", {})
         return {key: base64.b64decode(text).decode() for key, text in data.items()}
 
+    def is_told(self, reason: str) -> bool:
+        """Whether an Event has ever said so."""
+        return reason in {told for _, told, _ in self.events.seen}
+
     def notes(self, service: str) -> dict[str, str]:
         secret = self.kube.get(SECRET, f"{service}-credentials", NS)
         assert secret is not None

@@ -349,6 +349,7 @@ def sequence(seed: int, steps: int) -> None:
         end_upgrade()
     bed.settle(60)
     bed.assert_one_generation()
+    assert not bed.is_told("CredentialsEdited")
     bed.reconcile()
     bed.kube.forget_requests()
     bed.reconcile()

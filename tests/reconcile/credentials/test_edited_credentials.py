@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from controller.domain.api.names import WRITTEN_ANNOTATION
-from controller.ports.kubernetes import SECRET
+from controller.ports.kubernetes import HELMBUNDLE, SECRET
 from tests.reconcile.credentials.rotation_bed import RotationBed
 from tests.reconcile.credentials.test_secrets import NS, RESYNC, Bed
 
@@ -126,6 +126,24 @@ def test_a_rotation_replaces_what_was_edited_and_is_no_edit_itself() -> None:
     assert bed.rotation("compute") == {}
     edited = [reason for _, reason, _ in bed.events.seen if reason == "CredentialsEdited"]
     assert len(edited) == 1
+
+
+def test_accounts_of_a_service_that_is_gone_are_told(bed: Bed) -> None:
+    write(bed, NAME, {"account-suffix": "-2"})
+    bed.put_bundle("identity")
+    bed.edit(**{"with": ["database"]})
+    bed.reconcile()
+    assert reason(bed) == ("True", "SecretsReady")  # until its releases have gone
+    bed.kube.delete(HELMBUNDLE, "identity", NS)
+    assert bed.reconcile() == RESYNC
+    assert reason(bed) == ("True", "AccountsLeft")
+    told = 'service identity is gone, and its accounts, whose names end in "-2", stay in the database and'
+    assert f'Secret "{NAME}": {told}' in bed.condition()["message"]
+    assert bed.region()["status"]["secrets"][NAME]["state"] == "Ready"
+    assert bed.events.seen[-1][:2] == ("Normal", "AccountsLeft")
+    bed.kube.delete(SECRET, NAME, NS)  # nobody needs them any more
+    bed.reconcile()
+    assert reason(bed) == ("True", "SecretsReady")
 
 
 def own(bed: Bed, text: bytes, credential: str = "admin-password") -> None:

@@ -623,6 +623,7 @@ def test_whatever_happens_in_between_nothing_is_refused_and_one_generation_is_le
     bed.servers.down = set()
     bed.settle()
     assert bed.failures() == []
+    assert not bed.is_told("CredentialsEdited")
     for service, chart in CHARTS.items():
         suffix = bed.texts(f"{service}-credentials").get("account-suffix", "")
         assert bed.names(chart) == {(server, f"{chart}{suffix}") for server in EVERYWHERE}

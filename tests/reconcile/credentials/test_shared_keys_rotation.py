@@ -230,6 +230,7 @@ def sequence(seed: int, steps: int) -> None:
         assert {name for _, name in bed.names(chart)} == {f"{chart}{suffix}"}
     assert ROTATE not in bed.notes("cache")
     assert_one_pair(bed)
+    assert not bed.is_told("CredentialsEdited")
     bed.reconcile()
     bed.kube.forget_requests()
     bed.reconcile()

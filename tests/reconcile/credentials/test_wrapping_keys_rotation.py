@@ -255,6 +255,7 @@ def sequence(seed: int, steps: int) -> None:
         assert bed.failures() == []
     bed.servers.down = set()
     settle(bed)
+    assert not bed.is_told("CredentialsEdited")
     assert ROTATE not in bed.notes("key-manager")
     assert_whole(bed)
 
