@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -12,10 +11,9 @@ from controller.domain.values.layer_order import LayerKind
 from controller.domain.values.merge import MergedValues
 from controller.domain.values.names.known_names import KnownNames, unknown_rules, unknown_store_options
 from controller.domain.values.template_input import RegionInput
+from controller.domain.values.written.volume_stores import is_device_driver
 from controller.errors import Problem
 
-# Names of drivers whose disks appear as devices of the host.
-_HOST_DEVICES = re.compile(r"iscsi|fibre|(?<![a-z])fc(?![a-z])|fcdriver", re.IGNORECASE)
 _OURS = (LayerKind.VERSION, LayerKind.PRESET, LayerKind.SIZE, LayerKind.SERVICE, LayerKind.EVERY_RELEASE)
 _ENABLED = "spec.features.services.enabled"
 # What Octavia cannot make an amphora without, in its options, and the chart does not know.
@@ -25,6 +23,7 @@ _AMPHORA_IDS = (
     ("controller_worker", "amp_flavor_id"),
     ("health_manager", "controller_ip_port_list"),
 )
+_ATTACHERS = (("cinder", "cinder_volume"), ("nova", "nova_compute"))
 _MONITORS = ("host_monitor", "instance_monitor", "process_monitor", "introspective_instance_monitor")
 
 
@@ -45,10 +44,13 @@ def feature_warnings(features: Mapping[str, Any], releases: Mapping[str, MergedV
     for index, store in enumerate(features["blockStorage"]["backends"] if "cinder" in releases else ()):
         path = ("blockStorage", "backends", index)
         if store["type"] == "nfs":
-            tags = (("cinder", "cinder_volume"), ("nova", "nova_compute"))
-            yield from _stock_images(releases, tags, "has no mount.nfs (package nfs-common)", path)
-        if store["type"] == "custom" and _HOST_DEVICES.search(str(store["conf"].get("volume_driver"))):
+            yield from _stock_images(releases, _ATTACHERS, "has no mount.nfs (package nfs-common)", path)
+        if store["type"] == "lvm" and (store["lvm"] or {}).get("protocol") == "nvmet_tcp":
+            lacks = "has neither the Python package nvmet nor nvme-cli"
+            yield from _stock_images(releases, _ATTACHERS, lacks, path)
+        if store["type"] == "custom" and is_device_driver(store["conf"]):
             yield from _host_devices(releases, path)
+    yield from _volume_service(releases)
     if features["loadBalancer"]["provider"] == AMPHORA and "octavia" in releases:
         yield from _amphora_warnings(releases["octavia"])
     yield from _service_warnings(releases)
@@ -88,7 +90,31 @@ def _host_devices(releases: Mapping[str, MergedValues], path: DocumentPath) -> I
         yield Problem(
             format_path(("spec", "features", *path)),
             f"its driver makes devices of the host, which pods of {' and '.join(blind)} do not see",
-            "set conf.enable_iscsi: true in the values of those charts, under spec.services",
+            "leave conf.enable_iscsi out of the values of those charts",
+        )
+
+
+def _volume_service(releases: Mapping[str, MergedValues]) -> Iterator[Problem]:
+    """What an operator's values make of cinder-volume that attaches nothing, or is in its own way."""
+    cinder = releases.get("cinder")
+    if cinder is None:
+        return
+    values = ("spec", "services", "block-storage", "cinder", "values")
+    place = "set pod.useHostNetwork.volume, conf.cinder.DEFAULT.host and pod.replicas.volume: 1 beside it"
+    alone = lookup(cinder.values, ("pod", "useHostNetwork", "volume"))
+    if lookup(cinder.values, ("conf", "enable_iscsi")) and not alone:
+        yield Problem(
+            format_path((*values, "conf", "enable_iscsi")),
+            "cinder-volume is not on the node's network, where its iscsid answers, and attaches nothing",
+            f"{place} (docs/presets.md)",
+        )
+    replicas = lookup(cinder.values, ("pod", "replicas", "volume"))
+    host = lookup(cinder.values, ("conf", "cinder", "DEFAULT", "host"))
+    if host and isinstance(replicas, int) and replicas > 1:
+        yield Problem(
+            format_path((*values, "pod", "replicas", "volume")),
+            f"{replicas} pods of cinder-volume have one name, {host}, and work on the same volumes",
+            "leave it at 1",
         )
 
 

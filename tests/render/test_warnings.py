@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from controller.cli.views.diff import diff_regions
-from controller.errors import Problem
+from controller.errors import Problem, SpecInvalid
 from tests.render.region import core_spec, render
-from tests.render.specs import FEATURES
+from tests.render.specs import FEATURES, LDAP
 
 
 def warnings(**more: Any) -> tuple[Problem, ...]:
@@ -99,31 +99,54 @@ def store(kind: str, **more: Any) -> dict[str, Any]:
     return {"blockStorage": {"backends": [backend]}}
 
 
-@pytest.mark.parametrize(
-    "driver",
-    [
-        "cinder.volume.drivers.pure.PureISCSIDriver",
-        "cinder.volume.drivers.dell_emc.powermax.fc.PowerMaxFCDriver",
-    ],
-)
-def test_a_store_whose_disks_come_by_iscsi_or_fibre_channel_needs_the_devices_of_the_host(
-    driver: str,
-) -> None:
-    features = store("custom", conf={"volume_driver": driver})
-    [text] = told("spec.features.blockStorage.backends[0]", features=features)
-    assert "cinder and nova" in text and "conf.enable_iscsi: true" in text
-    on = {"values": {"conf": {"enable_iscsi": True}}}
-    both = {"block-storage": {"cinder": on}, "compute": {"nova": on}}
-    assert told("spec.features.blockStorage.backends[0]", features=features, services=both) == []
+VENDOR = {"volume_driver": "cinder.volume.drivers.pure.PureISCSIDriver"}
+STORE = "spec.features.blockStorage.backends[0]"
+
+
+@pytest.mark.parametrize("chart", ["cinder", "nova"])
+def test_who_keeps_the_devices_of_the_host_from_a_store_that_needs_them_is_told(chart: str) -> None:
+    service = {"cinder": "block-storage", "nova": "compute"}[chart]
+    off = {service: {chart: {"values": {"conf": {"enable_iscsi": False}}}}}
+    features = store("custom", conf=VENDOR)
+    assert told(STORE, features=features) == []
+    [text] = told(STORE, features=features, services=off)
+    assert f"pods of {chart} do not see" in text and "leave conf.enable_iscsi out" in text
+
+
+def test_an_iscsiadm_without_the_network_of_its_node_is_told() -> None:
+    values: dict[str, Any] = {"conf": {"enable_iscsi": True}}
+    services = {"block-storage": {"cinder": {"values": values}}}
+    path = "spec.services.block-storage.cinder.values.conf.enable_iscsi"
+    [text] = told(path, services=services)
+    assert "iscsid" in text and "pod.useHostNetwork.volume" in text
+    values["pod"] = {"useHostNetwork": {"volume": True}}
+    assert told(path, services=services) == []
+
+
+def test_pods_of_cinder_volume_that_have_one_name_are_told() -> None:
+    services = {"block-storage": {"cinder": {"values": {"pod": {"replicas": {"volume": 2}}}}}}
+    path = "spec.services.block-storage.cinder.values.pod.replicas.volume"
+    [text] = told(path, features=store("lvm"), services=services)
+    assert "2 pods of cinder-volume have one name, cinder-volume-0" in text
+    assert told(path, features=store("ceph"), services=services) == []
+
+
+def test_nvme_needs_what_the_stock_images_lack() -> None:
+    [text] = told(STORE, features=store("lvm", lvm={"protocol": "nvmet_tcp"}))
+    assert "nvme-cli" in text and "cinder_volume" in text and "nova_compute" in text
+    assert told(STORE, features=store("lvm")) == []
 
 
 def test_a_store_of_another_driver_needs_none() -> None:
     features = store("custom", conf={"volume_driver": "cinder.volume.drivers.quobyte.QuobyteDriver"})
-    assert told("spec.features.blockStorage.backends[0]", features=features) == []
+    assert told(STORE, features=features) == []
 
 
-def test_lvm_brings_the_devices_of_the_host_to_servers_as_well() -> None:
-    region = render(core_spec(preset="compute", features=store("lvm")))
+@pytest.mark.parametrize("given", [store("lvm"), store("custom", conf=VENDOR)], ids=["lvm", "vendor"])
+def test_a_store_whose_volumes_are_devices_brings_those_of_the_host_to_servers_as_well(
+    given: dict[str, Any],
+) -> None:
+    region = render(core_spec(preset="compute", features=given))
     for name in ("cinder", "nova"):
         release = region.release(name)
         assert release is not None and release.merged.values["conf"]["enable_iscsi"] is True
@@ -135,7 +158,7 @@ def test_a_package_that_the_stock_image_lacks_is_told() -> None:
     [text] = told("spec.features.identity.federation.providers", **on_https(OIDC_REGION))
     assert "mod_auth_openidc" in text and "keystone_api" in text
     shares = store("nfs", nfs={"shares": ["10.0.0.1:/volumes"]})
-    [text] = told("spec.features.blockStorage.backends[0]", features=shares)
+    [text] = told(STORE, features=shares)
     assert "nfs-common" in text and "cinder_volume" in text and "nova_compute" in text
 
 
@@ -167,3 +190,20 @@ def test_what_amphorae_cannot_be_made_without_is_told_until_it_is_named() -> Non
     assert "amp_flavor_id" not in text and "health_manager.controller_ip_port_list" in text
     conf["health_manager"] = {"controller_ip_port_list": "192.0.2.1:5555"}
     assert told(path, features=enabled, services=values) == []
+
+
+def directory(url: str, **conf: Any) -> dict[str, Any]:
+    return {"identity": {"ldap": {"domains": [{**LDAP, "url": url, "conf": conf}]}}}
+
+
+def test_passwords_that_go_to_a_directory_in_the_clear_are_told() -> None:
+    path = "spec.features.identity.ldap.domains"
+    [text] = told(path, features=directory("ldap://ldap.example.org"))
+    assert "of staff go to the directory in the clear" in text and "ldaps" in text
+    assert told(path, features=directory("ldap://ldap.example.org", use_tls=True)) == []
+    assert told(path, features=directory("ldaps://ldap.example.org")) == []
+
+
+def test_a_directory_has_one_way_of_encryption() -> None:
+    with pytest.raises(SpecInvalid, match="leave use_tls out"):
+        told("spec", features=directory("ldaps://ldap.example.org", use_tls="True"))

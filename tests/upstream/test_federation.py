@@ -96,6 +96,36 @@ def test_a_directory_is_trusted_by_the_authority_that_is_named(charts: Path) -> 
     ]
 
 
+def test_a_session_of_the_dashboard_is_known_to_each_of_its_pods(charts: Path) -> None:
+    horizon = made(charts, "horizon", {})
+    settings = file(horizon, "local_settings")
+    # Servers of memcached hold each what it was told, and every pod of the dashboard is led to another one.
+    assert "SESSION_ENGINE = 'django.contrib.sessions.backends.db'" in settings
+    assert re.search(r"DATABASES = \{\s+'default'", settings)
+    [one] = [
+        spec for obj, spec in production.pod_specs(horizon) if obj["metadata"]["name"] == "horizon-db-sync"
+    ]
+    assert one["containers"][0]["command"] == ["/tmp/db-sync.sh"]  # which makes the table
+
+
+@pytest.mark.parametrize("traffic", [[], ["database"]], ids=["in-clear", "encrypted"])
+def test_sessions_that_have_expired_are_deleted(charts: Path, traffic: list[str]) -> None:
+    tls = {"internal": {"enabled": bool(traffic), "issuer": "ca", "caSecret": "ca", "traffic": traffic}}
+    horizon = made(charts, "horizon", {"tls": tls} if traffic else {})
+    [(job, pod)] = [
+        (obj, spec)
+        for obj, spec in production.pod_specs(horizon)
+        if obj["metadata"]["name"] == "horizon-clear-sessions"
+    ]
+    assert (job["kind"], job["spec"]["concurrencyPolicy"]) == ("CronJob", "Forbid")
+    [container] = pod["containers"]
+    assert "manage.py clearsessions" in container["command"][-1]
+    files = {one["mountPath"] for one in container["volumeMounts"]}
+    assert {"/etc/openstack-dashboard/local_settings", "/tmp/manage.py"} <= files
+    assert ("/etc/mysql/certs/ca.crt" in files) == bool(traffic)
+    assert {one["name"] for one in container["volumeMounts"]} == {one["name"] for one in pod["volumes"]}
+
+
 def test_settings_of_the_dashboard_are_python(charts: Path) -> None:
     given = {"EXAMPLE": {"on": True, "off": [False]}}
     settings = file(made(charts, "horizon", {"dashboard": {"settings": given}}), "local_settings")

@@ -9,6 +9,7 @@ from typing import Any
 
 from controller.domain.values.ceph_needs import CONSUMERS, CONSUMERS_SECRET
 from controller.domain.values.chart_values import SECRET_REF, secret_ref
+from controller.domain.values.written.volume_stores import on_host
 from controller.domain.values.written.federation import (
     federation_commands,
     federation_files,
@@ -19,6 +20,7 @@ from controller.domain.values.written.texts import (
     enable_new_compute,
     network_commands,
     nginx_tls_proxy,
+    on_node,
     qemu_certificates,
     vencrypt_options,
 )
@@ -159,4 +161,6 @@ TEMPLATE_FUNCTIONS: Mapping[str, Any] = {
     "enable_new_compute": enable_new_compute,
     "vencrypt_options": vencrypt_options,
     "only_from": only_from,
+    "on_host": on_host,
+    "on_node": on_node,
 }

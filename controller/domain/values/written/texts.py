@@ -117,3 +117,9 @@ def vencrypt_options() -> str:
         f"vencrypt_client_cert = {place}/tls.crt\nvencrypt_client_key = {place}/tls.key\n"
         f"vencrypt_ca_certs = {place}/ca.crt\n"
     )
+
+
+def on_node(command: str) -> str:
+    """A program of a privileged pod that runs the node's own, whose root it has at /mnt/host-rootfs."""
+    path = "/usr/sbin:/usr/bin:/sbin:/bin"
+    return f'#!/bin/sh\nexec chroot /mnt/host-rootfs /usr/bin/env -i PATH={path} {command} "$@"\n'
