@@ -53,6 +53,13 @@ def feature_warnings(features: Mapping[str, Any], releases: Mapping[str, MergedV
     yield from _volume_service(releases)
     if features["loadBalancer"]["provider"] == AMPHORA and "octavia" in releases:
         yield from _amphora_warnings(releases["octavia"])
+    monitors = lookup(releases["masakari"].values, ("manifests",)) if "masakari" in releases else {}
+    if features["compute"]["pods"]["tolerations"] and any(monitors.get(name) for name in _MONITORS):
+        yield Problem(
+            "spec.features.compute.pods.tolerations",
+            "the chart of Masakari reads no tolerations: its monitors run on no hypervisor with a taint",
+            "keep hypervisors without, or do without the monitors",
+        )
     yield from _service_warnings(releases)
 
 

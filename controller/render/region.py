@@ -19,7 +19,7 @@ from controller.domain.region.named_charts import (
     proxy_warnings,
     unused_charts,
 )
-from controller.domain.region.node_overrides import check_nodes, label_layers, node_layer
+from controller.domain.region.node_overrides import check_nodes, label_layers, node_layer, nodes_left_out
 from controller.domain.region.required_certificates import region_certificates
 from controller.domain.region.service_releases import ReleaseTemplate, read_releases, unmet_dependencies
 from controller.domain.region.tls_features import tls_problems, tls_warnings
@@ -318,6 +318,7 @@ class _RegionRenderer:
         nodes, problems = node_layer(self.spec, entry, chart.name, merged)
         if nodes is not None:
             merged = merge_onto(merged, [nodes])
+        self.warnings += nodes_left_out(chart, merged.values)
         problems += release_problems(release, merged, self.spec, operators)
         if problems:
             raise SpecInvalid(problems)

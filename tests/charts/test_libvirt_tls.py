@@ -28,12 +28,12 @@ def authority(seed: int) -> Authority:
     return new_authority(f"region {seed}", now - DAY, now + 100 * DAY, FakeRandomness(seed))
 
 
-def certificate(signer: Authority, seed: int, *trusted: Authority) -> dict[str, str]:
+def certificate(
+    signer: Authority, seed: int, *trusted: Authority, name: str = "libvirt-tls"
+) -> dict[str, str]:
     """The files of a Secret for hypervisors, that of this node among them."""
     now = time.time()
-    pair = new_leaf(
-        LeafNames("libvirt-tls", (), (ADDRESS,)), now - 300, now + DAY, signer, FakeRandomness(seed)
-    )
+    pair = new_leaf(LeafNames(name, (), (ADDRESS,)), now - 300, now + DAY, signer, FakeRandomness(seed))
     return leaf_texts(
         StoredLeaf(pair.chain, pair.key, bundle(one.anchors for one in trusted)), hypervisors=True
     )
@@ -105,16 +105,37 @@ def test_a_host_of_another_name_is_not_believed(running: Running) -> None:
     assert "verify peer" in said
 
 
-def test_a_client_of_another_authority_is_refused(running: Running, node: Node) -> None:
-    strange = authority(7)
+def connect_as(running: Running, node: Node, files: dict[str, str]) -> tuple[int, str]:
+    """With other files than those of the hypervisor, which its own are after it."""
     [place] = list(node.directory.glob("pod-*/certificates"))
-    for name, text in certificate(strange, 8, authority(1), strange).items():
+    for name, text in files.items():
         (place / f"strange-{name}").write_text(text)
     script = "mkdir /tmp/s; cd /etc/pki/region; for f in strange-*.pem; do cp $f /tmp/s/${f#strange-}; done"
     assert running.exec(["bash", "-ec", script]).returncode == 0
-    code, _ = connect(running, ADDRESS, "?pkipath=/tmp/s")
+    return connect(running, ADDRESS, "?pkipath=/tmp/s")
+
+
+def test_a_client_of_another_authority_is_refused(running: Running, node: Node) -> None:
+    strange = authority(7)
+    code, _ = connect_as(running, node, certificate(strange, 8, authority(1), strange))
     assert code != 0
     assert connect(running, ADDRESS)[0] == 0
+
+
+@pytest.mark.parametrize("name", ["keystone-tls-api", "nova-novncproxy-vencrypt", "libvirt-tls-not"])
+def test_a_client_of_the_region_that_is_no_hypervisor_is_refused(
+    running: Running, node: Node, name: str
+) -> None:
+    ours = authority(1)
+    code, _ = connect_as(running, node, certificate(ours, 8, ours, name=name))
+    assert code != 0
+    assert connect(running, ADDRESS)[0] == 0
+
+
+def test_another_certificate_of_the_hypervisors_is_believed(running: Running, node: Node) -> None:
+    ours = authority(1)
+    code, said = connect_as(running, node, certificate(ours, 8, ours))
+    assert code == 0, said
 
 
 def test_both_authorities_are_trusted_while_one_follows_the_other(node: Node) -> None:

@@ -30,6 +30,23 @@ def pod_specs(objects: Iterable[Object]) -> Iterator[tuple[Object, Mapping[str, 
             yield obj, spec["template"]["spec"]
 
 
+def may_run_on(spec: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    """Whether a pod may be on a node with these labels, as its selector and its required affinity say.
+
+    Only the operators In and NotIn, which charts use; a label that is missing is none of any values."""
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    terms = required.get("nodeSelectorTerms") or [{}]
+    selected = all(labels.get(key) == value for key, value in (spec.get("nodeSelector") or {}).items())
+    return selected and any(
+        all(
+            (labels.get(one["key"]) in one["values"]) == {"In": True, "NotIn": False}[one["operator"]]
+            for one in term.get("matchExpressions") or ()
+        )
+        for term in terms
+    )
+
+
 def _title(obj: Object) -> str:
     return f"{obj['kind']} {obj['metadata']['name']}"
 
@@ -80,6 +97,17 @@ def floating_images(objects: Iterable[Object]) -> list[str]:
             if "@sha256:" not in image and (not tag or tag.startswith("latest")):
                 found.add(image)
     return sorted(found)
+
+
+def listeners_on_hosts(objects: Iterable[Object]) -> list[str]:
+    """Ports that containers take on every address of their node, past all NetworkPolicies."""
+    return [
+        f"{_title(obj)}: {container['name']} {port['containerPort']}"
+        for obj, spec in pod_specs(objects)
+        for container in spec["containers"]
+        for port in container.get("ports") or ()
+        if spec.get("hostNetwork") or port.get("hostPort")
+    ]
 
 
 def policies_that_deny_everybody(objects: Iterable[Object]) -> list[str]:

@@ -207,3 +207,36 @@ def test_passwords_that_go_to_a_directory_in_the_clear_are_told() -> None:
 def test_a_directory_has_one_way_of_encryption() -> None:
     with pytest.raises(SpecInvalid, match="leave use_tls out"):
         told("spec", features=directory("ldaps://ldap.example.org", use_tls="True"))
+
+
+@pytest.mark.parametrize(
+    ("features", "path", "told"),
+    [
+        (
+            {"networking": {"backend": "ml2/ovn"}},
+            "networkPolicies.enabled",
+            "databases of OVN speak in clear",
+        ),
+        (
+            {"compute": {"console": {"type": "spice"}}},
+            "compute.console.type",
+            "SPICE consoles are not encrypted",
+        ),
+        (
+            {"compute": {"libvirtTLS": {"enabled": False}}},
+            "compute.libvirtTLS.enabled",
+            "ask for no password on any address",
+        ),
+    ],
+)
+def test_what_lets_anybody_in_by_the_network_of_the_nodes_is_warned_about(
+    features: dict[str, Any], path: str, told: str
+) -> None:
+    [warning] = [one for one in warnings(features=features) if one.path == f"spec.features.{path}"]
+    assert told in warning.message
+
+
+def test_policies_in_front_of_the_databases_of_ovn_end_their_warning() -> None:
+    policies = {"enabled": True, "nodeNetworks": ["10.0.0.0/16"]}
+    features = {"networking": {"backend": "ml2/ovn"}, "networkPolicies": policies}
+    assert warnings(features=features) == ()

@@ -44,6 +44,8 @@ NO_FIGURE = (
     "rabbitmq-rabbitmq-cluster-wait",
     "heat-ks-domain-user",
 )
+# What has to be there: sshd, by which computes know each other, and machines' own networks.
+ON_HOSTS = ("DaemonSet nova-compute-default: nova-compute-ssh 8022", "StatefulSet ironic-conductor: ")
 # Upstream's charts name these, and no tags that stay; docs/presets.md says how to pin them by digest.
 FLOATING = (
     "quay.io/airshipit/ceph-config-helper:latest-ubuntu_jammy",
@@ -88,6 +90,12 @@ def test_no_placeholder_goes_out_as_it_is(charts: Path, name: str) -> None:
 @pytest.mark.parametrize("name", REGIONS)
 def test_hypervisors_are_open_to_nobody(charts: Path, name: str) -> None:
     assert production.open_hypervisors(made(charts, name)) == []
+
+
+@pytest.mark.parametrize("name", REGIONS)
+def test_on_the_network_of_a_node_nothing_listens_in_clear(charts: Path, name: str) -> None:
+    found = production.listeners_on_hosts(made(charts, name))
+    assert {one for one in found if not one.startswith(ON_HOSTS)} == set()
 
 
 @pytest.mark.parametrize("name", REGIONS)

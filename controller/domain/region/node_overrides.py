@@ -282,6 +282,27 @@ def rename_warnings(before: Iterable[ReleaseSpec], after: Iterable[ReleaseSpec])
     )
 
 
+def nodes_left_out(chart: ChartRef, values: Values) -> Iterator[Problem]:
+    """DaemonSets of form `values` that leave out nodes with two of their labels, one warning for each.
+
+    helm-toolkit (_daemonset_overrides_root.tpl) has each DaemonSet of a set avoid the labels of all others,
+    and the default one those of all: a node with two of them gets no pod. Values of one label are of
+    different nodes. The charts shipped with the controller have the later label win.
+    """
+    if chart.is_shipped:
+        return
+    for name, body in sorted((lookup(values, ("overrides",)) or {}).items()):
+        labels = sorted(lookup(body, ("labels",)) or ())
+        if len({label.partition(SEPARATOR)[0] for label in labels}) > 1:
+            listed = ", ".join(label.replace(SEPARATOR, "=") for label in labels)
+            daemonset = name.removeprefix(f"{chart.name}_")
+            yield Problem(
+                "spec.nodes",
+                f"chart {chart.name} makes no pod of {daemonset} on a node with two of the labels {listed}",
+                "use values of one label, as rack::blue and rack::green, of which a node has one",
+            )
+
+
 def _label_sets(values: Values) -> dict[str, list[Any]]:
     overrides = lookup(values, ("conf", "overrides")) or {}
     sets = {}

@@ -9,7 +9,6 @@ from typing import Any
 
 from controller.domain.values.ceph_needs import CONSUMERS, CONSUMERS_SECRET
 from controller.domain.values.chart_values import SECRET_REF, secret_ref
-from controller.domain.values.written.volume_stores import on_host
 from controller.domain.values.written.federation import (
     federation_commands,
     federation_files,
@@ -24,6 +23,7 @@ from controller.domain.values.written.texts import (
     qemu_certificates,
     vencrypt_options,
 )
+from controller.domain.values.written.volume_stores import on_host
 
 # The key beside the passwords of accounts whose names change when they are rotated.
 ACCOUNT_SUFFIX = "account-suffix"

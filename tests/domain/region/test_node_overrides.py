@@ -10,6 +10,7 @@ import pytest
 from controller.domain.region.node_overrides import (
     check_nodes,
     node_layer,
+    nodes_left_out,
     rename_warnings,
     renamed_daemonsets,
 )
@@ -267,3 +268,23 @@ def test_a_release_that_is_new_or_gone_renames_nothing() -> None:
     assert one is not None
     assert rename_warnings([], releases(one.values)) == ()
     assert rename_warnings(releases(one.values), []) == ()
+
+
+def of_labels(*labels: str) -> dict[str, Any]:
+    return {"overrides": {"libvirt_libvirt": {"labels": {label: {"values": {}} for label in labels}}}}
+
+
+def test_nodes_that_may_have_two_labels_of_a_set_are_warned_about() -> None:
+    libvirt = ChartRef("libvirt", "2026.1.0", repository="https://charts.example.org")
+    [warning] = nodes_left_out(libvirt, of_labels("role::gpu", "rack::blue"))
+    assert warning.path == "spec.nodes"
+    assert "no pod of libvirt on a node with two of the labels rack=blue, role=gpu" in warning.message
+
+
+def test_values_of_one_label_are_of_different_nodes() -> None:
+    libvirt = ChartRef("libvirt", "2026.1.0", repository="https://charts.example.org")
+    assert list(nodes_left_out(libvirt, of_labels("rack::green", "rack::blue"))) == []
+
+
+def test_with_the_shipped_charts_the_later_label_wins_and_nobody_is_warned() -> None:
+    assert list(nodes_left_out(ChartRef("libvirt", path="libvirt"), of_labels("a::b", "c::d"))) == []
