@@ -313,8 +313,8 @@ class _RegionRenderer:
         written = spec_layers(self.spec, entry, chart.name, release)
         operators = (*in_order(written), *label_layers(self.spec, entry, chart.name))
         names = self.library.names.of(chart.name, spec.openstack_version)
-        self.warnings += written_warnings(operators, lower.values, names)
         merged = merge_onto(lower, in_order({LayerKind.IMAGES: images, **written}))
+        self.warnings += written_warnings(operators, lower.values, merged.values, names)
         nodes, problems = node_layer(self.spec, entry, chart.name, merged)
         if nodes is not None:
             merged = merge_onto(merged, [nodes])

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from controller.domain.region.external_servers import parted_databases
-from controller.domain.region.pod_values import pod_problems, pod_warnings
+from controller.domain.region.pod_values import eviction_warnings, limit_problems, pod_problems, pod_warnings
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.validation.policy_rules import policy_problems
 from controller.domain.values.chart_values import Values
 from controller.domain.values.layer_order import SpecSource
 from controller.domain.values.merge import Layer, MergedValues
 from controller.domain.values.names.known_names import Service, unknown_options, unknown_policy_names
+from controller.domain.values.names.misread_texts import misread_texts
 from controller.domain.values.oslo_files import with_numbers_as_text
 from controller.domain.values.password_guard import password_problems
 from controller.domain.values.typos import misspelt_keys
@@ -22,19 +23,27 @@ def release_problems(
     release: str, merged: MergedValues, spec: SpecSource, written: Iterable[Layer]
 ) -> list[Problem]:
     """Every reason why a release with these values would be wrong. `written` are the operator's layers."""
-    asked = [problem for layer in written for problem in (*pod_problems(layer), *policy_problems(layer))]
+    asked: list[Problem] = []
+    for layer in written:
+        refused = list(pod_problems(layer))
+        asked += refused or limit_problems(layer, merged.values)
+        asked += policy_problems(layer)
     return [*asked, *password_problems(release, merged, spec), *parted_databases(release, merged.values)]
 
 
-def written_warnings(written: Iterable[Layer], lower: Values, service: Service) -> Iterator[Problem]:
-    """Keys of the operator's layers that the chart, with the values below them, reads nothing of, and options
-    and rules that the service of the chart does not have."""
+def written_warnings(
+    written: Iterable[Layer], lower: Values, final: Values, service: Service
+) -> Iterator[Problem]:
+    """Keys of the operator's layers that the chart, with the values below them, reads nothing of, options
+    and rules that the service of the chart does not have, and what becomes of pods with the final values."""
     for layer in written:
         misspelt = list(misspelt_keys(layer, lower, service.chart))
         told = {problem.path for problem in misspelt}
         yield from misspelt
         others = (
             *pod_warnings(layer, lower, service.chart),
+            *eviction_warnings(layer, final),
+            *misread_texts(layer, lower),
             *unknown_options(layer, lower, service),
             *unknown_policy_names(layer, lower, service),
         )

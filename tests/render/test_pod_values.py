@@ -68,6 +68,51 @@ def test_what_no_pod_of_the_chart_is_called_is_told_with_the_names_there_are() -
     assert warning.path == f"{NOVA}.resources.jobs.db_sink"
 
 
+def test_a_limit_below_what_is_asked_for_is_refused() -> None:
+    own = {"requests": {"memory": "8Gi", "cpu": 1}, "limits": {"memory": "4Gi", "cpu": "1000m"}}
+    [(path, message)] = refused(nova({"resources": {"api": own}}))
+    assert path == f"{NOVA}.resources.api.requests.memory"
+    assert message == "asks for 8Gi of memory, and may have 4Gi: Kubernetes refuses such a pod"
+
+
+@pytest.mark.parametrize(("part", "amount"), [("requests", "64Gi"), ("limits", "1Ki")])
+def test_a_limit_that_the_size_has_counts_as_well(part: str, amount: str) -> None:
+    [(path, message)] = refused(nova({"resources": {"conductor": {part: {"memory": amount}}}}))
+    assert path == f"{NOVA}.resources.conductor.{part}.memory"
+    assert "Kubernetes refuses such a pod" in message
+
+
+def test_what_charts_leave_out_is_not_compared() -> None:
+    own = {"requests": {"memory": "8Gi"}, "limits": {"memory": "4Gi"}}
+    assert warned(nova({"resources": {"enabled": False, "api": own}})) == []
+    render(
+        nova({"resources": {"jobs": {"db_sync": {"requests": {"memory": "1e3"}, "limits": {"memory": "1"}}}}})
+    )
+
+
+@pytest.mark.parametrize(
+    ("replicas", "least", "kept"),
+    [(2, "51%", "2 of 2"), (1, 1, "1 of 1"), (3, "67%", "3 of 3"), (2, 5, "5 of 2")],
+)
+def test_a_budget_that_lets_no_pod_go_is_told(replicas: int, least: Any, kept: str) -> None:
+    budget = {"disruption_budget": {"osapi": {"min_available": least}}}
+    [warning] = warned(nova({"replicas": {"osapi": replicas}, "lifecycle": budget}))
+    assert warning.path == f"{NOVA}.lifecycle.disruption_budget.osapi.min_available"
+    assert warning.message == f"{kept} pods have to be there: no node that runs one can be drained"
+
+
+@pytest.mark.parametrize(("replicas", "least"), [(3, "51%"), (2, 1), (1, 0), (0, 1), (2, None), (2, True)])
+def test_a_budget_that_lets_one_go_is_not_told(replicas: int, least: Any) -> None:
+    budget = {"disruption_budget": {"osapi": {"min_available": least}}}
+    assert warned(nova({"replicas": {"osapi": replicas}, "lifecycle": budget})) == []
+
+
+def test_the_budget_of_the_size_counts_for_a_number_of_pods_of_ones_own() -> None:
+    [warning] = warned({**nova({"replicas": {"api_metadata": 1}}), "size": "tiny"})
+    assert warning.path == f"{NOVA}.replicas.api_metadata"
+    assert "pod.lifecycle.disruption_budget.metadata.min_available" in warning.remedy
+
+
 def test_what_is_said_for_all_charts_need_not_be_in_each() -> None:
     assert warned(core_spec(common={"openstack": {"values": {"pod": {"replicas": {"osapi": 2}}}}})) == []
     [(path, _)] = refused(core_spec(common={"openstack": {"values": {"pod": {"replicas": {"osapi": "x"}}}}}))

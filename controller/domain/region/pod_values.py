@@ -1,4 +1,5 @@
-"""How often pods run and what they ask for, as an operator wrote it: `pod.replicas` and `pod.resources`.
+"""How often pods run, what they ask for and how many may be away, as an operator wrote it: `pod.replicas`,
+`pod.resources` and `pod.lifecycle.disruption_budget`.
 
 Charts take any key and any value there without a word; the API server refuses the objects much later, or
 nothing happens at all.
@@ -8,8 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from math import ceil
 from typing import Any
 
+from controller.domain.validation.asked_resources import parse_quantity
 from controller.domain.values.chart_values import PATCH, Path, Values, is_map, lookup, type_name
 from controller.domain.values.layer_order import LayerKind
 from controller.domain.values.merge import Layer
@@ -18,6 +22,9 @@ from controller.errors import Problem
 
 _REPLICAS, _RESOURCES = ("pod", "replicas"), ("pod", "resources")
 _AMOUNTS = ("requests", "limits")
+_BUDGETS = ("pod", "lifecycle", "disruption_budget")
+# Budgets of OpenStack-Helm's charts that are named otherwise than the replicas that they are about.
+_REPLICAS_OF_BUDGET = {"horizon": "server", "mariadb": "server", "metadata": "api_metadata"}
 # Kubernetes' own (apimachinery, pkg/api/resource), without a sign: nothing is asked for less than zero.
 _QUANTITY = re.compile(r"(\d+(\.\d*)?|\.\d+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?")
 _RESOURCE = re.compile(r"cpu|memory|ephemeral-storage|hugepages-.+|[a-z0-9.-]+/.+")
@@ -32,6 +39,41 @@ def pod_problems(layer: Layer) -> Iterator[Problem]:
     for path, value in _entries(layer.values, _RESOURCES):
         if is_map(value):
             yield from _resources(layer, path, value)
+
+
+def limit_problems(layer: Layer, values: Values) -> Iterator[Problem]:
+    """Containers that ask for more than they may have with the final values, which Kubernetes refuses: those
+    whose figures this layer of the spec has."""
+    if lookup(values, (*_RESOURCES, "enabled"), True) is False:
+        return
+    for path, value in _entries(layer.values, _RESOURCES):
+        if is_map(value):
+            yield from _limits(layer, path, value, values)
+
+
+def eviction_warnings(layer: Layer, values: Values) -> Iterator[Problem]:
+    """Pods of which none may be evicted with the final `values`, so that no node with one can be drained:
+    those whose number or budget this layer of the spec has. Kubernetes rounds a percentage up."""
+    budgets = lookup(values, _BUDGETS)
+    for name in budgets if is_map(budgets) else ():
+        places = (*_BUDGETS, name, "min_available"), (*_REPLICAS, _REPLICAS_OF_BUDGET.get(name, name))
+        least, count = lookup(values, places[0]), lookup(values, places[1])
+        written = [place for place in places if lookup(layer.values, place) is not None]
+        if not written or not _is_count(count) or count is None or not int(count):
+            continue
+        kept = _kept(least, int(count))
+        if kept is not None and kept >= int(count):
+            message = f"{kept} of {int(count)} pods have to be there: no node that runs one can be drained"
+            remedy = f"keep fewer ({'.'.join(places[0])}), or have more ({'.'.join(places[1])})"
+            yield _problem(layer, written[0], message, remedy)
+
+
+def _kept(least: Any, count: int) -> int | None:
+    """How many pods have to stay; None where it is no number and no percentage."""
+    text = str(least)
+    if isinstance(least, bool) or not text.removesuffix("%").isdecimal() or not text.isascii():
+        return None
+    return ceil(int(text[:-1]) * count / 100) if text.endswith("%") else int(text)
 
 
 def pod_warnings(layer: Layer, lower: Values, chart: str) -> Iterator[Problem]:
@@ -74,6 +116,30 @@ def _resources(layer: Layer, path: Path, found: Mapping[str, Any]) -> Iterator[P
                 yield from _amount(layer, (*path, key, name), amount)
         elif is_map(value):
             yield from _resources(layer, (*path, key), value)
+
+
+def _limits(layer: Layer, path: Path, found: Mapping[str, Any], values: Values) -> Iterator[Problem]:
+    """Of one container, or of a map of them."""
+    names = {name for key in _AMOUNTS if is_map(found.get(key)) for name in found[key]}
+    for name in sorted(names - {PATCH}):
+        asked, most = (lookup(values, (*path, key, name)) for key in _AMOUNTS)
+        request, limit = _number(asked), _number(most)
+        if request is None or limit is None or request <= limit:
+            continue
+        key = "requests" if name in (found.get("requests") or {}) else "limits"
+        message = f"asks for {asked} of {name}, and may have {most}: Kubernetes refuses such a pod"
+        remedy = f"make {'.'.join((*path, 'limits', name))} at least as much, or ask for less"
+        yield _problem(layer, (*path, key, name), message, remedy)
+    for key, value in found.items():
+        if key not in _AMOUNTS and is_map(value):
+            yield from _limits(layer, (*path, key), value, values)
+
+
+def _number(amount: Any) -> Decimal | None:
+    try:
+        return None if amount is None or isinstance(amount, bool) else parse_quantity(amount)
+    except ValueError:
+        return None  # told elsewhere, or of a chart
 
 
 def _amount(layer: Layer, path: Path, amount: Any) -> Iterator[Problem]:
