@@ -68,6 +68,7 @@ def compose(parts: Parts) -> Container:
             servers=servers,
             keys=servers,
         ),
+        readers=servers,
         digest_key=KeptInstallationKey(key, parts.clock).read,
         resync=settings.resync,
     )

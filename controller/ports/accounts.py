@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -93,3 +94,34 @@ class AccountServers(Protocol):
 
 class RegionAccounts(AccountServers, NamedAccounts, Protocol):
     """Those of all servers of a region."""
+
+
+@dataclass(frozen=True)
+class ReaderFound:
+    """What Keystone has under the name of a reader. `foreign`: an account that somebody else has made;
+    `disabled`: ours, and somebody has switched it off. Nothing was changed of either. `made`: it was not
+    there. `others`: how many roles and groups somebody else has given it."""
+
+    foreign: bool = False
+    disabled: bool = False
+    made: bool = False
+    others: int = 0
+
+
+class ReaderAccounts(Protocol):
+    """Keystone's accounts that may only read. `mark` is by which ours are known. Every call has a deadline
+    and may be repeated, also where one before was cut off anywhere. Raises ServerUnavailable."""
+
+    def ensure_reader(self, login: ServerLogin, account: Account, password: str, mark: str) -> ReaderFound:
+        """The account is there, is let in with this password, cannot change it, and has the role `reader` of
+        the whole system and in the administrator's project. Another role is taken back where it was given
+        by this method. Nothing is written where all is so. Raises PasswordRefused where Keystone takes no
+        such password."""
+        ...
+
+    def drop_readers(
+        self, login: ServerLogin, domain: str, prefix: str, mark: str, keep: Collection[str]
+    ) -> tuple[str, ...]:
+        """Accounts with this mark, whose names begin so, are not there any more, but those to `keep`; the
+        names of those that were."""
+        ...

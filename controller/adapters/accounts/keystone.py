@@ -15,7 +15,8 @@ from controller.ports.accounts import ServerLogin
 _INHERITED = "OS-INHERIT:inherited_to"
 # An option of accounts (https://docs.openstack.org/keystone/latest/admin/resource-options.html).
 _NEVER_LOCKED = "ignore_lockout_failure_attempts"
-_REFUSALS = (400, 403)
+# Of a password, and of an account.
+REFUSALS = (400, 403)
 # A role or a group, or what it is for, is gone, or may not be given.
 _NOT_GIVEN = (400, 403, 404, 409)
 _BY_US = "osctl_never_locked"
@@ -25,10 +26,10 @@ class KeystoneAccounts:
     """`controller.ports.accounts.AccountServers` and `NamedAccounts`, for Keystone."""
 
     def has(self, login: ServerLogin, account: Account) -> bool:
-        return _user_id(_authenticated(login), account) is not None
+        return _user_id(authenticated(login), account) is not None
 
     def belongings(self, login: ServerLogin, account: Account) -> tuple[str, ...]:
-        api = _authenticated(login)
+        api = authenticated(login)
         user = _user_id(api, account)
         if user is None:
             return ()
@@ -48,12 +49,12 @@ class KeystoneAccounts:
         return 0
 
     def pass_on(self, login: ServerLogin, before: Account, after: Account) -> None:
-        api = _authenticated(login)
+        api = authenticated(login)
         old, new = _user_id(api, before), _user_id(api, after)
         if old is None or new is None:
             return
-        there, refused = {*_assignments(api, new), *_memberships(api, new)}, []
-        for path in (*_assignments(api, old), *_memberships(api, old)):
+        there, refused = {*assigned_places(api, new), *_memberships(api, new)}, []
+        for path in (*assigned_places(api, old), *_memberships(api, old)):
             if path in there:
                 continue
             if api.call("PUT", path.format(user=new), also=_NOT_GIVEN).status in _NOT_GIVEN:
@@ -74,7 +75,7 @@ class KeystoneAccounts:
         was us is remembered in the account itself, in the same write."""
         session = _session(login)
         if session is None:
-            _authenticated(replace(login, password=password))
+            authenticated(replace(login, password=password))
             return
         _change_password(session.api, session.user, login, password)
 
@@ -89,23 +90,23 @@ class KeystoneAccounts:
 
     def give_password(self, login: ServerLogin, account: Account, password: str) -> None:
         """As `let_in`. Keystone may refuse a password that the account has had before, this one too."""
-        api = _authenticated(login)
+        api = authenticated(login)
         user = _user_id(api, account)
-        if user is not None and not _is_let_in(login, user, password):
+        if user is not None and not is_let_in(login, user, password):
             _change_password(api, user, login, password)
 
     def has_password(self, login: ServerLogin, account: Account, password: str) -> bool:
-        user = _user_id(_authenticated(login), account)
-        return user is not None and _is_let_in(login, user, password)
+        user = _user_id(authenticated(login), account)
+        return user is not None and is_let_in(login, user, password)
 
     def restore_lockout(self, login: ServerLogin, account: Account) -> None:
-        api = _authenticated(login)
+        api = authenticated(login)
         user = _user_id(api, account)
         if user is not None:
             _restore_lockout(api, user)
 
     def drop(self, login: ServerLogin, account: Account) -> None:
-        api = _authenticated(login)
+        api = authenticated(login)
         user = _user_id(api, account)
         if user is not None:
             api.call("DELETE", f"/users/{user}", also=(404,))
@@ -119,7 +120,8 @@ class _Session:
     user: str
 
 
-def _authenticated(login: ServerLogin) -> JsonApi:
+def authenticated(login: ServerLogin) -> JsonApi:
+    """The API as the administrator. Raises ServerUnavailable."""
     session = _session(login)
     if session is None:
         raise ServerUnavailable(f"Keystone at {login.place.shown} refuses its administrator")
@@ -144,7 +146,8 @@ def _session(login: ServerLogin) -> _Session | None:
     return _Session(JsonApi(admin.auth_url, headers={"X-Auth-Token": token}, ca=login.ca), str(who.get("id")))
 
 
-def _is_let_in(login: ServerLogin, user: str, password: str) -> bool:
+def is_let_in(login: ServerLogin, user: str, password: str) -> bool:
+    """Whether the account with this id is. Raises ServerUnavailable."""
     return _ask_for_token(login, {"id": user, "password": password}).status != 401
 
 
@@ -170,8 +173,13 @@ def _change_password(api: JsonApi, user: str, login: ServerLogin, password: str)
     if not (known.get("options") or {}).get(_NEVER_LOCKED):
         change |= {"options": {_NEVER_LOCKED: True}, _BY_US: True}
     # By its rules for passwords, or as its users are in an LDAP.
-    if api.call("PATCH", path, body={"user": change}, also=_REFUSALS).status in _REFUSALS:
+    if api.call("PATCH", path, body={"user": change}, also=REFUSALS).status in REFUSALS:
         raise PasswordRefused(f"Keystone at {login.place.shown} takes no other password")
+
+
+def change_account(api: JsonApi, user: str, change: Mapping[str, Any]) -> None:
+    """Has this of the account, and leaves the rest."""
+    api.call("PATCH", f"/users/{user}", body={"user": dict(change)})
 
 
 def _restore_lockout(api: JsonApi, user: str) -> None:
@@ -192,7 +200,7 @@ def _user_id(api: JsonApi, account: Account) -> str | None:
     return None
 
 
-def _assignments(api: JsonApi, user: str) -> Iterator[str]:
+def assigned_places(api: JsonApi, user: str) -> Iterator[str]:
     """Where each role of the user is put, with {user} for the user."""
     listed = api.get("/role_assignments", **{"user.id": user}) or {}
     for one in listed.get("role_assignments") or ():

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from controller.adapters.accounts.broker import BrokerAccounts
 from controller.adapters.accounts.database import DatabaseAccounts
 from controller.adapters.accounts.keystone import KeystoneAccounts
+from controller.adapters.accounts.keystone_readers import KeystoneReaders
 from controller.domain.credentials.rotation.accounts import Account, Server
 from controller.errors import ServerUnavailable
-from controller.ports.accounts import AccountServers, ServerLogin
+from controller.ports.accounts import AccountServers, ReaderFound, ServerLogin
 
 Answered = TypeVar("Answered")
 
 
 class RealAccountServers:
-    """`controller.ports.accounts.AccountServers`, `NamedAccounts` and `WrappedKeys` on the network."""
+    """`controller.ports.accounts.AccountServers`, `NamedAccounts`, `ReaderAccounts` and `WrappedKeys` on the
+    network."""
 
     def __init__(self) -> None:
         self._database = DatabaseAccounts()
         self._keystone = KeystoneAccounts()
+        self._readers = KeystoneReaders()
         self._servers: dict[Server, AccountServers] = {
             Server.DATABASE: self._database,
             Server.BROKER: BrokerAccounts(),
@@ -59,6 +62,14 @@ class RealAccountServers:
 
     def restore_lockout(self, login: ServerLogin, account: Account) -> None:
         _asked(login, lambda: self._keystone.restore_lockout(login, account))
+
+    def ensure_reader(self, login: ServerLogin, account: Account, password: str, mark: str) -> ReaderFound:
+        return _asked(login, lambda: self._readers.ensure_reader(login, account, password, mark))
+
+    def drop_readers(
+        self, login: ServerLogin, domain: str, prefix: str, mark: str, keep: Collection[str]
+    ) -> tuple[str, ...]:
+        return _asked(login, lambda: self._readers.drop_readers(login, domain, prefix, mark, keep))
 
     def rewrap(self, login: ServerLogin, database: str, key: str, former: str) -> int:
         return _asked(login, lambda: self._database.rewrap(login, database, key, former))

@@ -20,7 +20,8 @@ from controller.cli.views.credentials import (
     credential_rows,
     service_credentials,
 )
-from controller.domain.api.names import RECONCILE_ANNOTATION, ROTATE_ANNOTATION
+from controller.domain.api.names import READER_SECRET, RECONCILE_ANNOTATION, ROTATE_ANNOTATION
+from controller.domain.credentials.readers import READER_SERVICE
 from controller.domain.credentials.rotation.accounts import releases_of
 from controller.domain.credentials.rotation.in_place import SSH_STAGES
 from controller.domain.credentials.rotation.wrapping import IN_USE
@@ -132,7 +133,11 @@ def _print_plan(one: ServiceCredentials, single: Iterable[tuple[str, str]]) -> N
     )
     if one.replaced != one.releases:
         times = f"with new pods: {', '.join(one.replaced) or 'none'}"
-    out.print(soft_wrapped(f"  upgraded        {', '.join(one.releases)}; {times}"))
+    if one.releases:
+        out.print(soft_wrapped(f"  upgraded        {', '.join(one.releases)}; {times}"))
+    if one.service == READER_SERVICE:
+        text = f"Secret {READER_SECRET} and its copies; the account before is let in for ten more minutes"
+        out.print(soft_wrapped(f"  written         {text}"))
     away = sorted(name for release, name in single if release in one.replaced)
     if away:
         text = f"{', '.join(away)}: one pod each, away while it is replaced"

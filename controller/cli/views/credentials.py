@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.cli.views.release_rows import parse_time, short_duration
+from controller.domain.credentials.readers import reader_release
 from controller.domain.credentials.rotation.accounts import (
     Release,
     SecretUse,
@@ -91,7 +92,7 @@ def service_credentials(
 ) -> tuple[ServiceCredentials, ...]:
     """Those of each service that the status of a region knows."""
     try:
-        uses = uses_of(releases)
+        uses = uses_of((*releases, reader_release()))
     except SpecInvalid:
         uses = {}
     found = []

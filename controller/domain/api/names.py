@@ -124,6 +124,8 @@ CLOUDS_SECRET = "openstack-clouds"  # noqa: S105 - a name
 CLOUDS_KEY = "clouds.yaml"
 # Whom to trust, where Keystone is reached by https.
 CLOUDS_CA_KEY = "ca.crt"
+# The same of the account that may only read, for others.
+READER_SECRET = "openstack-reader"  # noqa: S105 - a name
 
 # A NodeMaintenance that the controller made by itself.
 AUTOMATIC_LABEL = f"{GROUP}/automatic"

@@ -101,6 +101,14 @@ class CredentialRotationFeature:
 
 
 @dataclass(frozen=True)
+class ReadOnlyAccountFeature:
+    """`spec.features.readOnlyAccount`. `offered_to`: the Secrets, as NAMESPACE/NAME, that may have it."""
+
+    enabled: bool = False
+    offered_to: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Features:
     """`spec.features`: what the controllers themselves obey, typed, and all of it as a `tree` for templates.
 
@@ -116,6 +124,7 @@ class Features:
     amphora_secret: str = ""
     credentials: tuple[OwnSecret, ...] = ()
     credential_rotation: CredentialRotationFeature = field(default=CredentialRotationFeature())
+    read_only_account: ReadOnlyAccountFeature = field(default=ReadOnlyAccountFeature())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,6 +201,7 @@ def parse_features(features: Mapping[str, Any] | None) -> Features:
         amphora_secret=_amphora_secret(_map(given.get("loadBalancer")), _map(given.get("services"))),
         credentials=_own_secrets(_map(given.get("credentials"))),
         credential_rotation=_credential_rotation(_map(given.get("credentialRotation"))),
+        read_only_account=_read_only_account(_map(given.get("readOnlyAccount"))),
     )
 
 
@@ -210,6 +220,12 @@ def _credential_rotation(given: Mapping[str, Any]) -> CredentialRotationFeature:
         _text(window, "duration"),
         tuple(map(str, days)) if isinstance(days, list) else (),
     )
+
+
+def _read_only_account(given: Mapping[str, Any]) -> ReadOnlyAccountFeature:
+    listed = given.get("offeredTo")
+    places = tuple(one for one in listed if isinstance(one, str)) if isinstance(listed, list) else ()
+    return ReadOnlyAccountFeature(given.get("enabled") is True, places)
 
 
 def _fencing(given: Mapping[str, Any]) -> FencingService:

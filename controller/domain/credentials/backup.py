@@ -22,6 +22,7 @@ from controller.domain.api.names import (
     HOOK,
     MANAGED_BY,
     MANAGED_BY_US,
+    READER_SECRET,
 )
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import BackupUnusable
@@ -107,7 +108,7 @@ def is_kept(secret: Mapping[str, Any]) -> bool:
     name, ours = meta["name"], labels.get(MANAGED_BY) == MANAGED_BY_US
     if secret.get("type") in _MADE_AGAIN or meta.get("ownerReferences") or "deletionTimestamp" in meta:
         return False
-    if ours and (EXCHANGE_LABEL in labels or name in (CLOUDS_SECRET, AMPHORA_SECRET)):
+    if ours and (EXCHANGE_LABEL in labels or name in (CLOUDS_SECRET, READER_SECRET, AMPHORA_SECRET)):
         return False
     if ours and CERTIFICATE_LABEL in labels:
         return bool(name == AUTHORITY_SECRET)

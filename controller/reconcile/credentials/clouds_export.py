@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from controller.domain.api.names import (
     CA_BUNDLE_SECRET,
@@ -27,13 +28,18 @@ from controller.domain.credentials.clouds_yaml import (
     administrator,
     clouds_yaml,
 )
+from controller.domain.credentials.credential_plan import CredentialProblem
+from controller.domain.credentials.secret_status import SecretView
 from controller.domain.credentials.x509 import bundle
 from controller.domain.region.required_certificates import GATEWAY, PUBLIC_SECRET
 from controller.domain.shared.secret_text import decode_text
 from controller.domain.values.secret_refs import reserved
 from controller.errors import KubeError, is_refusal
 from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject
+from controller.reconcile.credentials.credential_views import messages_of
 from controller.reconcile.credentials.refused_writes import REFUSED
+from controller.reconcile.credentials.rotation.rotation_records import server_knows
+from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.remaining_claims import is_clouds_export
 
@@ -72,7 +78,7 @@ class CloudsExport:
         if there is not None and not is_clouds_export(there["metadata"]):
             return ExportedClouds(keys & {CLOUDS_KEY, CLOUDS_CA_KEY})
         try:
-            there, admin = self._disowned(there), _administrator(bundles, str(namespace))
+            there, admin = self._disowned(there), administrator_of(bundles, str(namespace))
             follows = not read_only or (
                 there is not None
                 and admin is not None
@@ -87,6 +93,28 @@ class CloudsExport:
                 raise
             return ExportedClouds(keys, REFUSED)
 
+    def publish(
+        self,
+        osdpl: KubeObject,
+        bundles: Iterable[KubeObject],
+        store: CredentialStore,
+        digest_key: Callable[[], bytes],
+        problems: list[CredentialProblem],
+        *,
+        read_only: bool,
+    ) -> dict[str, SecretView]:
+        """As `ensure`; what is published of it, nothing while there is none. What is wrong is added to
+        `problems`."""
+        is_known = partial(server_knows, store)
+        exported = self.ensure(osdpl, bundles, read_only=read_only, is_known=is_known)
+        if exported.missing:
+            problems.append(CredentialProblem(CLOUDS_SECRET, exported.missing))
+        if not exported.keys and not exported.missing:
+            return {}
+        digest = store.digest(CLOUDS_SECRET, digest_key(), exported.keys)
+        messages = messages_of(CLOUDS_SECRET, problems)
+        return {CLOUDS_SECRET: SecretView(CLOUDS_SECRET, exported.keys, digest, messages)}
+
     def _exported(
         self,
         osdpl: KubeObject,
@@ -95,10 +123,12 @@ class CloudsExport:
         keys: frozenset[str],
     ) -> ExportedClouds:
         namespace = str(osdpl["metadata"]["namespace"])
-        password = self._text(admin.password, namespace)
+        password = secret_text(self._kube, admin.password, namespace)
         if password is None:
             return ExportedClouds(keys)
-        authorities = {one: self._text(one, namespace) for one in (admin.ca, admin.public_ca) if one}
+        authorities = {
+            one: secret_text(self._kube, one, namespace) for one in (admin.ca, admin.public_ca) if one
+        }
         if admin.ca is not None and authorities[admin.ca] is None:
             return ExportedClouds(keys, f'it waits for {admin.ca.key} of Secret "{admin.ca.name}"; create it')
         if admin.public_ca is not None and authorities[admin.public_ca] is None:
@@ -146,17 +176,20 @@ class CloudsExport:
         name = f"{body['metadata']['namespace']}/{CLOUDS_SECRET}"
         log_action("export", name, f"Secret {name}: clouds.yaml exported")
 
-    def _text(self, source: KeyOfSecret | str, namespace: str) -> str | None:
-        if isinstance(source, str):
-            return source
-        secret = self._kube.get(SECRET, source.name, namespace)
-        if reserved(source.name, str((secret or {}).get("type") or "")):
-            return None
-        return decode_text(((secret or {}).get("data") or {}).get(source.key) or "")
+
+def secret_text(kube: Kube, source: KeyOfSecret | str, namespace: str) -> str | None:
+    """The text that a reference leads to; None where there is none, or none that may be given away. Raises
+    KubeError."""
+    if isinstance(source, str):
+        return source
+    secret = kube.get(SECRET, source.name, namespace)
+    if reserved(source.name, str((secret or {}).get("type") or "")):
+        return None
+    return decode_text(((secret or {}).get("data") or {}).get(source.key) or "")
 
 
-def _administrator(bundles: Iterable[KubeObject], namespace: str) -> Administrator | None:
-    """As the bundle of Keystone asks for it; None before there is one."""
+def administrator_of(bundles: Iterable[KubeObject], namespace: str) -> Administrator | None:
+    """Keystone's, as its bundle asks for it; None before there is one."""
     releases = {
         str((release.get("chart") or {}).get("name")): release
         for one in bundles

@@ -109,6 +109,21 @@ class NamespaceExchange:
         self._gone.end_pass()
         return Exchanged(tuple(found.problems), tuple(found.notes), bool(shared or found.copies))
 
+    def behind(self, name: str) -> tuple[Place, ...]:
+        """The copies beyond the region's namespace that do not have yet what this Secret of it says. One that
+        nobody may look at any more is left out. Raises KubeError."""
+        source = Place(self._namespace, name)
+        offer = self._kube.get(SECRET, name, self._namespace)
+        found = []
+        for target in sorted(one for one, noted in self._read_record().items() if noted == name):
+            try:
+                request = self._kube.get(SECRET, target.name, target.namespace)
+            except Forbidden:
+                continue
+            if decide_copy(source, offer, target, request).step == Step.FILL:
+                found.append(target)
+        return tuple(found)
+
     def remove(self) -> None:
         """Empties every copy, with the region. Raises Conflict, KubeError."""
         found = _Pass(self._read_record())

@@ -5,14 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from controller.domain.api.conditions import Condition, entries, find
 from controller.domain.api.keys import RegionKey
 from controller.domain.api.names import (
     CA_BUNDLE_SECRET,
-    CLOUDS_SECRET,
     DEPLOYMENT_LABEL,
     SERVICE_LABEL,
     field_manager,
@@ -47,6 +45,7 @@ from controller.domain.region.plan import awaits_approval
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
 from controller.domain.values.ceph_needs import CephNeeds
 from controller.errors import Conflict, ObjectMissing, SpecInvalid
+from controller.ports.accounts import ReaderAccounts
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
@@ -60,12 +59,13 @@ from controller.reconcile.credentials.ceph_request import Asked, CephRequest
 from controller.reconcile.credentials.certificate_uptake import used_by_installed
 from controller.reconcile.credentials.certificates import Certificates
 from controller.reconcile.credentials.clouds_export import CloudsExport
-from controller.reconcile.credentials.credential_views import CredentialViews, messages_of
+from controller.reconcile.credentials.credential_views import CredentialViews
 from controller.reconcile.credentials.exchanged_objects import ExchangedObjects
 from controller.reconcile.credentials.lost_credentials import LostCredentials, held_back
 from controller.reconcile.credentials.namespace_exchange import GoneOffers, NamespaceExchange
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
 from controller.reconcile.credentials.own_texts import text_doubts
+from controller.reconcile.credentials.readers.reader_account import ReadOnlyAccount
 from controller.reconcile.credentials.region_facts import features_of, generation_of, services_of
 from controller.reconcile.credentials.rotation.rotation import (
     ROTATION_SECONDS,
@@ -76,7 +76,6 @@ from controller.reconcile.credentials.rotation.rotation import (
 from controller.reconcile.credentials.rotation.rotation_records import (
     UNREADABLE,
     recall_rotations,
-    server_knows,
     unknown,
 )
 from controller.reconcile.credentials.rotation.rotation_times import with_times
@@ -105,7 +104,8 @@ class SecretsReconciler:
 
     `credentials_of` says which credentials an osdpl needs, `certificates_of` which certificates of its own
     authority, `ceph_of` what of a Ceph cluster that it exchanges with; each raises SpecInvalid. `records` are
-    Helm's, `rotation` replaces what is asked to be rotated, None for nothing. `digest_key` gives the
+    Helm's, `rotation` replaces what is asked to be rotated, `readers` makes accounts
+    that may only read, None for nothing. `digest_key` gives the
     installation's key for published digests; `resync` is in seconds.
     """
 
@@ -121,6 +121,7 @@ class SecretsReconciler:
         certificates_of: Callable[[Mapping[str, Any]], tuple[CertificateRequest, ...]] = lambda _: (),
         ceph_of: Callable[[Mapping[str, Any]], CephNeeds | None] = lambda _: None,
         rotation: CredentialRotation | None = None,
+        readers: ReaderAccounts | None = None,
         digest_key: Callable[[], bytes],
         resync: float,
     ) -> None:
@@ -137,6 +138,7 @@ class SecretsReconciler:
         self._lost = LostCredentials(records, events)
         self._gone = GoneOffers(clock)
         self._clouds = CloudsExport(kube)
+        self._reader = ReadOnlyAccount(kube, clock, randomness, events, readers)
         self._certificates = Certificates(kube, clock)
         self._own_certificates = OwnCertificates(kube, clock, randomness, events)
         self._amphorae = AmphoraCertificates(kube, clock, randomness, events)
@@ -186,7 +188,7 @@ class SecretsReconciler:
             return RESYNC_SECONDS
         if self._own_certificates.unfinished:
             return UPTAKE_SECONDS
-        if self._rotation is not None and self._rotation.unfinished:
+        if self._reader.unfinished or (self._rotation is not None and self._rotation.unfinished):
             return ROTATION_SECONDS
         return min(CHECK_SECONDS, self._resync) if looks_again else self._resync
 
@@ -210,7 +212,7 @@ class SecretsReconciler:
         shared = NamespaceExchange(self._kube, osdpl, self._gone).ensure(read_only=read_only)
         bundles = self._bundles(osdpl)
         services = services_of(bundles)
-        stored = store.observe(secret.name for secret in desired)
+        stored = store.observe((*(secret.name for secret in desired), *self._reader.names(osdpl)))
         recalled = recall_rotations(osdpl, store, held_by(read_only))
         recorded = self._recorded(osdpl, bundles, desired, stored)
         plan, problems = self._completed(store, osdpl, bundles, desired, recorded, read_only=read_only)
@@ -220,6 +222,10 @@ class SecretsReconciler:
             rotations = self._rotation.ensure(
                 osdpl, store, bundles, desired, recalled=recalled, read_only=read_only
             )
+        reader = self._reader.ensure(
+            osdpl, store, bundles, digest_key=self._digest_key, recalled=recalled, read_only=read_only
+        )
+        problems += reader.problems
         own = features_of(osdpl).credentials
         problems += unusable(store, own)
         doubts = text_doubts(store, own, desired, osdpl, services=services, read_only=read_only)
@@ -229,7 +235,8 @@ class SecretsReconciler:
         amphorae = self._ensured_amphorae(osdpl, store, recorded, planned=read_only)
         problems += amphorae.problems
         views |= amphorae.views
-        views |= self._exported(store, osdpl, bundles, problems, read_only=read_only)
+        views |= reader.views
+        views |= self._clouds.publish(osdpl, bundles, store, self._digest_key, problems, read_only=read_only)
         credentials = sum(len(secret.credentials) for secret in desired) + len(own)
         needed = {secret.name for secret in desired} | {secret.name for secret in own}
         later = sum(bool(change.add) for change in plan.changes) if read_only else 0
@@ -242,8 +249,9 @@ class SecretsReconciler:
         certificates = self._certificates_of(osdpl)
         for name in named_secrets(features_of(osdpl)):
             problems += [CredentialProblem(name, text) for text in certificates[name].problems]
-        views = with_times(joined_views(views, certificates, rotations.views), rotations.times)
-        notes = (*exchanged.notes, *shared.notes, *amphorae.notes, *rotation_notes(rotations.views))
+        rotating = {**rotations.views, **reader.rotations}
+        views = with_times(joined_views(views, certificates, rotating), {**rotations.times, **reader.times})
+        notes = (*exchanged.notes, *shared.notes, *amphorae.notes, *reader.notes, *rotation_notes(rotating))
         condition = secrets_condition(
             problems, len(needed), credentials, generation_of(osdpl), later=later, doubts=doubts, notes=notes
         )
@@ -333,6 +341,8 @@ class SecretsReconciler:
         """The region goes, and with volumes the credentials; core lets it go once they are gone."""
         policy = credentials_policy(self._kube, osdpl)
         bundles = self._bundles(osdpl)
+        store.observe(())
+        self._reader.remove(osdpl, store, bundles)
         if not bundles:
             self._clouds.remove(osdpl)
             self._own_certificates.remove(osdpl)
@@ -345,27 +355,6 @@ class SecretsReconciler:
             store.remove(secret)
         if policy == "Delete" and not bundles:
             self._amphorae.remove(osdpl)
-
-    def _exported(
-        self,
-        store: CredentialStore,
-        osdpl: KubeObject,
-        bundles: KubeObjects,
-        problems: list[CredentialProblem],
-        *,
-        read_only: bool,
-    ) -> dict[str, SecretView]:
-        """The clouds.yaml, brought up to date, as it is published; nothing while there is none."""
-
-        is_known = partial(server_knows, store)
-        exported = self._clouds.ensure(osdpl, bundles, read_only=read_only, is_known=is_known)
-        if exported.missing:
-            problems.append(CredentialProblem(CLOUDS_SECRET, exported.missing))
-        if not exported.keys and not exported.missing:
-            return {}
-        digest = store.digest(CLOUDS_SECRET, self._digest_key(), exported.keys)
-        messages = messages_of(CLOUDS_SECRET, problems)
-        return {CLOUDS_SECRET: SecretView(CLOUDS_SECRET, exported.keys, digest, messages)}
 
     def _exchanged(
         self, osdpl: KubeObject, bundles: KubeObjects, needs: CephNeeds | None, *, read_only: bool

@@ -228,11 +228,12 @@ class CredentialStore:
             done = f"what it has as {', '.join(sorted(new))} is noted"
             self.rewrite(name, {**note}, done=done, action="note")
 
-    def remove(self, secret: StoredSecret) -> None:
-        """Deletes that very Secret, as it was observed. Raises Conflict when another has taken its name, and
-        when it was written to since."""
+    def remove(self, secret: StoredSecret, why: str = "its service and volumes are gone") -> None:
+        """Deletes that very Secret, as it was observed. `why` tells of it in the log. Raises Conflict
+        when another has taken its name, and when it was written to since."""
         self._kube.delete(SECRET, secret.name, self._namespace, uid=secret.uid, version=secret.version)
-        text = f"Secret {secret.name}: deleted, its service and volumes are gone"
+        self._objects.pop(secret.name, None)
+        text = f"Secret {secret.name}: deleted, {why}"
         log_action("delete", f"{self._namespace}/{secret.name}", text)
 
     def _any(self, name: str) -> KubeObject | None:

@@ -16,6 +16,7 @@ from controller.domain.api.names import (
     EXCHANGE_LABEL,
     MANAGED_BY,
     MANAGED_BY_US,
+    READER_SECRET,
     RECONCILE_ANNOTATION,
     REGION_LABEL,
     REGION_RECONCILE_ANNOTATION,
@@ -296,9 +297,10 @@ class DeploymentReconciler:
         if "secrets" not in self._settings.containers:
             return False
         meta = osdpl["metadata"]
-        clouds = self._ports.kube.get(SECRET, CLOUDS_SECRET, meta["namespace"])
-        if clouds is not None and is_clouds_export(clouds["metadata"]):
-            return True
+        for name in (CLOUDS_SECRET, READER_SECRET):
+            clouds = self._ports.kube.get(SECRET, name, meta["namespace"])
+            if clouds is not None and is_clouds_export(clouds["metadata"]):
+                return True
         certificates = f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US},{CERTIFICATE_LABEL}"
         if self._ports.kube.list_metadata(SECRET, meta["namespace"], labels=certificates):
             return True

@@ -14,6 +14,7 @@ from controller.cli.views.credentials import credential_rows, service_credential
 from controller.ports.kubernetes import OSDPL, SECRET
 from tests.cli.objects import osctl
 from tests.reconcile.credentials.administrators_bed import AdministratorsBed
+from tests.reconcile.credentials.readers_bed import readers_bed
 from tests.reconcile.credentials.rotation_bed import NS, REGION, ROTATE, RotationBed, StorageBed
 from tests.reconcile.credentials.shared_keys_bed import SharedKeysBed
 from tests.reconcile.credentials.test_wrapping_keys_rotation import WrappingBed
@@ -172,3 +173,20 @@ def test_a_dry_run_tells_of_the_key_that_wraps(monkeypatch: pytest.MonkeyPatch) 
     found = listed(made)["key-manager"]
     assert found["notRotated"] == {}
     assert not [key for key in found["rotates"] if key.endswith("-kept")]
+
+
+def test_the_account_that_may_only_read_is_listed_and_rotated(monkeypatch: pytest.MonkeyPatch) -> None:
+    with readers_bed() as made:
+        monkeypatch.setattr(
+            "controller.cli.commands.credentials.open_cluster", lambda *_: Cluster(made.kube, NS)
+        )
+        made.passes()
+        _, out, _ = run("credentials", "list", "-o", "json")
+        entry = {one["service"]: one for one in json.loads(out)}["read-only-account"]
+        assert entry["rotates"] == ["reader-password"] and entry["accounts"] == ["Keystone osctl-reader"]
+        _, out, _ = run("credentials", "rotate", "--service", "read-only-account", "--dry-run")
+        assert "Secret openstack-reader and its copies" in " ".join(out.split())
+        assert "upgraded" not in out
+        assert run("credentials", "rotate", "--service", "read-only-account")[0] == 0
+        made.passes()
+        assert made.login()[0] == "osctl-reader-2"

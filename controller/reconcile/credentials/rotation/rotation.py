@@ -22,6 +22,7 @@ from controller.domain.api.reasons import Reason
 from controller.domain.credentials.generate import (
     CredentialUnusable,
 )
+from controller.domain.credentials.readers import READER_CREDENTIALS
 from controller.domain.credentials.rotation.accounts import (
     Account,
     Release,
@@ -385,5 +386,5 @@ def _is_used(name: str, releases: Iterable[Release]) -> bool:
 def _under_way(store: CredentialStore) -> Iterator[tuple[str, RotationRecord]]:
     for name in sorted(store.stored()):
         record = rotation_of(store, name)
-        if record is not None:
+        if record is not None and name != READER_CREDENTIALS:  # no release has that account
             yield name, record

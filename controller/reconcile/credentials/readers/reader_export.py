@@ -1,0 +1,131 @@
+"""The clouds.yaml of the account that may only read, as a Secret of the region that others can ask for."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+
+from controller.domain.api.names import (
+    CLOUDS_CA_KEY,
+    CLOUDS_KEY,
+    DEPLOYMENT_LABEL,
+    MANAGED_BY,
+    MANAGED_BY_US,
+    OFFER,
+    OFFERED_TO_ANNOTATION,
+    READER_SECRET,
+    SHARED_LABEL,
+)
+from controller.domain.credentials.clouds_yaml import Administrator
+from controller.domain.credentials.readers import reader_clouds
+from controller.domain.credentials.rotation.accounts import Account
+from controller.ports.kubernetes import SECRET, Kube, KubeObject
+from controller.reconcile.credentials.clouds_export import secret_text
+from controller.reconcile.credentials.refused_writes import refusal_of
+from controller.reconcile.shared.action_log import log_action
+
+TAKEN = "a Secret of this name belongs to something else; rename that"
+_DELETING = "it is being deleted, and something holds it by a finalizer"
+
+
+class ReaderExport:
+    """Of one region, for one pass."""
+
+    def __init__(self, kube: Kube, osdpl: KubeObject) -> None:
+        self._kube = kube
+        self._region = str(osdpl["metadata"]["name"])
+        self._namespace = str(osdpl["metadata"]["namespace"])
+        self._there = kube.get(SECRET, READER_SECRET, self._namespace)
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is there, and made by us."""
+        return self._there is not None and _is_ours(self._there)
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """Those that ours has."""
+        return frozenset((self._there or {}).get("data") or ()) if self.ours else frozenset()
+
+    def ensure(self, admin: Administrator, account: Account, password: str, offered_to: Sequence[str]) -> str:
+        """Writes the Secret where it differs. Why it could not be, empty where it could. Raises Conflict,
+        and KubeError but for a refusal."""
+        if self._there is not None and not self.ours:
+            return TAKEN
+        if self._there is not None and "deletionTimestamp" in self._there["metadata"]:
+            return _DELETING
+        authority = admin.public_ca if admin.public_url else admin.ca
+        trusted = secret_text(self._kube, authority, self._namespace) if authority else ""
+        if authority and not trusted:
+            return f'it waits for {authority.key} of Secret "{authority.name}"; create it'
+        texts = {CLOUDS_KEY: reader_clouds(admin, account, password)}
+        if trusted:
+            texts[CLOUDS_CA_KEY] = trusted
+        return refusal_of(lambda: self._write(texts, offered_to))
+
+    def remove(self, why: str) -> str:
+        """It is not there any more, if it was ours; copies of it are emptied by the exchange. Why it could
+        not be removed. Raises Conflict, and KubeError but for a refusal."""
+        if self._there is None or not self.ours:
+            return ""
+        meta = self._there["metadata"]
+        refused = refusal_of(
+            lambda: self._kube.delete(
+                SECRET,
+                READER_SECRET,
+                self._namespace,
+                uid=str(meta["uid"]),
+                version=str(meta["resourceVersion"]),
+            )
+        )
+        if not refused:
+            self._there = None
+            self._log("delete", f"deleted, {why}")
+        return refused
+
+    def _write(self, texts: Mapping[str, str], offered_to: Sequence[str]) -> None:
+        data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+        before = self._there or {
+            "apiVersion": SECRET.api_version,
+            "kind": SECRET.kind,
+            "metadata": {"name": READER_SECRET, "namespace": self._namespace},
+            "type": "Opaque",
+        }
+        body = {**before, "metadata": self._meta(before["metadata"], offered_to), "data": data}
+        if self._there is None:
+            self._there = self._kube.create(body)
+        elif body != self._there:
+            self._there = self._kube.replace(body)
+        else:
+            return
+        self._log("export", "clouds.yaml of the account that may only read exported")
+
+    def _meta(self, before: Mapping[str, object], offered_to: Sequence[str]) -> dict[str, object]:
+        """With whom it is offered to: that the spec alone says."""
+        labels, notes = _mapping(before.get("labels")), _mapping(before.get("annotations"))
+        for marks, key, text in (
+            (labels, MANAGED_BY, MANAGED_BY_US),
+            (labels, DEPLOYMENT_LABEL, self._region),
+            (labels, SHARED_LABEL, OFFER if offered_to else ""),
+            (notes, OFFERED_TO_ANNOTATION, ",".join(sorted(offered_to))),
+        ):
+            if text:
+                marks[key] = text
+            else:
+                marks.pop(key, None)
+        meta = {**before, "labels": labels}
+        if notes or "annotations" in before:
+            meta["annotations"] = notes
+        return meta
+
+    def _log(self, action: str, done: str) -> None:
+        place = f"{self._namespace}/{READER_SECRET}"
+        log_action(action, place, f"Secret {place}: {done}")
+
+
+def _is_ours(secret: KubeObject) -> bool:
+    return bool((secret["metadata"].get("labels") or {}).get(MANAGED_BY) == MANAGED_BY_US)
+
+
+def _mapping(value: object) -> dict[str, str]:
+    return dict(value) if isinstance(value, Mapping) else {}

@@ -1,0 +1,133 @@
+"""The account that may only read is replaced by one with another name and password, and the one before ends
+once all copies have the next one, and whoever has read them before has had time to read them again.
+
+What has to be remembered is in the annotation of its Secret, as of every rotation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from controller.domain.api.conditions import timestamp
+from controller.domain.api.names import (
+    READER_SECRET,
+    ROTATE_ANNOTATION,
+    ROTATED_ANNOTATION,
+    ROTATION_ANNOTATION,
+)
+from controller.domain.api.reasons import Reason
+from controller.domain.credentials.authority import CLOCK_DIFFERENCE
+from controller.domain.credentials.generate import generate
+from controller.domain.credentials.readers import READER_CREDENTIALS, READER_PASSWORD
+from controller.domain.credentials.rotation.accounts import Account, next_suffix
+from controller.domain.credentials.rotation.record import Phase, RotationRecord, RotationView, record_text
+from controller.domain.credentials.rotation.schedule import rotation_schedule
+from controller.domain.shared.times import seconds_of
+from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+from controller.ports.kubernetes import Events, Kube, KubeObject
+from controller.ports.system import Clock, Randomness
+from controller.reconcile.credentials.namespace_exchange import NamespaceExchange
+from controller.reconcile.credentials.region_facts import features_of
+from controller.reconcile.credentials.rotation.rotation_records import rotation_of, with_records
+from controller.reconcile.credentials.rotation.rotation_times import RotationTimes
+from controller.reconcile.credentials.store import CredentialStore
+
+# Seconds for which the account before is let in beside the next one: a kubelet brings another Secret to its
+# pods within two minutes (its sync period, and how long it believes what it has read).
+OVERLAP_SECONDS = 600.0
+
+
+class ReaderRotation:
+    """Of one region."""
+
+    def __init__(self, kube: Kube, clock: Clock, randomness: Randomness, events: Events) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._randomness = randomness
+        self._events = events
+
+    def proceed(
+        self, osdpl: KubeObject, store: CredentialStore, account: Account, drop_others: Callable[[], None]
+    ) -> RotationView | None:
+        """Does what is next; None where nothing is to be rotated, or has just been. `account` is there, and
+        exported; `drop_others` ends all the others. Raises ServerUnavailable, Conflict, KubeError."""
+        record = rotation_of(store, READER_CREDENTIALS)
+        view = self._begin(osdpl, store, account) if record is None else None
+        if record is not None:
+            view = self._go_on(osdpl, store, record, drop_others)
+        return with_records(store, {READER_CREDENTIALS: view})[READER_CREDENTIALS] if view else None
+
+    def waiting(self, store: CredentialStore, why: str) -> dict[str, RotationView]:
+        """What is told of a rotation that cannot go on, or begin."""
+        record = rotation_of(store, READER_CREDENTIALS)
+        if record is not None:
+            phase = Phase.REMOVING if record.rewritten else Phase.ROLLING
+            view = RotationView(phase, why, record.since)
+        elif ROTATE_ANNOTATION in store.notes(READER_CREDENTIALS):
+            view = RotationView(Phase.WAITING, why)
+        else:
+            return {}
+        return with_records(store, {READER_CREDENTIALS: view})
+
+    def _begin(self, osdpl: KubeObject, store: CredentialStore, account: Account) -> RotationView | None:
+        """One write says which account is next; the passes after it make it."""
+        asked = ROTATE_ANNOTATION in store.notes(READER_CREDENTIALS)
+        if not asked and not rotation_times_of(osdpl, store, self._clock.now()).is_due:
+            return None
+        suffix = store.text(READER_CREDENTIALS, ACCOUNT_SUFFIX)
+        record = RotationRecord(float(int(self._clock.now())), suffix, (account,))
+        new = {
+            READER_PASSWORD: generate("password", self._randomness),
+            ACCOUNT_SUFFIX: next_suffix(suffix),
+        }
+        notes = {ROTATION_ANNOTATION: record_text(record), ROTATE_ANNOTATION: None}
+        store.rewrite(READER_CREDENTIALS, notes, new, done=f"new {READER_PASSWORD}, for another account")
+        self._tell(
+            osdpl, Reason.CREDENTIALS_ROTATING, f"Secret {READER_CREDENTIALS}: {account.name} is replaced"
+        )
+        return RotationView(Phase.ROLLING, "begun just now", record.since)
+
+    def _go_on(
+        self,
+        osdpl: KubeObject,
+        store: CredentialStore,
+        record: RotationRecord,
+        drop_others: Callable[[], None],
+    ) -> RotationView | None:
+        behind = NamespaceExchange(self._kube, osdpl).behind(READER_SECRET)
+        if behind:
+            text = f"these copies do not have the next account yet: {', '.join(map(str, behind))}"
+            return RotationView(Phase.ROLLING, text, record.since)
+        now = self._clock.now()
+        # A clock that was ahead holds up nothing for longer than this one takes.
+        if not record.rewritten or record.rewritten > now + CLOCK_DIFFERENCE:
+            record = replace(record, rewritten=float(int(now)))
+            done = "all copies have the next account"
+            store.rewrite(READER_CREDENTIALS, {ROTATION_ANNOTATION: record_text(record)}, done=done)
+        end = record.rewritten + OVERLAP_SECONDS
+        if now < end:
+            text = f"the account before is let in until {timestamp(end)}, for whoever has read it before"
+            return RotationView(Phase.REMOVING, text, record.since)
+        drop_others()
+        notes = {ROTATION_ANNOTATION: None, ROTATED_ANNOTATION: timestamp(now)}
+        store.rewrite(READER_CREDENTIALS, notes, done="rotated, the account before is deleted")
+        text = f"Secret {READER_CREDENTIALS}: the account before is deleted"
+        self._tell(osdpl, Reason.CREDENTIALS_ROTATED, text)
+        return None
+
+    def _tell(self, osdpl: KubeObject, reason: Reason, text: str) -> None:
+        self._events.emit(osdpl, type_=reason.event, reason=reason, message=text)
+
+
+def rotation_times_of(osdpl: KubeObject, store: CredentialStore, now: float) -> RotationTimes:
+    """When it was, and will be rotated by the schedule of the region. `store` has observed the Secret."""
+    last = seconds_of(store.notes(READER_CREDENTIALS).get(ROTATED_ANNOTATION)) or None
+    if last is not None and last > now + CLOCK_DIFFERENCE:
+        last = None  # by a clock that was ahead
+    feature = features_of(osdpl)
+    schedule = rotation_schedule(feature.credential_rotation)
+    if schedule is None or not feature.read_only_account.enabled:
+        return RotationTimes(last)
+    following = schedule.next(last or store.created(READER_CREDENTIALS), now)
+    return RotationTimes(last, following, following <= now)
