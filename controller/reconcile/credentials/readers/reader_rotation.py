@@ -27,7 +27,7 @@ from controller.domain.shared.times import seconds_of
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.ports.kubernetes import Events, Kube, KubeObject
 from controller.ports.system import Clock, Randomness
-from controller.reconcile.credentials.namespace_exchange import NamespaceExchange
+from controller.reconcile.credentials.namespace_exchange import GoneOffers, NamespaceExchange
 from controller.reconcile.credentials.region_facts import features_of
 from controller.reconcile.credentials.rotation.rotation_records import rotation_of, with_records
 from controller.reconcile.credentials.rotation.rotation_times import RotationTimes
@@ -95,7 +95,7 @@ class ReaderRotation:
         record: RotationRecord,
         drop_others: Callable[[], None],
     ) -> RotationView | None:
-        behind = NamespaceExchange(self._kube, osdpl).behind(READER_SECRET)
+        behind = NamespaceExchange(self._kube, osdpl, GoneOffers(self._clock)).behind(READER_SECRET)
         if behind:
             text = f"these copies do not have the next account yet: {', '.join(map(str, behind))}"
             return RotationView(Phase.ROLLING, text, record.since)
