@@ -112,11 +112,13 @@ class ReaderAccounts(Protocol):
     """Keystone's accounts that may only read. `mark` is by which ours are known. Every call has a deadline
     and may be repeated, also where one before was cut off anywhere. Raises ServerUnavailable."""
 
-    def ensure_reader(self, login: ServerLogin, account: Account, password: str, mark: str) -> ReaderFound:
+    def ensure_reader(
+        self, login: ServerLogin, account: Account, password: str, mark: str, *, project: bool
+    ) -> ReaderFound:
         """The account is there, is let in with this password, cannot change it, and has the role `reader` of
-        the whole system and in the administrator's project. Another role is taken back where it was given
-        by this method. Nothing is written where all is so. Raises PasswordRefused where Keystone takes no
-        such password."""
+        the whole system, and with `project` in the administrator's project. Another role is taken back where
+        it was given by this method. Nothing is written where all is so. Raises PasswordRefused where Keystone
+        takes no such password."""
         ...
 
     def drop_readers(

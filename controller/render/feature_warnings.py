@@ -24,6 +24,10 @@ _AMPHORA_IDS = (
     ("health_manager", "controller_ip_port_list"),
 )
 _ATTACHERS = (("cinder", "cinder_volume"), ("nova", "nova_compute"))
+
+
+# By chart, the service whose policies are those of before by default: cinder/policy.py, aodh/api/hooks.py.
+_OLD_DEFAULTS = {"cinder": "block-storage", "aodh": "metering"}
 _MONITORS = ("host_monitor", "instance_monitor", "process_monitor", "introspective_instance_monitor")
 
 
@@ -60,7 +64,21 @@ def feature_warnings(features: Mapping[str, Any], releases: Mapping[str, MergedV
             "the chart of Masakari reads no tolerations: its monitors run on no hypervisor with a taint",
             "keep hypervisors without, or do without the monitors",
         )
+
+    if features["readOnlyAccount"]["enabled"] and features["readOnlyAccount"]["project"]:
+        yield from _reader_warnings(releases)
     yield from _service_warnings(releases)
+
+
+def _reader_warnings(releases: Mapping[str, MergedValues]) -> Iterator[Problem]:
+    for chart, service in _OLD_DEFAULTS.items():
+        path = ("conf", chart, "oslo_policy", "enforce_new_defaults")
+        if chart in releases and lookup(releases[chart].values, path) is not True:
+            yield Problem(
+                "spec.features.readOnlyAccount.project",
+                f"{chart} lets every role of a project write, so that the account may, too",
+                f"set spec.services.{service}.{chart}.values.{'.'.join(path)}: true (docs/exchange.md)",
+            )
 
 
 def _amphora_warnings(octavia: MergedValues) -> Iterator[Problem]:

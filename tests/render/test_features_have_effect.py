@@ -25,6 +25,7 @@ ELSEWHERE: Mapping[str, str] = {
     "credentialRotation.window.duration": "what the secrets container does, see test_rotation_schedule.py",
     "credentialRotation.window.days.[]": "what the secrets container does, see test_rotation_schedule.py",
     "readOnlyAccount.enabled": "what the secrets container does, see test_reader.py",
+    "readOnlyAccount.project": "what the secrets container does, see test_reader.py",
     "readOnlyAccount.offeredTo.[]": "what the secrets container does, see test_reader.py",
     "tls.internal.authoritySecret": "who signs certificates, see test_own_certificates.py",
     "compute.libvirtTLS.addresses.[]": "what a certificate stands for, see test_libvirt_tls.py",

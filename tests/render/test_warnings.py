@@ -240,3 +240,19 @@ def test_policies_in_front_of_the_databases_of_ovn_end_their_warning() -> None:
     policies = {"enabled": True, "nodeNetworks": ["10.0.0.0/16"]}
     features = {"networking": {"backend": "ml2/ovn"}, "networkPolicies": policies}
     assert warnings(features=features) == ()
+
+
+def test_what_lets_readers_of_a_project_write_is_told_until_it_asks_for_their_role() -> None:
+    reader = {"enabled": True, "project": True}
+    features = {"readOnlyAccount": reader, "services": {"enabled": ["metering"]}}
+    path = "spec.features.readOnlyAccount.project"
+    found = told(path, features=features)
+    assert [text.partition(" ")[0] for text in found] == ["cinder", "aodh"]
+    assert told(path, features={**features, "readOnlyAccount": {"enabled": True}}) == []
+
+    def enforced(chart: str) -> dict[str, Any]:
+        conf = {chart: {"oslo_policy": {"enforce_new_defaults": True}}}
+        return {chart: {"values": {"conf": conf}}}
+
+    services = {"block-storage": enforced("cinder"), "metering": enforced("aodh")}
+    assert told(path, features=features, services=services) == []

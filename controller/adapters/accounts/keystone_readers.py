@@ -37,7 +37,9 @@ _DESCRIPTION = "May only read. Made by the OpenStack Controller (spec.features.r
 class KeystoneReaders:
     """`controller.ports.accounts.ReaderAccounts`."""
 
-    def ensure_reader(self, login: ServerLogin, account: Account, password: str, mark: str) -> ReaderFound:
+    def ensure_reader(
+        self, login: ServerLogin, account: Account, password: str, mark: str, *, project: bool
+    ) -> ReaderFound:
         api = authenticated(login)
         there = _find(api, login, account)
         user = there or _create(api, login, account, password, mark)
@@ -49,7 +51,7 @@ class KeystoneReaders:
         if lacking:
             change_account(api, str(user["id"]), {"options": lacking})
         _ensure_password(api, login, str(user["id"]), password)
-        return ReaderFound(made=there is None, others=_ensure_roles(api, login, user))
+        return ReaderFound(made=there is None, others=_ensure_roles(api, login, user, project=project))
 
     def drop_readers(
         self, login: ServerLogin, domain: str, prefix: str, mark: str, keep: Collection[str]
@@ -100,10 +102,10 @@ def _ensure_password(api: JsonApi, login: ServerLogin, user: str, password: str)
         raise ServerUnavailable(f"Keystone at {login.place.shown} refuses the account with a new password")
 
 
-def _ensure_roles(api: JsonApi, login: ServerLogin, user: Mapping[str, Any]) -> int:
+def _ensure_roles(api: JsonApi, login: ServerLogin, user: Mapping[str, Any], *, project: bool) -> int:
     """How much else somebody has given it."""
     name = str(user["id"])
-    wanted = _wanted(api, login)
+    wanted = _wanted(api, login, project=project)
     there = tuple(assigned_places(api, name))
     noted = [place for place in user.get(_GIVEN) or () if isinstance(place, str)]
     missing = [place for place in wanted if place not in there]
@@ -124,7 +126,7 @@ def _note(api: JsonApi, user: str, before: Sequence[str], given: Collection[str]
     return list(given)
 
 
-def _wanted(api: JsonApi, login: ServerLogin) -> tuple[str, ...]:
+def _wanted(api: JsonApi, login: ServerLogin, *, project: bool) -> tuple[str, ...]:
     """Where the role is put, with {user} for the user."""
     admin = login.place.keystone
     if admin is None:
@@ -135,15 +137,15 @@ def _wanted(api: JsonApi, login: ServerLogin) -> tuple[str, ...]:
         raise ServerUnavailable(
             f"Keystone at {login.place.shown} has no role {READER_ROLE}; `keystone-manage bootstrap` makes it"
         )
+    system = f"/system/users/{{user}}/roles/{role}"
+    if not project:
+        return (system,)
     domain = _domain(api, login, admin.account["project_domain_name"])
     named = admin.account["project_name"]
     projects = (api.get("/projects", name=named, domain_id=domain) or {}).get("projects") or ()
     if not projects:
         raise ServerUnavailable(f"Keystone at {login.place.shown} has no project {named}")
-    return (
-        f"/system/users/{{user}}/roles/{role}",
-        f"/projects/{projects[0]['id']}/users/{{user}}/roles/{role}",
-    )
+    return system, f"/projects/{projects[0]['id']}/users/{{user}}/roles/{role}"
 
 
 def _domain(api: JsonApi, login: ServerLogin, name: str) -> str:

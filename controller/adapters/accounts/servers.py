@@ -63,8 +63,12 @@ class RealAccountServers:
     def restore_lockout(self, login: ServerLogin, account: Account) -> None:
         _asked(login, lambda: self._keystone.restore_lockout(login, account))
 
-    def ensure_reader(self, login: ServerLogin, account: Account, password: str, mark: str) -> ReaderFound:
-        return _asked(login, lambda: self._readers.ensure_reader(login, account, password, mark))
+    def ensure_reader(
+        self, login: ServerLogin, account: Account, password: str, mark: str, *, project: bool
+    ) -> ReaderFound:
+        return _asked(
+            login, lambda: self._readers.ensure_reader(login, account, password, mark, project=project)
+        )
 
     def drop_readers(
         self, login: ServerLogin, domain: str, prefix: str, mark: str, keep: Collection[str]

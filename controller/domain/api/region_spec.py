@@ -102,9 +102,11 @@ class CredentialRotationFeature:
 
 @dataclass(frozen=True)
 class ReadOnlyAccountFeature:
-    """`spec.features.readOnlyAccount`. `offered_to`: the Secrets, as NAMESPACE/NAME, that may have it."""
+    """`spec.features.readOnlyAccount`. `project`: it also reads in the administrator's project;
+    `offered_to`: the Secrets, as NAMESPACE/NAME, that may have it."""
 
     enabled: bool = False
+    project: bool = False
     offered_to: tuple[str, ...] = ()
 
 
@@ -225,7 +227,7 @@ def _credential_rotation(given: Mapping[str, Any]) -> CredentialRotationFeature:
 def _read_only_account(given: Mapping[str, Any]) -> ReadOnlyAccountFeature:
     listed = given.get("offeredTo")
     places = tuple(one for one in listed if isinstance(one, str)) if isinstance(listed, list) else ()
-    return ReadOnlyAccountFeature(given.get("enabled") is True, places)
+    return ReadOnlyAccountFeature(given.get("enabled") is True, given.get("project") is True, places)
 
 
 def _fencing(given: Mapping[str, Any]) -> FencingService:

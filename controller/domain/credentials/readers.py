@@ -1,8 +1,10 @@
 """The account that may only read: its name, its Secrets, and the clouds.yaml that others get. Pure.
 
-It has the role `reader` of the whole system, by which Keystone answers, and in the administrator's project,
-by which services do that know no rights of the whole system, such as Nova
-(https://docs.openstack.org/keystone/latest/admin/service-api-protection.html).
+It has the role `reader` of the whole system, by which Keystone answers. Services such as Nova know no rights
+of the whole system; there it reads with the same role in the administrator's project
+(https://docs.openstack.org/keystone/latest/admin/service-api-protection.html). Others let every role of a
+project write, by defaults of before (`[oslo_policy] enforce_new_defaults` is false in cinder/policy.py and
+aodh/api/hooks.py): so that has to be asked for.
 """
 
 from __future__ import annotations
@@ -52,9 +54,10 @@ def reader_mark(namespace: str, region: str) -> str:
     return f"{namespace}/{region}"
 
 
-def reader_clouds(admin: Administrator, account: Account, password: str) -> str:
-    """The clouds.yaml: by the address for clients outside the cluster where there is one, once with the
-    rights in the project and once with those of the whole system. It holds the password."""
+def reader_clouds(admin: Administrator, account: Account, password: str, *, in_project: bool) -> str:
+    """The clouds.yaml: by the address for clients outside the cluster where there is one, with the
+    rights of the whole system, and by default with those in the project where it has them. It holds the
+    password."""
     public = bool(admin.public_url)
     authority = admin.public_ca if public else admin.ca
     user = {
@@ -70,6 +73,7 @@ def reader_clouds(admin: Administrator, account: Account, password: str) -> str:
         "identity_api_version": 3,
     }
     common |= {"cacert": CA_FILE} if authority is not None else {}
-    scopes = {CLOUD: project, SYSTEM_CLOUD: {"system_scope": "all"}}
+    system = {"system_scope": "all"}
+    scopes = {CLOUD: project if in_project else system, SYSTEM_CLOUD: system}
     clouds = {name: {"auth": {**user, **scope}, **common} for name, scope in scopes.items()}
     return yaml.safe_dump({"clouds": clouds}, sort_keys=False, allow_unicode=True)

@@ -6,13 +6,21 @@ lost: it comes from the records of Helm, where these leave no doubt, or from a p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 
 from controller.domain.api.names import ROTATION_ANNOTATION
 from controller.domain.api.reasons import Reason
-from controller.domain.credentials.credential_plan import CredentialProblem, SecretChange, lost_problem
+from controller.domain.credentials.credential_plan import (
+    CredentialProblem,
+    EarlierLife,
+    SecretChange,
+    StoredSecret,
+    lost_problem,
+    with_earlier_life,
+    without_trace,
+)
 from controller.domain.credentials.recorded_texts import SecretKey, agreed_texts, recorded_texts
 from controller.domain.credentials.rotation.record import (
     moved_by_rotation,
@@ -20,15 +28,19 @@ from controller.domain.credentials.rotation.record import (
     recorded_rotation,
     restored_by_rotation,
 )
+from controller.domain.credentials.secret_status import recorded_keys
+from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.chart_values import Values
 from controller.domain.values.secret_refs import find_references
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import HelmFailed, SpecInvalid
 from controller.ports.helm import ReleaseRecords, Revision
-from controller.ports.kubernetes import Events, KubeObject, KubeObjects
+from controller.ports.kubernetes import Events, Kube, KubeObject, KubeObjects
+from controller.reconcile.credentials.certificate_uptake import used_by_installed
 from controller.reconcile.credentials.refused_writes import refusal_of
 from controller.reconcile.credentials.rotation.rotation_records import rotation_of
 from controller.reconcile.credentials.store import CredentialStore
+from controller.reconcile.shared.remaining_claims import releases_with_kept_claims
 
 _NOT_USED = "no release uses it at present"
 _NOT_RECORDED = "no release that uses it has a record of it for its present values"
@@ -212,3 +224,21 @@ def _uses(bundles: KubeObjects, lost: Set[SecretKey]) -> Iterator[_Use]:
                 namespace = str(release.get("namespace") or meta["namespace"])
                 generation = int(meta.get("generation") or 0)
                 yield _Use(namespace, str(release["name"]), values, generation, frozenset(keys))
+
+
+def recorded_of(
+    kube: Kube,
+    osdpl: KubeObject,
+    bundles: KubeObjects,
+    desired: tuple[CredentialSecret, ...],
+    stored: Mapping[str, StoredSecret],
+) -> Mapping[str, Collection[str]]:
+    """The keys that each Secret has had: by the status, or by what remains of an earlier life. Raises
+    KubeError."""
+    recorded = recorded_keys(osdpl.get("status") or {})
+    unknown = without_trace(desired, stored, recorded)
+    if not unknown:
+        return recorded
+    kept = releases_with_kept_claims(kube, osdpl["metadata"]["namespace"])
+    earlier = EarlierLife(used_by_installed(bundles), kept)
+    return with_earlier_life(recorded, desired, unknown, earlier)

@@ -22,19 +22,15 @@ from controller.domain.credentials.certificates import AUTHORITY, named_secrets
 from controller.domain.credentials.credential_plan import (
     CredentialPlan,
     CredentialProblem,
-    EarlierLife,
-    StoredSecret,
     plan_credentials,
     plan_disowning,
     plan_retention,
-    with_earlier_life,
-    without_trace,
 )
+from controller.domain.credentials.rotation.record import RotationView
 from controller.domain.credentials.secret_status import (
     CONDITION,
     SecretView,
     joined_views,
-    recorded_keys,
     rotation_notes,
     secret_entries,
     secrets_condition,
@@ -56,16 +52,15 @@ from controller.reconcile.credentials.amphora_certificates import (
 )
 from controller.reconcile.credentials.ceph_exchange import CHECK_SECONDS, CephExchange, CephState
 from controller.reconcile.credentials.ceph_request import Asked, CephRequest
-from controller.reconcile.credentials.certificate_uptake import used_by_installed
 from controller.reconcile.credentials.certificates import Certificates
 from controller.reconcile.credentials.clouds_export import CloudsExport
 from controller.reconcile.credentials.credential_views import CredentialViews
 from controller.reconcile.credentials.exchanged_objects import ExchangedObjects
-from controller.reconcile.credentials.lost_credentials import LostCredentials, held_back
+from controller.reconcile.credentials.lost_credentials import LostCredentials, held_back, recorded_of
 from controller.reconcile.credentials.namespace_exchange import GoneOffers, NamespaceExchange
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
 from controller.reconcile.credentials.own_texts import text_doubts
-from controller.reconcile.credentials.readers.reader_account import ReadOnlyAccount
+from controller.reconcile.credentials.readers.reader_account import ReaderState, ReadOnlyAccount
 from controller.reconcile.credentials.region_facts import features_of, generation_of, services_of
 from controller.reconcile.credentials.rotation.rotation import (
     ROTATION_SECONDS,
@@ -84,7 +79,6 @@ from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.region_status import apply_region_status
 from controller.reconcile.shared.remaining_claims import (
     credentials_policy,
-    releases_with_kept_claims,
 )
 
 log = logging.getLogger(__name__)
@@ -105,8 +99,8 @@ class SecretsReconciler:
     `credentials_of` says which credentials an osdpl needs, `certificates_of` which certificates of its own
     authority, `ceph_of` what of a Ceph cluster that it exchanges with; each raises SpecInvalid. `records` are
     Helm's, `rotation` replaces what is asked to be rotated, `readers` makes accounts
-    that may only read, None for nothing. `digest_key` gives the
-    installation's key for published digests; `resync` is in seconds.
+    that may only read, None for nothing. `digest_key` gives the installation's key for published digests;
+    `resync` is in seconds.
     """
 
     def __init__(
@@ -214,17 +208,10 @@ class SecretsReconciler:
         services = services_of(bundles)
         stored = store.observe((*(secret.name for secret in desired), *self._reader.names(osdpl)))
         recalled = recall_rotations(osdpl, store, held_by(read_only))
-        recorded = self._recorded(osdpl, bundles, desired, stored)
+        recorded = recorded_of(self._kube, osdpl, bundles, desired, stored)
         plan, problems = self._completed(store, osdpl, bundles, desired, recorded, read_only=read_only)
         problems += [*disowned, *(CredentialProblem(name, UNREADABLE) for name in unknown(recalled))]
-        rotations = Rotations()
-        if self._rotation is not None:
-            rotations = self._rotation.ensure(
-                osdpl, store, bundles, desired, recalled=recalled, read_only=read_only
-            )
-        reader = self._reader.ensure(
-            osdpl, store, bundles, digest_key=self._digest_key, recalled=recalled, read_only=read_only
-        )
+        rotations, reader = self._rotated(osdpl, store, bundles, desired, recalled, read_only=read_only)
         problems += reader.problems
         own = features_of(osdpl).credentials
         problems += unusable(store, own)
@@ -249,15 +236,36 @@ class SecretsReconciler:
         certificates = self._certificates_of(osdpl)
         for name in named_secrets(features_of(osdpl)):
             problems += [CredentialProblem(name, text) for text in certificates[name].problems]
-        rotating = {**rotations.views, **reader.rotations}
-        views = with_times(joined_views(views, certificates, rotating), {**rotations.times, **reader.times})
-        notes = (*exchanged.notes, *shared.notes, *amphorae.notes, *reader.notes, *rotation_notes(rotating))
+        views = with_times(joined_views(views, certificates, rotations.views), rotations.times)
+        notes = (*exchanged.notes, *shared.notes, *amphorae.notes, *reader.notes)
+        notes += rotation_notes(rotations.views)
         condition = secrets_condition(
             problems, len(needed), credentials, generation_of(osdpl), later=later, doubts=doubts, notes=notes
         )
         known = (osdpl.get("status") or {}).get("secrets") or {}
         self._publish(osdpl, secret_entries(views.values(), known, self._clock.now()), condition)
         return problems, shared.busy or ceph is not None
+
+    def _rotated(
+        self,
+        osdpl: KubeObject,
+        store: CredentialStore,
+        bundles: KubeObjects,
+        desired: tuple[CredentialSecret, ...],
+        recalled: Mapping[str, RotationView],
+        *,
+        read_only: bool,
+    ) -> tuple[Rotations, ReaderState]:
+        """How far rotations are, those of the account that may only read, too; and that account."""
+        found = Rotations()
+        if self._rotation is not None:
+            found = self._rotation.ensure(
+                osdpl, store, bundles, desired, recalled=recalled, read_only=read_only
+            )
+        reader = self._reader.ensure(
+            osdpl, store, bundles, digest_key=self._digest_key, recalled=recalled, read_only=read_only
+        )
+        return Rotations({**found.views, **reader.rotations}, {**found.times, **reader.times}), reader
 
     def _completed(
         self,
@@ -313,22 +321,6 @@ class SecretsReconciler:
             planned=planned,
             paused=parse_region_spec(osdpl.get("spec")).paused,
         )
-
-    def _recorded(
-        self,
-        osdpl: KubeObject,
-        bundles: KubeObjects,
-        desired: tuple[CredentialSecret, ...],
-        stored: Mapping[str, StoredSecret],
-    ) -> Mapping[str, Collection[str]]:
-        """The keys that each Secret has had: by the status, or by what remains of an earlier life."""
-        recorded = recorded_keys(osdpl.get("status") or {})
-        unknown = without_trace(desired, stored, recorded)
-        if not unknown:
-            return recorded
-        kept = releases_with_kept_claims(self._kube, osdpl["metadata"]["namespace"])
-        earlier = EarlierLife(used_by_installed(bundles), kept)
-        return with_earlier_life(recorded, desired, unknown, earlier)
 
     def _certificates_of(self, osdpl: KubeObject) -> dict[str, SecretView]:
         named = named_secrets(features_of(osdpl))

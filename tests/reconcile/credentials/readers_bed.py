@@ -34,8 +34,10 @@ class WatchedReaders:
         self.real = RealAccountServers()
         self.step = lambda: None
 
-    def ensure_reader(self, login: ServerLogin, account: Account, password: str, mark: str) -> ReaderFound:
-        found = self.real.ensure_reader(login, account, password, mark)
+    def ensure_reader(
+        self, login: ServerLogin, account: Account, password: str, mark: str, *, project: bool
+    ) -> ReaderFound:
+        found = self.real.ensure_reader(login, account, password, mark, project=project)
         self.step()
         return found
 
@@ -140,7 +142,7 @@ class ReadersBed(Bed):
     def assert_in_place(self, name: str = READER) -> None:
         """One account, with its roles, which others have, and nothing is left of another."""
         assert self.keystone.names() == [name]
-        assert self.keystone.roles(name) == ["reader of p-admin", "reader of system"]
+        assert self.keystone.roles(name) == ["reader of system"]
         assert self.login()[0] == name and self.keystone.lets_in(*self.login())
         assert self.condition()["status"] == "True", self.condition()
 

@@ -37,13 +37,21 @@ def running(bed: ReadersBed) -> ReadersBed:
     return bed
 
 
-def test_it_has_the_role_reader_of_the_system_and_in_the_administrators_project(running: ReadersBed) -> None:
-    assert running.keystone.roles(READER) == ["reader of p-admin", "reader of system"]
+def test_it_has_the_role_reader_of_the_system_and_cannot_change_its_password(running: ReadersBed) -> None:
+    assert running.keystone.roles(READER) == ["reader of system"]
     assert running.keystone.user(READER)["options"]["lock_password"] is True
 
 
+def test_in_the_administrators_project_where_that_is_asked_for(running: ReadersBed) -> None:
+    running.switch(project=True)
+    running.passes()
+    assert running.keystone.roles(READER) == ["reader of p-admin", "reader of system"]
+    running.switch(project=False)
+    running.passes()
+    running.assert_in_place()
+
+
 def test_what_others_get_is_a_cloud_for_each_of_its_scopes(running: ReadersBed) -> None:
-    clouds = running.clouds()
     password = running.texts(CREDENTIALS)["reader-password"]
     user = {
         "auth_url": running.keystone.url,
@@ -53,10 +61,11 @@ def test_what_others_get_is_a_cloud_for_each_of_its_scopes(running: ReadersBed) 
     }
     common = {"region_name": "RegionOne", "interface": "internal", "identity_api_version": 3}
     project = {"project_name": "admin", "project_domain_name": "default"}
-    assert clouds == {
-        "default": {"auth": {**user, **project}, **common},
-        "system": {"auth": {**user, "system_scope": "all"}, **common},
-    }
+    system = {"auth": {**user, "system_scope": "all"}, **common}
+    assert running.clouds() == {"default": system, "system": system}
+    running.switch(project=True)
+    running.passes()
+    assert running.clouds() == {"default": {"auth": {**user, **project}, **common}, "system": system}
 
 
 def public(bed: ReadersBed) -> dict[str, Any]:
@@ -127,11 +136,11 @@ def test_roles_that_somebody_takes_away_come_back_and_those_that_somebody_gives_
     running: ReadersBed,
 ) -> None:
     user = running.keystone.user(READER)["id"]
-    running.keystone.assigned[user].pop(0)
+    running.keystone.assigned[user].clear()
     running.keystone.give(READER, "member", "service")
     running.clock.advance(300)
     running.passes(1)
-    assert running.keystone.roles(READER) == ["member of p-service", "reader of p-admin", "reader of system"]
+    assert running.keystone.roles(READER) == ["member of p-service", "reader of system"]
     assert "account osctl-reader, which is to read only, was given 1 roles" in running.condition()["message"]
 
 
@@ -252,7 +261,7 @@ def test_switched_off_everything_of_it_goes(running: ReadersBed) -> None:
     running.switch(offeredTo=[COPY])
     running.passes()
     running.switch(on=False)
-    running.passes()
+    running.passes(5)
     assert running.keystone.names() == []
     assert running.secret(EXPORT) is None and running.secret(CREDENTIALS) is None
     assert running.copied() == {}
@@ -324,7 +333,7 @@ class KilledLife:
         assert not bed.keystone.lets_in(*before)
         assert bed.copied() == bed.exported()
         bed.switch(on=False)
-        self._pass(4)
+        self._pass(6)
         assert bed.keystone.names() == []
         assert bed.secret(EXPORT) is None and bed.secret(CREDENTIALS) is None and bed.copied() == {}
 
@@ -364,7 +373,9 @@ def test_cut_off_at_each_write_in_keystone_it_goes_on(bed: ReadersBed) -> None:
         if count % 2:
             raise FakeKeystone.CutOff
 
+    bed.switch(project=True)
     bed.keystone.before_change = cut
     bed.passes(16)
-    bed.assert_in_place()
+    assert bed.keystone.roles(READER) == ["reader of p-admin", "reader of system"]
+    assert bed.keystone.lets_in(*bed.login())
     assert count >= 8

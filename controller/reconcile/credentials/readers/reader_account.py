@@ -192,7 +192,7 @@ class ReadOnlyAccount:
             text = f"account {name} is disabled in Keystone; enable it: openstack user set --enable {name}"
             return self._waits(at_work, text)
         password = at_work.store.text(READER_CREDENTIALS, READER_PASSWORD)
-        refused = at_work.export.ensure(admin, account, password, at_work.feature.offered_to)
+        refused = at_work.export.ensure(admin, account, password, at_work.feature)
         if refused:
             self._unfinished = True
             return ReaderState(problems=(CredentialProblem(READER_SECRET, refused),))
@@ -245,7 +245,9 @@ class ReadOnlyAccount:
         for _ in range(MOST_SUFFIXES):
             suffix = store.text(READER_CREDENTIALS, ACCOUNT_SUFFIX)
             account = reader_account(admin, suffix)
-            found = accounts.ensure_reader(login, account, password, at_work.mark)
+            found = accounts.ensure_reader(
+                login, account, password, at_work.mark, project=at_work.feature.project
+            )
             if not found.foreign:
                 if found.made:
                     place = f"{account.server}/{account.name}"
@@ -317,7 +319,13 @@ class ReadOnlyAccount:
     def _facts(self, at_work: _Pass, admin: Administrator) -> tuple[object, ...]:
         """With which Keystone was asked: with others it is asked again."""
         asked = (at_work.osdpl["metadata"].get("annotations") or {}).get(RECONCILE_ANNOTATION)
-        return at_work.mark, at_work.store.stored()[READER_CREDENTIALS].version, admin, asked
+        return (
+            at_work.mark,
+            at_work.feature.project,
+            at_work.store.stored()[READER_CREDENTIALS].version,
+            admin,
+            asked,
+        )
 
     def _waits(self, at_work: _Pass, text: str) -> ReaderState:
         """A problem for as long as nobody has anything; what was exported may well be let in."""

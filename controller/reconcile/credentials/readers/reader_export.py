@@ -16,6 +16,7 @@ from controller.domain.api.names import (
     READER_SECRET,
     SHARED_LABEL,
 )
+from controller.domain.api.region_spec import ReadOnlyAccountFeature
 from controller.domain.credentials.clouds_yaml import Administrator
 from controller.domain.credentials.readers import reader_clouds
 from controller.domain.credentials.rotation.accounts import Account
@@ -47,7 +48,9 @@ class ReaderExport:
         """Those that ours has."""
         return frozenset((self._there or {}).get("data") or ()) if self.ours else frozenset()
 
-    def ensure(self, admin: Administrator, account: Account, password: str, offered_to: Sequence[str]) -> str:
+    def ensure(
+        self, admin: Administrator, account: Account, password: str, feature: ReadOnlyAccountFeature
+    ) -> str:
         """Writes the Secret where it differs. Why it could not be, empty where it could. Raises Conflict,
         and KubeError but for a refusal."""
         if self._there is not None and not self.ours:
@@ -58,10 +61,10 @@ class ReaderExport:
         trusted = secret_text(self._kube, authority, self._namespace) if authority else ""
         if authority and not trusted:
             return f'it waits for {authority.key} of Secret "{authority.name}"; create it'
-        texts = {CLOUDS_KEY: reader_clouds(admin, account, password)}
+        texts = {CLOUDS_KEY: reader_clouds(admin, account, password, in_project=feature.project)}
         if trusted:
             texts[CLOUDS_CA_KEY] = trusted
-        return refusal_of(lambda: self._write(texts, offered_to))
+        return refusal_of(lambda: self._write(texts, feature.offered_to))
 
     def remove(self, why: str) -> str:
         """It is not there any more, if it was ours; copies of it are emptied by the exchange. Why it could
