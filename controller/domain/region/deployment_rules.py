@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -26,6 +27,8 @@ _OWN_BRIDGES = ("br-int", "br-tun")
 # at most 100 kB (SSL_CTX_set_max_cert_list), GnuTLS messages of 128 kB.
 _MOST_OF_A_NETWORK = 1024
 _MOST_ADDRESSES = 4 * _MOST_OF_A_NETWORK
+# Of users, pools and file systems: a word of capabilities without quotes, and no step of a path.
+_CEPH_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
 # Of windows in which credentials are rotated, in seconds: the controller looks every five minutes.
 _SHORTEST_WINDOW, _LONGEST_WINDOW = 600, 86400
 
@@ -198,6 +201,10 @@ def _ceph_exchange(features: Features) -> Iterator[Problem]:
     for place, user in _ceph_users(features):
         if user == ADMINISTRATOR:
             yield _problem(place, "is Ceph's administrator, whose key no pod may have", "name another")
+    for place, name in (*_ceph_users(features), *_ceph_pools(features)):
+        if name and not _CEPH_NAME.fullmatch(name):
+            # It becomes a part of capabilities, of keyrings and of Secrets' names.
+            yield _problem(place, "has other characters than letters, digits, - _ and .", "name another")
     users: dict[str, str] = {}
     for index, store in enumerate(features["blockStorage"]["backends"]):
         if store["type"] != "ceph" or not store["ceph"]:
@@ -221,6 +228,23 @@ def _ceph_users(features: Features) -> Iterator[tuple[DocumentPath, str]]:
         yield ("blockStorage", "backup", "conf", "backup_ceph_user"), backup_user(features)
     if gnocchi["enabled"]:
         yield ("metering", "gnocchi", "user"), gnocchi["user"]
+
+
+def _ceph_pools(features: Features) -> Iterator[tuple[DocumentPath, str | None]]:
+    """The pools of Ceph and the file system that the spec names, and where; None where it does not."""
+    storage, images = features["blockStorage"], features["compute"]["images"]
+    for index, store in enumerate(features["image"]["backends"] or ()):
+        if store["type"] == "ceph":
+            yield ("image", "backends", index, "pool"), store["pool"]
+    for index, store in enumerate(storage["backends"]):
+        if store["type"] == "ceph" and store["ceph"]:
+            yield ("blockStorage", "backends", index, "ceph", "pool"), store["ceph"]["pool"]
+    if storage["backup"]["driver"] == "ceph":
+        yield ("blockStorage", "backup", "pool"), storage["backup"]["pool"]
+    if images["backend"] == "ceph":
+        yield ("compute", "images", "ceph", "pool"), images["ceph"]["pool"]
+    yield ("metering", "gnocchi", "pool"), features["metering"]["gnocchi"]["pool"]
+    yield ("ceph", "shares", "filesystem"), features["ceph"]["shares"]["filesystem"]
 
 
 def _network_types(networking: Features) -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -131,6 +132,49 @@ def test_no_service_is_cephs_administrator(features: dict[str, Any], path: str) 
     assert list(found) == [f"spec.features.{path}"]
     assert "is Ceph's administrator, whose key no" in found[f"spec.features.{path}"]
     assert problems(features=features) == {}
+
+
+def backup_of(**fields: object) -> dict[str, Any]:
+    return {"blockStorage": {"backup": {"enabled": True, "driver": "ceph", **fields}}}
+
+
+def store_of(**ceph: str) -> dict[str, Any]:
+    return {"blockStorage": {"backends": [{"name": "a", "type": "ceph", "ceph": ceph}]}}
+
+
+HOSTILE = ("images, allow *", "a]\n[client.admin", "../../configmaps/x", "images namespace=b", "größe", " a")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(
+    ("features_of", "path"),
+    [
+        (lambda name: store_of(user=name), "blockStorage.backends[0].ceph.user"),
+        (lambda name: store_of(pool=name), "blockStorage.backends[0].ceph.pool"),
+        (
+            lambda name: backup_of(conf={"backup_ceph_user": name}),
+            "blockStorage.backup.conf.backup_ceph_user",
+        ),
+        (lambda name: backup_of(pool=name), "blockStorage.backup.pool"),
+        (
+            lambda name: {"image": {"backends": [{"name": "a", "type": "ceph", "pool": name}]}},
+            "image.backends[0].pool",
+        ),
+        (
+            lambda name: {"compute": {"images": {"backend": "ceph", "ceph": {"pool": name}}}},
+            "compute.images.ceph.pool",
+        ),
+        (lambda name: {"metering": {"gnocchi": {"enabled": True, "pool": name}}}, "metering.gnocchi.pool"),
+        (lambda name: {"metering": {"gnocchi": {"enabled": True, "user": name}}}, "metering.gnocchi.user"),
+    ],
+)
+def test_no_name_is_more_than_a_name_to_ceph(
+    features_of: Callable[[str], dict[str, Any]], path: str, name: str
+) -> None:
+    exchange = {"ceph": {"source": "Rook", "namespace": "rook-ceph"}}
+    found = problems(features={**features_of(name), **exchange})
+    assert f"spec.features.{path}" in found
+    assert problems(features={**features_of("a_name.of-9"), **exchange}) == {}
 
 
 def providers(*given: dict[str, object]) -> dict[str, str]:
