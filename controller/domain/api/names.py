@@ -33,6 +33,7 @@ OFFERED_TO_ANNOTATION = f"{GROUP}/offered-to"
 REQUESTED_FROM_ANNOTATION = f"{GROUP}/requested-from"
 # What a copy was filled from.
 COPIED_FROM_ANNOTATION = f"{GROUP}/copied-from"
+NOT_COPIED_ANNOTATION = f"{GROUP}/not-copied"
 # Where copies were filled beyond the region's namespace.
 COPIES_CONFIGMAP = "osctl-copies"
 

@@ -15,6 +15,7 @@ from typing import Any
 from controller.domain.api.names import (
     COPIED_FROM_ANNOTATION,
     MANAGED_BY,
+    NOT_COPIED_ANNOTATION,
     OFFER,
     OFFERED_TO_ANNOTATION,
     REQUEST,
@@ -110,18 +111,32 @@ def decide_copy(
 
 def filled(request: Mapping[str, Any], offer: Mapping[str, Any], source: Place) -> dict[str, Any]:
     """The request with the copy."""
-    return _with(request, dict(offer.get("data") or {}), str(source))
+    return _with(request, dict(offer.get("data") or {}), {COPIED_FROM_ANNOTATION: str(source)})
 
 
-def emptied(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The request without what it was filled with."""
-    return _with(request, {}, None)
+def emptied(request: Mapping[str, Any], why: str = "") -> dict[str, Any]:
+    """The request without what it was filled with, and with `why` for whoever asks."""
+    return _with(request, {}, {NOT_COPIED_ANNOTATION: why})
 
 
-def _with(request: Mapping[str, Any], data: dict[str, str], mark: str | None) -> dict[str, Any]:
+def explained(request: Mapping[str, Any], source: Place, why: str) -> dict[str, Any] | None:
+    """The request with `why` it does not have what it asks for, empty where it has; None where that stands
+    there, and where nothing may be written."""
+    meta = request["metadata"]
+    annotations = meta.get("annotations") or {}
+    same = annotations.get(NOT_COPIED_ANNOTATION, "") == why
+    if same or requested_from(request) != source or _in_the_way(request):
+        return None
+    others = {key: text for key, text in annotations.items() if key != NOT_COPIED_ANNOTATION}
+    notes = {**others, **({NOT_COPIED_ANNOTATION: why} if why else {})}
+    return {**request, "metadata": {**meta, "annotations": notes}}
+
+
+def _with(request: Mapping[str, Any], data: dict[str, str], notes: Mapping[str, str]) -> dict[str, Any]:
     meta = dict(request["metadata"])
-    others = {k: v for k, v in (meta.get("annotations") or {}).items() if k != COPIED_FROM_ANNOTATION}
-    meta["annotations"] = {**others, **({COPIED_FROM_ANNOTATION: mark} if mark else {})}
+    ours = (COPIED_FROM_ANNOTATION, NOT_COPIED_ANNOTATION)
+    others = {key: text for key, text in (meta.get("annotations") or {}).items() if key not in ours}
+    meta["annotations"] = {**others, **{key: text for key, text in notes.items() if text}}
     return {**request, "metadata": meta, "data": data}
 
 

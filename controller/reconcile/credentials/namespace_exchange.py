@@ -13,11 +13,13 @@ from functools import partial
 from controller.domain.api.names import COPIES_CONFIGMAP, MANAGED_BY, MANAGED_BY_US, REQUEST, SHARED_LABEL
 from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.domain.credentials.shared_secrets import (
+    CopyDecision,
     Place,
     Step,
     copied_from,
     decide_copy,
     emptied,
+    explained,
     filled,
     misread,
     offered_to,
@@ -158,7 +160,7 @@ class NamespaceExchange:
             found.notes.append(_gone_note(source, target))
             return
         decision = decide_copy(source, offer, target, request)
-        texts = (decision.message, self._carry_out(decision.step, request, offer, source))
+        texts = (decision.message, self._carry_out(decision, request, offer, source))
         found.problems += [CredentialProblem(target.name, text) for text in texts if text]
 
     def _give(self, offers: Mapping[Place, KubeObject], target: Place, found: _Pass) -> None:
@@ -191,7 +193,7 @@ class NamespaceExchange:
                 if unnoted:
                     found.notes.append(unnoted)
                     return
-            refused = self._carry_out(decision.step, request, offer, source)
+            refused = self._carry_out(decision, request, offer, source)
         except Forbidden:
             self._note_no_right([source], target, found)
             return
@@ -215,7 +217,8 @@ class NamespaceExchange:
                 if not at_once and self._comes_back(source):
                     found.notes.append(_gone_note(source, target))
                     return
-                refused = self._write(emptied(copy), f"emptied, {source} is not offered any more")
+                why = f"Secret {source} is not offered to {target} any more"
+                refused = self._write(emptied(copy, why), f"emptied, {source} is not offered any more")
                 refused = refused and f"Secret {target}: {refused}"
         except Forbidden:
             refused = f"Secret {target} has a copy, and {NO_RIGHT.format('empty')}"
@@ -231,14 +234,18 @@ class NamespaceExchange:
         return there is None and self._gone.may_come_back(source)
 
     def _carry_out(
-        self, step: Step, request: KubeObject | None, offer: KubeObject | None, source: Place
+        self, decision: CopyDecision, request: KubeObject | None, offer: KubeObject | None, source: Place
     ) -> str:
-        """Why it could not be; empty where it could."""
-        if request is None or step == Step.NOTHING:
+        """Why it could not be; empty where it could. Whoever asks reads on the Secret why it is empty."""
+        if request is None:
             return ""
-        if step == Step.FILL and offer is not None:
+        if decision.step == Step.NOTHING:
+            told = explained(request, source, decision.message)
+            return self._write(told, "what it asks for was looked at") if told else ""
+        if decision.step == Step.FILL and offer is not None:
             return self._write(filled(request, offer, source), f"brought up to date from {source}")
-        return self._write(emptied(request), f"emptied, {source} is not offered any more")
+        why = decision.message
+        return self._write(emptied(request, why), f"emptied, {source} is not offered any more")
 
     def _write(self, secret: KubeObject, done: str) -> str:
         """Why it could not be, without the API server's words, which may quote the Secret. Raises Forbidden

@@ -211,6 +211,41 @@ def test_a_secret_that_does_not_ask_is_not_touched(bed: Bed) -> None:
     assert f"Secret {THERE}/theirs does not ask for {NS}/licence" in bed.condition()["message"]
 
 
+def why(bed: Bed, namespace: str, name: str) -> str:
+    found = bed.kube.get(SECRET, name, namespace) or {"metadata": {}}
+    return str((found["metadata"].get("annotations") or {}).get("osctl.dev/not-copied", ""))
+
+
+def test_whoever_asks_reads_on_the_secret_why_it_is_empty_until_it_is_not(bed: Bed) -> None:
+    put(bed, NS, "licence", "request", f"{THERE}/licence")
+    bed.reconcile()
+    assert why(bed, NS, "licence") == f"Secret {THERE}/licence does not exist, which {NS}/licence asks for"
+    put(bed, THERE, "licence", "offer", f"{NS}/another", key="text")
+    bed.reconcile()
+    assert f"Secret {THERE}/licence is not offered to {NS}/licence; whoever may" in why(bed, NS, "licence")
+    bed.kube.forget_requests()
+    bed.reconcile()
+    assert bed.kube.writes == []
+    notes = {"osctl.dev/offered-to": f"{NS}/licence"}
+    change(bed, THERE, "licence", lambda one: one["metadata"].update(annotations=notes))
+    bed.reconcile()
+    assert texts(bed, NS, "licence") == {"key": "text"} and why(bed, NS, "licence") == ""
+
+
+def test_who_has_a_copy_of_the_regions_reads_there_that_it_was_taken_back(bed: Bed) -> None:
+    change(bed, NS, "reader", lambda one: one["metadata"].update(labels={}))
+    bed.reconcile()
+    assert why(bed, THERE, "openstack") == f"Secret {NS}/reader is not offered to {THERE}/openstack any more"
+
+
+def test_one_with_content_of_its_own_is_told_and_keeps_it(bed: Bed) -> None:
+    put(bed, THERE, "theirs", "request", f"{NS}/licence", own="text")
+    put(bed, NS, "licence", "offer", f"{THERE}/theirs", key="ours")
+    bed.reconcile()
+    assert "has content of its own, which is not overwritten" in why(bed, THERE, "theirs")
+    assert texts(bed, THERE, "theirs") == {"own": "text"}
+
+
 def deny(kube: FakeKube, namespace: str) -> None:
     """The chart's values do not name the namespace any more."""
     get = kube.get
