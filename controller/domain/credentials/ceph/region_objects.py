@@ -114,7 +114,8 @@ def _lacks(client: ClientNeed, offer: CephOffer) -> str:
         return f"client {client.name} is Ceph's administrator; name another in the spec"
     offered = offer.clients.get(client.name)
     if offered is None:
-        return f"it has no client {client.name}"
+        prefixed = f"client.{client.name}" in offer.clients
+        return f"it has no client {client.name}" + ("; leave out client. before its name" if prefixed else "")
     if is_administrator(offered.capabilities):
         return f"client {client.name} is an administrator; give it {_shown(client.capabilities)} only"
     if offered.capabilities and lacking(client.capabilities, offered.capabilities):

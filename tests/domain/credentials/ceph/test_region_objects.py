@@ -113,6 +113,18 @@ def test_an_administrators_key_is_refused() -> None:
     )
 
 
+def test_a_client_by_its_whole_name_is_told_apart_from_one_that_is_missing() -> None:
+    whole = offer()
+    others = {name: client for name, client in whole.clients.items() if name != "glance"}
+    assert [gap.message for gap in planned(replace(whole, clients=others)).gaps] == [
+        "it has no client glance"
+    ]
+    named = replace(whole, clients={**others, "client.glance": whole.clients["glance"]})
+    assert [gap.message for gap in planned(named).gaps] == [
+        "it has no client glance; leave out client. before its name"
+    ]
+
+
 def wider(name: str, **capabilities: str) -> tuple[str, ...]:
     whole = offer()
     clients = {**whole.clients, name: OfferedClient(KEYS[name], capabilities)}
