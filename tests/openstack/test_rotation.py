@@ -450,6 +450,23 @@ def test_what_a_user_of_keystone_was_given_by_hand_is_passed_on(real: AccountSer
         }
 
 
+def test_rights_in_the_broker_that_were_given_by_hand_are_passed_on(real: AccountServersBed) -> None:
+    password = real.administrators["broker"]
+    api = JsonApi(f"http://{HOST}:{real.management}/api", login=("guest", password))
+    rights = {"write": "^notifications", "read": "^notifications"}
+    for name in ("hand", "hand-2"):
+        api.call("PUT", f"/users/{name}", body={"password": name, "tags": ""})
+    api.call("PUT", "/permissions/%2F/hand", body={"configure": "", **rights})
+    api.call("PUT", "/topic-permissions/%2F/hand", body={"exchange": "amq.topic", **rights})
+    login = ServerLogin(ServerPlace(Server.BROKER, HOST, real.management, "guest"), password)
+    before, after = (Account(Server.BROKER, name, "glance", "oslo_messaging") for name in ("hand", "hand-2"))
+    for _ in range(2):
+        RealAccountServers().pass_on(login, before, after)
+    found = [api.get(f"/users/hand-2/{kind}")[0] for kind in ("permissions", "topic-permissions")]
+    assert [one["write"] for one in found] == ["^notifications"] * 2
+    assert found[1]["exchange"] == "amq.topic"
+
+
 def test_rights_in_databases_that_were_given_by_hand_are_passed_on(real: AccountServersBed) -> None:
     real.sql(
         "CREATE DATABASE own",

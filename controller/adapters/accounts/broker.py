@@ -11,6 +11,11 @@ from controller.errors import PasswordRefused
 from controller.ports.accounts import ServerLogin
 
 _REFUSALS = (400, 403, 405)
+# What an account may do: the kind, what is said of one, and what makes it another one.
+_RIGHTS = (
+    ("permissions", ("configure", "write", "read"), ("vhost",)),
+    ("topic-permissions", ("exchange", "write", "read"), ("vhost", "exchange")),
+)
 
 
 class BrokerAccounts:
@@ -31,12 +36,13 @@ class BrokerAccounts:
         api = _api(login)
         if api.get(f"/users/{_part(after.name)}") is None:
             return
-        there = {one["vhost"] for one in api.get(f"/users/{_part(after.name)}/permissions") or ()}
-        for one in api.get(f"/users/{_part(before.name)}/permissions") or ():
-            if one["vhost"] not in there:
-                rights = {kind: one[kind] for kind in ("configure", "write", "read")}
-                path = f"/permissions/{_part(one['vhost'])}/{_part(after.name)}"
-                api.call("PUT", path, body=rights)
+        for kind, fields, names in _RIGHTS:
+            listed = [api.get(f"/users/{_part(one.name)}/{kind}") or () for one in (before, after)]
+            there = {tuple(one[field] for field in names) for one in listed[1]}
+            for one in listed[0]:
+                if tuple(one[field] for field in names) not in there:
+                    path = f"/{kind}/{_part(one['vhost'])}/{_part(after.name)}"
+                    api.call("PUT", path, body={field: one[field] for field in fields})
 
     def let_in(self, login: ServerLogin, password: str) -> None:
         place, following = login.place, replace(login, password=password)

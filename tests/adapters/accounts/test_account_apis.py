@@ -170,6 +170,20 @@ def test_permissions_that_the_next_account_lacks_are_passed_on(api: Api, broker:
     assert api.writes == [("PUT /api/permissions/%2F/nova-2", rights)]
 
 
+def test_rights_to_topics_that_the_next_account_lacks_are_passed_on(api: Api, broker: ServerLogin) -> None:
+    own, more = (
+        {"vhost": "/", "exchange": one, "write": "^a", "read": ".*", "user": "nova"}
+        for one in ("own", "amq.topic")
+    )
+    api.answers["GET /api/users/nova-2"] = (200, {"name": "nova-2"})
+    api.answers["GET /api/users/nova-2/topic-permissions"] = (200, [own])
+    api.answers["GET /api/users/nova/topic-permissions"] = (200, [own, more])
+    api.answers["PUT /api/topic-permissions/%2F/nova-2"] = (201, {})
+    RealAccountServers().pass_on(broker, BEFORE, AFTER)
+    body = {"exchange": "amq.topic", "write": "^a", "read": ".*"}
+    assert api.writes == [("PUT /api/topic-permissions/%2F/nova-2", body)]
+
+
 def test_a_role_that_cannot_be_given_is_told_and_the_others_are(api: Api, keystone: ServerLogin) -> None:
     has_user(api, "nova", ("nova", "u1"))
     has_user(api, "nova-2", ("nova-2", "u2"))
