@@ -30,11 +30,13 @@ REGION = {
         "blockStorage": {"backends": [{"name": "own", "type": "custom", "conf": {"volume_driver": "a.B"}}]},
     },
 }
-# Every region with metering is warned of these, and one with amphorae before it runs.
+# Every region with metering is warned of these, one with amphorae before it runs, and one with OVN that keeps
+# nobody off its databases.
 OF_THE_SERVICE = (
     "spec.features.loadBalancer.provider: no amphora can be made without",
     "spec.features.services.enabled: ceilometer measures by asking services",
     "spec.features.metering.gnocchi: the chart's image is of Gnocchi",
+    "spec.features.networkPolicies.enabled: the databases of OVN speak in clear",
 )
 
 

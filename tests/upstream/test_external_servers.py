@@ -19,6 +19,16 @@ pytestmark = [pytest.mark.upstream, pytest.mark.timeout(600)]
 SPEC = {"preset": "compute", "size": "small", **FEATURES["external-servers"]}
 
 
+INTERNAL = {"enabled": True, "issuer": "region-ca", "caSecret": "region-ca-bundle"}
+ENCRYPTED = {
+    **SPEC,
+    "features": {
+        **SPEC["features"],
+        "tls": {"internal": {**INTERNAL, "traffic": ["database", "messaging"]}},
+    },
+}
+
+
 def kinds(made: tuple[Mapping[str, Any], ...]) -> dict[str, Mapping[str, Any]]:
     return {obj["kind"]: obj for obj in made}
 
@@ -45,14 +55,7 @@ def test_in_place_of_its_pods_there_is_a_service_that_leads_there(
 
 
 def test_every_file_of_every_service_names_the_two_services_and_nothing_of_pods(charts: Path) -> None:
-    urls = {
-        url
-        for release in releases(region(charts, SPEC))
-        for obj in objects(release)
-        for name, text in production.files(obj)
-        if name.endswith(".conf") and text.startswith("[")
-        for url in _urls(text)
-    }
+    urls = {url for release in releases(region(charts, SPEC)) for url in _of_objects(objects(release))}
     hosts = {url.rpartition("@")[2].partition("/")[0].partition(".")[0] for url in urls}
     ports = {url.rpartition("@")[2].partition("/")[0].rpartition(":")[2] for url in urls}
     assert (hosts, ports) == ({"mariadb", "rabbitmq"}, {"3306", "5672"})
@@ -84,3 +87,46 @@ def test_of_novas_databases_none_is_moved_alone(charts: Path) -> None:
     moved = {"endpoints": {"oslo_db": {"hosts": {"default": "elsewhere"}}}}
     with pytest.raises(SpecInvalid, match=r"oslo_db at elsewhere:3306, oslo_db_(api|cell0) at mariadb:3306"):
         region(charts, {**SPEC, "services": {"compute": {"nova": {"values": moved}}}})
+
+
+def test_encrypted_its_clients_verify_it_and_show_certificates_of_the_issuer(charts: Path) -> None:
+    found = region(charts, ENCRYPTED)
+    for name in ("keystone", "placement", "glance", "neutron", "nova", "cinder", "heat", "barbican"):
+        release = found.release(name)
+        assert release is not None
+        made = objects(release)
+        databases = [url for url in _of_objects(made) if url.startswith("mysql")]
+        assert databases
+        assert all("ssl_ca=" in url and "ssl_cert=" in url and "ssl_verify_cert" in url for url in databases)
+        [certificate] = [obj for obj in made if obj["kind"] == "Certificate"]
+        assert certificate["spec"]["issuerRef"]["name"] == "region-ca"
+        assert certificate["spec"]["usages"] == ["client auth"]
+
+
+def test_encrypted_the_broker_is_asked_for_accounts_by_https(charts: Path) -> None:
+    found = region(charts, ENCRYPTED).release("rabbitmq")
+    assert found is not None
+    made = kinds(objects(found))
+    assert set(made) == {"Service", "Endpoints"}  # its certificate is its owner's
+    ports = {port["name"]: port["port"] for port in made["Service"]["spec"]["ports"]}
+    assert ports["https"] == 15680
+    (subset,) = made["Endpoints"]["subsets"]
+    assert {port["name"]: port["port"] for port in subset["ports"]}["https"] == 15673
+    nova = region(charts, ENCRYPTED).release("nova")
+    assert nova is not None
+    secrets = {obj["metadata"]["name"]: dict(production.files(obj)) for obj in objects(nova)}
+    assert ":15680" in secrets["nova-rabbitmq-admin"]["RABBITMQ_CONNECTION"]
+    [conf] = {text for obj in objects(nova) for name, text in production.files(obj) if name == "nova.conf"}
+    section = conf.partition("[oslo_messaging_rabbit]")[2].partition("\n[")[0]
+    assert "ssl = true" in section
+    assert "ssl_ca_file = /etc/rabbitmq/certs/ca.crt" in section
+
+
+def _of_objects(made: tuple[Mapping[str, Any], ...]) -> list[str]:
+    return [
+        url
+        for obj in made
+        for name, text in production.files(obj)
+        if name.endswith(".conf") and text.startswith("[")
+        for url in _urls(text)
+    ]

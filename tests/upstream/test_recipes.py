@@ -236,17 +236,19 @@ def test_networks_of_projects_have_the_identifiers_that_are_given(charts: Path) 
     assert "vni_ranges = 1:1000000" in ml2
 
 
-def test_gateways_of_routers_are_on_nodes_with_the_label_only(charts: Path) -> None:
+@pytest.mark.parametrize(
+    ("labels", "mode"), [({}, "dvr"), ({"openstack-network-node": "enabled"}, "dvr_snat")]
+)
+def test_gateways_of_routers_are_on_nodes_with_the_label_only(
+    charts: Path, labels: dict[str, str], mode: str
+) -> None:
     neutron = made(charts, "Distributed routers without gateways on hypervisors, with ml2/ovs", "neutron")
-    modes = {
-        line.partition("=")[2].strip()
-        for text in files(neutron, "l3_agent.ini")
-        for line in text.splitlines()
-        if line.startswith("agent_mode")
-    }
-    assert modes == {"dvr", "dvr_snat"}
+    agent = pod_on(neutron, "l3-agent", {"openvswitch": "enabled", **labels})
+    assert option(mounted(neutron, agent, "l3_agent.ini"), "agent_mode") == mode
 
 
-def test_a_ratio_is_of_the_nodes_with_the_label(charts: Path) -> None:
-    found = files(made(charts, "A CPU ratio for some nodes", "nova"), "nova.conf")
-    assert any("cpu_allocation_ratio = 2" in text for text in found)
+@pytest.mark.parametrize(("role", "ratio"), [("batch", "2"), ("other", "3")])
+def test_a_ratio_is_of_the_nodes_with_the_label(charts: Path, role: str, ratio: str) -> None:
+    nova = made(charts, "A CPU ratio for some nodes", "nova")
+    compute = pod_on(nova, "nova-compute", {"openstack-compute-node": "enabled", "role": role})
+    assert option(mounted(nova, compute, "nova.conf"), "cpu_allocation_ratio") == ratio

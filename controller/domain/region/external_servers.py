@@ -10,7 +10,7 @@ from controller.errors import Problem
 
 Features = Mapping[str, Any]
 
-# The feature, the name of its administrator's password, and what is encrypted on the way to it.
+# The feature, and the name of its administrator's password.
 _SERVERS = (("database", "root-password"), ("messaging", "admin-password"))
 # Nova's databases, of which one has the addresses of the others, as builds of its chart name them.
 _OF_NOVA = ("oslo_db", "oslo_db_api", "oslo_db_cell0", "oslo_db_cell1")
@@ -30,13 +30,6 @@ def external_server_problems(features: Features) -> Iterator[Problem]:
                 f"spec.features.credentials.{service}.{password}",
                 f"required with {service}.external, and not set",
                 f"name the Secret and key with the password of {external['administrator']}",
-            )
-        internal = features["tls"]["internal"]
-        if internal["enabled"] and service in internal["traffic"]:
-            yield Problem(
-                "spec.features.tls.internal.traffic",
-                f"{service}: the certificate of {service}.external is not the region's to make",
-                f'leave out "{service}"',
             )
         if service == "database" and features["database"]["backup"]["enabled"]:
             yield Problem(f"{place}.backup.enabled", "dumps are made of a database that the region runs")

@@ -36,12 +36,12 @@ def test_no_dumps_are_made_of_it_and_no_brokers_run_beside_it() -> None:
     assert found(messaging=more, credentials=CREDENTIALS) == {"spec.features.messaging.dedicatedBrokers"}
 
 
-def test_its_certificate_is_not_ours_to_make() -> None:
+def test_traffic_to_it_is_encrypted_where_that_is_asked_for_by_name() -> None:
     internal = {"enabled": True, "issuer": "ca", "caSecret": "bundle"}
     servers = {"database": DATABASE, "messaging": BROKER, "credentials": CREDENTIALS}
-    assert found(**servers, tls={"internal": internal}) == set()  # by default what can be
-    asked = {**internal, "traffic": ["database"]}
-    assert found(**servers, tls={"internal": asked}) == {"spec.features.tls.internal.traffic"}
+    assert found(**servers, tls={"internal": internal}) == set()  # by default what we make can be
+    asked = {**internal, "traffic": ["database", "messaging"]}
+    assert found(**servers, tls={"internal": asked}) == set()
 
 
 def endpoint(host: str, **more: Any) -> dict[str, Any]:
