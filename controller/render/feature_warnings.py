@@ -10,6 +10,7 @@ from controller.domain.values.chart_values import DocumentPath, format_path, loo
 from controller.domain.values.layer_order import LayerKind
 from controller.domain.values.merge import MergedValues
 from controller.domain.values.names.known_names import KnownNames, unknown_rules, unknown_store_options
+from controller.domain.values.names.option_kinds import wrong_store_values
 from controller.domain.values.template_input import RegionInput
 from controller.domain.values.written.volume_stores import is_device_driver
 from controller.errors import Problem
@@ -93,7 +94,8 @@ def _amphora_warnings(octavia: MergedValues) -> Iterator[Problem]:
 
 
 def unknown_names(region: RegionInput, names: KnownNames) -> Iterator[Problem]:
-    """Rules of policies, and options of stores, that OpenStack of the region's version does not have."""
+    """Rules of policies and options of stores that OpenStack of the region's version does not have, and
+    values of these options that it cannot read."""
     series, features = region.spec.openstack_version, region.features
     known = {entry.name: [names.of(chart, series) for chart in entry.charts] for entry in region.services}
     for name, rules in features["policies"].items():
@@ -104,7 +106,9 @@ def unknown_names(region: RegionInput, names: KnownNames) -> Iterator[Problem]:
     for index, store in enumerate(features["blockStorage"]["backends"]):
         path: DocumentPath = ("spec", "features", "blockStorage", "backends", index, "conf")
         for service in known.get("block-storage", ()):
-            for option, message, remedy in unknown_store_options(store.get("conf") or {}, service):
+            conf = store.get("conf") or {}
+            slips = (*unknown_store_options(conf, service), *wrong_store_values(conf, service))
+            for option, message, remedy in slips:
                 yield Problem(format_path((*path, option)), message, remedy)
 
 

@@ -13,6 +13,7 @@ from controller.domain.values.layer_order import SpecSource
 from controller.domain.values.merge import Layer, MergedValues
 from controller.domain.values.names.known_names import Service, unknown_options, unknown_policy_names
 from controller.domain.values.names.misread_texts import misread_texts
+from controller.domain.values.names.option_kinds import wrong_values
 from controller.domain.values.oslo_files import with_numbers_as_text
 from controller.domain.values.password_guard import password_problems
 from controller.domain.values.typos import misspelt_keys
@@ -34,8 +35,9 @@ def release_problems(
 def written_warnings(
     written: Iterable[Layer], lower: Values, final: Values, service: Service
 ) -> Iterator[Problem]:
-    """Keys of the operator's layers that the chart, with the values below them, reads nothing of, options
-    and rules that the service of the chart does not have, and what becomes of pods with the final values."""
+    """Keys of the operator's layers that the chart, with the values below them, reads nothing of, options and
+    rules that the service of the chart does not have, values of options that it cannot read, and what becomes
+    of pods with the final values."""
     for layer in written:
         misspelt = list(misspelt_keys(layer, lower, service.chart))
         told = {problem.path for problem in misspelt}
@@ -46,6 +48,7 @@ def written_warnings(
             *misread_texts(layer, lower),
             *unknown_options(layer, lower, service),
             *unknown_policy_names(layer, lower, service),
+            *wrong_values(layer, lower, service),
         )
         yield from (problem for problem in others if problem.path not in told)
 

@@ -85,3 +85,44 @@ def test_options_of_a_store_are_told() -> None:
     assert [one.path for one in warnings(**spec) if "san_ipp" in one.message] == [
         "spec.features.blockStorage.backends[0].conf.san_ipp"
     ]
+
+
+def test_a_value_that_the_service_cannot_read_is_told_with_its_path() -> None:
+    conf = {"DEFAULT": {"reclaim_instance_interval": "soon", "resume_guests_state_on_host_boot": "yes"}}
+    [warning] = warnings(**nova({"nova": conf}))
+    assert warning.path.endswith(".conf.nova.DEFAULT.reclaim_instance_interval")
+    assert warning.message.endswith('is a whole number, got the string "soon"')
+
+
+def test_a_list_of_several_lines_is_told_with_the_form_of_the_chart() -> None:
+    [warning] = warnings(**nova({"nova": {"pci": {"device_spec": ["{}", "{}"]}}}))
+    assert "type: multistring" in warning.remedy
+
+
+def test_a_value_of_some_nodes_is_told_as_well() -> None:
+    compute = {"values": {"conf": {"nova": {"DEFAULT": {"cpu_allocation_ratio": "four"}}}}}
+    nodes = {"role::gpu": {"services": {"compute": {"nova": {"compute": compute}}}}}
+    [warning] = warnings(nodes=nodes)
+    assert warning.path.startswith('spec.nodes["role::gpu"]')
+
+
+def test_a_value_of_a_store_is_told() -> None:
+    store = {
+        "name": "vendor",
+        "type": "custom",
+        "conf": {"volume_driver": "a.b.Driver", "driver_ssl_cert_verify": "perhaps"},
+    }
+    features = {"services": {"enabled": ["block-storage"]}, "blockStorage": {"backends": [store]}}
+    charts = {"repository": "https://charts.example.org/openstack-helm"}
+    found = warnings(features=features, charts=charts)
+    told = [one for one in found if one.path.endswith(".conf.driver_ssl_cert_verify")]
+    assert [one.remedy for one in told] == ["give true or false"]
+
+
+@pytest.mark.parametrize("series", SERIES)
+def test_the_kinds_of_common_options_are_known(series: str) -> None:
+    known = library().names.of("nova", series)
+    assert known.kind_of("nova", "DEFAULT", "debug") == "bool"
+    assert known.kind_of("nova", "DEFAULT", "cpu_allocation_ratio") == "float(0..)"
+    assert known.kind_of("nova", "pci", "device_spec") == "multi"
+    assert known.kind_of("nova", "DEFAULT", "my_ip") == ""

@@ -61,7 +61,7 @@ def values_directory(root: Path, layers: frozenset[str]) -> Path:
         "catalogue.yaml": "services:\n  identity:\n    description: Keystone\n    group: openstack\n"
         "    charts: {keystone: {sources: [embedded]}}\n",
         "charts/open-maps.yaml": "{}",
-        "charts/option-names.json": '{"pins": {}, "options": {}, "rules": {}}',
+        "charts/option-names.json": '{"pins": {}, "options": {}, "rules": {}, "kinds": {}}',
         **dict.fromkeys(("charts/pinned.yaml", "charts/previous.yaml"), "{commit: a, date: b, charts: {}}"),
         "every-release.yaml.j2": text("every release", 0),
         "internal-tls.yaml.j2": text("internal TLS", 0),

@@ -3,7 +3,8 @@
 `values/charts/option-names.json` has the options of OpenStack's services by chart and section, and the rules
 of their policies by chart: `osctl validate` warns of a name that is not among them. A name stands alone where
 each version has it, else with those that do: `name@2025.1,2025.2`. What all charts have is under `every`.
-`; ` is between the names of rules, which may be of several words.
+`; ` is between the names of rules, which may be of several words. `kinds` has what the values of options have
+to be, as `name=int(0..)`, where they cannot be any text.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from tests.render.region import ROOT
 from tests.upstream.option_packages import PACKAGES, SERIES, ask, load, pins_digest
@@ -24,6 +24,16 @@ def observe_options(series: str, chart: str) -> dict[str, list[str]]:
     """The names of options by section, as the packages of a series say."""
     found: dict[str, list[str]] = ask(series, chart, names=True)["names"]
     return found
+
+
+def observe_kinds(series: str, chart: str) -> dict[str, list[str]]:
+    """What values of options have to be, as `name=kind` by section, as the packages of a series say."""
+    found: dict[str, dict[str, str]] = ask(series, chart, kinds=True)["kinds"]
+    return {
+        section: [f"{name}={kind}" for name, kind in sorted(by.items())]
+        for section, by in found.items()
+        if by
+    }
 
 
 def observe_rules(series: str, chart: str) -> list[str]:
@@ -45,39 +55,48 @@ def _joined(by_series: Mapping[str, Iterable[str]], between: str = " ") -> str:
     return between.join(words)
 
 
-def main() -> None:
-    """Asks every series about every chart: minutes."""
-    options: dict[str, dict[str, dict[str, set[str]]]] = {}
-    for chart in PACKAGES:
-        sections = options.setdefault(chart, {})
-        for series in SERIES:
-            for section, names in observe_options(series, chart).items():
-                sections.setdefault(section, {})[series] = set(names)
+def _recorded(
+    by_chart: Mapping[str, Mapping[str, Mapping[str, Iterable[str]]]],
+) -> dict[str, dict[str, str]]:
+    """Words by chart and section, of those by chart, series and section; those of all charts once."""
+    found = {
+        chart: {
+            section: {series: set(by_series[series].get(section, ())) for series in SERIES}
+            for section in sorted({name for by in by_series.values() for name in by})
+        }
+        for chart, by_series in sorted(by_chart.items())
+    }
     shared = {
         section: {
-            series: set.intersection(
-                *(options[chart].get(section, {}).get(series, set()) for chart in PACKAGES)
-            )
+            series: set.intersection(*(sections[section][series] for sections in found.values()))
             for series in SERIES
         }
-        for section in set.intersection(*(set(sections) for sections in options.values()))
+        for section in sorted(set.intersection(*(set(sections) for sections in found.values())))
     }
-    recorded: dict[str, Any] = {EVERY: {name: _joined(shared[name]) for name in sorted(shared)}}
-    for chart, sections in sorted(options.items()):
+    recorded = {EVERY: {section: _joined(by) for section, by in shared.items()}}
+    for chart, sections in found.items():
         own = {
             section: {
-                series: names - shared.get(section, {}).get(series, set()) for series, names in by.items()
+                series: words - shared.get(section, {}).get(series, set()) for series, words in by.items()
             }
-            for section, by in sorted(sections.items())
+            for section, by in sections.items()
         }
         recorded[chart] = {section: text for section, by in own.items() if (text := _joined(by))}
+    return recorded
+
+
+def main() -> None:
+    """Asks every series about every chart: minutes."""
+    names = {chart: {series: observe_options(series, chart) for series in SERIES} for chart in PACKAGES}
+    kinds = {chart: {series: observe_kinds(series, chart) for series in SERIES} for chart in PACKAGES}
     rules = {
         chart: _joined({series: observe_rules(series, chart) for series in SERIES}, "; ")
         for chart in PACKAGES
     }
     found = {
         "pins": {series: pins_digest(series) for series in SERIES},
-        "options": recorded,
+        "options": _recorded(names),
+        "kinds": _recorded(kinds),
         "rules": {chart: text for chart, text in sorted(rules.items()) if text},
     }
     FACTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

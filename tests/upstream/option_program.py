@@ -11,7 +11,7 @@ import tempfile
 import warnings
 from importlib.metadata import entry_points
 
-from oslo_config import cfg, generator, validator
+from oslo_config import cfg, generator, types, validator
 
 # Libraries whose options every service may have.
 COMMON = (
@@ -197,6 +197,43 @@ def names(definitions):
     return {section: sorted({name.replace("-", "_") for name in known}) for section, known in found.items()}
 
 
+def kinds(definitions):
+    """What the values of options have to be, by section and name; those that may be any text left out."""
+    found = {}
+    for section, options in definitions.options.items():
+        for name, option in options.items():
+            found.setdefault(section, {})[name.replace("-", "_")] = _kind(option)
+    for (section, name), (_, option) in definitions.former.items():
+        found.setdefault(section, {}).setdefault(name.replace("-", "_"), _kind(option))
+    return {section: {name: kind for name, kind in by.items() if kind} for section, by in found.items()}
+
+
+def _kind(option):
+    """`multi`, `bool`, `int(1..9)`, `float(0..)` or `one(a|b)`; nothing for what takes any text."""
+    if option.multi:
+        return "multi"
+    kind = option.type
+    if isinstance(kind, types.Boolean):
+        return "bool"
+    if isinstance(kind, types.Number):
+        number = "float" if isinstance(kind, types.Float) else "int"
+        least, most = map(_bound, (kind.min, kind.max))
+        return f"{number}({least}..{most})"
+    if isinstance(kind, types.String) and kind.choices and not kind.ignore_case:
+        words = [str(choice) for choice in kind.choices if choice not in (None, "")]
+        return f"one({'|'.join(words)})" if all(map(_is_word, words)) else ""
+    return ""
+
+
+def _bound(number):
+    """A bound as text; nothing for what stands for none."""
+    return "" if number is None or number >= sys.maxsize else str(number).removesuffix(".0")
+
+
+def _is_word(text):
+    return bool(text) and not set(text) & set(" @|=()")
+
+
 def main():
     warnings.simplefilter("ignore")
     asked = json.load(sys.stdin)
@@ -210,6 +247,8 @@ def main():
         answer["files"][name] = {"found": found, "count": count}
     if asked.get("names"):
         answer["names"] = names(definitions)
+    if asked.get("kinds"):
+        answer["kinds"] = kinds(definitions)
     if asked.get("validator"):
         answer["validator"] = validated(definitions, files)
     json.dump(answer, answers)

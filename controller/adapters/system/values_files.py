@@ -48,10 +48,10 @@ def load_builds(directory: Path) -> TestedBuilds:
 
 
 def _names(path: Path) -> KnownNames:
-    """The names that packages have."""
+    """The names that packages have, and what the values of options have to be."""
     try:
         found = json.loads(_text(path))
-        return KnownNames(tuple(found["pins"]), found["options"], found["rules"])
+        return KnownNames(tuple(found["pins"]), found["options"], found["rules"], found["kinds"])
     except (ValueError, LookupError, TypeError) as error:
         raise CatalogueInvalid(f"{path}: cannot be read: {error}") from error
 

@@ -39,11 +39,13 @@ class KnownNames:
     """What packages of the `series` define: `options` by chart and section, `rules` by chart.
 
     Names are in one text, `name@2025.1,2025.2` where not every series has it; `; ` is between rules, since
-    names of Gnocchi's are several words."""
+    names of Gnocchi's are several words. `kinds` has what values of options have to be, by chart and section,
+    as `name=int(0..)@2025.1`; an option that takes any text is not among them."""
 
     series: tuple[str, ...] = ()
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     rules: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def of(self, chart: str, series: str) -> Service:
         """What is known of the service of a chart."""
@@ -51,11 +53,20 @@ class KnownNames:
 
     def sections(self, chart: str, series: str) -> Sections:
         """The options of the service of a chart by section; empty where nothing is recorded."""
-        if chart not in self.options or series not in self.series:
-            return {}
+        return self._words(self.options, chart, series) if chart in self.options else {}
+
+    def kinds_of(self, chart: str, series: str) -> Mapping[str, Mapping[str, str]]:
+        """What the values of options of the service of a chart have to be, by section and option."""
+        return {
+            section: {name: kind for name, _, kind in (word.partition("=") for word in words)}
+            for section, words in self._words(self.kinds, chart, series).items()
+        }
+
+    def _words(self, recorded: Mapping[str, Mapping[str, str]], chart: str, series: str) -> Sections:
+        """The words of a chart and those of every one, by section."""
         found: dict[str, frozenset[str]] = {}
-        for part in (_EVERY, chart):
-            for section, text in self.options.get(part, {}).items():
+        for part in (_EVERY, chart) if series in self.series else ():
+            for section, text in recorded.get(part, {}).items():
                 found[section] = found.get(section, frozenset()) | _names(text.split(), series)
         return found
 
@@ -79,6 +90,19 @@ class Service:
     def sections(self) -> Sections:
         """Its options by section; empty where nothing is known of it."""
         return self.names.sections(self.chart, self.series)
+
+    @cached_property
+    def kinds(self) -> Mapping[str, Mapping[str, str]]:
+        """What the values of its options have to be, by section and option."""
+        return self.names.kinds_of(self.chart, self.series)
+
+    def kind_of(self, file: str, section: str, option: str) -> str:
+        """What the value of an option has to be: `multi`, `bool`, `int(1..9)`, `float(..)`, `one(a|b)`;
+        nothing where it may be any text, or is not known. A section that people name is one of a store."""
+        at = section if section == "DEFAULT" else section.lower()
+        stores = _STORES.get((self.chart, file), ()) if at not in self.sections else ()
+        places = (self.kinds.get(one, {}) for one in (at, *stores))
+        return next((there[option] for there in places if option in there), "")
 
     @cached_property
     def rules(self) -> frozenset[str]:
@@ -126,7 +150,7 @@ def unknown_options(layer: Layer, lower: Values, service: Service) -> Iterator[P
     conf = layer.values.get("conf")
     if conf is None or not is_map(conf) or not service.sections:
         return
-    for file, below, content in _files(conf):
+    for file, below, content in option_files(conf):
         written = lookup(lower, ("conf", *below))
         if not is_map(content) or not is_map(written):
             continue  # the release has no such file
@@ -173,7 +197,7 @@ def unknown_policy_names(layer: Layer, lower: Values, service: Service) -> Itera
         yield Problem(layer.full_path(path), message, remedy, layer.place(path))
 
 
-def _files(conf: Mapping[str, Any]) -> Iterator[tuple[str, Path, Any]]:
+def option_files(conf: Mapping[str, Any]) -> Iterator[tuple[str, Path, Any]]:
     """The files of oslo.config below `conf`, with their paths there and their content."""
     for file, content in conf.items():
         if file in OSLO_DIRECTORIES:

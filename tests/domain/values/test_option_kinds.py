@@ -1,0 +1,116 @@
+"""A value that a service cannot read is told with what it has to be; one that it can read is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller.domain.values.merge import Layer
+from controller.domain.values.names.known_names import KnownNames
+from controller.domain.values.names.option_kinds import wrong_store_values, wrong_values
+from controller.errors import Problem
+
+NAMES = KnownNames(
+    series=("2025.1", "2026.1"),
+    options={
+        "every": {"DEFAULT": "debug"},
+        "nova": {
+            "DEFAULT": "workers ratio my_ip on_boot old",
+            "pci": "device_spec",
+            "libvirt": "cpu_mode",
+        },
+        "cinder": {"DEFAULT": "enabled_backends", "backend_defaults": "san_ip san_ssh_port ssl_verify"},
+    },
+    kinds={
+        "every": {"DEFAULT": "debug=bool"},
+        "nova": {
+            "DEFAULT": "workers=int(1..) ratio=float(0..) on_boot=bool old=int(..)@2025.1 old=bool@2026.1",
+            "pci": "device_spec=multi",
+            "libvirt": "cpu_mode=one(host-model|none)",
+        },
+        "cinder": {"backend_defaults": "san_ssh_port=int(0..65535) ssl_verify=bool"},
+    },
+)
+LOWER: dict[str, Any] = {"conf": {"nova": {"DEFAULT": {}}, "cinder": {}, "backends": {}}}
+TWO = {"type": "multistring", "values": ["a", "b"]}
+
+
+def told(conf: dict[str, Any], chart: str = "nova", series: str = "2026.1") -> list[Problem]:
+    layer = Layer("services", {"conf": conf}, root=("spec",))
+    return list(wrong_values(layer, LOWER, NAMES.of(chart, series)))
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "says"),
+    [
+        ("workers", "many", 'is a whole number of at least 1, got the string "many"'),
+        ("workers", 1.5, "is a whole number of at least 1, got the number 1.5"),
+        ("workers", True, "is a whole number of at least 1, got the boolean true"),
+        ("workers", 0, "is a whole number of at least 1, got the number 0"),
+        ("workers", [1, 2], "is a whole number of at least 1, got a list"),
+        ("workers", {"a": 1}, "has a map, and charts write nothing for it"),
+        ("workers", TWO, "has several lines, and the service takes the last one"),
+        ("ratio", "-0.5", 'is a number of at least 0, got the string "-0.5"'),
+        ("on_boot", "perhaps", 'is true or false, got the string "perhaps"'),
+        ("on-boot", 2, "is true or false, got the number 2"),
+        ("debug", "", ""),
+        ("my_ip", {"a": 1}, "has a map, and charts write nothing for it"),
+    ],
+)
+def test_a_value_of_another_kind_is_told(option: str, value: Any, says: str) -> None:
+    found = told({"nova": {"DEFAULT": {option: value}}})
+    expected = [f'option "{option}" of section DEFAULT of nova.conf {says}'] if says else []
+    assert [problem.message for problem in found] == expected
+
+
+def test_it_is_told_with_its_path_and_a_remedy() -> None:
+    [problem] = told({"nova": {"DEFAULT": {"workers": "many"}}})
+    assert problem.path == "spec.conf.nova.DEFAULT.workers"
+    assert problem.remedy == "give a whole number of at least 1"
+
+
+def test_a_list_for_an_option_of_several_lines_is_told_with_the_form_that_charts_take() -> None:
+    [problem] = told({"nova": {"pci": {"device_spec": ["a", "b"]}}})
+    assert "a list becomes one line, with commas" in problem.message
+    assert "{type: multistring, values: [...]}" in problem.remedy
+    assert told({"nova": {"pci": {"device_spec": ["a"]}}}) == []
+    assert told({"nova": {"pci": {"device_spec": TWO}}}) == []
+
+
+def test_a_word_that_is_not_among_those_of_the_option_is_told_with_them() -> None:
+    [problem] = told({"nova": {"libvirt": {"cpu_mode": "host"}}})
+    assert problem.remedy == "known are host-model, none"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"workers": "4", "ratio": 2, "on_boot": "Yes", "debug": "off"},
+        {"workers": 4.0, "ratio": "1.5", "on_boot": True, "debug": 0},
+        {"workers": None, "ratio": "$other", "on_boot": {"$secretRef": {"name": "a", "key": "b"}}},
+        {"workers": "{{ .Values.x }}", "$patch": "replace", "of_a_plugin": "text", "my_ip": ["a", "b"]},
+        {"my_ip": {"type": "csv", "values": ["a", "b"]}, "of_a_plugin": TWO},
+    ],
+)
+def test_what_the_service_can_read_is_not_told(options: dict[str, Any]) -> None:
+    assert told({"nova": {"DEFAULT": options}}) == []
+
+
+def test_the_kind_is_that_of_the_series() -> None:
+    conf = {"nova": {"DEFAULT": {"old": True}}}
+    assert len(told(conf, series="2025.1")) == 1
+    assert told(conf, series="2026.1") == []
+
+
+def test_a_section_that_people_name_has_the_options_of_a_store() -> None:
+    [problem] = told({"backends": {"fast": {"san_ssh_port": "ssh"}}}, "cinder")
+    assert problem.path == "spec.conf.backends.fast.san_ssh_port"
+    store = {"san_ip": "192.0.2.1", "san_ssh_port": 70000, "ssl_verify": "true"}
+    [(name, message, _)] = wrong_store_values(store, NAMES.of("cinder", "2026.1"))
+    assert name == "san_ssh_port"
+    assert message.startswith('option "san_ssh_port" of a store is a whole number from 0 to 65535')
+
+
+def test_a_file_that_the_release_does_not_have_is_passed_over() -> None:
+    assert told({"keystone": {"DEFAULT": {"workers": "many"}}}) == []
