@@ -17,6 +17,7 @@ NOT_ACTIONS = {
     "reconcile/shared/preconditioned_writes.py:patch_seen",
     "reconcile/releases/hooks/previous_runs.py:delete_run",
     "reconcile/credentials/namespace_exchange.py:_write_record",
+    "reconcile/shared/installation_key.py:_create",
     "reconcile/machines/machine_sets.py:_written",
     # DriftWatch logs it, with what was corrected.
     "reconcile/releases/drift/compare.py:correct",

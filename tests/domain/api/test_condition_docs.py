@@ -87,7 +87,7 @@ def test_every_reason_of_a_region_is_classed_for_argo_cd() -> None:
     sets = _script_of_argo_cd()
     good = {
         "RegionReady", "SpecAccepted", "ReleasesDeployed", "WorkloadsHealthy", "SecretsReady", "NodesReady",
-        "PlanEmpty",
+        "PlanEmpty", "CredentialsEdited", "CredentialDoubtful", "AccountsLeft",
     }  # fmt: skip
     # Of conditions that Ready does not repeat.
     beside = {"NotPaused", "HeldBackByPause", "NotPlanned", "NotDeleting"}
