@@ -59,6 +59,7 @@ def test_what_nothing_makes_again_is_kept(kept: dict[str, Any]) -> None:
         secret("nova-tls-api", labels={**OURS, "osctl.dev/certificate": "leaf"}),
         secret("octavia-amphora-certs", "osctl.dev/authority", labels={**OURS, **AMPHORA}),
         secret("openstack-clouds", labels=OURS),
+        secret("openstack-reader", labels=OURS),
         secret("of-another-namespace", annotations={"osctl.dev/copied-from": "a/b"}),
         secret("going", deletionTimestamp="2026-03-01T09:00:00Z"),
     ],

@@ -670,6 +670,24 @@ def test_a_region_deleted_without_its_volumes_leaves_its_credentials(
     assert kube.get(SECRET, "identity-credentials", KEY[0]) is not None
 
 
+def test_a_region_that_is_deleted_stays_until_what_others_read_with_is_gone(
+    kube: FakeKube, clock: FakeClock, events: SilentEvents
+) -> None:
+    kube.create(osdpl())
+    core = with_secrets(kube, clock, events)
+    core.reconcile(KEY)
+    labels = {DEPLOYMENT_LABEL: KEY[1], "app.kubernetes.io/managed-by": "openstack-controller"}
+    meta = {"name": "openstack-reader", "namespace": KEY[0], "labels": labels}
+    kube.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta})
+    kube.delete(OSDPL, KEY[1], KEY[0])
+    core.reconcile(KEY)
+    core.reconcile(KEY)
+    assert kube.get(OSDPL, KEY[1], KEY[0]) is not None
+    kube.delete(SECRET, "openstack-reader", KEY[0])
+    core.reconcile(KEY)
+    assert kube.get(OSDPL, KEY[1], KEY[0]) is None
+
+
 def test_a_region_that_comes_back_under_another_uid_takes_up_its_bundles_as_they_are(
     core: DeploymentReconciler, kube: FakeKube
 ) -> None:
