@@ -65,8 +65,7 @@ def feature_warnings(features: Mapping[str, Any], releases: Mapping[str, MergedV
             "the chart of Masakari reads no tolerations: its monitors run on no hypervisor with a taint",
             "keep hypervisors without, or do without the monitors",
         )
-
-    if features["readOnlyAccount"]["enabled"] and features["readOnlyAccount"]["project"]:
+    if features["readOnlyAccount"]["enabled"]:
         yield from _reader_warnings(releases)
     yield from _service_warnings(releases)
 
@@ -76,8 +75,8 @@ def _reader_warnings(releases: Mapping[str, MergedValues]) -> Iterator[Problem]:
         path = ("conf", chart, "oslo_policy", "enforce_new_defaults")
         if chart in releases and lookup(releases[chart].values, path) is not True:
             yield Problem(
-                "spec.features.readOnlyAccount.project",
-                f"{chart} lets every role of a project write, so that the account may, too",
+                "spec.features.readOnlyAccount.enabled",
+                f"{chart} lets everybody write who is logged in, so that the account may, too",
                 f"set spec.services.{service}.{chart}.values.{'.'.join(path)}: true (docs/exchange.md)",
             )
 

@@ -29,7 +29,11 @@ def values(region: Region, name: str) -> Values:
 
 def kind_of(extra: Any) -> str:
     """Of an object beside those of a chart: as it is, or a template of it."""
-    kind = extra["kind"] if isinstance(extra, dict) else yaml.safe_load(extra.partition("\nmetadata:")[0])["kind"]
+    kind = (
+        extra["kind"]
+        if isinstance(extra, dict)
+        else yaml.safe_load(extra.partition("\nmetadata:")[0])["kind"]
+    )
     return str(kind)
 
 

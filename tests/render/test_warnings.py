@@ -242,13 +242,12 @@ def test_policies_in_front_of_the_databases_of_ovn_end_their_warning() -> None:
     assert warnings(features=features) == ()
 
 
-def test_what_lets_readers_of_a_project_write_is_told_until_it_asks_for_their_role() -> None:
-    reader = {"enabled": True, "project": True}
-    features = {"readOnlyAccount": reader, "services": {"enabled": ["metering"]}}
-    path = "spec.features.readOnlyAccount.project"
+def test_what_lets_readers_write_is_told_until_it_asks_for_a_role() -> None:
+    features = {"readOnlyAccount": {"enabled": True}, "services": {"enabled": ["metering"]}}
+    path = "spec.features.readOnlyAccount.enabled"
     found = told(path, features=features)
     assert [text.partition(" ")[0] for text in found] == ["cinder", "aodh"]
-    assert told(path, features={**features, "readOnlyAccount": {"enabled": True}}) == []
+    assert told(path, features={**features, "readOnlyAccount": {}}) == []
 
     def enforced(chart: str) -> dict[str, Any]:
         conf = {chart: {"oslo_policy": {"enforce_new_defaults": True}}}

@@ -2,9 +2,8 @@
 
 It has the role `reader` of the whole system, by which Keystone answers. Services such as Nova know no rights
 of the whole system; there it reads with the same role in the administrator's project
-(https://docs.openstack.org/keystone/latest/admin/service-api-protection.html). Others let every role of a
-project write, by defaults of before (`[oslo_policy] enforce_new_defaults` is false in cinder/policy.py and
-aodh/api/hooks.py): so that has to be asked for.
+(https://docs.openstack.org/keystone/latest/admin/service-api-protection.html). That has to be asked for: who
+is in a project may more than who is in none.
 """
 
 from __future__ import annotations
