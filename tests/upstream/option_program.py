@@ -220,7 +220,7 @@ def _kind(option):
         least, most = map(_bound, (kind.min, kind.max))
         return f"{number}({least}..{most})"
     if isinstance(kind, types.String) and kind.choices and not kind.ignore_case:
-        words = [str(choice) for choice in kind.choices if choice not in (None, "")]
+        words = sorted({str(choice) for choice in kind.choices if choice not in (None, "")})
         return f"one({'|'.join(words)})" if all(map(_is_word, words)) else ""
     return ""
 
