@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from controller.domain.region.required_certificates import AMPHORA
+from controller.domain.validation.physical_networks import unbridged_networks
 from controller.domain.values.chart_values import DocumentPath, format_path, lookup
 from controller.domain.values.layer_order import LayerKind
 from controller.domain.values.merge import MergedValues
@@ -67,6 +68,11 @@ def feature_warnings(features: Mapping[str, Any], releases: Mapping[str, MergedV
         )
     if features["readOnlyAccount"]["enabled"]:
         yield from _reader_warnings(releases)
+
+    if "neutron" in releases:
+        ovn = releases["ovn"].values if "ovn" in releases else None
+        networks = features["networking"]["externalNetworks"]
+        yield from unbridged_networks(networks, releases["neutron"].values, ovn)
     yield from _service_warnings(releases)
 
 

@@ -1,0 +1,67 @@
+"""A physical network without a bridge where it is needed is told; with bridges everywhere nothing is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller.domain.validation.physical_networks import unbridged_networks
+
+BLUE, GREEN = {"name": "blue", "bridge": "br-blue"}, {"name": "green", "bridge": "br-green"}
+BOTH = "blue:br-blue,green:br-green"
+
+
+def ovs(mappings: Any) -> dict[str, Any]:
+    return {"plugins": {"openvswitch_agent": {"ovs": {"bridge_mappings": mappings}}}}
+
+
+def neutron(mappings: Any, *labelled: str) -> dict[str, Any]:
+    labels = [{"label": {"key": "rack", "values": ["x"]}, "conf": ovs(own)} for own in labelled]
+    return {"conf": {**ovs(mappings), "overrides": {"neutron_ovs-agent": {"labels": labels}}}}
+
+
+def controller(mappings: str, *labelled: str) -> dict[str, Any]:
+    labels = {
+        f"rack::{n}": {"values": {"conf": {"ovn_bridge_mappings": own}}} for n, own in enumerate(labelled)
+    }
+    overrides = {"ovn_controller": {"labels": labels}} if labels else None
+    return {"conf": {"ovn_bridge_mappings": mappings}, "overrides": overrides}
+
+
+def told(neutron: dict[str, Any], ovn: dict[str, Any] | None = None) -> list[str]:
+    return [problem.message for problem in unbridged_networks([BLUE, GREEN], neutron, ovn)]
+
+
+def test_networks_of_some_nodes_each_have_no_agents_on_control_nodes() -> None:
+    [message] = told(neutron("", "blue:br-blue", "green:br-green"))
+    assert message == "no nodes have the bridges of all of blue, green, and each has agents on control nodes"
+
+
+def test_a_network_that_is_mapped_nowhere_is_told() -> None:
+    [message] = told(neutron("", "blue:br-blue"))
+    assert message.startswith("no node has a bridge for green:")
+    [message] = told({}, controller('\\"\\"', "blue:br-blue"))
+    assert message.startswith("no node has a bridge for green:")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        neutron(BOTH),
+        neutron("", "blue:br-blue", BOTH),
+        neutron(["blue:br-blue", "green:br-green"]),
+        neutron(BOTH, "blue:br-blue"),
+    ],
+)
+def test_one_set_of_nodes_with_all_networks_is_enough(values: dict[str, Any]) -> None:
+    assert told(values) == []
+
+
+def test_with_ovn_gateways_may_have_one_network_each() -> None:
+    assert told({}, controller('\\"\\"', "blue:br-blue", "green:br-green")) == []
+    assert told({}, controller(BOTH)) == []
+
+
+def test_without_physical_networks_nothing_is_told() -> None:
+    assert list(unbridged_networks([], {}, None)) == []
