@@ -54,6 +54,7 @@ class _KnownChart:
     build: str
     metadata: Mapping[str, Any]
     values_text: bytes
+    templates: frozenset[str]
 
     @cached_property
     def defaults(self) -> Values:
@@ -66,6 +67,10 @@ class _KnownChart:
     @property
     def version(self) -> str:
         return str(self.metadata.get("version", ""))
+
+    def omitted(self, chart: ChartRef) -> tuple[str, ...]:
+        """The files of it that Helm is not to be given."""
+        return tuple(sorted(self.templates.intersection(chart.omit_templates)))
 
     @property
     def current(self) -> bool:
@@ -101,10 +106,12 @@ class ChartStore:
 
     def locate(self, chart: ChartRef) -> str:
         known = self._checked(chart)
-        return str(known.path if known.complete else self._completed(known))
+        omitted = known.omitted(chart)
+        return str(known.path if known.complete and not omitted else self._packed(known, omitted))
 
     def digest(self, chart: ChartRef) -> str:
-        return self._checked(chart).digest
+        known = self._checked(chart)
+        return _digest_without(known, known.omitted(chart))
 
     def build(self, chart: ChartRef) -> str:
         return self._checked(chart).build
@@ -129,8 +136,10 @@ class ChartStore:
 
     def files(self, chart: ChartRef) -> Mapping[str, bytes]:
         known = self._checked(chart)
+        omitted = known.omitted(chart)
         with self._reading(known.path, known.root):
-            return _files_of(known.path, known.root)
+            found = _files_of(known.path, known.root)
+        return {name: content for name, content in found.items() if name not in omitted}
 
     def changed(self) -> bool:
         """Whether a chart that was read has other files or times by now; reported once of each."""
@@ -143,11 +152,13 @@ class ChartStore:
                     del self._known[one.path]
         return bool(outdated)
 
-    def _completed(self, known: _KnownChart) -> Path:
-        """The archive of a chart with its dependencies, kept by the digest of its content."""
+    def _packed(self, known: _KnownChart, omitted: tuple[str, ...]) -> Path:
+        """The archive of a chart with its dependencies, and without what is omitted, kept by its digest."""
         if self._cache is None:
-            raise ChartInvalid(f"chart {known.path}: no place to put it together with its dependencies")
-        built = ChartRef(known.name, known.digest.replace(":", "-"), repository="built")
+            without = f" without {', '.join(omitted)}" if omitted else " with its dependencies"
+            raise ChartInvalid(f"chart {known.path}: no place to put it together{without}")
+        digest = _digest_without(known, omitted)
+        built = ChartRef(known.name, digest.replace(":", "-"), repository="built")
         _require_name(built)
         found = self._cache.find(built)
         if found is not None:
@@ -155,7 +166,8 @@ class ChartStore:
         files = _files_of(known.path, known.root)
         if content_digest(files) != known.digest:
             raise ChartPending(f"chart {known.path} is being edited", 1.0)
-        return self._cache.store(built, pack(known.name, files))
+        kept = {name: content for name, content in files.items() if name not in omitted}
+        return self._cache.store(built, pack(known.name, kept))
 
     def _find(self, chart: ChartRef) -> tuple[Path, Path]:
         """The chart's path, and the directory that its files may not lead out of."""
@@ -288,6 +300,14 @@ def _files_of(path: Path, root: Path) -> Mapping[str, bytes]:
     return read_directory(path, root).files if path.is_dir() else read_archive(path)
 
 
+def _digest_without(known: _KnownChart, omitted: tuple[str, ...]) -> str:
+    """Of the chart's content, and of what of it is omitted."""
+    if not omitted:
+        return known.digest
+    parts = {"chart": known.digest.encode(), "omitted": "\n".join(omitted).encode()}
+    return content_digest(parts)
+
+
 def _stamp_now(path: Path, root: Path) -> object:
     try:
         return walk(path, root).stamp if path.is_dir() else stamp_of(path)
@@ -307,4 +327,6 @@ def _read(path: Path, root: Path) -> _KnownChart:
         raise ChartInvalid(f"chart {path} has no Chart.yaml")
     metadata = parse_map(path, "Chart.yaml", files["Chart.yaml"])
     digests = content_digest(files), build_digest(path, files)
-    return _KnownChart(path, root, stamps, complete, *digests, metadata, files.get("values.yaml", b""))
+    templates = frozenset(name for name in files if name.startswith("templates/"))
+    values = files.get("values.yaml", b"")
+    return _KnownChart(path, root, stamps, complete, *digests, metadata, values, templates)

@@ -21,7 +21,8 @@ class ChartRef:
     image are relative to its chart directory: `keystone`); `repository` an `https://`, `oci://` or
     `file://` address. Exactly one of the two is set. `version` is exact, empty for a shipped chart.
     `credentials_secret` (keys username, password) and `ca_secret` (key ca.crt) name Secrets that open
-    the repository, empty where it needs none.
+    the repository, empty where it needs none. `omit_templates` are files of the chart that Helm is not
+    given; those that the chart does not have are passed over.
     """
 
     name: str
@@ -30,6 +31,7 @@ class ChartRef:
     repository: str = ""
     credentials_secret: str = ""
     ca_secret: str = ""
+    omit_templates: tuple[str, ...] = ()
 
     @property
     def is_shipped(self) -> bool:

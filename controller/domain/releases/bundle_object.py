@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
@@ -28,6 +29,8 @@ LONGEST_TIMEOUT_SECONDS = 24 * 3600
 _MODES = ("Apply", "Plan", "Paused")
 _VOLUMES = ("Retain", "Delete")
 _DRIFT = ("Correct", "Warn", "Ignore")
+# A file of the chart's own that Helm renders.
+_TEMPLATE = re.compile(r"templates/[A-Za-z0-9._/-]{1,240}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +104,7 @@ def _release_object(release: ReleaseSpec) -> dict[str, Any]:
         "repository": release.chart.repository,
         "credentialsSecret": release.chart.credentials_secret,
         "caSecret": release.chart.ca_secret,
+        "omitTemplates": list(release.chart.omit_templates),
     }
     return {
         "name": release.name,
@@ -269,6 +273,14 @@ class _Reader:
                 "take one of them out of dependsOn",
             )
 
+    def templates(self, given: Mapping[str, Any], path: str) -> tuple[str, ...]:
+        found = self.items(given, "omitTemplates", path)
+        if not all(isinstance(one, str) and _TEMPLATE.fullmatch(one) for one in found):
+            remedy = "write templates/certificates.yaml, for example"
+            self.refuse(path, "expected names of files below templates/", remedy)
+            return ()
+        return tuple(found)
+
     def chart(self, item: Mapping[str, Any], path: str) -> ChartRef:
         given = self.mapping(item, "chart", path, required=True)
         chart = ChartRef(
@@ -278,6 +290,7 @@ class _Reader:
             repository=self.text(given, "repository", f"{path}.repository"),
             credentials_secret=self.text(given, "credentialsSecret", f"{path}.credentialsSecret"),
             ca_secret=self.text(given, "caSecret", f"{path}.caSecret"),
+            omit_templates=self.templates(given, f"{path}.omitTemplates"),
         )
         if given and bool(chart.path) == bool(chart.repository):
             self.refuse(path, "exactly one of path and repository must be set")

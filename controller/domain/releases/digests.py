@@ -58,7 +58,9 @@ def spec_digest(chart: ChartRef, values: Values, key: bytes) -> str:
 
     It need not read the chart itself.
     """
-    return _keyed(key, "spec", [chart.name, chart.version, chart.repository, values])
+    # What runs without such files is not to be upgraded for the name of an empty list.
+    omitted = [list(chart.omit_templates)] if chart.omit_templates else []
+    return _keyed(key, "spec", [chart.name, chart.version, chart.repository, values, *omitted])
 
 
 def secret_digest(texts: Mapping[str, str], key: bytes) -> str:

@@ -12,6 +12,7 @@ from typing import cast
 import pytest
 
 from containers.charts import check_charts
+from controller.adapters.charts.cache import ChartCache
 from controller.adapters.charts.pull import PulledCharts
 from controller.adapters.charts.source import ChartStore
 from controller.domain.releases.bundle import ChartRef
@@ -319,3 +320,59 @@ def test_who_looks_out_for_edits_is_told_of_them_within_a_minute(tmp_path: Path)
     (chart / "values.yaml").write_text("size: 2\n")
     check("", "")
     assert reported == ["changed"]
+
+
+WITHOUT = ChartRef("web", path="web", omit_templates=("templates/a.yaml",))
+
+
+def packed_names(path: str) -> set[str]:
+    with tarfile.open(path) as archive:
+        return set(archive.getnames())
+
+
+@pytest.mark.parametrize("archived", [False, True])
+def test_helm_is_given_a_chart_without_the_templates_that_are_omitted(tmp_path: Path, archived: bool) -> None:
+    chart = write_chart(tmp_path)
+    (chart / "templates" / "b.yaml").write_text("kind: Secret\n")
+    path = pack(chart, tmp_path / "web-0.1.0.tgz").name if archived else "web"
+    store = ChartStore(tmp_path, cache=ChartCache(tmp_path / "cache"))
+    given = ChartRef("web", path=path, omit_templates=WITHOUT.omit_templates)
+
+    assert packed_names(store.locate(given)) == {"web/Chart.yaml", "web/values.yaml", "web/templates/b.yaml"}
+    assert "templates/a.yaml" not in store.files(given)
+    assert store.defaults(given) == {"size": 1}
+
+
+def test_a_chart_with_a_template_omitted_is_another_one_and_follows_its_content(tmp_path: Path) -> None:
+    chart = write_chart(tmp_path)
+    store = ChartStore(tmp_path, cache=ChartCache(tmp_path / "cache"))
+    whole, before = store.digest(WEB), store.digest(WITHOUT)
+    first = store.locate(WITHOUT)
+    (chart / "values.yaml").write_text("size: 2\n")
+
+    assert whole != before and before.startswith("sha256:") and len(before) == 71
+    assert store.digest(WITHOUT) not in (whole, before)
+    assert store.locate(WITHOUT) != first
+    assert store.locate(WEB) == str(chart)
+
+
+def test_a_build_is_recognised_whatever_of_it_is_omitted(tmp_path: Path) -> None:
+    write_chart(tmp_path)
+    store = ChartStore(tmp_path)
+    assert store.build(WITHOUT) == store.build(WEB)
+
+
+def test_templates_that_a_chart_does_not_have_are_passed_over(tmp_path: Path) -> None:
+    chart = write_chart(tmp_path)
+    store = ChartStore(tmp_path)
+    given = ChartRef("web", path="web", omit_templates=("templates/certificates.yaml", "values.yaml"))
+
+    assert store.digest(given) == store.digest(WEB)
+    assert store.locate(given) == str(chart)
+
+
+def test_without_a_place_for_the_copy_a_template_cannot_be_omitted(tmp_path: Path) -> None:
+    write_chart(tmp_path)
+
+    with pytest.raises(ChartInvalid, match=r"no place to put it together without templates/a\.yaml"):
+        ChartStore(tmp_path).locate(WITHOUT)

@@ -19,7 +19,7 @@ SPEC = BundleSpec(
         ReleaseSpec(
             name="keystone",
             namespace="openstack",
-            chart=ChartRef("keystone", path="keystone"),
+            chart=ChartRef("keystone", path="keystone", omit_templates=("templates/certificates.yaml",)),
             values={"a": {"$secretRef": {"name": "identity-credentials", "key": "b"}}, "n": None},
             depends_on=("mariadb", "rabbitmq"),
             timeout=5400,
@@ -122,6 +122,9 @@ def test_a_key_of_a_newer_version_does_not_stop_us() -> None:
         ({"chart": {"name": "a"}}, "chart"),
         ({"chart": {"name": "a", "path": "a", "repository": "oci://x", "version": "1"}}, "chart"),
         ({"chart": {"name": "a", "repository": "oci://x"}}, "chart.version"),
+        ({"chart": {"name": "a", "path": "a", "omitTemplates": "templates/a.yaml"}}, "chart.omitTemplates"),
+        ({"chart": {"name": "a", "path": "a", "omitTemplates": ["values.yaml"]}}, "chart.omitTemplates"),
+        ({"chart": {"name": "a", "path": "a", "omitTemplates": [1]}}, "chart.omitTemplates"),
         ({"values": []}, "values"),
         ({"dependsOn": "a"}, "dependsOn"),
         ({"dependsOn": [1]}, "dependsOn"),

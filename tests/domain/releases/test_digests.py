@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller.domain.releases.bundle import ChartRef
 from controller.domain.releases.digests import (
     NotJson,
     canonical_json,
     fingerprint,
     secret_digest,
+    spec_digest,
     values_digest,
 )
 
@@ -84,3 +86,9 @@ def test_a_fingerprint_names_its_algorithm() -> None:
     assert fingerprint(one) == fingerprint(other)
     assert fingerprint({}).startswith("sha256:")
     assert len(fingerprint({})) == len("sha256:") + 64
+
+
+def test_what_is_asked_for_is_another_release_without_a_template() -> None:
+    whole = ChartRef("keystone", path="keystone")
+    without = ChartRef("keystone", path="keystone", omit_templates=("templates/certificates.yaml",))
+    assert spec_digest(whole, {}, KEY) != spec_digest(without, {}, KEY)
