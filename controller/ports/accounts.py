@@ -13,11 +13,13 @@ from controller.domain.credentials.rotation.servers import ServerPlace
 @dataclass(frozen=True)
 class ServerLogin:
     """A server, and the password of its administrator. `ca`: whom to trust, in PEM; empty for whom the system
-    trusts."""
+    trusts. `certificate` and `key`: what to show the server, in PEM; empty for nothing."""
 
     place: ServerPlace
     password: str = field(repr=False)
     ca: str = ""
+    certificate: str = ""
+    key: str = field(default="", repr=False)
 
 
 class WrappedKeys(Protocol):

@@ -52,7 +52,7 @@ from controller.errors import ChartInvalid, Problem, SpecInvalid
 from controller.render.chart_builds import ChartBuilds, ChartDefaults
 from controller.render.feature_warnings import feature_warnings, unknown_names
 from controller.render.problems import located, not_checked
-from controller.render.releases import release_problems, sent_values, written_warnings
+from controller.render.releases import release_problems, sent_chart, sent_values, written_warnings
 
 _TEMPLATES = ServiceTemplates()
 _MISSING = object()
@@ -327,7 +327,7 @@ class _RegionRenderer:
             ReleaseSpec(
                 name=release,
                 namespace=self.deployment.namespace,
-                chart=chart,
+                chart=sent_chart(chart, region_input.features, merged),
                 values=sent_values(chart, merged),
                 depends_on=desired.depends_on,
                 timeout=desired.timeout,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 from controller.domain.region.external_servers import parted_databases
 from controller.domain.region.pod_values import eviction_warnings, limit_problems, pod_problems, pod_warnings
+from controller.domain.region.required_certificates import omitted_templates
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.validation.policy_rules import policy_problems
 from controller.domain.values.chart_values import Values
@@ -51,6 +54,11 @@ def written_warnings(
             *wrong_values(layer, lower, service),
         )
         yield from (problem for problem in others if problem.path not in told)
+
+
+def sent_chart(chart: ChartRef, features: Mapping[str, Any], merged: MergedValues) -> ChartRef:
+    """The chart as Helm is given it for these values: without what asks others for certificates of ours."""
+    return replace(chart, omit_templates=omitted_templates(features, chart.name, merged.values))
 
 
 def sent_values(chart: ChartRef, merged: MergedValues) -> Values:

@@ -32,7 +32,7 @@ START_SECONDS = 120.0
 CLIENT = Path(__file__).parent / "account_client.py"
 
 
-class _OwnPlaces(Places):
+class OwnPlaces(Places):
     """The packages of the cloud, in a directory of its own."""
 
     directory: Path
@@ -169,7 +169,7 @@ class Client:
 def account_servers(series: Series, directory: Path) -> Iterator[AccountServersBed]:
     """Starts them in the directory, and ends them. Raises SandboxError."""
     known = places_of(series)
-    places = _OwnPlaces(known.root, known.setup)
+    places = OwnPlaces(known.root, known.setup)
     object.__setattr__(places, "directory", directory / "run")
     for name in ("home", "tmp", "rabbit", "log", "lock"):
         (places.run / name).mkdir(parents=True)

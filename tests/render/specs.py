@@ -445,6 +445,21 @@ PAIRS: Mapping[str, dict[str, Any]] = {
         **_features(messaging={"dedicatedBrokers": ["compute"]}, tls={"internal": INTERNAL_TLS}),
     },
     "ovn-and-internal-tls": {"preset": "core", **_features(networking=OVN, tls={"internal": INTERNAL_TLS})},
+    "own-tls-of-servers-and-brokers": {
+        "preset": "core",
+        **_features(
+            services={"enabled": ["block-storage", "orchestration", "dashboard"]},
+            messaging={"dedicatedBrokers": ["compute"]},
+            tls={"internal": {"enabled": True, "traffic": ["database", "messaging", "endpoints"]}},
+        ),
+    },
+    "own-tls-of-servers-only": {
+        "preset": "compute",
+        **_features(
+            services={"enabled": ["block-storage", "shared-file-system", "key-manager"]},
+            tls={"internal": {"enabled": True, "traffic": ["database", "messaging"]}},
+        ),
+    },
     "gateway-and-own-tls": {"preset": "core", **_features(**GATEWAY, tls={"internal": {"enabled": True}})},
     "libvirt-tls-and-own-tls": {
         "preset": "core",

@@ -129,7 +129,10 @@ def test_several_mistakes_are_all_reported() -> None:
         ("spec.features.image.backends", {"image": {"backends": [{"name": "DEFAULT", "type": "pvc"}]}}),
         (
             "spec.features.tls.internal.traffic",
-            {"tls": {"internal": {"enabled": True, "traffic": ["database"]}}},
+            {
+                "services": {"enabled": ["load-balancer"]},
+                "tls": {"internal": {"enabled": True, "traffic": ["database"]}},
+            },
         ),
         (
             "spec.features.tls.internal.caSecret",

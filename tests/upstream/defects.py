@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -47,6 +48,13 @@ def _mounts_what_is_no_volume(objects: Objects) -> bool:
 
 def _runs_no_image(objects: Objects) -> bool:
     return any(not one.get("image") for _, pod in pod_specs(objects) for one in pod["containers"])
+
+
+def _names_no_certificate(objects: Objects) -> bool:
+    files = [
+        obj["data"] for obj in objects if obj["kind"] == "Secret" and "manila.conf" in (obj["data"] or {})
+    ]
+    return not all(b"ssl_ca=" in base64.b64decode(data["manila.conf"]) for data in files)
 
 
 def _rules_pods_of_the_cluster(objects: Objects) -> bool:
@@ -142,6 +150,12 @@ DEFECTS: Mapping[str, Defect] = {
         "ceph-rgw", ("endpoints", "ceph_mon", "namespace"), _has_a_name_that_nothing_can_have
     ),
     "manila-test": Defect("manila", ("manifests", "pod_rally_test"), _runs_no_image),
+    "manila-database-certificate": Defect(
+        "manila",
+        ("conf", "manila", "database", "connection_parameters"),
+        _names_no_certificate,
+        {"tls": {"internal": {"enabled": True, "issuer": "region-ca", "traffic": ["database"]}}},
+    ),
     "libvirt-client-key": Defect(
         "libvirt",
         ("pod", "mounts", "libvirt"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from urllib.parse import quote
 
+from controller.adapters.accounts.client_tls import client_context
 from controller.adapters.accounts.json_api import JsonApi
 from controller.domain.credentials.rotation.accounts import Account
 from controller.errors import PasswordRefused
@@ -69,7 +70,10 @@ class BrokerAccounts:
 def _api(login: ServerLogin) -> JsonApi:
     place = login.place
     host = f"[{place.host}]" if ":" in place.host else place.host
-    return JsonApi(f"http://{host}:{place.port}/api", login=(place.user, login.password))
+    if not place.client:
+        return JsonApi(f"http://{host}:{place.port}/api", login=(place.user, login.password))
+    context = client_context(login)
+    return JsonApi(f"https://{host}:{place.port}/api", login=(place.user, login.password), context=context)
 
 
 def _part(name: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from controller.adapters.accounts.client_tls import client_context
 from controller.domain.credentials.rotation.accounts import Account
 from controller.errors import PasswordRefused, RightRefused, ServerUnavailable
 from controller.ports.accounts import ServerLogin
@@ -216,6 +217,8 @@ def _connected(login: ServerLogin) -> Iterator[Any]:
                 read_timeout=ANSWER_SECONDS,
                 write_timeout=ANSWER_SECONDS,
                 autocommit=True,
+                # With one, the connection ends where the server does not encrypt.
+                ssl=client_context(login),
             ) as connection,
             connection.cursor() as cursor,
         ):

@@ -31,7 +31,9 @@ class Answer:
 
 
 class JsonApi:
-    """One API at `url`. `headers` and `login` (basic authentication) go with every call."""
+    """One API at `url`. `headers` and `login` (basic authentication) go with every call.
+
+    `ca`: whom alone to trust, in PEM; `context` says that, and what to show, in its place."""
 
     def __init__(
         self,
@@ -40,11 +42,13 @@ class JsonApi:
         headers: Mapping[str, str] | None = None,
         login: tuple[str, str] | None = None,
         ca: str = "",
+        context: ssl.SSLContext | None = None,
     ) -> None:
         self._url = url.rstrip("/")
         self._headers = dict(headers or {})
         self._login = login
         self._ca = ca
+        self._context = context
 
     def get(self, path: str, **params: str) -> Any:
         """What is there; None where nothing is. Raises ServerUnavailable."""
@@ -72,7 +76,9 @@ class JsonApi:
         return answer
 
     def _call(self, method: str, path: str, params: Mapping[str, str], body: Any) -> Answer:
-        context = ssl.create_default_context(cadata=self._ca) if self._ca else None
+        context = self._context
+        if context is None and self._ca:
+            context = ssl.create_default_context(cadata=self._ca)
         with requests.Session() as session, contextlib.closing(BoundedAdapter(WHOLE, context)) as bounded:
             # A proxy would be told the password, and a .netrc would take its place.
             session.trust_env = False

@@ -26,8 +26,16 @@ HYPERVISORS_SECRET = "libvirt-tls"  # noqa: S105 - a name
 GATEWAY = "gateway"
 PUBLIC_SECRET = "gateway-tls-public"  # noqa: S105 - a name
 CONSOLE_SECRET = "nova-novncproxy-vencrypt"  # noqa: S105 - a name
+DATABASE, MESSAGING = "database", "messaging"
+# As the charts of MariaDB and RabbitMQ call their Services (mariadb: endpoints.oslo_db.hosts), and the one
+# below which their pods have names.
+_DATABASE_SERVICES, _DATABASE_PODS = ("mariadb", "mariadb-server"), "mariadb-discovery"
 # The provider of load balancers whose servers Octavia speaks to (features.loadBalancer.provider).
 AMPHORA = "amphora"
+# Which charts run what services of their kind ask, and the values by which clients show a certificate.
+_SERVER_CHARTS = {"mariadb": DATABASE, "rabbitmq": MESSAGING}
+_CLIENT_KEYS = {DATABASE: "oslo_db", MESSAGING: "oslo_messaging"}
+_CERTIFICATES = "templates/certificates.yaml"
 # Beside those of libvirtTLS.addresses: what TLS takes of a certificate is bounded.
 MOST_OF_NODES = 2048
 
@@ -62,12 +70,18 @@ def _requests(
     domain: str,
 ) -> Iterator[CertificateRequest]:
     internal, compute = features["tls"]["internal"], features["compute"]
-    apis = internal["enabled"] and not internal["issuer"] and "endpoints" in internal["traffic"]
+    own = internal["enabled"] and not internal["issuer"]
+    traffic = tuple(internal["traffic"]) if own else ()
+    yield from _servers(features, traffic, services, namespace, domain)
     for entry in services:
         for chart, about in entry.charts.items():
-            if apis and about.serves and about.offered_by(source):
+            if not about.offered_by(source):
+                continue
+            if "endpoints" in traffic and about.serves:
                 names = tuple(one for host in about.serves for one in service_names(host, namespace, domain))
                 yield CertificateRequest(certificate_secret(chart), entry.name, names)
+            elif not {*traffic}.isdisjoint(about.clients):
+                yield CertificateRequest(client_secret(chart), entry.name)
         if entry.name == COMPUTE and _hypervisors_encrypt(compute["libvirtTLS"]["enabled"], source):
             addresses = tuple(migration_addresses(compute["libvirtTLS"]["addresses"]))
             yield CertificateRequest(HYPERVISORS_SECRET, entry.name, addresses=addresses, hypervisors=True)
@@ -80,6 +94,44 @@ def _requests(
             and not balancer["certificatesSecret"]
         ):
             yield CertificateRequest(AMPHORA_SECRET, entry.name, amphorae=True)
+
+
+def _servers(
+    features: Mapping[str, Any],
+    traffic: tuple[str, ...],
+    services: tuple[ServiceEntry, ...],
+    namespace: str,
+    domain: str,
+) -> Iterator[CertificateRequest]:
+    """What MariaDB and each RabbitMQ of the region show, and by which they know each other."""
+    run = {entry.name for entry in services}
+    run = {one for one in (DATABASE, MESSAGING) if one in traffic and one in run}
+    if DATABASE in run and not features["database"]["external"]:
+        names = [one for host in _DATABASE_SERVICES for one in service_names(host, namespace, domain)]
+        names.append(_pods_below(_DATABASE_PODS, namespace, domain))
+        yield CertificateRequest(server_secret("mariadb"), DATABASE, tuple(names))
+    if MESSAGING in run and not features["messaging"]["external"]:
+        for broker in ("rabbitmq", *(f"rabbitmq-{one}" for one in features["messaging"]["dedicatedBrokers"])):
+            names = [*service_names(broker, namespace, domain), _pods_below(broker, namespace, domain)]
+            yield CertificateRequest(server_secret(broker), MESSAGING, tuple(names))
+
+
+def _pods_below(service: str, namespace: str, domain: str) -> str:
+    return f"*.{service}.{namespace}.svc.{domain}"
+
+
+def omitted_templates(features: Mapping[str, Any], chart: str, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Templates of a chart that would have cert-manager issue what our authority does.
+
+    Without them the values that mount such a certificate make no `Certificate` (helm-toolkit:
+    manifests/_certificates.tpl)."""
+    internal = features["tls"]["internal"]
+    if not internal["enabled"] or internal["issuer"]:
+        return ()
+    tls, traffic = values.get("tls") or {}, internal["traffic"]
+    serves = _SERVER_CHARTS.get(chart) in traffic
+    shows = any(kind in traffic and tls.get(key) for kind, key in _CLIENT_KEYS.items())
+    return (_CERTIFICATES,) if serves or shows else ()
 
 
 def _hypervisors_encrypt(wanted: bool | None, source: str) -> bool:
@@ -129,6 +181,17 @@ def certificate_secret(chart: str) -> str:
     """The Secret with the certificate of a chart's APIs: as OpenStack-Helm's charts call it
     (keystone: secrets.tls.identity.api.internal)."""
     return f"{chart}-tls-api"
+
+
+def client_secret(chart: str) -> str:
+    """The Secret with what a chart shows the database and the broker, where it serves no API that is
+    encrypted: as OpenStack-Helm's charts call it (keystone: secrets.tls.client)."""
+    return f"{chart}-client"
+
+
+def server_secret(release: str) -> str:
+    """The Secret with the certificate of a MariaDB or RabbitMQ (mariadb: secrets.tls.oslo_db.server)."""
+    return f"{release}-tls-direct"
 
 
 def service_names(host: str, namespace: str, domain: str) -> tuple[str, ...]:

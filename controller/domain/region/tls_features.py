@@ -6,7 +6,7 @@ What each chart can do shows in its values: `tls.oslo_db` and `tls.oslo_messagin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from controller.domain.values.catalogue import EMBEDDED, ServiceEntry
@@ -18,13 +18,14 @@ Knows = Callable[[str, DocumentPath], bool]
 _INTERNAL = "spec.features.tls.internal"
 _PUBLIC = "spec.features.tls.public"
 TRAFFIC = ("database", "messaging", "endpoints")
-# Traffic whose servers' charts ask cert-manager for their certificate, and take none from elsewhere.
-_BY_CERT_MANAGER = ("database", "messaging")
+# Charts with a database that are used with a feature only, and which that is.
+_OPTIONAL = {"gnocchi": ("metering", "gnocchi"), "aodh": ("metering", "alarms")}
 
 
 def with_default_traffic(features: dict[str, Any]) -> dict[str, Any]:
     """The completed features, with the traffic that is encrypted where the spec does not choose: all of it
-    but to servers that others run, or what can be with certificates that we make."""
+    but to servers that others run; with certificates that we make, APIs only, so that no region starts to
+    encrypt more with a new version of the controller."""
     internal = features["tls"]["internal"]
     traffic = internal["traffic"] or (TRAFFIC if internal["issuer"] else ("endpoints",))
     if not internal["traffic"]:
@@ -53,7 +54,7 @@ def tls_problems(
             )
         )
         return problems
-    return [*problems, *_internal(tls["internal"], services, knows)]
+    return [*problems, *_internal(features, services, knows)]
 
 
 def tls_warnings(
@@ -61,7 +62,7 @@ def tls_warnings(
 ) -> list[Problem]:
     """Connections to the database that stay in clear because a chart cannot encrypt them."""
     internal = features["tls"]["internal"]
-    if not internal["enabled"] or "database" not in internal["traffic"]:
+    if not internal["enabled"] or not internal["issuer"] or "database" not in internal["traffic"]:
         return []
     names = _without(services, knows, "endpoints.oslo_db", "tls.oslo_db")
     if not names:
@@ -86,11 +87,12 @@ def _public(public: Mapping[str, Any], services: tuple[ServiceEntry, ...]) -> It
 
 
 def _internal(
-    internal: Mapping[str, Any], services: tuple[ServiceEntry, ...], knows: Knows
+    features: Mapping[str, Any], services: tuple[ServiceEntry, ...], knows: Knows
 ) -> Iterator[Problem]:
+    internal = features["tls"]["internal"]
     traffic = internal["traffic"]
     if not internal["issuer"]:
-        yield from _own_authority(internal)
+        yield from _own_authority(features, services, knows)
     elif "endpoints" in traffic and not internal["caSecret"]:
         yield Problem(
             f"{_INTERNAL}.caSecret",
@@ -110,15 +112,41 @@ def _internal(
             )
 
 
-def _own_authority(internal: Mapping[str, Any]) -> Iterator[Problem]:
+def _own_authority(
+    features: Mapping[str, Any], services: tuple[ServiceEntry, ...], knows: Knows
+) -> Iterator[Problem]:
     """What cannot be had of certificates that we make."""
-    needing = [kind for kind in internal["traffic"] if kind in _BY_CERT_MANAGER]
-    if needing:
+    internal = features["tls"]["internal"]
+    if "database" in internal["traffic"]:
+        optional = [
+            chart for chart, (service, part) in _OPTIONAL.items() if features[service][part]["enabled"]
+        ]
+        names = _without(services, knows, "endpoints.oslo_db", "tls.oslo_db", optional=optional)
+        if names:
+            # The administrator's account of a database that begins with certificates demands one, and their
+            # Jobs have none to show (mariadb: bin/_start.py).
+            yield Problem(
+                f"{_INTERNAL}.traffic",
+                f"the charts of {', '.join(names)} cannot use an encrypted database",
+                'leave out "database", or disable these services',
+            )
+    elif "messaging" in internal["traffic"]:
+        # keystone: job-db-sync.yaml mounts a volume that it defines with tls.oslo_db only.
         yield Problem(
             f"{_INTERNAL}.traffic",
-            f"{' and '.join(needing)}: the charts of MariaDB and RabbitMQ have cert-manager issue them",
-            f"name a ClusterIssuer in {_INTERNAL}.issuer, or leave it at endpoints",
+            "messaging without database: the chart of keystone makes a Job that Kubernetes refuses",
+            'add "database", or leave out "messaging"',
         )
+    for kind, key in (("database", "tls.oslo_db"), ("messaging", "tls.oslo_messaging")):
+        names = _without(services, knows, key, "secrets.tls.client") if kind in internal["traffic"] else []
+        if names:
+            yield Problem(
+                f"{_INTERNAL}.traffic",
+                f"{kind}: these builds of the charts of {', '.join(names)} name no Secret for a certificate "
+                "of a client",
+                f"use builds of 2026-06-11 or later, name a ClusterIssuer in {_INTERNAL}.issuer, or leave "
+                f'out "{kind}"',
+            )
     if internal["caSecret"]:
         yield Problem(
             f"{_INTERNAL}.caSecret",
@@ -127,13 +155,20 @@ def _own_authority(internal: Mapping[str, Any]) -> Iterator[Problem]:
         )
 
 
-def _without(services: tuple[ServiceEntry, ...], knows: Knows, concerned: str, *able: str) -> list[str]:
-    """Services with a chart that has the key `concerned` and none of the keys `able`."""
+def _without(
+    services: tuple[ServiceEntry, ...],
+    knows: Knows,
+    concerned: str,
+    *able: str,
+    optional: Collection[str] = (),
+) -> list[str]:
+    """Services with a chart that has the key `concerned` and none of the keys `able`; of charts that are used
+    with some features only, those of `optional`."""
     found = []
     for entry in services:
         if entry.group != "openstack":
             continue
-        charts = [chart for chart, about in entry.charts.items() if not about.optional]
+        charts = [chart for chart, about in entry.charts.items() if not about.optional or chart in optional]
         if any(
             _has(knows, chart, concerned) and not any(_has(knows, chart, key) for key in able)
             for chart in charts

@@ -17,6 +17,8 @@ GROUPS = ("openstack", "infra")
 EMBEDDED = "embedded"
 UPSTREAM = "upstream"
 OWN = "own"  # shipped with the controller, and used whatever the source of the other charts
+# Services whose servers take certificates of clients.
+SERVERS = ("database", "messaging")
 SOURCES = (EMBEDDED, UPSTREAM, OWN)
 
 
@@ -64,7 +66,8 @@ class ChartEntry:
     An `optional` chart is used only with some features, and not counted when sources are compared.
     `node_form` is the way in which the chart wants that said (controller.domain.region.node_overrides).
     `publishes` are the public endpoints of the service that it serves, None: all of them that it has.
-    `serves` are the Services of its APIs, which its certificate has to stand for.
+    `serves` are the Services of its APIs, which its certificate has to stand for; `clients` says to which
+    servers it can show one (`database`, `messaging`).
     """
 
     sources: tuple[str, ...]
@@ -73,6 +76,7 @@ class ChartEntry:
     node_form: str = NODE_FORM_CONF
     publishes: tuple[str, ...] | None = None
     serves: tuple[str, ...] = ()
+    clients: tuple[str, ...] = ()
 
     def offered_by(self, source: str) -> bool:
         """Whether this chart can be had when the region's charts come from the source."""
@@ -204,11 +208,13 @@ def _entry(name: str, body: Mapping[str, Any], credential_kinds: Collection[str]
             node_form=str(about.get("nodeForm", NODE_FORM_CONF)),
             publishes=tuple(about["publishes"]) if "publishes" in about else None,
             serves=tuple(about.get("serves", ())),
+            clients=tuple(about.get("clientOf", ())),
         )
         for chart, about in body["charts"].items()
     }
     wrong = [kind for kind in credentials.values() if kind not in credential_kinds]
     wrong += [source for chart in charts.values() for source in chart.sources if source not in SOURCES]
+    wrong += [server for chart in charts.values() for server in chart.clients if server not in SERVERS]
     wrong += [chart.node_form for chart in charts.values() if chart.node_form not in NODE_FORMS]
     if body["group"] not in GROUPS:
         wrong.append(body["group"])

@@ -281,3 +281,14 @@ def test_the_administrator_logs_in_with_the_password_in_the_body_only(
     RealAccountServers().belongings(keystone, USER)
     assert PASSWORD in json.dumps(dict(api.asked[:1]))
     assert PASSWORD not in json.dumps([path for path, _ in api.asked])
+
+
+@pytest.mark.parametrize("server", [Server.BROKER, Server.DATABASE])
+def test_certificates_that_cannot_be_read_are_told_without_a_word_of_them(server: Server) -> None:
+    place = ServerPlace(server, "127.0.0.1", 1, "root", PASSWORD, client="nova-client")
+    secret = f"-----BEGIN PRIVATE KEY-----\n{PASSWORD}\n-----END PRIVATE KEY-----\n"
+    login = ServerLogin(place, PASSWORD, "no certificate", "none either", secret)
+    with pytest.raises(ServerUnavailable) as refusal:
+        RealAccountServers().accepts(login)
+    assert str(refusal.value) == "the certificate in Secret nova-client for 127.0.0.1:1 cannot be used"
+    assert refusal.value.__cause__ is None and refusal.value.__suppress_context__

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from controller.domain.credentials.rotation.accounts import Account, Release, SecretUse, Server
 from controller.domain.credentials.rotation.in_place import InPlace, in_place
-from controller.domain.credentials.rotation.servers import is_encrypted
+from controller.domain.credentials.rotation.servers import is_closed
 
 _KEY_OF_DATA = "data in databases are encrypted with it"
 _AT_ONCE = "both sides must change at the same moment"
@@ -51,11 +51,11 @@ def why_refused(use: SecretUse, shared: InPlace, keys: Collection[str], releases
         return "" if shared else nothing
     by_name = {one.name: one for one in releases}
     for one in use.accounts:
-        if is_encrypted(one.account, by_name[one.account.release]):
+        if is_closed(one.account, by_name[one.account.release]):
             what = one.account.server.lower()
             return f"only clients with a certificate may speak to the {what} of {one.account.release}"
     return ""
 
 
 def _lets_in_certificates(server: Server, release: Release) -> bool:
-    return is_encrypted(Account(server, "", release.name, ""), release)
+    return is_closed(Account(server, "", release.name, ""), release)

@@ -28,12 +28,16 @@ from controller.domain.credentials.rotation.accounts import (
 _PORTS = {Server.DATABASE: ("mysql", 3306), Server.BROKER: ("http", 15672)}
 _HOSTS = {Server.DATABASE: "mariadb", Server.BROKER: "rabbitmq"}
 _ADMINISTRATORS = {Server.DATABASE: "root", Server.BROKER: "rabbitmq"}
-_ENCRYPTED = {Server.DATABASE: "oslo_db", Server.BROKER: "oslo_messaging"}
+_ENCRYPTED_PORTS = {Server.DATABASE: ("mysql", 3306), Server.BROKER: ("https", 15680)}
+_ENDPOINTS = {Server.DATABASE: "oslo_db", Server.BROKER: "oslo_messaging"}
 
 
 @dataclass(frozen=True)
 class ServerPlace:
-    """Where a server is, and by which account it is administered. `keystone` has both for Keystone."""
+    """Where a server is, and by which account it is administered. `keystone` has both for Keystone.
+
+    `client` names the Secret with the certificate to show the server, and with whom to trust; empty where it
+    is not encrypted."""
 
     server: Server
     host: str = ""
@@ -41,6 +45,7 @@ class ServerPlace:
     user: str = ""
     password: KeyOfSecret | str = field(default="", repr=False)
     keystone: Administrator | None = None
+    client: str = ""
 
     @property
     def shown(self) -> str:
@@ -62,7 +67,8 @@ def server_of(account: Account, release: Release, namespace: str) -> ServerPlace
     password = reference_of(admin_account.get("password"))
     if password is None:
         return None
-    named, port = _PORTS[account.server]
+    client = _client_secret(account.server, release)
+    named, port = (_ENCRYPTED_PORTS if client else _PORTS)[account.server]
     given = _part(_part(endpoint, "port"), named)
     hosts = {"default": _HOSTS[account.server], **_part(endpoint, "hosts")}
     return ServerPlace(
@@ -71,6 +77,7 @@ def server_of(account: Account, release: Release, namespace: str) -> ServerPlace
         int(given.get("internal") or given.get("default") or port),
         str(admin_account.get("username") or _ADMINISTRATORS[account.server]),
         password,
+        client=client,
     )
 
 
@@ -125,10 +132,25 @@ def _named(
             yield Account(Server.KEYSTONE, name, release.name, endpoint, domain)
 
 
-def is_encrypted(account: Account, release: Release) -> bool:
-    """Whether only clients with a certificate may speak to the server."""
-    key = _ENCRYPTED.get(account.server)
-    return bool(key and _part(release.values, "tls").get(key))
+def is_closed(account: Account, release: Release) -> bool:
+    """Whether only clients with a certificate may speak to the server, and we have none."""
+    key = _ENDPOINTS.get(account.server)
+    encrypted = bool(key and _part(release.values, "tls").get(key))
+    return encrypted and not _client_secret(account.server, release)
+
+
+def _client_secret(server: Server, release: Release) -> str:
+    """The Secret with the certificate of the region's own authority that the release shows the server, or
+    that the server itself shows; empty where there is none."""
+    values, key = release.values, _ENDPOINTS.get(server, "")
+    secrets = _part(_part(values, "secrets"), "tls")
+    if _part(values, "tls").get(key):
+        shown = _part(secrets, "client").get(release.chart)
+        return shown if isinstance(shown, str) else ""
+    issued = _part(_part(_part(values, "endpoints"), key), "host_fqdn_override")
+    if issued or not _part(values, "manifests").get("certificates"):
+        return ""
+    return str(_part(_part(secrets, key), "server").get("internal") or "")
 
 
 def _part(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from controller.domain.credentials.certificates import AUTHORITY, CERTIFICATE
 from controller.domain.credentials.clouds_yaml import KeyOfSecret
 from controller.domain.credentials.rotation.accounts import Account, Release
 from controller.domain.credentials.rotation.servers import ServerPlace, server_of
@@ -11,6 +12,8 @@ from controller.errors import SecretReserved, ServerUnavailable
 from controller.ports.accounts import ServerLogin
 from controller.ports.kubernetes import Kube
 from controller.reconcile.shared.secret_values import SecretValues
+
+PRIVATE_KEY = "tls.key"
 
 
 class AccountLogins:
@@ -35,8 +38,17 @@ class AccountLogins:
         password = self._text(place.password)
         if not password:
             raise ServerUnavailable(f"the password of the administrator of {place.shown} is not there")
+        if place.client:
+            return self._with_certificate(place, password)
         ca = place.keystone.ca if place.keystone else None
         return ServerLogin(place, password, self._text(ca) if ca else "")
+
+    def _with_certificate(self, place: ServerPlace, password: str) -> ServerLogin:
+        found = [self._text(KeyOfSecret(place.client, key)) for key in (AUTHORITY, CERTIFICATE, PRIVATE_KEY)]
+        if not all(found):
+            # Never in clear, nor without knowing the server.
+            raise ServerUnavailable(f"Secret {place.client} has no certificate to show {place.shown}")
+        return ServerLogin(place, password, *found)
 
     def _text(self, source: KeyOfSecret | str) -> str:
         if isinstance(source, str):
