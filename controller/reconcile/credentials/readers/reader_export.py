@@ -36,6 +36,7 @@ class ReaderExport:
         self._kube = kube
         self._region = str(osdpl["metadata"]["name"])
         self._namespace = str(osdpl["metadata"]["namespace"])
+        self._place = f"{self._namespace}/{READER_SECRET}"
         self._there = kube.get(SECRET, READER_SECRET, self._namespace)
 
     @property
@@ -83,7 +84,7 @@ class ReaderExport:
         )
         if not refused:
             self._there = None
-            self._log("delete", f"deleted, {why}")
+            log_action("delete", self._place, f"Secret {self._place}: deleted, {why}")
         return refused
 
     def _write(self, texts: Mapping[str, str], offered_to: Sequence[str]) -> None:
@@ -101,7 +102,8 @@ class ReaderExport:
             self._there = self._kube.replace(body)
         else:
             return
-        self._log("export", "clouds.yaml of the account that may only read exported")
+        done = "clouds.yaml of the account that may only read exported"
+        log_action("export", self._place, f"Secret {self._place}: {done}")
 
     def _meta(self, before: Mapping[str, object], offered_to: Sequence[str]) -> dict[str, object]:
         """With whom it is offered to: that the spec alone says."""
@@ -120,10 +122,6 @@ class ReaderExport:
         if notes or "annotations" in before:
             meta["annotations"] = notes
         return meta
-
-    def _log(self, action: str, done: str) -> None:
-        place = f"{self._namespace}/{READER_SECRET}"
-        log_action(action, place, f"Secret {place}: {done}")
 
 
 def _is_ours(secret: KubeObject) -> bool:
