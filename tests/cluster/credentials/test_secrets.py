@@ -68,6 +68,25 @@ def test_a_lost_secret_is_told_and_left_to_a_person(region: Region) -> None:
     assert region.secret_texts() == before
 
 
+def test_an_edit_is_told_until_it_is_taken_back(region: Region) -> None:
+    region.apply()
+    wait_until("all credentials are in place", lambda: in_place(region))
+    name, key = "database-credentials", "root-password"
+    before = region.secret_texts()
+
+    def write(text: str, drift: str) -> None:
+        region.kubectl("patch", "secret", name, "-p", json.dumps({"stringData": {key: text}}))
+        region.edit(drift=drift)  # has the Secrets looked at now
+
+    write("of-a-person", "Warn")
+    wait_until("the edit is told", lambda: reported(region, f"{key} is not what the controller has written"))
+    assert region.condition(CONDITION)["status"] == "True"
+    assert region.secret_texts() == {**before, f"{name}/{key}": "of-a-person"}
+    write(before[f"{name}/{key}"], "Correct")
+    wait_until("nothing is told any more", lambda: region.condition(CONDITION)["reason"] == "SecretsReady")
+    assert region.secret_texts() == before
+
+
 def test_after_a_restart_only_the_edit_is_written(region: Region) -> None:
     region.apply()
     wait_until("all credentials are in place", lambda: in_place(region))
