@@ -15,6 +15,7 @@ from controller.domain.values.merge import Layer
 from controller.errors import Problem
 
 _NEAR = 0.85
+_PLUGINS = "plugins"
 _SHORTEST = 4  # shorter names are near to everything
 
 
@@ -55,12 +56,16 @@ def _walk(layer: Layer, values: Mapping[str, Any], lower: Any, chart: str, path:
 
 def _near(key: str, known: Mapping[str, Any]) -> str:
     """The known key that was probably meant: of a file without its ending (`nova.conf`), with other capitals
-    (`default`), or misspelt. Names that differ in digits only are different things."""
+    (`default`), or misspelt; and of a file of Neutron's plug-ins, which are one level further down. Names
+    that differ in digits only are different things."""
     if len(key) < _SHORTEST or key.startswith("$"):
         return ""
-    stem, dot, _ = key.rpartition(".")
+    stem, dot, ending = key.rpartition(".")
     if dot and is_map(known.get(stem)):
         return stem
+    file = stem if ending in ("conf", "ini") else key
+    if is_map(known.get(_PLUGINS)) and is_map(known[_PLUGINS].get(file)):
+        return f"{_PLUGINS}.{file}"
     candidates = {name.lower(): name for name in known if _letters(name) != _letters(key)}
     near = difflib.get_close_matches(key.lower(), candidates, n=1, cutoff=_NEAR)
     return candidates[near[0]] if near else ""
