@@ -186,6 +186,14 @@ def test_services_whose_charts_cannot_encrypt_are_refused_by_name(
         of_servers(services={"enabled": [enabled]}, tls={"internal": {"enabled": True, "traffic": traffic}})
 
 
+def test_a_database_that_others_run_has_no_certificate_of_ours() -> None:
+    external = {"address": "192.0.2.10", "administrator": "keeper"}
+    password = {"root-password": {"name": "theirs", "key": "password"}}
+    tls = {"internal": {"enabled": True, "traffic": ["database"]}}
+    with pytest.raises(SpecInvalid, match=r"database\.external shows is not of the region's own authority"):
+        of_servers(database={"external": external}, credentials={"database": password}, tls=tls)
+
+
 def test_the_broker_is_not_encrypted_without_the_database() -> None:
     with pytest.raises(SpecInvalid, match=r'messaging without database: .*; add "database"'):
         of_servers(tls={"internal": {"enabled": True, "traffic": ["messaging"]}})
