@@ -31,6 +31,13 @@ def external_server_problems(features: Features) -> Iterator[Problem]:
                 f"required with {service}.external, and not set",
                 f"name the Secret and key with the password of {external['administrator']}",
             )
+        internal = features["tls"]["internal"]
+        if internal["enabled"] and service in internal["traffic"] and not internal["issuer"]:
+            yield Problem(
+                "spec.features.tls.internal.traffic",
+                f"{service}: the region's own authority makes no certificate for {service}.external",
+                f'name the ClusterIssuer of its authority in issuer, or leave out "{service}"',
+            )
         if service == "database" and features["database"]["backup"]["enabled"]:
             yield Problem(f"{place}.backup.enabled", "dumps are made of a database that the region runs")
     if features["messaging"]["external"] and features["messaging"]["dedicatedBrokers"]:

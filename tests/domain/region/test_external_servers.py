@@ -44,6 +44,12 @@ def test_traffic_to_it_is_encrypted_where_that_is_asked_for_by_name() -> None:
     assert found(**servers, tls={"internal": asked}) == set()
 
 
+def test_the_regions_own_authority_signs_nothing_for_a_server_of_others() -> None:
+    servers = {"database": DATABASE, "credentials": CREDENTIALS}
+    asked = {"enabled": True, "traffic": ["database"]}
+    assert found(**servers, tls={"internal": asked}) == {"spec.features.tls.internal.traffic"}
+
+
 def endpoint(host: str, **more: Any) -> dict[str, Any]:
     return {"hosts": {"default": host}, "port": {"mysql": {"default": 3306}}, **more}
 
