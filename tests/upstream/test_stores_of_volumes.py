@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import configparser
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.render import production
+from tests.render.region import ROOT
 from tests.upstream.regions import objects, region
 from tests.upstream.test_production import CEPH
 
@@ -126,6 +129,23 @@ def test_who_attaches_a_volume_over_iscsi_asks_the_iscsid_of_its_node(
         "multipath",
         "multipathd",
     }
+
+
+def test_the_recipe_of_a_vendors_store_comes_to_what_it_says(charts: Path) -> None:
+    text = (ROOT / "docs" / "presets.md").read_text(encoding="utf-8")
+    [recipe] = re.findall(r"^### A store with a vendor's driver\n.*?^```yaml\n(.*?)^```", text, re.M | re.S)
+    spec = yaml.load(recipe, yaml.CSafeLoader)["spec"]
+    found = region(charts, {"preset": "compute", "size": "small", **spec})
+    assert [one for one in found.warnings if "blockStorage" in one.path or "cinder" in one.path] == []
+    release = found.release("cinder")
+    assert release is not None
+    cinder = objects(release)
+    [container] = workload(cinder, "cinder-volume")["template"]["spec"]["containers"]
+    assert container["image"] == "registry.example.org/cinder-pure:2026.1-1"
+    assert {"name": "pure-ca", "mountPath": "/etc/pure", "readOnly": True} in container["volumeMounts"]
+    store = options(cinder, "backends.conf")["vendor"]
+    assert store["pure_api_token"] == "made-up-secret-pure-token"
+    assert store["volume_backend_name"] == "vendor"
 
 
 def test_a_store_of_files_is_given_nothing_of_its_nodes(charts: Path) -> None:
