@@ -5,29 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from controller.domain.region.required_certificates import AMPHORA
 from controller.domain.validation.physical_networks import unbridged_networks
 from controller.domain.values.chart_values import DocumentPath, format_path, lookup
-from controller.domain.values.layer_order import LayerKind
 from controller.domain.values.merge import MergedValues
 from controller.domain.values.names.known_names import KnownNames, unknown_rules, unknown_store_options
 from controller.domain.values.names.option_kinds import wrong_store_values
 from controller.domain.values.template_input import RegionInput
 from controller.domain.values.written.volume_stores import is_device_driver
 from controller.errors import Problem
+from controller.render.missing_parts import is_stock
 
-_OURS = (LayerKind.VERSION, LayerKind.PRESET, LayerKind.SIZE, LayerKind.SERVICE, LayerKind.EVERY_RELEASE)
-_ENABLED = "spec.features.services.enabled"
-# What Octavia cannot make an amphora without, in its options, and the chart does not know.
-_AMPHORA_IDS = (
-    ("controller_worker", "amp_boot_network_list"),
-    ("controller_worker", "amp_secgroup_list"),
-    ("controller_worker", "amp_flavor_id"),
-    ("health_manager", "controller_ip_port_list"),
-)
 _ATTACHERS = (("cinder", "cinder_volume"), ("nova", "nova_compute"))
-
-
 # By chart, the service whose policies are those of before by default: cinder/policy.py, aodh/api/hooks.py.
 _OLD_DEFAULTS = {"cinder": "block-storage", "aodh": "metering"}
 _MONITORS = ("host_monitor", "instance_monitor", "process_monitor", "introspective_instance_monitor")
@@ -57,8 +45,6 @@ def feature_warnings(features: Mapping[str, Any], releases: Mapping[str, MergedV
         if store["type"] == "custom" and is_device_driver(store["conf"]):
             yield from _host_devices(releases, path)
     yield from _volume_service(releases)
-    if features["loadBalancer"]["provider"] == AMPHORA and "octavia" in releases:
-        yield from _amphora_warnings(releases["octavia"])
     monitors = lookup(releases["masakari"].values, ("manifests",)) if "masakari" in releases else {}
     if features["compute"]["pods"]["tolerations"] and any(monitors.get(name) for name in _MONITORS):
         yield Problem(
@@ -73,7 +59,6 @@ def feature_warnings(features: Mapping[str, Any], releases: Mapping[str, MergedV
         ovn = releases["ovn"].values if "ovn" in releases else None
         networks = features["networking"]["externalNetworks"]
         yield from unbridged_networks(networks, releases["neutron"].values, ovn)
-    yield from _service_warnings(releases)
 
 
 def _reader_warnings(releases: Mapping[str, MergedValues]) -> Iterator[Problem]:
@@ -85,17 +70,6 @@ def _reader_warnings(releases: Mapping[str, MergedValues]) -> Iterator[Problem]:
                 f"{chart} lets everybody write who is logged in, so that the account may, too",
                 f"set spec.services.{service}.{chart}.values.{'.'.join(path)}: true (docs/exchange.md)",
             )
-
-
-def _amphora_warnings(octavia: MergedValues) -> Iterator[Problem]:
-    conf = ("conf", "octavia")
-    missing = [".".join(path) for path in _AMPHORA_IDS if not lookup(octavia.values, (*conf, *path))]
-    if missing:
-        yield Problem(
-            "spec.features.loadBalancer.provider",
-            f"no amphora can be made without {', '.join(missing)}, which are known once networking runs",
-            "name them in spec.services.load-balancer.octavia.values.conf.octavia (docs/load-balancers.md)",
-        )
 
 
 def unknown_names(region: RegionInput, names: KnownNames) -> Iterator[Problem]:
@@ -155,42 +129,10 @@ def _volume_service(releases: Mapping[str, MergedValues]) -> Iterator[Problem]:
 def _stock_images(
     releases: Mapping[str, MergedValues], tags: Iterable[tuple[str, str]], lacks: str, path: DocumentPath
 ) -> Iterator[Problem]:
-    stock = [tag for release, tag in tags if release in releases and _is_stock(releases[release], tag)]
+    stock = [tag for release, tag in tags if release in releases and is_stock(releases[release], tag)]
     if stock:
         yield Problem(
             format_path(("spec", "features", *path)),
             f"OpenStack-Helm's image of {' and '.join(stock)} {lacks}",
             f"build one with it, and name it in spec.images.overrides ({', '.join(stock)})",
-        )
-
-
-def _is_stock(merged: MergedValues, tag: str) -> bool:
-    """Whether the image is the chart's, or the one that we name for the version."""
-    layer = merged.layer_of(("images", "tags", tag))
-    return layer is None or layer.name.startswith(_OURS)
-
-
-def _service_warnings(releases: Mapping[str, MergedValues]) -> Iterator[Problem]:
-    """Services that are in no preset, because what they need is the operator's to bring."""
-    designate, masakari, manila = (releases.get(name) for name in ("designate", "masakari", "manila"))
-    if designate is not None and designate.layer_of(("conf", "pools")) is None:
-        message = "Designate has no name servers: its pool is the chart's example, of a Service powerdns"
-        yield Problem(_ENABLED, message, "name yours in spec.services.dns.designate.values.conf.pools")
-    if masakari is not None and not any(lookup(masakari.values, ("manifests", name)) for name in _MONITORS):
-        message = "nothing tells Masakari of a host or a server that fails: its monitors are off"
-        remedy = "switch them on in spec.services.instance-ha.masakari.values.manifests"
-        yield Problem(_ENABLED, message, f"{remedy} ({', '.join(_MONITORS[:3])})")
-    backends = ("conf", "manila", "DEFAULT", "enabled_share_backends")
-    if manila is not None and lookup(manila.values, backends) == "generic":
-        message = (
-            "shares are served by servers of Manila's generic driver, whose image and network nobody makes"
-        )
-        remedy = "set spec.features.ceph.shares.filesystem, or name a driver"
-        yield Problem(
-            _ENABLED, message, f"{remedy} in spec.services.shared-file-system.manila.values.conf.manila"
-        )
-    if "gnocchi" in releases and _is_stock(releases["gnocchi"], "gnocchi_api"):
-        message = "the chart's image is of Gnocchi 3.0.3, and nobody builds it any more"
-        yield Problem(
-            "spec.features.metering.gnocchi", message, "name one of your own in spec.images.overrides"
         )

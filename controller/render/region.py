@@ -51,6 +51,7 @@ from controller.domain.values.template_input import RegionInput, ValueOf
 from controller.errors import ChartInvalid, Problem, SpecInvalid
 from controller.render.chart_builds import ChartBuilds, ChartDefaults
 from controller.render.feature_warnings import feature_warnings, unknown_names
+from controller.render.missing_parts import MissingPart, missing_parts
 from controller.render.problems import located, not_checked
 from controller.render.releases import release_problems, sent_chart, sent_values, written_warnings
 
@@ -81,7 +82,8 @@ class Region:
     """Everything that a deployment asks for.
 
     `bundles` are in the order of the catalogue. `credentials`: Secrets to generate; `certificates`: those of
-    the region's own authority; `missing`: services without a chart, and why; `ceph`: what is exchanged."""
+    the region's own authority; `missing`: services without a chart, and why; `ceph`: what is exchanged;
+    `lacking`: what releases cannot work without, and the spec does not bring."""
 
     bundles: tuple[RegionBundle, ...]
     credentials: tuple[CredentialSecret, ...]
@@ -89,6 +91,7 @@ class Region:
     warnings: tuple[Problem, ...] = ()
     missing: Mapping[str, ChartInvalid] = field(default_factory=dict)
     ceph: CephNeeds | None = None
+    lacking: tuple[MissingPart, ...] = ()
 
     def release(self, name: str) -> RegionRelease | None:
         """The release of this name, None if the region has none."""
@@ -108,8 +111,8 @@ def render_region(
     """Renders every service of the deployment and merges all layers of every release.
 
     `lines` and `source` are given when the deployment was read from a file: problems and provenance
-    then carry `file:line`. Raises SpecInvalid with every problem found, and ChartInvalid, if not
-    `partial`, for charts of single services."""
+    then carry `file:line`. Raises SpecInvalid with every problem found, and ChartInvalid for charts of single
+    services. With `partial` neither such a chart nor what a release lacks is an error: the region says it."""
     spec = SpecSource(deployment.document, source, lines or {})
     try:
         return _RegionRenderer(deployment, library, charts, spec, partial=partial).render()
@@ -171,6 +174,10 @@ class _RegionRenderer:
         bundles = self._render_services(services, region_input)
         self._check_overrides(services, bundles)
         self._stop_on_problems()
+        merged = {name: one.merged for name, one in self.done.items()}
+        lacking = tuple(missing_parts(region_input.features, merged))
+        self.problems += [] if self.partial else [part.problem for part in lacking]
+        self._stop_on_problems()
         if not self.missing:
             self.problems += unmet_dependencies(self.desired)
             self._stop_on_problems()
@@ -178,14 +185,13 @@ class _RegionRenderer:
             self.warnings += unknown_releases(spec.drift_rules, self.done)
             self.warnings += name_warnings(spec, used, region_input.claiming)
             self.warnings += self.builds.warnings()
-            merged = {name: one.merged for name, one in self.done.items()}
             self.warnings += feature_warnings(region_input.features, merged)
             self.warnings += unknown_names(region_input, self.library.names)
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
         certificates = region_certificates(self.deployment.spec, self.deployment.namespace, self.library)
         ceph = ceph_needs(region_input.features, {entry.name for entry in services})
         made, told = region_input.credentials(), tuple(self._located_warnings())
-        return Region(in_order, made, certificates, told, self.missing, ceph)
+        return Region(in_order, made, certificates, told, self.missing, ceph, lacking)
 
     def written_by_templates(self, release: str, value_of: ValueOf | None) -> tuple[Layer, ...]:
         services, region_input = self._prepared()
@@ -294,8 +300,8 @@ class _RegionRenderer:
         context = region_input.release_context(entry, desired.name, chart.name, self._defaults(chart))
         every, tls, service = LayerKind.EVERY_RELEASE, LayerKind.INTERNAL_TLS, LayerKind.SERVICE
         return {
-            every: _template_layer(every, "every-release", self.library.every_release, context),
-            tls: _template_layer(tls, "internal-tls", self.library.internal_tls, context),
+            every: _TEMPLATES.layer(every, "every-release", self.library.every_release, context),
+            tls: _TEMPLATES.layer(tls, "internal-tls", self.library.internal_tls, context),
             service: desired.layer(entry.name),
         }
 
@@ -391,9 +397,3 @@ class _RegionRenderer:
     def _stop_on_problems(self) -> None:
         if self.problems:
             raise SpecInvalid(self.problems)
-
-
-def _template_layer(name: str, file: str, text: str, context: Mapping[str, Any]) -> Layer:
-    """The layer of a template that is rendered for each release."""
-    rendered = _TEMPLATES.render(f"values/{file}.yaml.j2", text, context)
-    return Layer(name, rendered.value or {}, rendered.name, (), rendered.lines)

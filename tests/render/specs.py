@@ -53,6 +53,52 @@ FLOATING = {
 }
 
 
+GNOCCHI_TAGS = ("db_sync", *(f"gnocchi_{part}" for part in ("api", "metricd", "resources_cleaner", "statsd")))
+POOLS = [
+    {
+        "name": "default",
+        "ns_records": [{"hostname": "ns1.example.org.", "priority": 1}],
+        "nameservers": [{"host": "192.0.2.53", "port": 53}],
+        "targets": [
+            {
+                "type": "bind9",
+                "masters": [{"host": "192.0.2.54", "port": 5354}],
+                "options": {"host": "192.0.2.53", "port": 53, "rndc_host": "192.0.2.53", "rndc_port": 953},
+            }
+        ],
+    }
+]
+AMPHORAE = {
+    "controller_worker": {
+        "amp_boot_network_list": "6b4f3c1e-8a55-4d0c-9a36-0e7f6a1f2b11",
+        "amp_secgroup_list": "1f0c2d3e-4b5a-4c6d-8e7f-9a0b1c2d3e4f",
+        "amp_flavor_id": "9d8c7b6a-5f4e-4d3c-8b2a-1f0e9d8c7b6a",
+        "amp_image_owner_id": "0a1b2c3d4e5f40718293a4b5c6d7e8f9",
+        "amp_image_tag": "amphora",
+    },
+    "health_manager": {"controller_ip_port_list": "172.31.0.12:5555,172.31.0.13:5555"},
+}
+# What services in no preset cannot work without, as their operator brings it.
+_BROUGHT: Mapping[str, Mapping[str, Any]] = {
+    "dns": {"designate": {"conf": {"pools": POOLS}}},
+    "load-balancer": {"octavia": {"conf": {"octavia": AMPHORAE}}},
+    "shared-file-system": {"manila": {"conf": {"manila": {"generic": {"service_image_name": "shares"}}}}},
+    "instance-ha": {"masakari": {"manifests": {"instance_monitor": True}}},
+}
+_GNOCCHI = "registry.example.org/gnocchi:4.7"
+
+
+def brought(*services: str) -> dict[str, Any]:
+    """The part of a spec with what these services need beside being enabled."""
+    values = {
+        name: {chart: {"values": given} for chart, given in _BROUGHT[name].items()}
+        for name in services
+        if name in _BROUGHT
+    }
+    images = {"images": {"overrides": dict.fromkeys(GNOCCHI_TAGS, _GNOCCHI)}}
+    return {**({"services": values} if values else {}), **(images if "metering" in services else {})}
+
+
 def _features(**features: Any) -> dict[str, Any]:
     return {"features": features}
 
@@ -121,7 +167,8 @@ FEATURES: Mapping[str, dict[str, Any]] = {
             },
         },
     ),
-    "fields-of-operations": _features(
+    "fields-of-operations": brought("load-balancer")
+    | _features(
         database={
             "backup": {"enabled": True, "schedule": "30 2 * * *", "volumeSize": "200Gi"},
             "cleanup": {"compute": {"enabled": False, "schedule": "5 4 * * *"}},
@@ -258,7 +305,8 @@ FEATURES: Mapping[str, dict[str, Any]] = {
         image={"backends": [{"name": "rbd", "type": "ceph"}]},
         compute={"images": {"backend": "ceph"}},
     ),
-    "ceph-exchange-everywhere": _features(
+    "ceph-exchange-everywhere": brought("metering")
+    | _features(
         services={"enabled": ["metering", "shared-file-system", "object-storage"]},
         ceph={
             "source": "Secret",
@@ -304,7 +352,8 @@ FEATURES: Mapping[str, dict[str, Any]] = {
         tls={"internal": {"enabled": True, "issuer": "region-ca", "traffic": ["database"]}}
     ),
     "tls-internal-own": {"preset": "core", **_features(tls={"internal": {"enabled": True}})},
-    "metering": _features(
+    "metering": brought("metering")
+    | _features(
         services={"enabled": ["metering"]}, metering={"gnocchi": {"pool": "measures", "user": "measurer"}}
     ),
     "metering-sent-on": _features(
@@ -337,7 +386,8 @@ FEATURES: Mapping[str, dict[str, Any]] = {
             "messaging": {"admin-password": {"name": "servers", "key": "broker"}},
         },
     ),
-    "notifications": _features(
+    "notifications": brought("load-balancer")
+    | _features(
         services={"enabled": ["load-balancer"]},
         messaging={"notifications": {"enabled": True, "topics": ["notifications", "billing"]}},
     ),
@@ -357,7 +407,8 @@ FEATURES: Mapping[str, dict[str, Any]] = {
     "load-balancer-ovn": _features(
         services={"enabled": ["load-balancer"]}, networking=OVN, loadBalancer={"provider": "ovn"}
     ),
-    "load-balancer-own-certificates": _features(
+    "load-balancer-own-certificates": brought("load-balancer")
+    | _features(
         services={"enabled": ["load-balancer"]},
         loadBalancer={"certificatesSecret": "octavia-certs"},
         credentials={"load-balancer": {"ca-passphrase": {"name": "octavia-certs", "key": "passphrase"}}},
@@ -470,9 +521,8 @@ PAIRS: Mapping[str, dict[str, Any]] = {
         "images": {"registry": "mirror.example.org/openstack"},
         **_features(tls={"internal": INTERNAL_TLS}),
     },
-    "metering-and-gateway": _features(
-        services={"enabled": ["gateway", "metering"]}, gateway=GATEWAY["gateway"]
-    ),
+    "metering-and-gateway": brought("metering")
+    | _features(services={"enabled": ["gateway", "metering"]}, gateway=GATEWAY["gateway"]),
     "console-spice-and-gateway": _features(**GATEWAY, compute={"console": {"type": "spice"}}),
     "brokers-and-network-policies": _features(
         messaging={"dedicatedBrokers": ["compute"]},

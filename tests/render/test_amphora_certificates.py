@@ -12,6 +12,7 @@ from controller.domain.values.chart_values import Values
 from controller.domain.values.secret_refs import find_references
 from controller.render.region import Region
 from tests.render.region import core_spec, render
+from tests.render.specs import brought
 
 PODS = ("octavia_worker", "octavia_health_manager", "octavia_housekeeping")
 MADE = "octavia-amphora-certs"
@@ -19,7 +20,8 @@ MADE = "octavia-amphora-certs"
 
 def region(*, networking: dict[str, Any] | None = None, **balancer: Any) -> Region:
     features: dict[str, Any] = {"services": {"enabled": ["load-balancer"]}, "loadBalancer": balancer}
-    return render(core_spec(preset="core", features={**features, "networking": networking or {}}))
+    whole = {**features, "networking": networking or {}}
+    return render(core_spec(preset="core", features=whole, **brought("load-balancer")))
 
 
 def values(made: Region) -> Values:
@@ -64,7 +66,7 @@ def test_no_value_refers_to_it() -> None:
 
 def test_no_bundle_of_the_region_is_made_for_it() -> None:
     features = {"services": {"enabled": ["load-balancer"]}, "compute": {"libvirtTLS": {"enabled": False}}}
-    made = render(core_spec(preset="core", features=features))
+    made = render(core_spec(preset="core", features=features, **brought("load-balancer")))
     assert secrets_made(made.certificates).keys() == {MADE}
 
 

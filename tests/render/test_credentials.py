@@ -13,15 +13,13 @@ from controller.domain.values.password_guard import literal_secrets
 from controller.errors import SpecInvalid
 from controller.render.region import Region
 from tests.render.region import core_spec, library, render
-from tests.render.specs import FEATURES
+from tests.render.specs import FEATURES, brought
 
+OPTIONAL = ("dns", "load-balancer", "shared-file-system", "object-storage", "instance-ha")
 EVERYTHING = {
     "preset": "compute-baremetal",
-    "features": {
-        "services": {
-            "enabled": ["dns", "load-balancer", "shared-file-system", "object-storage", "instance-ha"]
-        }
-    },
+    "features": {"services": {"enabled": list(OPTIONAL)}},
+    **brought(*OPTIONAL),
 }
 # Credentials that only some features use, with one of those.
 BY_FEATURE = {

@@ -15,7 +15,7 @@ from controller.domain.values.chart_values import format_path
 from controller.domain.values.unknown_keys import unknown_keys
 from controller.errors import SpecInvalid
 from tests.render.region import core_spec, library, render
-from tests.render.specs import EMBEDDED, FEATURES, PAIRS, UPSTREAM_ONLY
+from tests.render.specs import EMBEDDED, FEATURES, PAIRS, UPSTREAM_ONLY, brought
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,8 @@ def check(spec: dict[str, Any]) -> None:
 def test_every_key_sent_to_upstream_charts_is_in_their_values(version: str, size: str) -> None:
     every = [name for name, entry in library().catalogue.services.items() if entry.offered_by(UPSTREAM)]
     more = {"services": {"enabled": every}, "gateway": {"className": "envoy"}}
-    check(core_spec(openstackVersion=version, size=size, preset="compute-baremetal", features=more))
+    spec = {"openstackVersion": version, "size": size, "preset": "compute-baremetal", "features": more}
+    check(core_spec(**spec, **brought(*every)))
 
 
 @pytest.mark.parametrize("size", ["single", "small", "large"])

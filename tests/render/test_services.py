@@ -8,7 +8,7 @@ import pytest
 
 from controller.errors import Problem, SpecInvalid
 from tests.render.region import core_spec, render
-from tests.render.specs import GATEWAY, INTERNAL_TLS
+from tests.render.specs import GATEWAY, INTERNAL_TLS, brought
 
 
 def problems(**more: Any) -> tuple[Problem, ...]:
@@ -199,7 +199,8 @@ def test_services_that_stay_in_clear_to_an_encrypted_database_are_warned_about()
     internal = {"enabled": True, "issuer": "region-ca", "traffic": ["database"]}
     more = {"enabled": ["dns", "load-balancer"]}
     features = {"services": more, "tls": {"internal": internal}}
-    found = render(core_spec(preset="compute", features=features)).warnings
+    spec = core_spec(preset="compute", features=features, **brought("dns", "load-balancer"))
+    found = render(spec).warnings
     assert ["dns, load-balancer" in w.message for w in found if "tls" in w.path] == [True]
 
 

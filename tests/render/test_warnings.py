@@ -173,25 +173,6 @@ def test_a_provider_sends_no_browser_back_to_plain_http() -> None:
     assert "published on http" in text and "spec.features.tls.public.enabled" in text
 
 
-def test_what_amphorae_cannot_be_made_without_is_told_until_it_is_named() -> None:
-    conf = {
-        "controller_worker": {
-            "amp_boot_network_list": "one",
-            "amp_secgroup_list": "two",
-            "amp_flavor_id": "three",
-        }
-    }
-    enabled = {"services": {"enabled": ["load-balancer"]}}
-    values = {"load-balancer": {"octavia": {"values": {"conf": {"octavia": conf}}}}}
-    path = "spec.features.loadBalancer.provider"
-    [text] = told(path, features=enabled)
-    assert "controller_worker.amp_flavor_id" in text and "health_manager.controller_ip_port_list" in text
-    [text] = told(path, features=enabled, services=values)
-    assert "amp_flavor_id" not in text and "health_manager.controller_ip_port_list" in text
-    conf["health_manager"] = {"controller_ip_port_list": "192.0.2.1:5555"}
-    assert told(path, features=enabled, services=values) == []
-
-
 def directory(url: str, **conf: Any) -> dict[str, Any]:
     return {"identity": {"ldap": {"domains": [{**LDAP, "url": url, "conf": conf}]}}}
 
@@ -243,7 +224,11 @@ def test_policies_in_front_of_the_databases_of_ovn_end_their_warning() -> None:
 
 
 def test_what_lets_readers_write_is_told_until_it_asks_for_a_role() -> None:
-    features = {"readOnlyAccount": {"enabled": True}, "services": {"enabled": ["metering"]}}
+    features = {
+        "readOnlyAccount": {"enabled": True},
+        "services": {"enabled": ["metering"]},
+        "metering": {"gnocchi": {"enabled": False}},
+    }
     path = "spec.features.readOnlyAccount.enabled"
     found = told(path, features=features)
     assert [text.partition(" ")[0] for text in found] == ["cinder", "aodh"]

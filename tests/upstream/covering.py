@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import reduce
 from typing import Any
 
-from tests.render.specs import FEATURES
+from tests.render.specs import FEATURES, brought
 from tests.upstream.regions import ALL_SERVICES
 
 # By name: what the region is, and the features of tests/render/specs.py that are in it together.
@@ -18,7 +18,11 @@ _COVERING: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         ("baremetal", "images-two-stores", "compute-ratios", "dashboard"),
     ),
     "everything": (
-        {"preset": "compute-baremetal", "features": {"services": {"enabled": ALL_SERVICES}}},
+        {
+            "preset": "compute-baremetal",
+            "features": {"services": {"enabled": ALL_SERVICES}},
+            **brought(*ALL_SERVICES),
+        },
         ("gateway", "metering", "region-and-domains"),
     ),
     "everything-small-ovn": (
@@ -26,6 +30,7 @@ _COVERING: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {
             "preset": "compute-baremetal",
             "size": "small",
             "features": {"services": {"enabled": [name for name in ALL_SERVICES if name != "gateway"]}},
+            **brought(*ALL_SERVICES),
         },
         ("networking-ovn-dvr-dns", "load-balancer-ovn", "metering-sent-on", "notifications"),
     ),

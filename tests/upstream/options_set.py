@@ -10,7 +10,7 @@ from controller.domain.values.chart_values import is_secret_ref
 from controller.domain.values.oslo_files import OSLO_DIRECTORIES, OSLO_FILES
 from controller.render.region import Region
 from tests.render.region import core_spec, library, render
-from tests.render.specs import FEATURES, PAIRS
+from tests.render.specs import FEATURES, PAIRS, brought
 
 # Sections that people name: which the options are of.
 STORES, GLANCE_STORES = "backend_defaults", "glance_store"
@@ -56,7 +56,7 @@ def whole_region(series: str) -> Region:
     every = [name for name, entry in library().catalogue.services.items() if entry.offered_by("upstream")]
     whole = {"services": {"enabled": every}, "gateway": {"className": "envoy"}}
     spec = {"openstackVersion": series, "preset": "compute-baremetal", "size": "small", "features": whole}
-    return render(core_spec(**spec))
+    return render(core_spec(**spec, **brought(*every)))
 
 
 def feature_regions() -> Iterator[tuple[str, Region]]:

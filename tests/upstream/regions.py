@@ -20,7 +20,7 @@ from controller.domain.values.chart_values import Values
 from controller.domain.values.secret_refs import resolve
 from controller.render.region import Region, RegionRelease, render_region
 from tests.render.region import ROOT, deployment, library
-from tests.render.specs import FEATURES, PAIRS
+from tests.render.specs import FEATURES, PAIRS, brought
 
 # A name that no chart has of its own: what holds it is named after the namespace.
 NAMESPACE = "namespace-of-the-region"
@@ -69,6 +69,7 @@ def everything() -> dict[str, Any]:
     return {
         "preset": "compute-baremetal",
         "features": {"services": {"enabled": ALL_SERVICES}, "gateway": {"className": "envoy"}},
+        **brought(*ALL_SERVICES),
     }
 
 

@@ -15,6 +15,7 @@ from controller.domain.values.secret_refs import resolve
 from controller.ports.helm import HelmRequest
 from controller.render.region import render_region
 from tests.render.region import core_spec, deployment, library
+from tests.render.specs import brought
 from tests.upstream.option_packages import PACKAGES
 from tests.upstream.regions import charts_given, store
 
@@ -133,7 +134,7 @@ def _spec(series: str, **features: Any) -> dict[str, Any]:
     }
     repository = {"repository": f"file://{charts_given()}"}
     base = {"openstackVersion": series, "preset": "compute-baremetal", "size": "small"}
-    return core_spec(**base, features=whole, charts=repository)
+    return core_spec(**base, features=whole, charts=repository, **brought(*every))
 
 
 def _files(release: ReleaseSpec, *, bare: bool) -> dict[str, str]:

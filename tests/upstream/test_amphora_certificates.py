@@ -23,6 +23,7 @@ from controller.domain.credentials.amphora_certificates import AMPHORA_AUTHORITY
 from controller.domain.credentials.authority import DAY
 from controller.ports.kubernetes import SECRET
 from tests.reconcile.credentials.test_amphora_certificates import NS, Bed
+from tests.render.specs import brought
 from tests.upstream.option_packages import SERIES, run_program
 from tests.upstream.regions import charts_given, objects, region
 from tests.upstream.rendered_files import files
@@ -38,7 +39,11 @@ PODS = {
     "octavia-health-manager": "DaemonSet",
     "octavia-housekeeping": "Deployment",
 }
-SPEC = {"preset": "core", "features": {"services": {"enabled": ["load-balancer"]}}}
+SPEC = {
+    "preset": "core",
+    "features": {"services": {"enabled": ["load-balancer"]}},
+    **brought("load-balancer"),
+}
 ANSWER = {"api_version": "1.0"}
 OPTIONS = (
     ("certificates", "ca_certificate"),

@@ -75,7 +75,7 @@ def test_what_recipes_add_tolerates_the_taints_too(
 
 
 def test_what_measures_on_hypervisors_tolerates_the_taints_too(charts: Path) -> None:
-    features = {"services": {"enabled": ["metering"]}}
+    features = {"services": {"enabled": ["metering"]}, "metering": {"gnocchi": {"enabled": False}}}
     found = specs_of_daemonsets(charts, "ml2/ovs", PODS, features=features)
     assert found["ceilometer-compute"]["tolerations"] == PODS["pods"]["tolerations"]
 

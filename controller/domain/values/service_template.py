@@ -20,6 +20,7 @@ from jinja2.lexer import Token, TokenStream
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from controller.domain.values.chart_values import DocumentPath
+from controller.domain.values.merge import Layer
 from controller.domain.values.yaml_reader import read_documents
 from controller.errors import Problem, SpecInvalid
 
@@ -84,6 +85,11 @@ class ServiceTemplates:
         except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
             raise SpecInvalid([_defect(name, _failing_line(error), str(error))]) from error
         return _read(name, output)
+
+    def layer(self, name: str, file: str, text: str, context: Mapping[str, Any]) -> Layer:
+        """The layer of a template that is rendered for each release. Raises as `render`."""
+        rendered = self.render(f"values/{file}.yaml.j2", text, context)
+        return Layer(name, rendered.value or {}, rendered.name, (), rendered.lines)
 
 
 def to_json(value: Any) -> str:

@@ -16,6 +16,7 @@ from controller.domain.values.written.federation import (
     federation_secret,
 )
 from controller.domain.values.written.texts import (
+    brokers_conf,
     enable_new_compute,
     network_commands,
     nginx_tls_proxy,
@@ -160,6 +161,7 @@ TEMPLATE_FUNCTIONS: Mapping[str, Any] = {
     "after_dns_policy": after_dns_policy,
     "enable_new_compute": enable_new_compute,
     "vencrypt_options": vencrypt_options,
+    "brokers_conf": brokers_conf,
     "only_from": only_from,
     "on_host": on_host,
     "on_node": on_node,

@@ -48,6 +48,7 @@ from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, OSDPL, SECRET, Ku
 from controller.reconcile.region.bundle_writer import MANAGER, BundleWriter, name_of
 from controller.reconcile.region.kept_services import keep_services
 from controller.reconcile.region.kept_volume_sizes import keep_volume_sizes
+from controller.reconcile.region.missing_parts import refuse_missing_parts
 from controller.reconcile.region.observation import (
     RegionObservation,
     lacking,
@@ -129,7 +130,8 @@ class DeploymentReconciler:
             found = replace(found, bundles=self._writer.disown(bundles))
             if bundles:
                 self._hold(osdpl)
-            region = keep_volume_sizes(self._ports.kube, osdpl, self._render(osdpl), bundles)
+            region = refuse_missing_parts(self._render(osdpl), bundles)
+            region = keep_volume_sizes(self._ports.kube, osdpl, region, bundles)
             region = keep_volume_place(self._ports.kube, region, bundles)
             found = self._with_kept_services(osdpl, replace(found, region=region))
             if not bundles:

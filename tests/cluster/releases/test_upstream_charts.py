@@ -26,6 +26,7 @@ from tests.chart_repositories.servers import (
 from tests.chart_repositories.upstream import shapes, upstream_charts, version_of
 from tests.cluster.conftest import installed
 from tests.cluster.region import NAME, RELEASES, Region, wait_until
+from tests.render.specs import brought
 
 # In one group with those that change nodes: each region of the cluster tells of these, and here comes a time
 # when nothing at all may be written.
@@ -147,7 +148,14 @@ def test_compute_converges_on_charts_of_upstreams_shape(
     with (
         serve(oci_registry(charts, login="bearer")) as server,
         region_of(
-            sandbox, namespace, tmp_path, server, oci=True, preset="compute", features=features
+            sandbox,
+            namespace,
+            tmp_path,
+            server,
+            oci=True,
+            preset="compute",
+            features=features,
+            **brought("dns"),
         ) as region,
     ):
         wait_for(region, "Ready", region.ready, 1500)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 
@@ -123,3 +123,15 @@ def on_node(command: str) -> str:
     """A program of a privileged pod that runs the node's own, whose root it has at /mnt/host-rootfs."""
     path = "/usr/sbin:/usr/bin:/sbin:/bin"
     return f'#!/bin/sh\nexec chroot /mnt/host-rootfs /usr/bin/env -i PATH={path} {command} "$@"\n'
+
+
+def brokers_conf(charts: Iterable[str]) -> str:
+    """A file of ceilometer.conf with the virtual hosts that notifications are read from, for a value that the
+    chart renders as a template of Helm: each chart has an endpoint of its own there."""
+    lookup = "helm-toolkit.endpoints.authenticated_transport_endpoint_uri_lookup"
+    lines = ["[notification]"]
+    for chart in charts:
+        endpoint = "oslo_messaging" if chart == "ceilometer" else f"oslo_messaging_{chart}"
+        address = f'tuple "{endpoint}" "internal" "{chart}" "amqp" . | include "{lookup}"'
+        lines.append(f"messaging_urls = {{{{ {address} }}}}")
+    return "\n".join(lines) + "\n"
