@@ -190,7 +190,7 @@ def test_a_database_that_others_run_has_no_certificate_of_ours() -> None:
     external = {"address": "192.0.2.10", "administrator": "keeper"}
     password = {"root-password": {"name": "theirs", "key": "password"}}
     tls = {"internal": {"enabled": True, "traffic": ["database"]}}
-    with pytest.raises(SpecInvalid, match=r"database\.external shows is not of the region's own authority"):
+    with pytest.raises(SpecInvalid, match=r"own authority makes no certificate for database\.external"):
         of_servers(database={"external": external}, credentials={"database": password}, tls=tls)
 
 

@@ -138,12 +138,6 @@ def _own_authority(
             'add "database", or leave out "messaging"',
         )
     for kind, key in (("database", "tls.oslo_db"), ("messaging", "tls.oslo_messaging")):
-        if kind in internal["traffic"] and features[kind]["external"]:
-            yield Problem(
-                f"{_INTERNAL}.traffic",
-                f"{kind}: what {kind}.external shows is not of the region's own authority",
-                f'leave out "{kind}", or name the ClusterIssuer that signs for it in {_INTERNAL}.issuer',
-            )
         names = _without(services, knows, key, "secrets.tls.client") if kind in internal["traffic"] else []
         if names:
             yield Problem(
