@@ -18,12 +18,13 @@ from contextlib import suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from helm_python import Chart
 from helm_python.errors import HelmError
 
+from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.chart_values import Path as Keys
 from controller.domain.values.secret_refs import resolve
 from tests.charts_controller.upstream_rights import recorded_rights
@@ -68,14 +69,22 @@ _MARK = re.compile(r"zq(\d{6})q|(?<![0-9a-f])(73[1-9]\d{3})(?![0-9a-f])")
 _ENCODED = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}")
 
 
+class _Release(NamedTuple):
+    """One that Helm is given: some without a template of the chart."""
+
+    name: str
+    chart: ChartRef
+
+
 @cache
-def _releases(charts: Path) -> Mapping[str, list[tuple[str, str]]]:
-    """By chart, name and values as JSON of every release that differs from the others."""
-    found: dict[str, dict[tuple[str, str], None]] = defaultdict(dict)
+def _releases(charts: Path) -> Mapping[str, list[tuple[_Release, str]]]:
+    """By chart, every release that differs from the others, and its values as JSON."""
+    found: dict[str, dict[tuple[_Release, str], None]] = defaultdict(dict)
     for spec in {**covering(), **specs()}.values():
         for release in releases(region(charts, spec)):
             values = resolve(release.spec.values, lambda name, key: f"{MADE_UP}-{name}-{key}").values
-            found[release.spec.chart.name][release.spec.name, json.dumps(values, sort_keys=True)] = None
+            given = _Release(release.spec.name, release.spec.chart)
+            found[given.chart.name][given, json.dumps(values, sort_keys=True)] = None
     return {chart: list(each) for chart, each in found.items()}
 
 
@@ -135,17 +144,11 @@ def _another(leaf: Any) -> Any:
 
 
 class _Renderer:
-    def __init__(self, charts: Path, chart: str) -> None:
-        some = next(
-            release.spec.chart
-            for spec in specs().values()
-            for release in releases(region(charts, spec))
-            if release.spec.chart.name == chart
-        )
-        self._chart = Chart.load(store().locate(some))
-        self._base: dict[tuple[str, str], Mapping[str, str]] = {}
+    def __init__(self) -> None:
+        self._charts: dict[ChartRef, Chart] = {}
+        self._base: dict[tuple[_Release, str], Mapping[str, str]] = {}
 
-    def reads(self, release: str, text: str, path: Keys) -> bool:
+    def reads(self, release: _Release, text: str, path: Keys) -> bool:
         """Whether objects differ, or there are none at all, with another leaf."""
         base = self._unchanged(release, text)
         for values in _otherwise(json.loads(text), path):
@@ -156,7 +159,7 @@ class _Renderer:
                 return True
         return False
 
-    def shown(self, release: str, text: str, paths: Iterable[Keys]) -> set[Keys]:
+    def shown(self, release: _Release, text: str, paths: Iterable[Keys]) -> set[Keys]:
         """Of these leaves, those whose marks come out somewhere, with all of a part of the values marked."""
         values, before = json.loads(text), _marks(self._unchanged(release, text))
         parts: dict[str, list[Keys]] = defaultdict(list)
@@ -168,7 +171,7 @@ class _Renderer:
             found |= self._shown(release, values, part, before)
         return found
 
-    def _shown(self, release: str, values: Any, paths: list[Keys], before: Collection[int]) -> set[Keys]:
+    def _shown(self, release: _Release, values: Any, paths: list[Keys], before: Collection[int]) -> set[Keys]:
         marked = copy.deepcopy(values)
         free = (mark for mark in count(_FIRST_MARK) if mark not in before)
         marks = dict(zip(paths, free, strict=False))
@@ -185,13 +188,15 @@ class _Renderer:
         there = _marks(made)
         return {path for path, mark in marks.items() if mark in there}
 
-    def _unchanged(self, release: str, text: str) -> Mapping[str, str]:
+    def _unchanged(self, release: _Release, text: str) -> Mapping[str, str]:
         if (release, text) not in self._base:
             self._base[release, text] = self._made(release, json.loads(text))
         return self._base[release, text]
 
-    def _made(self, release: str, values: Any) -> Mapping[str, str]:
-        texts = self._chart.render(values, name=release, namespace=NAMESPACE)
+    def _made(self, release: _Release, values: Any) -> Mapping[str, str]:
+        if release.chart not in self._charts:
+            self._charts[release.chart] = Chart.load(store().locate(release.chart))
+        texts = self._charts[release.chart].render(values, name=release.name, namespace=NAMESPACE)
         return {name: text for name, text in texts.items() if not name.endswith("NOTES.txt")}
 
 
@@ -202,13 +207,13 @@ def _excused(chart: str, path: Keys) -> bool:
 
 @pytest.mark.parametrize("chart", sorted(recorded_rights()))
 def test_every_value_makes_a_difference(charts: Path, chart: str) -> None:
-    render = _Renderer(charts, chart)
-    places: dict[Keys, list[tuple[str, str]]] = defaultdict(list)
+    render = _Renderer()
+    places: dict[Keys, list[tuple[_Release, str]]] = defaultdict(list)
     for release, text in _releases(charts)[chart]:
         for path in _leaves(json.loads(text)):
             places[path].append((release, text))
     left = {path for path in places if not _excused(chart, path)}
-    first: dict[tuple[str, str], list[Keys]] = defaultdict(list)
+    first: dict[tuple[_Release, str], list[Keys]] = defaultdict(list)
     for path in left:
         first[places[path][0]].append(path)
     for variant, paths in first.items():
