@@ -506,6 +506,7 @@ PAIRS: Mapping[str, dict[str, Any]] = {
     },
     "own-tls-of-servers-only": {
         "preset": "compute",
+        **brought("shared-file-system"),
         **_features(
             services={"enabled": ["block-storage", "shared-file-system", "key-manager"]},
             tls={"internal": {"enabled": True, "traffic": ["database", "messaging"]}},
