@@ -33,6 +33,7 @@ NOT_LISTED: Mapping[str, str] = {
     "gnocchi: gnocchi.conf [indexer] driver": "read by the chart, which makes the indexer's URL of it",
     "gnocchi: gnocchi.conf [statsd] project_id": _DRAWN,
     "gnocchi: gnocchi.conf [statsd] user_id": _DRAWN,
+    "heat: heat.conf [trustee] cafile": "of the chart's own values for TLS; Heat reads [clients_keystone]",
     "keystone: keystone.conf [openid] remote_id_attribute": "of each protocol (keystone.federation.utils)",
     "neutron: neutron.conf [ironic] region_name": _ADAPTER,
     "neutron: neutron.conf [ironic] valid_interfaces": _ADAPTER,
