@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import base64
+import logging
 import threading
 from contextlib import suppress
 
 from controller.domain.api.names import DIGEST_KEY_SECRET, MANAGED_BY, MANAGED_BY_US
-from controller.errors import Conflict, KubeError
+from controller.errors import Conflict, KubeError, is_refusal
 from controller.ports.kubernetes import SECRET, Kube
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.shared.action_log import log_action
+
+log = logging.getLogger(__name__)
 
 ENTRY = "key"
 OCTETS = 32
@@ -88,9 +91,15 @@ class KeptInstallationKey:
         self._looked: float | None = None
 
     def read(self) -> bytes:
-        """As `InstallationKey.read`."""
+        """As `InstallationKey.read`. A refusal to put it back holds nothing up: the key is known."""
         now = self._clock.monotonic()
         if self._looked is None or now >= self._looked + LOOK_SECONDS:
-            self._key.put_back()
+            try:
+                self._key.put_back()
+            except KubeError as error:
+                if not is_refusal(error):
+                    raise
+                text = f"Secret {DIGEST_KEY_SECRET} cannot be kept: look at quotas, policies and rights"
+                log.warning(text, extra={"object": DIGEST_KEY_SECRET, "reason": type(error).__name__})
             self._looked = now
         return self._key.read()
