@@ -49,8 +49,13 @@ def edited_keys(
     return tuple(
         entry
         for entry, digest in sorted(written.items())
-        if texts.get(entry) and not hmac.compare_digest(digest_of(key, secret, entry, texts[entry]), digest)
+        if texts.get(entry) and not _same(digest_of(key, secret, entry, texts[entry]), digest)
     )
+
+
+def _same(digest: str, noted: str) -> bool:
+    # As octets: who may write the Secret may note anything, and texts can only be compared in ASCII.
+    return hmac.compare_digest(digest.encode(), noted.encode(errors="replace"))
 
 
 def _digest(key: bytes, *parts: str) -> str:

@@ -42,6 +42,13 @@ def test_a_record_of_another_key_says_nothing() -> None:
     assert parse_written(record(one="a"), OTHER_KEY) is None
 
 
+@pytest.mark.parametrize("digest", ["", "\N{SNOWMAN}", "\ud800"])
+def test_a_digest_that_somebody_has_put_in_is_one_of_another_text(digest: str) -> None:
+    written = parse_written(written_text({"one": digest}, KEY), KEY)
+    assert written is not None
+    assert edited_keys("compute", {"one": "a"}, written, KEY) == ("one",)
+
+
 def test_neither_text_nor_key_is_in_a_record() -> None:
     text = record(password="abc-of-mine", other="abc-of-mine")
     assert "abc-of-mine" not in text and KEY.decode() not in text
