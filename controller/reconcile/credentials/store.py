@@ -90,8 +90,8 @@ class CredentialStore:
         return {name: self._stored(secret) for name, secret in self._objects.items()}
 
     def has(self, name: str, key: str) -> bool:
-        """Whether any Secret of the namespace has a value under the key."""
-        return bool(_texts(self._any(name)).get(key))
+        """Whether values have anything of any Secret of the namespace under the key."""
+        return bool(self.any_text(name, key))
 
     def any_text(self, name: str, key: str) -> str:
         """What values have of any Secret of the namespace under a key; empty for nothing."""

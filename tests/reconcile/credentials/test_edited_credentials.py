@@ -181,3 +181,10 @@ def test_a_persons_text_of_any_other_kind_is_taken(bed: Bed, credential: str, te
     own(bed, text, credential)
     bed.reconcile()
     assert reason(bed) == ("True", "SecretsReady")
+
+
+def test_a_persons_text_that_is_the_end_of_a_line_only_is_missing(bed: Bed) -> None:
+    own(bed, b"\n")
+    bed.reconcile()
+    assert reason(bed) == ("False", "SecretMissing")
+    assert 'Secret "of-mine": it has no key "password"' in bed.condition()["message"]
