@@ -10,21 +10,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from controller.domain.values.chart_values import Values, lookup
+from controller.domain.values.chart_values import Path, Values, lookup
 from controller.errors import Problem
 
 _PATH = "spec.features.networking.externalNetworks"
 _OVS = ("conf", "plugins", "openvswitch_agent", "ovs", "bridge_mappings")
 _OVN = ("conf", "ovn_bridge_mappings")
+_CARDS = ("conf", "plugins", "sriov_agent", "sriov_nic", "physical_device_mappings")
 _SEE = "(docs/networks.md)"
 
 
 def unbridged_networks(
     networks: Sequence[Mapping[str, Any]], neutron: Values, ovn: Values | None
 ) -> Iterator[Problem]:
-    """Warnings of the region's physical networks. `ovn`: the values of that release, None with ml2/ovs."""
-    names = [one["name"] for one in networks]
-    sets = list(_of_ovs(neutron) if ovn is None else _of_ovn(ovn))
+    """Warnings of the region's physical networks. `ovn`: the values of that release, None with ml2/ovs.
+
+    Nothing is told of a network that only cards are in (SR-IOV), which servers reach without a bridge."""
+    sets = list(_of_agents(neutron, "ovs-agent", _OVS) if ovn is None else _of_ovn(ovn))
+    cards = set().union(*_of_agents(neutron, "sriov-agent", _CARDS)).difference(*sets)
+    names = [name for one in networks if (name := one["name"]) not in cards]
     nowhere = [name for name in names if not any(name in mapped for mapped in sets)]
     if nowhere:
         key = ".".join(_OVS if ovn is None else _OVN)
@@ -40,12 +44,12 @@ def unbridged_networks(
         yield Problem(_PATH, message, remedy)
 
 
-def _of_ovs(neutron: Values) -> Iterator[set[str]]:
-    """The networks that each set of nodes has a bridge for: those of all nodes, and of each label."""
-    default = lookup(neutron, _OVS)
+def _of_agents(neutron: Values, agent: str, option: Path) -> Iterator[set[str]]:
+    """The networks that each set of nodes has in the option: those of all nodes, and of each label."""
+    default = lookup(neutron, option)
     yield _mapped(default)
-    for label in lookup(neutron, ("conf", "overrides", "neutron_ovs-agent", "labels")) or ():
-        yield _mapped(lookup(label, _OVS, default))
+    for label in lookup(neutron, ("conf", "overrides", f"neutron_{agent}", "labels")) or ():
+        yield _mapped(lookup(label, option, default))
 
 
 def _of_ovn(ovn: Values) -> Iterator[set[str]]:

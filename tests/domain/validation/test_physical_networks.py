@@ -63,5 +63,12 @@ def test_with_ovn_gateways_may_have_one_network_each() -> None:
     assert told({}, controller(BOTH)) == []
 
 
+@pytest.mark.parametrize("ovn", [None, controller("blue:br-blue")])
+def test_a_network_of_cards_alone_needs_no_bridge(ovn: dict[str, Any] | None) -> None:
+    values = neutron("blue:br-blue")
+    values["conf"]["plugins"]["sriov_agent"] = {"sriov_nic": {"physical_device_mappings": "green:ens2f0"}}
+    assert told(values, ovn) == []
+
+
 def test_without_physical_networks_nothing_is_told() -> None:
     assert list(unbridged_networks([], {}, None)) == []

@@ -97,6 +97,13 @@ def test_what_the_service_can_read_is_not_told(options: dict[str, Any]) -> None:
     assert told({"nova": {"DEFAULT": options}}) == []
 
 
+@pytest.mark.parametrize("value", [{"values": ["a", "b"]}, {"$patch": "delete"}])
+def test_a_map_is_read_with_what_the_values_below_it_have(value: dict[str, Any]) -> None:
+    layer = Layer("services", {"conf": {"nova": {"pci": {"device_spec": value}}}}, root=("spec",))
+    lower = {"conf": {"nova": {"pci": {"device_spec": {"type": "multistring", "values": ["c"]}}}}}
+    assert list(wrong_values(layer, lower, NAMES.of("nova", "2026.1"))) == []
+
+
 def test_the_kind_is_that_of_the_series() -> None:
     conf = {"nova": {"DEFAULT": {"old": True}}}
     assert len(told(conf, series="2025.1")) == 1

@@ -37,12 +37,23 @@ def wrong_values(layer: Layer, lower: Values, service: Service) -> Iterator[Prob
     if conf is None or not is_map(conf) or not service.sections:
         return
     for file, below, content in option_files(conf):
-        if not is_map(content) or not is_map(lookup(lower, ("conf", *below))):
+        there = lookup(lower, ("conf", *below))
+        if not is_map(content) or not is_map(there):
             continue  # the release has no such file
         for section, options in content.items():
-            for name, message, remedy in _wrong(service, file, section, options) if is_map(options) else ():
+            if not is_map(options):
+                continue
+            merged = {name: _merged(value, lookup(there, (section, name))) for name, value in options.items()}
+            for name, message, remedy in _wrong(service, file, section, merged):
                 path: Path = ("conf", *below, section, name)
                 yield Problem(layer.full_path(path), message, remedy, layer.place(path))
+
+
+def _merged(value: Any, there: Any) -> Any:
+    """The value with what it leaves as it is below it: of a typed map mostly the type."""
+    if not is_map(value) or is_secret_ref(value) or PATCH in value:
+        return None if is_map(value) and value.get(PATCH) == "delete" else value
+    return {**there, **value} if is_map(there) else value
 
 
 def wrong_store_values(options: Mapping[str, Any], service: Service) -> Iterator[tuple[str, str, str]]:
