@@ -7,7 +7,7 @@ release runs already it is left to work as it did, and the region is told (`admi
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,6 @@ _AMPHORA_IDS = (
     ("controller_worker", "amp_boot_network_list"),
     ("controller_worker", "amp_secgroup_list"),
     ("controller_worker", "amp_flavor_id"),
-    ("controller_worker", "amp_image_owner_id"),
     ("controller_worker", "amp_image_tag"),
     ("health_manager", "controller_ip_port_list"),
 )
@@ -49,12 +48,13 @@ class MissingPart:
 
 def missing_parts(features: Mapping[str, Any], releases: Mapping[str, MergedValues]) -> Iterator[MissingPart]:
     """What releases lack. `releases` are the final values of all of them, by name."""
-    checks = {
+    checks: Mapping[str, Callable[[MergedValues], Iterator[Problem]]] = {
         "octavia": lambda values: _amphorae(features, values),
         "designate": lambda values: _name_servers(features, values, releases.get("neutron")),
         "manila": _shares,
         "masakari": _monitors,
         "gnocchi": _gnocchi,
+        "ceilometer": lambda _: _topics(features),
     }
     for release, check in checks.items():
         if release in releases:
@@ -165,6 +165,12 @@ def _shares(manila: MergedValues) -> Iterator[Problem]:
                 f'"{name}" has no share_driver',
                 f"set it in {_MANILA}.{name}",
             )
+
+
+def _topics(features: Mapping[str, Any]) -> Iterator[Problem]:
+    if "notifications" not in features["messaging"]["notifications"]["topics"]:
+        path = "spec.features.messaging.notifications.topics"
+        yield Problem(path, "service metering reads the topic notifications", "add it")
 
 
 def _gnocchi(gnocchi: MergedValues) -> Iterator[Problem]:

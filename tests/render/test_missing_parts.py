@@ -94,7 +94,7 @@ def test_what_runs_is_warned_of_and_what_does_not_is_refused() -> None:
         (section, option)
         for section, names in AMPHORAE.items()
         for option in names
-        if option != "amp_image_tag"
+        if option not in ("amp_image_tag", "amp_image_owner_id")
     ],
 )
 def test_each_option_that_an_amphora_needs_is_named(section: str, option: str) -> None:
@@ -103,6 +103,12 @@ def test_each_option_that_an_amphora_needs_is_named(section: str, option: str) -
     more = values("load-balancer", "octavia", {"conf": {"octavia": conf}})
     [problem] = refused("load-balancer", **more)
     assert problem.message == f"no amphora can be made without {section}.{option}"
+
+
+def test_an_amphora_needs_no_owner_of_its_image() -> None:
+    conf = {name: dict(content) for name, content in AMPHORAE.items()}
+    del conf["controller_worker"]["amp_image_owner_id"]
+    assert region("load-balancer", **values("load-balancer", "octavia", {"conf": {"octavia": conf}}))
 
 
 def test_flows_need_no_amphora() -> None:
@@ -307,6 +313,13 @@ def test_a_region_that_measures_has_to_have_the_topic_that_is_read() -> None:
     messaging = {"notifications": {"enabled": True, "topics": ["billing"]}}
     [problem] = refused("metering", features={"messaging": messaging}, **brought("metering"))
     assert problem.path == "spec.features.messaging.notifications.topics"
+
+
+def test_a_region_that_measures_already_without_that_topic_goes_on() -> None:
+    topics = {"notifications": {"topics": ["billing"]}}
+    features = {"services": {"enabled": ["metering"]}, "messaging": topics}
+    there = render(core_spec(preset="compute", features=features, **brought("metering")), partial=True)
+    assert [part.release for part in there.lacking] == ["ceilometer"]
 
 
 def test_alarms_listen_where_ceilometer_publishes() -> None:
