@@ -20,11 +20,12 @@ from controller.domain.credentials.rotation.accounts import releases_of
 from controller.domain.region.version_steps import accepted_versions, image_problems, series_problems
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
-from controller.errors import HelmFailed, KubeError
+from controller.errors import HelmFailed, KubeError, SpecInvalid
 from controller.ports.helm import HelmClient, RenderedRelease
 from controller.ports.kubernetes import SECRET, Kube
 from controller.reconcile.region.version_gate import image_steps, keepers_asked_for, observe_keepers
 from controller.reconcile.releases.actions.object_owners import OwnerGuard
+from controller.render.missing_parts import admit_running
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ class Compared:
 def between_files(old: str, new: str) -> Compared:
     """The regions of two files or directories. Raises SpecInvalid and ChartInvalid."""
     renderer = offline_renderer()
-    before, given = renderer.render_one(read_objects([old])), read_objects([new])
-    return Compared(before, renderer.render_one(given), given)
+    before, given = renderer.render_one(read_objects([old]), lacking=True), read_objects([new])
+    return _compared(before, renderer.render_one(given, lacking=True), given)
 
 
 def beside_cluster(
@@ -55,11 +56,22 @@ def beside_cluster(
     """The region of the files, and the one of that name in the cluster. Raises KubeError, too."""
     renderer = offline_renderer()
     given = read_objects(filenames)
-    after = renderer.render_one(given)
+    after = renderer.render_one(given, lacking=True)
     own = after.item.obj["metadata"].get("namespace") or ""
     cluster = open_cluster(kubeconfig, context, namespace or own)
-    before = renderer.render(InputObject(cluster.find_region(after.deployment.name), "cluster"))
-    return Compared(before, after, given, cluster.kube)
+    found = InputObject(cluster.find_region(after.deployment.name), "cluster")
+    return _compared(renderer.render(found, lacking=True), after, given, cluster.kube)
+
+
+def _compared(
+    before: OfflineRegion, after: OfflineRegion, given: Sequence[InputObject], kube: Kube | None = None
+) -> Compared:
+    """Raises SpecInvalid for what releases lack that come with the change; others go on without it."""
+    there = [release.spec.name for bundle in before.region.bundles for release in bundle.releases]
+    refused, _ = admit_running(after.region.lacking, there)
+    if refused:
+        raise SpecInvalid(after.item.locate_all(refused))
+    return Compared(before, after, given, kube)
 
 
 def difference(compared: Compared, helm: HelmClient | None) -> RegionDiff:

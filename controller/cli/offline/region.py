@@ -106,14 +106,17 @@ class OfflineRenderer:
         """Takes up what the objects say about others: Secrets that open a repository of charts."""
         self.secrets.learn(item.obj for item in items)
 
-    def render(self, item: InputObject) -> OfflineRegion:
-        """Raises SpecInvalid, every problem with file and line, and ChartInvalid."""
+    def render(self, item: InputObject, *, lacking: bool = False) -> OfflineRegion:
+        """Raises SpecInvalid, every problem with file and line, and ChartInvalid. With `lacking`, the region
+        says what its releases lack, which is no error then: they may run already."""
         with _located(item):
             deployment = parse_deployment(item.obj, self.region_schema)
             deployment = replace(deployment, namespace=deployment.namespace or DEFAULT_NAMESPACE)
             region = render_region(
-                deployment, self.library, self.charts, lines=item.lines, source=item.source
+                deployment, self.library, self.charts, lines=item.lines, source=item.source, partial=lacking
             )
+            for error in region.missing.values():
+                raise error
         return OfflineRegion(item, deployment, region)
 
     def template_layers(
@@ -152,8 +155,9 @@ class OfflineRenderer:
             parse_meta(item.obj)
             _check_schema(item, self._other_schemas[item.kind])
 
-    def render_all(self, items: Sequence[InputObject]) -> tuple[OfflineRegion, ...]:
-        """All regions among the objects. Raises SpecInvalid with the problems of all, or if there is none."""
+    def render_all(self, items: Sequence[InputObject], *, lacking: bool = False) -> tuple[OfflineRegion, ...]:
+        """All regions among the objects. Raises SpecInvalid with the problems of all, or if there is none.
+        `lacking`: as of `render`."""
         regions: list[OfflineRegion] = []
         problems: list[Problem] = all_misnamed(items)
         self.learn(items)
@@ -161,7 +165,7 @@ class OfflineRenderer:
             if not is_region(item):
                 continue
             try:
-                regions.append(self.render(item))
+                regions.append(self.render(item, lacking=lacking))
             except SpecInvalid as error:
                 problems += error.problems
         if not regions and not problems:
@@ -171,9 +175,10 @@ class OfflineRenderer:
             raise SpecInvalid(problems)
         return tuple(regions)
 
-    def render_one(self, items: Sequence[InputObject]) -> OfflineRegion:
-        """The only region among the objects. Raises SpecInvalid also when there are several."""
-        regions = self.render_all(items)
+    def render_one(self, items: Sequence[InputObject], *, lacking: bool = False) -> OfflineRegion:
+        """The only region among the objects. Raises SpecInvalid also when there are several. `lacking`: as of
+        `render`."""
+        regions = self.render_all(items, lacking=lacking)
         if len(regions) > 1:
             second = regions[1].item
             raise SpecInvalid(

@@ -13,6 +13,9 @@ import pytest
 from controller.cli.exit_codes import ExitCode
 from controller.domain.releases.bundle import BundleSpec, ChartRef, DriftIgnore, PlannedSpec, ReleaseSpec
 from controller.domain.releases.release_settings import bundle_changes, release_changes
+from controller.errors import Problem
+from controller.render import region as rendering
+from controller.render.missing_parts import MissingPart
 from tests.cli.objects import EXAMPLE, example_text, osctl
 
 BROKER = {"messaging": {"dedicatedBrokers": ["compute"]}}
@@ -60,6 +63,34 @@ def test_every_field_of_a_bundle_is_compared(name: str):
     bundle = BundleSpec((RELEASE,), planned=PlannedSpec(()))
     assert bundle_changes(bundle, bundle) == ()
     assert len(bundle_changes(bundle, replace(bundle, **{name: OTHERWISE[name]}))) == 1
+
+
+@pytest.fixture
+def broker_lacks_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    part = MissingPart("rabbitmq-compute", Problem("spec.features", "lacks a part", "bring it"))
+
+    def found(_: object, releases: dict[str, Any]) -> list[MissingPart]:
+        return [part] if part.release in releases else []
+
+    monkeypatch.setattr(rendering, "missing_parts", found)
+
+
+@pytest.mark.slow
+def test_what_runs_without_a_part_that_is_asked_for_by_now_is_compared(
+    written: Written, broker_lacks_a_part: None
+):
+    before = written("before", features=BROKER)
+    code, found = compared(before, written("after", features=BROKER, volumes="Delete"), "--no-manifests")
+    assert (code, bool(found)) == (1, True)
+    code, found = compared(before, str(EXAMPLE), "--no-manifests")
+    assert (code, bool(found)) == (1, True)
+
+
+@pytest.mark.slow
+def test_what_comes_without_such_a_part_is_refused(written: Written, broker_lacks_a_part: None):
+    result = osctl("diff", str(EXAMPLE), written(features=BROKER), "--no-manifests")
+    assert result.exit_code == ExitCode.INVALID
+    assert "lacks a part" in result.output
 
 
 @pytest.mark.slow
