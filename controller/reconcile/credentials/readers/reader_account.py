@@ -46,6 +46,8 @@ from controller.reconcile.shared.action_log import log_action
 MOST_SUFFIXES = 50
 # Seconds for which Keystone is not asked again, where it has said that all is well, and where it has not.
 WELL_SECONDS, ILL_SECONDS = 240.0, 10.0
+# Nor for so long, where an account is to be deleted and it does not answer: each time is a wait.
+AWAY_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ class ReadOnlyAccount:
         self._accounts = accounts
         self._rotation = ReaderRotation(kube, clock, randomness, events)
         self._look: _Look | None = None
+        self._away, self._away_until = "", 0.0
         self._unfinished = False
 
     @property
@@ -287,12 +290,16 @@ class ReadOnlyAccount:
         admin = at_work.administrator
         if self._accounts is None or not at_work.has_credentials or admin is None:
             return ""
+        if self._clock.monotonic() < self._away_until:
+            return self._away
         self._look = None
         try:
             account = reader_account(admin, "")
             self._drop(self._accounts, self._login(at_work, admin), account, at_work, ())
         except ServerUnavailable as error:
-            return f'Secret "{READER_CREDENTIALS}" stays until its account is deleted: {error}'
+            self._away = f'Secret "{READER_CREDENTIALS}" stays until its account is deleted: {error}'
+            self._away_until = self._clock.monotonic() + AWAY_SECONDS
+            return self._away
         secret = at_work.store.stored()[READER_CREDENTIALS]
         refused = refusal_of(lambda: at_work.store.remove(secret, f"{why}, and its account is deleted"))
         return refused and f'Secret "{READER_CREDENTIALS}": {refused}'
