@@ -17,6 +17,7 @@ from tests.upstream.covering import laid_over
 _CORE = "preset core does not have the service"
 _CLEAR = "the service's charts cannot encrypt"
 _OVS = "not with OVN"
+_SENT = "what is sent on needs no Gnocchi, whose images are named"
 _EXTERNAL = "that is of a server which the region runs"
 # Pairs that the controller refuses, with the reason; tests/upstream/test_pairs.py has each refused.
 REFUSED: Mapping[tuple[str, str], str] = {
@@ -44,11 +45,12 @@ REFUSED: Mapping[tuple[str, str], str] = {
     ("networking-extensions", "networking-ovn-dvr-dns"): _OVS,
     ("networking-ovn", "networking-vlan-tenants"): _OVS,
     ("networking-ovn-dvr-dns", "networking-vlan-tenants"): _OVS,
+    ("ceph-exchange-everywhere", "metering-sent-on"): _SENT,
+    ("metering", "metering-sent-on"): _SENT,
     ("compute-libvirt-tls", "compute-live-migration"): "its addresses have to be named then",
     ("brokers", "external-servers"): _EXTERNAL,
     ("database-backup", "external-servers"): _EXTERNAL,
     ("external-servers", "fields-of-operations"): _EXTERNAL,
-    ("external-servers", "tls-internal-database"): _EXTERNAL,
     ("tls-public-issuer", "tls-public-secret"): "one certificate or the other",
 }
 
