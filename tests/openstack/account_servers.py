@@ -165,9 +165,9 @@ class Client:
         return counted
 
 
-@contextlib.contextmanager
-def account_servers(series: Series, directory: Path) -> Iterator[AccountServersBed]:
-    """Starts them in the directory, and ends them. Raises SandboxError."""
+def own_configuration(series: Series, directory: Path) -> Configuration:
+    """Of servers in a directory of their own, with ports of their own and one for the broker's API; as it is
+    written there. Raises SandboxError."""
     known = places_of(series)
     places = OwnPlaces(known.root, known.setup)
     object.__setattr__(places, "directory", directory / "run")
@@ -176,9 +176,16 @@ def account_servers(series: Series, directory: Path) -> Iterator[AccountServersB
     ports: dict[str, int] = {}
     for name in (*SERVICES, "management"):
         ports[name] = find_free_port(ports.values())
-    programs = ensure_provisions(series, known, lambda _: None)
-    configuration = Configuration(places, ports, programs)
+    configuration = Configuration(places, ports, ensure_provisions(series, known, lambda _: None))
     configuration.write()
+    return configuration
+
+
+@contextlib.contextmanager
+def account_servers(series: Series, directory: Path) -> Iterator[AccountServersBed]:
+    """Starts them in the directory, and ends them. Raises SandboxError."""
+    configuration = own_configuration(series, directory)
+    places, ports = configuration.places, configuration.ports
     with (places.run / "etc/keystone/keystone.conf").open("a") as file:  # as the charts have it
         file.write("[security_compliance]\nlockout_failure_attempts = 5\nlockout_duration = 1800\n")
     rabbit = places.run / "etc/rabbit"

@@ -19,12 +19,11 @@ from controller.render.region import Region
 from sandbox import processes
 from sandbox.openstack.configuration import Configuration
 from sandbox.openstack.schema import install_database, run_command
-from sandbox.openstack.series import HOST, SERVICES, Series, places_of
+from sandbox.openstack.series import HOST, Series
 from sandbox.openstack.services import environment, infrastructure
-from sandbox.ports import find_free_port
 from tests.charts.pods import wait_until
 from tests.fakes.world import FakeRandomness
-from tests.openstack.account_servers import OwnPlaces
+from tests.openstack.account_servers import own_configuration
 from tests.render.region import core_spec, render
 
 ROOT, ROOT_PASSWORD = "keeper", "root-of-the-test"
@@ -106,18 +105,8 @@ class EncryptedServers:
 @contextlib.contextmanager
 def encrypted_servers(series: Series, directory: Path) -> Iterator[EncryptedServers]:
     """Starts them in the directory, and ends them. Raises SandboxError."""
-    from sandbox.openstack.provision import ensure_provisions
-
-    known = places_of(series)
-    places = OwnPlaces(known.root, known.setup)
-    object.__setattr__(places, "directory", directory / "run")
-    for name in ("home", "tmp", "rabbit", "log", "lock"):
-        (places.run / name).mkdir(parents=True)
-    ports: dict[str, int] = {}
-    for name in (*SERVICES, "management"):
-        ports[name] = find_free_port(ports.values())
-    configuration = Configuration(places, ports, ensure_provisions(series, known, lambda _: None))
-    configuration.write()
+    configuration = own_configuration(series, directory)
+    places, ports = configuration.places, configuration.ports
     now = time.time()
     authority, stranger = (
         new_authority(f"authority {seed}", now - _DAY, now + 30 * _DAY, FakeRandomness(seed))
