@@ -23,10 +23,22 @@ def helm_client(settings: Settings, kube: Kube, kubeconfig: Path | None) -> Helm
         # Loads a hundred megabytes of library, which the program does not need.
         from controller.adapters.helm.sdk import SdkClient
 
-        return SdkClient(kube, kubeconfig, qps=settings.qps, burst=burst, max_history=settings.history)
+        return SdkClient(
+            kube,
+            kubeconfig,
+            qps=settings.qps,
+            burst=burst,
+            max_history=settings.history,
+            service_account=settings.charts_service_account,
+        )
     _require_helm_4(settings.helm_binary)
     return CliClient(
-        settings.helm_binary, kubeconfig, qps=settings.qps, burst=burst, max_history=settings.history
+        settings.helm_binary,
+        kubeconfig,
+        qps=settings.qps,
+        burst=burst,
+        max_history=settings.history,
+        service_account=settings.charts_service_account,
     )
 
 

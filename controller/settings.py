@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sysconfig
 import tempfile
 from collections.abc import Mapping
@@ -47,7 +48,8 @@ class Settings:
     `machines`: which MachineSets are mirrored, None for none.
     `concurrency`: Helm actions at a time; `hook_waiters`: those that only wait for their hooks, beside
     these. `helm_binary`: the program of Helm 4 that actions run, None for Helm's library within the
-    container. `qps`: Helm's requests per second to the API server. `history`: revisions kept of a release.
+    container. `charts_service_account`: the ServiceAccount in a release's namespace that Helm acts as, empty
+    for our own. `qps`: Helm's requests per second to the API server. `history`: revisions kept of a release.
     `retry_cap`: the longest pause between tries of an action that fails, in seconds. `uninstall_within`: how
     long the uninstall of a release that is in no spec any more may take with its hooks, in seconds.
     `chart_cache`: where charts pulled from repositories are kept. `resync`: seconds between passes
@@ -88,6 +90,7 @@ class Settings:
     stop_within: float
     log_level: str
     helm_binary: Path | None
+    charts_service_account: str
     concurrency: int
     hook_waiters: int
     history: int
@@ -133,6 +136,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         stop_within=_number(env, "STOP_WITHIN_SECONDS", 20, 0, 86400),
         log_level=env.get("LOG_LEVEL") or "INFO",
         helm_binary=_absolute(env, "HELM_BINARY"),
+        charts_service_account=_object_name(env, "CHARTS_SERVICE_ACCOUNT"),
         concurrency=int(_number(env, "HELM_CONCURRENCY", 16, 1, 64)),
         hook_waiters=int(_number(env, "HELM_HOOK_WAITERS", 56, 0, 512)),
         history=int(_number(env, "HELM_HISTORY", BundleSettings.history, 2, 100)),
@@ -191,6 +195,13 @@ def _containers(text: str) -> tuple[str, ...]:
         if name not in (known := (*CONTAINERS, *OPTIONAL_CONTAINERS)):
             raise SettingInvalid(f'DEPLOYED_CONTAINERS: "{name}" is none of {", ".join(known)}')
     return named or CONTAINERS
+
+
+def _object_name(env: Mapping[str, str], name: str) -> str:
+    text = env.get(name) or ""
+    if text and not re.fullmatch(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?", text):
+        raise SettingInvalid(f'{name}: "{text}" is no name of an object in Kubernetes')
+    return text
 
 
 def _absolute(env: Mapping[str, str], name: str) -> Path | None:

@@ -41,10 +41,12 @@ def wait_until(condition: Callable[[], Any], what: str, timeout: float = 120.0) 
     return answer
 
 
-def make_client(adapter: str, sandbox: Sandbox, kube: Kube) -> HelmClient:
+def make_client(
+    adapter: str, sandbox: Sandbox, kube: Kube, more: Mapping[str, str] | None = None
+) -> HelmClient:
     """The adapter as helmbundle gets it from its settings."""
     environment = {"HELM_BINARY": str(sandbox.helm)} if adapter == "cli" else {}
-    return helm_client(read_settings(environment), kube, sandbox.kubeconfig)
+    return helm_client(read_settings({**environment, **(more or {})}), kube, sandbox.kubeconfig)
 
 
 @dataclass(frozen=True)

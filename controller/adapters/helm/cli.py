@@ -22,6 +22,7 @@ from typing import Any
 from controller.adapters.helm.cancellation import CancellationToken
 from controller.adapters.helm.exchange import epoch, hook_runs, require_chart, values_text
 from controller.adapters.helm.failures import failure
+from controller.adapters.helm.impersonation import service_account_user
 from controller.adapters.helm.manifests import HOOK_ANNOTATION, annotations_of, parse_manifests
 from controller.adapters.helm.release_records import revision
 from controller.errors import HelmCancelled, HelmFailed, ReleaseMissing
@@ -38,7 +39,8 @@ _PASSED_ON = ("PATH", "HOME", "TMPDIR", "KUBECONFIG", "KUBERNETES_SERVICE_HOST",
 class CliClient:
     """Helm on the cluster of `kubeconfig` (None: KUBECONFIG, or the pod's service account).
 
-    `binary` is helm 4. `qps` and `burst` bound the requests per second of each process.
+    `binary` is helm 4. `qps` and `burst` bound the requests per second of each process. Helm acts as the
+    ServiceAccount of that name in the release's namespace; as ourselves where it is empty.
     """
 
     def __init__(
@@ -49,11 +51,13 @@ class CliClient:
         qps: float = 100.0,
         burst: int = 200,
         max_history: int = 5,
+        service_account: str = "",
     ) -> None:
         self._binary = binary
         self._kubeconfig = kubeconfig
         self._limits = ("--qps", f"{qps:g}", "--burst-limit", str(burst))
         self._max_history = max_history
+        self._service_account = service_account
         self._home = tempfile.TemporaryDirectory(prefix="helm-")
 
     @property
@@ -188,7 +192,7 @@ class CliClient:
             raise HelmCancelled(f"helm {arguments[0]}: cancelled before it began")
         text = None if values is None else values_text(values).encode()
         process = subprocess.Popen(
-            [*_dies_with_us(), str(self._binary), *arguments, "--namespace", namespace, *self._limits],
+            [*_dies_with_us(), str(self._binary), *arguments, *self._everywhere(namespace)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -220,6 +224,13 @@ class CliClient:
         if token and token.cancelled:
             raise HelmCancelled(f"helm {arguments[0]}: {token.cut}: {cause}", token.cut)
         raise failure(cause, chart)
+
+    def _everywhere(self, namespace: str) -> list[str]:
+        """What every command is given."""
+        flags = ["--namespace", namespace, *self._limits]
+        if self._service_account:
+            flags += ["--kube-as-user", service_account_user(namespace, self._service_account)]
+        return flags
 
     def _environment(self) -> dict[str, str]:
         """Nothing of our own environment but what helm needs, and none of the user's Helm settings."""

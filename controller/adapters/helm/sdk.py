@@ -24,6 +24,7 @@ from controller.adapters.helm import go_library
 from controller.adapters.helm.cancellation import CancellationToken
 from controller.adapters.helm.exchange import epoch, hook_phase, hook_runs, require_chart, values_text
 from controller.adapters.helm.failures import failure
+from controller.adapters.helm.impersonation import service_account_user
 from controller.adapters.helm.manifests import HOOK_ANNOTATION, annotations_of, parse_manifests
 from controller.adapters.helm.release_records import revision
 from controller.errors import (
@@ -58,7 +59,8 @@ class SdkClient:
     """Helm on the cluster of `kubeconfig` (None: KUBECONFIG, or the pod's service account).
 
     `qps` and `burst` bound the requests per second of each namespace. `grace`: seconds that an action
-    has to end once it was cancelled or timed out. `max_history` bounds the history at a rollback.
+    has to end once it was cancelled or timed out. `max_history` bounds the history at a rollback. Helm acts
+    as the ServiceAccount of that name in the release's namespace; as ourselves where it is empty.
     """
 
     def __init__(
@@ -70,12 +72,14 @@ class SdkClient:
         burst: int = 200,
         grace: float = 90.0,
         max_history: int = 5,
+        service_account: str = "",
     ) -> None:
         self._kube = kube
         self._kubeconfig = kubeconfig
         self._qps, self._burst = qps, burst
         self._grace = grace
         self._max_history = max_history
+        self._service_account = service_account
         self._lock = threading.Lock()
         self._connections: dict[str, tuple[float, helm_python.Config]] = {}
         self._detached = 0
@@ -281,12 +285,14 @@ class SdkClient:
             made, connection = self._connections.get(namespace, (0.0, None))
             if connection is None or time.monotonic() - made > CONNECTION_SECONDS:
                 # The former one is freed when the last action on it has ended.
+                account = self._service_account
                 connection = helm_python.Config(
                     kubeconfig_path=self._kubeconfig,
                     namespace=namespace,
                     qps=self._qps,
                     burst_limit=self._burst,
                     storage_driver="secret",
+                    kube_as_user=service_account_user(namespace, account) if account else None,
                 )
                 self._connections[namespace] = (time.monotonic(), connection)
             return connection
