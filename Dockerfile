@@ -13,7 +13,7 @@ WORKDIR /src
 # wheel, so that nothing is fetched that is not hashed.
 COPY requirements.lock ./
 RUN /opt/osctl/bin/pip install --require-hashes --only-binary :all: --requirement requirements.lock
-COPY pyproject.toml setup.py README.md ./
+COPY pyproject.toml setup.py README.md LICENSE ./
 COPY controller ./controller
 COPY containers ./containers
 COPY charts ./charts
@@ -23,7 +23,8 @@ RUN /opt/osctl/bin/pip install --no-deps --no-index --no-build-isolation . \
 
 FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="openstack-controller" \
-      org.opencontainers.image.description="Runs one OpenStack region on Kubernetes from one resource"
+      org.opencontainers.image.description="Runs one OpenStack region on Kubernetes from one resource" \
+      org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /opt/osctl /opt/osctl
 ENV PATH=/opt/osctl/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONUNBUFFERED=1 \

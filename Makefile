@@ -121,12 +121,13 @@ test-exhaustive: setup ## the long sweeps
 	@OPENSTACK_SERIES=2026.1 $(BIN)/python -m pytest -q -m openstack tests/openstack
 	@HYPOTHESIS_PROFILE=searching $(BIN)/python -m pytest -q -n 2 -m hypothesis
 
-lint: setup ## style, types and layering
+lint: setup ## style, types, layering and the language of the pages
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/python -m tests.charts.shell
+	@$(BIN)/python -m tools.prose
 
 lock: ## renews the lock files from pyproject.toml (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \

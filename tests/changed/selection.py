@@ -15,7 +15,7 @@ from pathlib import Path
 import grimp
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("controller", "containers", "sandbox", "tests")
+PACKAGES = ("controller", "containers", "sandbox", "tests", "tools")
 ALL = ("tests",)
 HERE = "tests.changed"
 # What every test depends on, and no import says so.

@@ -18,7 +18,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of what a wheel is made of, without what an editor or a test run left in the checkout."""
     copy = tmp_path_factory.mktemp("source")
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    parts = ["charts", "values", "controller", "containers", "pyproject.toml", "setup.py", "README.md"]
+    parts = ["charts", "values", "controller", "containers", "pyproject.toml", "setup.py"]
+    parts += ["README.md", "LICENSE"]
     names = subprocess.run([*listing, *parts], cwd=ROOT, capture_output=True, check=True, timeout=300).stdout
     there = b"\0".join(name for name in names.split(b"\0") if name and (ROOT / name.decode()).exists())
     pack = ["tar", "-c", "--null", "-T", "-"]

@@ -1,0 +1,1 @@
+"""Generators and checks that developers run; no part of the product."""
