@@ -52,6 +52,10 @@ class VersionStepRefused(SpecInvalid):
     """What runs cannot become what the spec asks for: it would be right for a new region."""
 
 
+class BundleNameTaken(SpecInvalid):
+    """HelmBundles of others have names that the region needs for its services."""
+
+
 class OwnServerRuns(SpecInvalid):
     """A server of somebody else is asked for in the place of one that the region runs still."""
 

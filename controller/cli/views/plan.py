@@ -19,7 +19,8 @@ MARKS = {
 }
 # Reasons of Planned with which nothing goes on before a person decides.
 WAITING = frozenset(map(str, (Reason.PLAN_PENDING, Reason.PLAN_DIFFERS)))
-STUCK = WAITING | {str(Reason.PLAN_FAILED), str(Reason.SPEC_INVALID), str(Reason.VERSION_STEP_REFUSED)}
+_REFUSED = (Reason.PLAN_FAILED, Reason.SPEC_INVALID, Reason.VERSION_STEP_REFUSED, Reason.BUNDLE_NAME_TAKEN)
+STUCK = WAITING | frozenset(map(str, _REFUSED))
 
 
 @dataclass(frozen=True)

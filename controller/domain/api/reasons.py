@@ -34,6 +34,7 @@ class Reason(StrEnum):
     SPEC_ACCEPTED = "SpecAccepted", NORMAL
     SPEC_INVALID = "SpecInvalid", WARNING
     VERSION_STEP_REFUSED = "VersionStepRefused", WARNING
+    BUNDLE_NAME_TAKEN = "BundleNameTaken", WARNING
     ANOTHER_DEPLOYMENT_MANAGED = "AnotherDeploymentManaged", WARNING
 
     # the region as a whole

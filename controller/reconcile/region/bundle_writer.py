@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from controller.domain.api.names import REGION_RECONCILE_ANNOTATION, field_manager
+from controller.domain.api.names import (
+    DEPLOYMENT_LABEL,
+    MANAGED_BY,
+    REGION_RECONCILE_ANNOTATION,
+    field_manager,
+)
 from controller.domain.api.region_spec import VolumePolicy
+from controller.errors import Conflict
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Kube, KubeObject, KubeObjects
 from controller.reconcile.shared.action_log import log_action
-from controller.reconcile.shared.preconditioned_writes import patch_seen
+from controller.reconcile.shared.preconditioned_writes import ATTEMPTS, NOTHING_READ, patch_seen
 
 MANAGER = field_manager("core")
 
@@ -21,19 +27,43 @@ class BundleWriter:
         self._kube = kube
 
     def write(self, desired: KubeObjects, there: dict[str, KubeObject]) -> KubeObjects:
-        """Applies those that differ from what is `there`; all that is there afterwards."""
+        """Applies those that differ from what is `there`; all that is there afterwards.
+
+        Each is applied to the very object that was read, and made only where none has its name: one that
+        somebody else has made meanwhile is theirs. Raises Conflict then, and KubeError otherwise.
+        """
         changed = [
             obj for obj in desired if (current := there.get(name_of(obj))) is None or not _same(current, obj)
         ]
         if len(changed) > 1:
             # All or nothing: what the API server would refuse is known before the first is written.
             for obj in changed:
-                self._kube.apply(obj, manager=MANAGER, dry_run=True)
+                self._apply(obj, there.get(name_of(obj)), dry_run=True)
         for obj in changed:
             name = name_of(obj)
-            there[name] = self._kube.apply(obj, manager=MANAGER)
+            there[name] = self._apply(obj, there.get(name))
             log_action("apply", _place(obj), f"HelmBundle {name}: applied", bundle=name)
         return list(there.values())
+
+    def _apply(self, obj: KubeObject, seen: KubeObject | None, *, dry_run: bool = False) -> KubeObject:
+        """Of that very bundle, whatever helmbundle has written to it since it was listed."""
+        if seen is None:
+            body = {**obj, "metadata": {**obj["metadata"], **NOTHING_READ}}
+            return self._kube.apply(body, manager=MANAGER, dry_run=dry_run)
+        read = seen["metadata"]
+        uid, version = read["uid"], read["resourceVersion"]
+        for _ in range(ATTEMPTS):
+            meta = {**obj["metadata"], "uid": uid, "resourceVersion": version}
+            try:
+                return self._kube.apply({**obj, "metadata": meta}, manager=MANAGER, dry_run=dry_run)
+            except Conflict:
+                live = self._kube.get(HELMBUNDLE, read["name"], read["namespace"])
+                if live is None or live["metadata"]["uid"] != uid or _owner(live) != _owner(seen):
+                    raise  # it is gone, or somebody else's by now
+                if live["metadata"]["resourceVersion"] == version:
+                    raise  # it is not about the version
+                version = live["metadata"]["resourceVersion"]
+        raise Conflict(f"HelmBundle {read['name']}: others write all the time")
 
     def pause(self, existing: KubeObjects) -> KubeObjects:
         """Has helmbundle stop too, and leaves everything else as it is."""
@@ -122,6 +152,11 @@ def _has(bundle: KubeObject) -> set[str]:
 def _needs(bundle: KubeObject) -> set[str]:
     found = (one.get("dependsOn") or () for one in (bundle.get("spec") or {}).get("releases") or ())
     return {str(name) for names in found for name in names}
+
+
+def _owner(bundle: KubeObject) -> tuple[str, str]:
+    labels = bundle["metadata"].get("labels") or {}
+    return str(labels.get(DEPLOYMENT_LABEL)), str(labels.get(MANAGED_BY))
 
 
 def _place(obj: KubeObject) -> str:

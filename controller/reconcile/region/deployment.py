@@ -9,16 +9,10 @@ from typing import Any
 from controller.domain.api.conditions import entries, find
 from controller.domain.api.keys import RegionKey
 from controller.domain.api.names import (
-    AMPHORA_LABEL,
-    CERTIFICATE_LABEL,
-    CLOUDS_SECRET,
     DEPLOYMENT_LABEL,
-    EXCHANGE_LABEL,
     MANAGED_BY,
     MANAGED_BY_US,
-    READER_SECRET,
     RECONCILE_ANNOTATION,
-    REGION_LABEL,
     REGION_RECONCILE_ANNOTATION,
     SERVICE_LABEL,
     finalizer,
@@ -37,23 +31,23 @@ from controller.domain.region.summary import (
 from controller.domain.releases.bundle_object import bundle_object
 from controller.domain.releases.digests import fingerprint
 from controller.errors import (
+    BundleNameTaken,
     ChartInvalid,
     ObjectRefused,
-    OwnServerRuns,
     SecretMissing,
     SpecInvalid,
-    VersionStepRefused,
 )
-from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, OSDPL, SECRET, KubeObject, KubeObjects
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, KubeObject, KubeObjects
 from controller.reconcile.region.bundle_writer import MANAGER, BundleWriter, name_of
 from controller.reconcile.region.kept_services import keep_services
 from controller.reconcile.region.kept_volume_sizes import keep_volume_sizes
+from controller.reconcile.region.leaving_credentials import credentials_have_to_go
 from controller.reconcile.region.missing_parts import refuse_missing_parts
 from controller.reconcile.region.observation import (
     RegionObservation,
+    beside_taken_names,
     lacking,
-    own_server_runs,
-    step_refused,
+    refused,
     used_up,
     without_charts,
 )
@@ -70,6 +64,7 @@ from controller.reconcile.region.plan import (
     region_plan,
     renames,
 )
+from controller.reconcile.region.taken_names import observe_namesakes
 from controller.reconcile.region.version_gate import refuse_version_steps
 from controller.reconcile.region.volume_node import keep_volume_place
 from controller.reconcile.shared.action_log import log_action
@@ -77,7 +72,6 @@ from controller.reconcile.shared.chart_errors import RETRY_SECONDS, chart_reason
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.preconditioned_writes import apply_to_seen
 from controller.reconcile.shared.region_status import apply_region_status
-from controller.reconcile.shared.remaining_claims import credentials_policy, is_clouds_export, is_credentials
 from controller.render.region import Region, RegionBundle
 
 FINALIZER = finalizer("core")
@@ -137,12 +131,8 @@ class DeploymentReconciler:
             if not bundles:
                 self._hold(osdpl)
             found = self._awaiting_approval(osdpl, found) if paused else self._follow(osdpl, found)
-        except VersionStepRefused as error:
-            found = step_refused(found, error)
-        except OwnServerRuns as error:
-            found = own_server_runs(found, error)
         except SpecInvalid as error:
-            found = replace(found, region=None, problem=str(error))
+            found = refused(found, error)
         except ChartInvalid as error:
             found = without_charts(found, chart_reason(error), error, retry_after(error))
         except SecretMissing as error:
@@ -178,32 +168,38 @@ class DeploymentReconciler:
 
     def _follow(self, osdpl: KubeObject, found: RegionObservation) -> RegionObservation:
         """Brings the bundles to what the spec asks for, or to a plan of it."""
-        assert found.region is not None  # noqa: S101 - rendered by the caller
-        desired = [self._object(osdpl, bundle) for bundle in found.region.bundles]
+        region = found.region
+        assert region is not None  # noqa: S101 - rendered by the caller
+        desired = [self._object(osdpl, bundle) for bundle in region.bundles]
         if found.bundles and not is_as_desired(desired, found.changing):
-            refuse_version_steps(self._ports.kube, osdpl, found.region)
-            refuse_beside_own_servers(self._ports.kube, osdpl, found.region)
-        missing = found.region.missing
-        spec = _spec(osdpl)
+            refuse_version_steps(self._ports.kube, osdpl, region)
+            refuse_beside_own_servers(self._ports.kube, osdpl, region)
+        missing, spec = region.missing, _spec(osdpl)
         if missing and (spec.planned or not desired):
             # A plan of a part would be approved for the whole.
             raise next(iter(missing.values()))
+        others = observe_namesakes(self._ports.kube, osdpl, {name_of(one) for one in desired} - found.names)
+        taken, found = others.taken, replace(found, bundles=[*found.bundles, *others.free])
+        desired = [one for one in desired if name_of(one) not in taken]
+        if taken and (spec.planned or not desired):
+            raise BundleNameTaken(list(taken.values()))
         if not spec.planned:
-            for warning in renames(found.region, found.bundles):
+            for warning in renames(region, found.bundles):
                 renamed = Reason.DAEMON_SETS_RENAMED
                 self._ports.events.emit(osdpl, type_=renamed.event, reason=renamed, message=warning)
             kept = [bundle for bundle in found.bundles if name_of(bundle) in found.kept]
             there = [*found.changing, *self._writer.resume(kept)]
             staying = missing.keys() | found.kept
             applied = replace(found, bundles=self._apply(osdpl, desired, there, staying))
-            return lacking(applied, missing) if missing else applied
-        digests = desired_digests(desired, found.region, self._ports.charts)
+            applied = lacking(applied, missing) if missing else applied
+            return beside_taken_names(applied, taken) if taken else applied
+        digests = desired_digests(desired, region, self._ports.charts)
         digest = fingerprint(digests)
         approval = found.approval
         if approval is not None and not approval.done and approval.desired == digest:
             return self._carry_on(osdpl, replace(found, approval=approval.again(osdpl)), desired, digests)
         bundles = self._write_plan(osdpl, desired, found.bundles)
-        plan = region_plan(found.region, digests, bundles)
+        plan = region_plan(region, digests, bundles)
         if plan.digest and plan.digest == spec.approved_plan:
             approval = Approval(plan.digest, digest, 0).again(osdpl)
             meta = osdpl["metadata"]
@@ -283,40 +279,14 @@ class DeploymentReconciler:
         volumes = _spec(osdpl).volumes
         bundles = self._bundles(osdpl)
         self._writer.remove_all(bundles, volumes)
-        if not bundles and not self._credentials_have_to_go(osdpl):
+        # Where secrets is not deployed nobody has made any.
+        exchanges = "secrets" in self._settings.containers
+        if not bundles and not (exchanges and credentials_have_to_go(self._ports.kube, osdpl)):
             self._set_finalizers(osdpl, [])
             return None
         self._sum_up(osdpl, RegionObservation(bundles=bundles, deleting=True))
         # No event says when the last Secret is out.
         return self._settings.resync if bundles else RETRY_SECONDS
-
-    def _credentials_have_to_go(self, osdpl: KubeObject) -> bool:
-        """Whether credentials that are to go are still there, or what was exported of them: nobody would
-        remove them afterwards.
-
-        The secrets container does it; where it is not deployed nobody has made any.
-        """
-        if "secrets" not in self._settings.containers:
-            return False
-        meta = osdpl["metadata"]
-        for name in (CLOUDS_SECRET, READER_SECRET):
-            clouds = self._ports.kube.get(SECRET, name, meta["namespace"])
-            if clouds is not None and is_clouds_export(clouds["metadata"]):
-                return True
-        certificates = f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US},{CERTIFICATE_LABEL}"
-        if self._ports.kube.list_metadata(SECRET, meta["namespace"], labels=certificates):
-            return True
-        ours = f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US}"
-        # What a partner is told stays with the partner.
-        exchanged = f"{ours},{EXCHANGE_LABEL},!{REGION_LABEL}"
-        for resource in (SECRET, CONFIGMAP):
-            if self._ports.kube.list_metadata(resource, meta["namespace"], labels=exchanged):
-                return True
-        if credentials_policy(self._ports.kube, osdpl) == "Retain":
-            return False
-        secrets = self._ports.kube.list_metadata(SECRET, meta["namespace"], labels=f"{ours},{SERVICE_LABEL}")
-        found = [secret["metadata"] for secret in secrets]
-        return any(is_credentials(meta) or AMPHORA_LABEL in meta["labels"] for meta in found)
 
     def _hold(self, osdpl: KubeObject) -> None:
         """Has the osdpl stay until its bundles are gone: nobody would uninstall their releases after it."""

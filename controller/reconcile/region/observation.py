@@ -8,13 +8,19 @@ from dataclasses import dataclass, replace
 
 from controller.domain.api.reasons import Reason
 from controller.domain.region.plan import Approval, RegionPlan
-from controller.errors import ChartInvalid, OwnServerRuns, VersionStepRefused
+from controller.errors import (
+    BundleNameTaken,
+    ChartInvalid,
+    OwnServerRuns,
+    Problem,
+    SpecInvalid,
+    VersionStepRefused,
+)
 from controller.ports.kubernetes import KubeObject, KubeObjects
 from controller.reconcile.region.bundle_writer import name_of
 from controller.reconcile.shared.chart_errors import chart_reason, retry_after
 from controller.render.region import Region
 
-# No event says that a broker was emptied or a Service deleted, which ends a refusal.
 STEP_RETRY_SECONDS = 15.0
 
 
@@ -77,17 +83,31 @@ def without_charts(
     return replace(found, region=None, problem=str(error), problem_reason=reason, again=again)
 
 
-def step_refused(found: RegionObservation, error: VersionStepRefused) -> RegionObservation:
-    """A pass that leaves everything as it is: what runs cannot become what the spec asks for. What would make
-    it possible is seen at the next one."""
-    reason = Reason.VERSION_STEP_REFUSED
-    return replace(found, region=None, problem=str(error), problem_reason=reason, again=STEP_RETRY_SECONDS)
+# What keeps a spec from being served that ends without an edit, and of whose end no event tells: a broker is
+# emptied, the region's own server makes way, somebody moves their bundle.
+_WAITS_FOR: Mapping[type[SpecInvalid], Reason] = {
+    VersionStepRefused: Reason.VERSION_STEP_REFUSED,
+    BundleNameTaken: Reason.BUNDLE_NAME_TAKEN,
+    OwnServerRuns: Reason.SPEC_INVALID,
+}
 
 
-def own_server_runs(found: RegionObservation, error: OwnServerRuns) -> RegionObservation:
-    """A pass that leaves everything as it is until the region's own server has made way, which nothing
-    announces."""
-    return replace(found, region=None, problem=str(error), again=STEP_RETRY_SECONDS)
+def refused(found: RegionObservation, error: SpecInvalid) -> RegionObservation:
+    """A pass that leaves everything as it is: the spec cannot be served as it is, or beside what runs."""
+    waits = _WAITS_FOR.get(type(error))
+    again = STEP_RETRY_SECONDS if waits else found.again
+    reason = waits or Reason.SPEC_INVALID
+    return replace(found, region=None, problem=str(error), problem_reason=reason, again=again)
+
+
+def beside_taken_names(found: RegionObservation, taken: Mapping[str, Problem]) -> RegionObservation:
+    """A pass that has served every service but those whose names others have."""
+    names = tuple(sorted({*found.lacking, *taken}))
+    text = "; ".join(
+        [*(str(taken[name]) for name in sorted(taken)), *([found.problem] if found.problem else [])]
+    )
+    again = min(found.again, STEP_RETRY_SECONDS)
+    return replace(found, problem=text, problem_reason=Reason.BUNDLE_NAME_TAKEN, lacking=names, again=again)
 
 
 def lacking(found: RegionObservation, missing: Mapping[str, ChartInvalid]) -> RegionObservation:
