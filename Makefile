@@ -27,7 +27,7 @@ export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/pycache
 # seconds in each process of pytest. Empty is off.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo demo-real demo-down test test-changed test-fast test-servers test-cluster test-sample test-openstack test-image test-real image test-exhaustive test-upstream lint lock rbac pins schemas bench soak clean
+.PHONY: help setup demo demo-real demo-down test test-changed test-fast test-servers test-cluster test-sample test-openstack test-image test-real image test-exhaustive test-upstream lint lock rbac pins service schemas bench soak clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -143,6 +143,10 @@ pins: setup ## writes values/charts/ from CHARTS, a checkout with its history, a
 	@test -n "$(CHARTS)" || { echo "CHARTS=<checkout of openstack/openstack-helm> is missing"; exit 2; }
 	@$(BIN)/python -m tests.upstream.pins "$(CHARTS)" --pinned "$(PINNED)" $(if $(PREVIOUS),--previous "$(PREVIOUS)") \
 	  $(if $(IMAGES),--images "$(IMAGES)")
+
+service: setup ## writes what CHARTS says into the folder of SERVICE, and lists what its entry lacks
+	@test -n "$(SERVICE)" -a -n "$(CHARTS)" || { echo "SERVICE=<service> CHARTS=<checkout of openstack-helm>"; exit 2; }
+	@$(BIN)/python -m tools.service "$(SERVICE)" "$(CHARTS)"
 
 schemas: setup ## writes values.schema.json of the lean charts from charts/values-schemas.yaml
 	@$(BIN)/python -m tests.charts.value_schemas

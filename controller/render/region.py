@@ -289,7 +289,7 @@ class _RegionRenderer:
         return RegionBundle(entry.name, entry.name, tuple(rendered), spec)
 
     def _service_template(self, entry: ServiceEntry, region_input: RegionInput) -> RenderedTemplate:
-        name = f"values/services/{entry.name}.yaml.j2"
+        name = f"values/services/{entry.name}/releases.yaml.j2"
         return _TEMPLATES.render(name, self.library.templates[entry.name], region_input.context(entry))
 
     def _template_layers(

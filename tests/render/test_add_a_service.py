@@ -50,18 +50,14 @@ def test_every_chart_of_the_catalogue_has_its_keys_to_compare_with() -> None:
     assert missing == [], "docs/add-a-service.md tells how to make tests/data/upstream-keys/<chart>.json"
 
 
-def test_a_service_is_one_entry_and_one_template(tmp_path: Path) -> None:
-    entry, template, free = re.findall(
-        r"```yaml\n(.*?)```", (ROOT / "docs" / "add-a-service.md").read_text(), re.DOTALL
-    )
+def test_the_folder_that_the_page_shows_is_a_service(tmp_path: Path) -> None:
+    files = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "add-a-service.md").read_text(), re.DOTALL)
     values = tmp_path / "values"
     shutil.copytree(ROOT / "values", values)
-    if "workflow" not in library().catalogue:  # the example itself may have been followed
-        with (values / "catalogue.yaml").open("a") as catalogue:
-            catalogue.write("\n" + entry)
-    (values / "services" / "workflow.yaml.j2").write_text(template)
-    with (values / "charts" / "open-maps.yaml").open("a") as maps:
-        maps.write("\n" + free)
+    folder = values / "services" / "workflow"
+    folder.mkdir(exist_ok=True)  # the example itself may have been followed
+    for name, text in zip(("service.yaml", "releases.yaml.j2", "sizes.yaml"), files, strict=True):
+        (folder / name).write_text(text)
 
     spec = core_spec(features={"services": {"enabled": ["workflow"]}})
     region = render_region(deployment(spec), load_library(values), WithMistral())
@@ -75,3 +71,17 @@ def test_a_service_is_one_entry_and_one_template(tmp_path: Path) -> None:
         "host": "workflow.it.just.works"
     }
     assert release.spec.values["conf"]["mistral"]["DEFAULT"] == {"rpc_response_timeout": 60}
+
+
+def test_every_public_endpoint_is_one_that_a_chart_of_its_service_has() -> None:
+    unknown = [
+        f"{entry.name}: {endpoint}"
+        for entry in library().catalogue.services.values()
+        for endpoint in entry.public_endpoints
+        if not any(
+            endpoint in upstream_defaults(name).get("endpoints", {})
+            for name, chart in entry.charts.items()
+            if UPSTREAM in chart.sources
+        )
+    ]
+    assert unknown == []

@@ -54,7 +54,7 @@ def test_a_text_with_something_wrong(seed: int) -> None:
 def test_a_defect_of_a_template_is_not_taken_for_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(text: str) -> None:
         raise SpecInvalid(
-            [Problem("$", "template: 'x' is undefined", DEFECT, "values/services/image.yaml.j2:9")]
+            [Problem("$", "template: 'x' is undefined", DEFECT, "values/services/image/releases.yaml.j2:9")]
         )
 
     monkeypatch.setattr(hostile, "read_and_render", broken)

@@ -27,7 +27,7 @@ def series(request: pytest.FixtureRequest) -> str:
 
 def tags_of(series: str, chart: str) -> dict[str, str]:
     """By tag, the images of a version: those of the chart, and ours over them."""
-    values: Values = library().versions[series].charts.get(chart, {})
+    values: Values = library().versions[series].values_of(chart)
     tags: dict[str, str] = (values.get("images") or {}).get("tags") or {}
     return {**CHARTS[chart], **tags}
 

@@ -75,7 +75,7 @@ def test_every_image_tag_of_a_version_is_one_that_upstream_knows() -> None:
         f"{version}: {chart}.{tag}"
         for version, file in library().versions.items()
         for chart, values in file.charts.items()
-        for tag in values.get("images", {}).get("tags", {})
+        for tag in values.values.get("images", {}).get("tags", {})
         if tag not in upstream_defaults(chart)["images"]["tags"]
     ]
     assert unknown == []

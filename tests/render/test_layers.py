@@ -16,7 +16,7 @@ from controller.domain.values.layer_order import LayerKind
 from controller.domain.values.values_diff import ABSENT
 from controller.errors import SpecInvalid
 from controller.render.region import Region, render_region
-from tests.render.region import core_spec, deployment, render
+from tests.render.region import ROOT, core_spec, deployment, render
 
 LEAF = ("conf", "keystone", "DEFAULT", "leaf")
 NAMES = {
@@ -58,17 +58,20 @@ def values_directory(root: Path, layers: frozenset[str]) -> Path:
         return "\n".join(" " * indent + line for line in lines) if layer in layers else " " * indent + empty
 
     files = {
-        "catalogue.yaml": "services:\n  identity:\n    description: Keystone\n    group: openstack\n"
-        "    charts: {keystone: {sources: [embedded]}}\n",
+        "service.schema.yaml": (ROOT / "values" / "service.schema.yaml").read_text(),
+        "services/identity/service.yaml": "description: Keystone\ngroup: openstack\n"
+        "charts: {keystone: {sources: [embedded]}}\n",
         "charts/open-maps.yaml": "{}",
         "charts/option-names.json": '{"pins": {}, "options": {}, "rules": {}, "kinds": {}}',
         **dict.fromkeys(("charts/pinned.yaml", "charts/previous.yaml"), "{commit: a, date: b, charts: {}}"),
         "every-release.yaml.j2": text("every release", 0),
         "internal-tls.yaml.j2": text("internal TLS", 0),
-        "versions/2025.2.yaml": "charts:\n  keystone:\n" + text("version 2025.2", 4),
+        "versions/2025.2.yaml": "description: OpenStack\n",
+        "services/identity/versions.yaml": '"2025.2":\n  keystone:\n' + text("version 2025.2", 4),
         "presets/core.yaml": "services: [identity]\ncharts:\n  keystone:\n" + text("preset core", 4),
-        "sizes/single.yaml": "charts:\n  keystone:\n" + text("size single", 4),
-        "services/identity.yaml.j2": "releases:\n  keystone:\n    chart: keystone\n    values:\n"
+        "sizes/single.yaml": "description: One node\n",
+        "services/identity/sizes.yaml": "single:\n  keystone:\n" + text("size single", 4),
+        "services/identity/releases.yaml.j2": "releases:\n  keystone:\n    chart: keystone\n    values:\n"
         + text("service identity", 6),
     }
     for name, content in files.items():
@@ -148,8 +151,8 @@ def test_the_chain_of_a_leaf_names_files_and_lines(tmp_path: Path) -> None:
     release = rendered(tmp_path, frozenset(LAYERS)).release("keystone")
     assert release is not None
     places = {said.layer: said.place for said in release.merged.chain(LEAF)}
-    assert places["size single"] == "values/sizes/single.yaml:6"
-    assert places["service identity"] == "values/services/identity.yaml.j2:8"
+    assert places["size single"] == "values/services/identity/sizes.yaml:6"
+    assert places["service identity"] == "values/services/identity/releases.yaml.j2:8"
     assert (
         release.merged.chain(LEAF)[-1].path
         == "spec.services.identity.keystone.values.conf.keystone.DEFAULT.leaf"

@@ -10,17 +10,15 @@ import json
 from collections.abc import Iterator
 
 import pytest
-import yaml
 
 from controller.domain.values.oslo_files import in_oslo_file
 from controller.render.region import Region
-from tests.render.region import ROOT, core_spec, render
+from tests.render.region import core_spec, library, render
 from tests.upstream.option_facts import FACTS, NOT_LISTED, UNKNOWN, every_option, fact, recorded_section
 from tests.upstream.option_packages import SERIES, pins_digest
 from tests.upstream.options_set import Option, feature_regions, options_set, whole_region
 
 FOUND = json.loads(FACTS.read_text())
-OPEN_MAPS = yaml.load((ROOT / "values" / "charts" / "open-maps.yaml").read_text(), yaml.CSafeLoader)
 
 
 def unknown_options(region: Region, *series: str) -> Iterator[str]:
@@ -90,11 +88,9 @@ def test_queues_of_services_are_quorum_queues(source: str) -> None:
         assert "rabbit_quorum_queues" not in client  # what oslo.messaging does not know
 
 
-def test_every_file_of_oslo_config_that_charts_take_as_it_is_gets_its_secrets_escaped() -> None:
-    reason = "an oslo.config file: sections and options are written as they are"
-    maps = [path.removesuffix(".*").split(".")[1:] for path in OPEN_MAPS[reason]]
-    assert maps
-    unescaped = [
-        path for path in maps if not in_oslo_file(("conf", *path, "section", "option", "value", "more"))
-    ]
-    assert unescaped == []
+def test_secrets_are_escaped_in_every_file_that_oslo_config_reads() -> None:
+    charts = [chart for entry in library().catalogue.services.values() for chart in entry.charts.values()]
+    files = [(name,) for chart in charts for name in chart.option_files]
+    files += [(name, "any") for chart in charts for name in chart.option_folders]
+    assert len(files) > 25
+    assert [path for path in files if not in_oslo_file(("conf", *path, "section", "option", "value"))] == []

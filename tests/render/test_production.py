@@ -76,10 +76,10 @@ def test_every_size_has_figures_for_the_components_of_every_chart() -> None:
         if EMBEDDED in chart.sources or "upstream" in chart.sources
     }
     for size, file in library().sizes.items():
-        lacking = {name for name in charts if not file.charts.get(name, {}).get("pod", {}).get("resources")}
+        lacking = {name for name in charts if not file.values_of(name).get("pod", {}).get("resources")}
         assert lacking == set(), size
     components = [
-        {name: file.charts[name]["pod"]["resources"].keys() for name in charts}
+        {name: file.values_of(name)["pod"]["resources"].keys() for name in charts}
         for file in library().sizes.values()
     ]
     assert all(one == components[0] for one in components)

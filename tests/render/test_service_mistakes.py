@@ -49,7 +49,7 @@ def test_what_nobody_would_read_is_refused(text: str, line: int, message: str) -
     with pytest.raises(SpecInvalid) as refused:
         rendered(text)
     problems = [one for one in refused.value.problems if message in one.message]
-    assert [one.source for one in problems] == [f"values/services/placement.yaml.j2:{line}"]
+    assert [one.source for one in problems] == [f"values/services/placement/releases.yaml.j2:{line}"]
 
 
 def value(expression: str) -> str:
@@ -70,7 +70,7 @@ def value(expression: str) -> str:
 def test_a_name_that_is_not_there_is_no_silent_false(expression: str, message: str) -> None:
     problem = refusal(value(expression))
     assert message in problem.message
-    assert problem.source == "values/services/placement.yaml.j2:6"
+    assert problem.source == "values/services/placement/releases.yaml.j2:6"
 
 
 def test_what_a_required_service_requires_may_be_read() -> None:

@@ -1,21 +1,27 @@
-"""What is known of references to objects that no release makes: values/references.yaml."""
+"""What is known of references to objects that no release makes, of all services and of each."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
-
+from controller.adapters.system.values_text import read_map
 from controller.domain.validation.known_references import KnownReferences
 from controller.domain.values.catalogue import CatalogueInvalid
 
 
 def load_known_references(values_dir: Path) -> KnownReferences:
-    """Raises CatalogueInvalid when the file is not as it should be."""
-    path = values_dir / "references.yaml"
-    try:
-        found = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
-        settled = frozenset(map(str, (*found["made"], *found["unused"])))
-        return KnownReferences(settled, {str(name): str(way) for name, way in found["brought"].items()})
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, yaml.YAMLError) as error:
-        raise CatalogueInvalid(f"{path}: cannot be read: {error}") from error
+    """Raises CatalogueInvalid when a file is not as it should be."""
+    settled: set[str] = set()
+    brought: dict[str, str] = {}
+    shared = read_map(values_dir, values_dir / "references.yaml")
+    services = (read_map(values_dir, path) for path in sorted(values_dir.glob("services/*/service.yaml")))
+    for source, part in (
+        (shared.source, shared.value),
+        *((one.source, one.value.get("references")) for one in services),
+    ):
+        try:
+            settled.update(map(str, (*(part or {}).get("made", ()), *(part or {}).get("unused", ()))))
+            brought.update({str(name): str(way) for name, way in (part or {}).get("brought", {}).items()})
+        except (TypeError, AttributeError) as error:
+            raise CatalogueInvalid(f"{source}: references cannot be read: {error}") from error
+    return KnownReferences(frozenset(settled), brought)

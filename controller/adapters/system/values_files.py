@@ -3,54 +3,52 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from controller.domain.credentials.generate import KINDS
-from controller.domain.values.catalogue import CatalogueInvalid, parse_catalogue
+from controller.adapters.system.service_folders import read_services
+from controller.adapters.system.values_text import read_map, read_text
+from controller.domain.values.catalogue import CatalogueInvalid
 from controller.domain.values.chart_builds import TestedBuilds, parse_builds
 from controller.domain.values.names.known_names import KnownNames
-from controller.domain.values.shipped_values import Library, ValuesFile
+from controller.domain.values.shipped_values import ChartValues, Library, ValuesFile
 from controller.domain.values.unknown_keys import OpenMaps
-from controller.domain.values.yaml_reader import YamlDocument, read_documents
-from controller.errors import SpecInvalid
 
 
 def load_library(directory: Path) -> Library:
     """Reads everything under values/. Raises CatalogueInvalid when our own data is missing or broken."""
-    catalogue_file = _read(directory, directory / "catalogue.yaml")
-    catalogue = parse_catalogue(catalogue_file.value, catalogue_file.source, KINDS)
-    templates = {
-        path.name.removesuffix(".yaml.j2"): _text(path)
-        for path in sorted(directory.glob("services/*.yaml.j2"))
-    }
-    missing = [name for name in catalogue.services if name not in templates]
-    if missing:
-        raise CatalogueInvalid(f"values/services: no template for {', '.join(missing)}")
+    versions, sizes = _values_files(directory, "versions"), _values_files(directory, "sizes")
+    catalogue, services = read_services(directory, versions, sizes)
+    shared_maps = read_map(directory, directory / "charts" / "open-maps.yaml").value
     return Library(
         catalogue=catalogue,
-        versions=_values_files(directory, "versions"),
+        versions=_with_charts(versions, (folder.versions for folder in services.values())),
         presets=_values_files(directory, "presets"),
-        sizes=_values_files(directory, "sizes"),
-        templates=templates,
-        every_release=_text(directory / "every-release.yaml.j2"),
-        internal_tls=_text(directory / "internal-tls.yaml.j2"),
+        sizes=_with_charts(sizes, (folder.sizes for folder in services.values())),
+        templates={name: folder.template for name, folder in services.items()},
+        every_release=read_text(directory / "every-release.yaml.j2"),
+        internal_tls=read_text(directory / "internal-tls.yaml.j2"),
         builds=load_builds(directory),
-        open_maps=OpenMaps.of(_read(directory, directory / "charts" / "open-maps.yaml").value),
+        open_maps=OpenMaps.of(
+            shared_maps,
+            *(one.open_maps for one in services.values()),
+            *(chart.option_maps for entry in catalogue.services.values() for chart in entry.charts.values()),
+        ),
         names=_names(directory / "charts" / "option-names.json"),
     )
 
 
 def load_builds(directory: Path) -> TestedBuilds:
     """The builds of charts that the values are tested with. Raises CatalogueInvalid."""
-    files = (_read(directory, directory / "charts" / f"{name}.yaml") for name in ("pinned", "previous"))
+    files = (read_map(directory, directory / "charts" / f"{name}.yaml") for name in ("pinned", "previous"))
     return TestedBuilds(*(parse_builds(file.value, file.source) for file in files))
 
 
 def _names(path: Path) -> KnownNames:
     """The names that packages have, and what the values of options have to be."""
     try:
-        found = json.loads(_text(path))
+        found = json.loads(read_text(path))
         return KnownNames(tuple(found["pins"]), found["options"], found["rules"], found["kinds"])
     except (ValueError, LookupError, TypeError) as error:
         raise CatalogueInvalid(f"{path}: cannot be read: {error}") from error
@@ -64,33 +62,35 @@ def _values_files(directory: Path, folder: str) -> Mapping[str, ValuesFile]:
 
 
 def _values_file(directory: Path, path: Path) -> ValuesFile:
-    document = _read(directory, path)
+    document = read_map(directory, path)
     value = document.value
     unknown = set(value) - {"charts", "features", "services", "description"}
     if unknown:
         raise CatalogueInvalid(f"{document.source}: unknown key {sorted(unknown)[0]}")
     return ValuesFile(
         name=document.source,
-        charts=value.get("charts") or {},
+        charts={
+            chart: ChartValues(values, document.source, ("charts", chart), document.lines)
+            for chart, values in (value.get("charts") or {}).items()
+        },
         features=value.get("features") or {},
         services=tuple(value.get("services") or ()),
         lines=document.lines,
     )
 
 
-def _read(directory: Path, path: Path) -> YamlDocument:
-    name = f"values/{path.relative_to(directory).as_posix()}"
-    try:
-        documents = read_documents(_text(path), name)
-    except SpecInvalid as error:
-        raise CatalogueInvalid(str(error)) from error
-    if len(documents) != 1 or not isinstance(documents[0].value, dict):
-        raise CatalogueInvalid(f"{name}: expected one map")
-    return documents[0]
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CatalogueInvalid(f"cannot read {path}: {error}") from error
+def _with_charts(
+    files: Mapping[str, ValuesFile], of_services: Iterable[Mapping[str, Mapping[str, ChartValues]]]
+) -> Mapping[str, ValuesFile]:
+    """The files with what the folders of services say for each of them. Raises CatalogueInvalid where two say
+    something of one chart."""
+    charts = {name: dict(file.charts) for name, file in files.items()}
+    for service in of_services:
+        for name, its_charts in service.items():
+            for chart, values in its_charts.items():
+                other = charts[name].setdefault(chart, values)
+                if other is not values:
+                    raise CatalogueInvalid(
+                        f"{values.source}: {name}: {other.source} has values of {chart} too"
+                    )
+    return {name: replace(file, charts=charts[name]) for name, file in files.items()}

@@ -17,9 +17,8 @@ GROUPS = ("openstack", "infra")
 EMBEDDED = "embedded"
 UPSTREAM = "upstream"
 OWN = "own"  # shipped with the controller, and used whatever the source of the other charts
-# Services whose servers take certificates of clients.
-SERVERS = ("database", "messaging")
-SOURCES = (EMBEDDED, UPSTREAM, OWN)
+LAST = 1000
+"""The order of a service that names none."""
 
 
 class CatalogueInvalid(ControllerError):
@@ -56,7 +55,6 @@ AMPHORA_KEYS = (*AMPHORA_FILES, "passphrase", "passphrase.conf")
 
 NODE_FORM_CONF = "conf"
 NODE_FORM_VALUES = "values"
-NODE_FORMS = (NODE_FORM_CONF, NODE_FORM_VALUES)
 
 
 @dataclass(frozen=True)
@@ -65,6 +63,8 @@ class ChartEntry:
 
     An `optional` chart is used only with some features, and not counted when sources are compared.
     `node_form` is the way in which the chart wants that said (controller.domain.region.node_overrides).
+    `option_files` are keys under `conf` that the chart writes into files which oslo.config reads, and
+    `option_folders` those with several such files.
     `publishes` are the public endpoints of the service that it serves, None: all of them that it has.
     `serves` are the Services of its APIs, which its certificate has to stand for; `clients` says to which
     servers it can show one (`database`, `messaging`).
@@ -77,6 +77,15 @@ class ChartEntry:
     publishes: tuple[str, ...] | None = None
     serves: tuple[str, ...] = ()
     clients: tuple[str, ...] = ()
+    option_files: tuple[str, ...] = ()
+    option_folders: tuple[str, ...] = ()
+
+    @property
+    def option_maps(self) -> Mapping[str, tuple[str, ...]]:
+        """Paths of values below which the chart takes any option, by the reason."""
+        files = (f"conf.{name}.*" for name in self.option_files)
+        folders = (f"conf.{name}.*.*" for name in self.option_folders)
+        return {"sections of a file that oslo.config reads": (*files, *folders)}
 
     def offered_by(self, source: str) -> bool:
         """Whether this chart can be had when the region's charts come from the source."""
@@ -89,7 +98,7 @@ class ServiceEntry:
 
     `charts` are those it may use. `requires` are services without which it cannot work; `credentials`
     maps names to kinds (controller.domain.credentials.generate), `public_endpoints` keys under `endpoints`
-    of chart values to names below the public domain.
+    of chart values to names below the public domain. `order` is the place in lists of services.
     """
 
     name: str
@@ -99,6 +108,7 @@ class ServiceEntry:
     requires: tuple[str, ...] = ()
     credentials: Mapping[str, str] = field(default_factory=dict)
     public_endpoints: Mapping[str, str] = field(default_factory=dict)
+    order: int = LAST
 
     def offered_by(self, source: str) -> bool:
         """Whether every chart of the service is in this chart source."""
@@ -182,52 +192,46 @@ class Catalogue:
         )
 
 
-def parse_catalogue(raw: Any, source: str, credential_kinds: Collection[str]) -> Catalogue:
-    """Reads values/catalogue.yaml, whose credentials are of the kinds given.
+def parse_service(
+    name: str, body: Mapping[str, Any], source: str, credential_kinds: Collection[str]
+) -> ServiceEntry:
+    """The entry of a service from its service.yaml, which matches values/service.schema.yaml.
 
-    Raises CatalogueInvalid on anything that is not as documented.
+    Raises CatalogueInvalid on a credential of another kind than those given, and on an endpoint that no
+    chart publishes.
     """
-    try:
-        services = {name: _entry(name, body, credential_kinds) for name, body in raw["services"].items()}
-    except (KeyError, TypeError, AttributeError) as error:
-        raise CatalogueInvalid(f"{source}: not a catalogue ({error!r})") from error
-    for entry in services.values():
-        unknown = [name for name in entry.requires if name not in services]
-        if unknown:
-            raise CatalogueInvalid(f"{source}: {entry.name} requires the unknown {unknown[0]}")
-    return Catalogue(services)
-
-
-def _entry(name: str, body: Mapping[str, Any], credential_kinds: Collection[str]) -> ServiceEntry:
-    credentials = dict(body.get("credentials", {}))
-    charts = {
-        chart: ChartEntry(
-            sources=tuple(about["sources"]),
-            optional=bool(about.get("optional", False)),
-            daemonsets=tuple(about.get("daemonsets", ())),
-            node_form=str(about.get("nodeForm", NODE_FORM_CONF)),
-            publishes=tuple(about["publishes"]) if "publishes" in about else None,
-            serves=tuple(about.get("serves", ())),
-            clients=tuple(about.get("clientOf", ())),
-        )
-        for chart, about in body["charts"].items()
-    }
-    wrong = [kind for kind in credentials.values() if kind not in credential_kinds]
-    wrong += [source for chart in charts.values() for source in chart.sources if source not in SOURCES]
-    wrong += [server for chart in charts.values() for server in chart.clients if server not in SERVERS]
-    wrong += [chart.node_form for chart in charts.values() if chart.node_form not in NODE_FORMS]
-    if body["group"] not in GROUPS:
-        wrong.append(body["group"])
-    if wrong:
-        raise CatalogueInvalid(f"catalogue: service {name} uses the unknown name {wrong[0]!r}")
-    return ServiceEntry(
+    entry = ServiceEntry(
         name=name,
-        description=str(body["description"]),
-        group=str(body["group"]),
-        charts=charts,
+        description=body["description"],
+        group=body["group"],
+        charts={chart: _chart(about) for chart, about in body["charts"].items()},
         requires=tuple(body.get("requires", ())),
-        credentials=credentials,
+        credentials=dict(body.get("credentials", {})),
         public_endpoints=dict(body.get("publicEndpoints", {})),
+        order=body.get("order", LAST),
+    )
+    for credential, kind in entry.credentials.items():
+        if kind not in credential_kinds:
+            known = ", ".join(sorted(credential_kinds))
+            raise CatalogueInvalid(f"{source}: credentials.{credential}: {kind!r} is not one of {known}")
+    for chart, about in entry.charts.items():
+        for endpoint in about.publishes or ():
+            if endpoint not in entry.public_endpoints:
+                raise CatalogueInvalid(f"{source}: charts.{chart}.publishes: no public endpoint {endpoint!r}")
+    return entry
+
+
+def _chart(about: Mapping[str, Any]) -> ChartEntry:
+    return ChartEntry(
+        sources=tuple(about["sources"]),
+        optional=about.get("optional", False),
+        daemonsets=tuple(about.get("daemonsets", ())),
+        node_form=about.get("nodeForm", NODE_FORM_CONF),
+        publishes=tuple(about["publishes"]) if "publishes" in about else None,
+        serves=tuple(about.get("serves", ())),
+        clients=tuple(about.get("clientOf", ())),
+        option_files=tuple(about.get("optionFiles", ())),
+        option_folders=tuple(about.get("optionFolders", ())),
     )
 
 

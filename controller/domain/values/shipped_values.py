@@ -16,25 +16,41 @@ from controller.errors import Problem
 
 
 @dataclass(frozen=True)
-class ValuesFile:
-    """One file of values/.
+class ChartValues:
+    """Values of one chart, and where they stand: `base` is their path in the file `source`, `lines` its line
+    numbers."""
 
-    `charts` has values by chart; `features` are defaults for features that the spec leaves open;
-    `services` is the list of services of a preset. `name` is the file as people find it in the source
-    tree (`values/sizes/small.yaml`), `lines` its line numbers.
+    values: Values
+    source: str = ""
+    base: DocumentPath = ()
+    lines: Mapping[DocumentPath, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ValuesFile:
+    """What a version of OpenStack, a preset or a size says.
+
+    `charts` has values by chart, most of them from the folders of services; `features` are defaults for
+    features that the spec leaves open; `services` is the list of services of a preset. `name` is the file as
+    people find it in the source tree (`values/sizes/small.yaml`), `lines` its line numbers.
     """
 
     name: str
-    charts: Mapping[str, Values] = field(default_factory=dict)
+    charts: Mapping[str, ChartValues] = field(default_factory=dict)
     features: Values = field(default_factory=dict)
     services: tuple[str, ...] = ()
     lines: Mapping[DocumentPath, int] = field(default_factory=dict)
+
+    def values_of(self, chart: str) -> Values:
+        """What it says of the chart, empty where it says nothing."""
+        return self.charts[chart].values if chart in self.charts else {}
 
     def layer(self, name: str, chart: str) -> Layer | None:
         """The layer of this file for one chart, None if the file says nothing about it."""
         if chart not in self.charts:
             return None
-        return Layer(name, self.charts[chart], self.name, ("charts", chart), self.lines)
+        found = self.charts[chart]
+        return Layer(name, found.values, found.source, found.base, found.lines)
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,11 @@ class OpenMaps:
     patterns: tuple[tuple[str, ...], ...] = ()
 
     @classmethod
-    def of(cls, by_reason: Mapping[str, Iterable[str]]) -> OpenMaps:
-        """From values/charts/open-maps.yaml: lists of paths, each under the reason why they are open."""
-        return cls(tuple(tuple(path.split(".")) for paths in by_reason.values() for path in paths))
+    def of(cls, *parts: Mapping[str, Iterable[str]]) -> OpenMaps:
+        """From values/charts/open-maps.yaml and the folders of services: paths by the reason why they are
+        open."""
+        paths = (path for by_reason in parts for some in by_reason.values() for path in some)
+        return cls(tuple(tuple(path.split(".")) for path in paths))
 
     def __contains__(self, path: Path) -> bool:
         return any(

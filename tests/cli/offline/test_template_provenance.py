@@ -88,7 +88,7 @@ def test_the_value_of_another_release_that_a_template_reads_is_named(region: str
 @pytest.mark.slow
 def test_what_no_field_changes_is_said_to_be_the_templates_own(region: str) -> None:
     result = osctl("explain", region, "--release", "rabbitmq", "endpoints.oslo_messaging.hosts.default")
-    assert "values/services/messaging.yaml.j2:" in result.stdout
+    assert "values/services/messaging/releases.yaml.j2:" in result.stdout
     assert " by " not in result.stdout
 
 

@@ -119,7 +119,7 @@ def test_a_secret_within_a_list_is_named_with_its_own_field_and_line() -> None:
 
 
 def test_a_secret_that_a_template_passes_on_is_named_with_the_field_that_holds_it() -> None:
-    written = Layer("service compute", CLEAR, "values/services/compute.yaml.j2", ("releases",))
+    written = Layer("service compute", CLEAR, "values/services/compute/releases.yaml.j2", ("releases",))
     features = {"backends": [{"conf": {"user": "hunter2", "password": "hunter2"}}]}
     assert problem_of(written, features).path == "spec.features.backends[0].conf.password"
     renamed = {"backends": [{"conf": {"user": "hunter2", "san_password": "hunter2"}}]}
@@ -129,7 +129,7 @@ def test_a_secret_that_a_template_passes_on_is_named_with_the_field_that_holds_i
 def test_of_fields_with_the_same_secret_each_one_is_named() -> None:
     values = {name: {"san_password": "hunter2"} for name in ("a", "b")}
     merged = merge_layers(
-        {}, [Layer("service block-storage", values, "values/services/block-storage.yaml.j2")]
+        {}, [Layer("service block-storage", values, "values/services/block-storage/releases.yaml.j2")]
     )
     backends = [{"conf": {"san_password": "hunter2"}}, {"conf": {"san_password": "hunter2"}}]
     problems = password_problems("cinder", merged, SpecSource({"features": {"backends": backends}}))
@@ -140,8 +140,8 @@ def test_of_fields_with_the_same_secret_each_one_is_named() -> None:
 
 
 def test_a_secret_of_a_template_itself_is_named_with_the_template() -> None:
-    written = Layer("service compute", CLEAR, "values/services/compute.yaml.j2", ("releases",))
-    assert problem_of(written).source == "values/services/compute.yaml.j2"
+    written = Layer("service compute", CLEAR, "values/services/compute/releases.yaml.j2", ("releases",))
+    assert problem_of(written).source == "values/services/compute/releases.yaml.j2"
 
 
 def test_a_secret_of_the_charts_defaults_is_said_to_be_theirs() -> None:

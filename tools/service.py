@@ -1,0 +1,124 @@
+"""Writes what a chart of OpenStack-Helm says into the folder of its service, and lists what is missing.
+
+make service SERVICE=<service> CHARTS=<checkout of openstack-helm>
+
+`versions.yaml` is written; `service.yaml` is a person's, and what it lacks is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+SERVICES = ROOT / "values" / "services"
+# `2026.1-ubuntu_noble`: a tag of which every version of OpenStack has its own.
+SERIES = re.compile(r"20\d\d\.\d(?=-)")
+# Accounts that every chart has, and that the administrator's credentials fill in.
+_SHARED_ACCOUNTS = ("admin",)
+
+
+def versions() -> list[str]:
+    """The versions of OpenStack that the library has, oldest first."""
+    return sorted(path.stem for path in (ROOT / "values" / "versions").glob("*.yaml"))
+
+
+def tags_of(chart: Mapping[str, Any], version: str, others: Mapping[str, str]) -> dict[str, str]:
+    """The images of a version: those that name a version, and those in which versions differ elsewhere.
+
+    `others` are images by tag that folders of other services give for the version.
+    """
+    tags: Mapping[str, Any] = chart["images"]["tags"]
+    ours = {
+        name: SERIES.sub(version, image)
+        for name, image in tags.items()
+        if isinstance(image, str) and SERIES.search(image)
+    }
+    return ours | {name: others[name] for name in tags if name in others and name not in ours}
+
+
+def elsewhere(service: str, version: str) -> dict[str, str]:
+    """Images without a version of OpenStack in their tag that other services name for this version."""
+    found: dict[str, str] = {}
+    for path in sorted(SERVICES.glob("*/versions.yaml")):
+        if path.parent.name == service:
+            continue
+        for chart in (yaml.safe_load(path.read_text())[version] or {}).values():
+            images = (chart.get("images") or {}).get("tags") or {}
+            found.update({tag: image for tag, image in images.items() if not SERIES.search(image)})
+    return found
+
+
+def write_versions(service: str, charts: Mapping[str, Mapping[str, Any]]) -> Path:
+    """Writes versions.yaml of the service, with the images of these charts; other values of it stay."""
+    path = SERVICES / service / "versions.yaml"
+    before = yaml.safe_load(path.read_text()) if path.exists() else {}
+    content: dict[str, dict[str, Any]] = {}
+    for version in versions():
+        others = elsewhere(service, version)
+        content[version] = dict(before.get(version) or {})
+        for name, chart in charts.items():
+            kept = dict(content[version].get(name) or {})
+            content[version][name] = kept | {"images": {"tags": tags_of(chart, version, others)}}
+    path.write_text(yaml.safe_dump(content, sort_keys=False, width=118))
+    return path
+
+
+def lacking(entry: Mapping[str, Any], charts: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """What the charts have and the entry does not say."""
+    credentials = entry.get("credentials") or {}
+    for name, chart in charts.items():
+        endpoints = chart.get("endpoints") or {}
+        accounts = (endpoints.get("identity") or {}).get("auth") or {}
+        for account in accounts:
+            if account not in _SHARED_ACCOUNTS and f"{account}-password" not in credentials:
+                yield f"credentials: {account}-password (account {account} of chart {name})"
+        for server, credential in (
+            ("oslo_db", "database-password"),
+            ("oslo_messaging", "messaging-password"),
+        ):
+            if server in endpoints and credential not in credentials:
+                yield f"credentials: {credential} (chart {name} has endpoints.{server})"
+        files = (entry["charts"].get(name) or {}).get("optionFiles") or ()
+        for file, content in (chart.get("conf") or {}).items():
+            if file not in files and _is_option_file(content):
+                yield f"charts.{name}.optionFiles: {file}"
+    public = entry.get("publicEndpoints") or {}
+    unknown = [
+        key for key in public if not any(key in (one.get("endpoints") or {}) for one in charts.values())
+    ]
+    yield from (f"publicEndpoints.{key}: no chart has endpoints.{key}" for key in unknown)
+
+
+def _is_option_file(content: Any) -> bool:
+    """Whether it has the shape of a file that oslo.config reads: sections, with DEFAULT among them."""
+    return (
+        isinstance(content, dict)
+        and "DEFAULT" in content
+        and all(isinstance(one, dict) for one in content.values())
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("service")
+    parser.add_argument("charts", type=Path, help="a checkout of openstack-helm")
+    arguments = parser.parse_args()
+    entry = yaml.safe_load((SERVICES / arguments.service / "service.yaml").read_text())
+    names = [name for name, chart in entry["charts"].items() if "upstream" in chart["sources"]]
+    charts = {name: yaml.safe_load((arguments.charts / name / "values.yaml").read_text()) for name in names}
+    print(f"wrote {write_versions(arguments.service, charts).relative_to(ROOT)}")
+    missing = list(lacking(entry, charts))
+    for line in missing:
+        print(f"service.yaml lacks {line}")
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
