@@ -114,7 +114,7 @@ def _volume_service(releases: Mapping[str, MergedValues]) -> Iterator[Problem]:
         yield Problem(
             format_path((*values, "conf", "enable_iscsi")),
             "cinder-volume is not on the node's network, where its iscsid answers, and attaches nothing",
-            f"{place} (docs/presets.md)",
+            f"{place} (docs/storage.md)",
         )
     replicas = lookup(cinder.values, ("pod", "replicas", "volume"))
     host = lookup(cinder.values, ("conf", "cinder", "DEFAULT", "host"))

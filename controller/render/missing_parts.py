@@ -31,7 +31,7 @@ _AMPHORA_IDS = (
     ("health_manager", "controller_ip_port_list"),
 )
 _POOLS = "spec.services.dns.designate.values.conf.pools"
-_POOLS_REMEDY = "name your PowerDNS or BIND (docs/presets.md, Name servers of zones)"
+_POOLS_REMEDY = "name your PowerDNS or BIND (docs/dns.md)"
 # What the chart's worker fills in: its own Service, which Designate's mDNS is behind.
 _FILLED = "MINIDNS_SERVICE_HOST"
 _MANILA = "spec.services.shared-file-system.manila.values.conf.manila"
@@ -155,7 +155,7 @@ def _shares(manila: MergedValues) -> Iterator[Problem]:
         yield Problem(
             _ENABLED,
             "shares are served by servers of Manila's generic driver, whose image and network nobody makes",
-            "set spec.features.ceph.shares.filesystem, or name a driver (docs/presets.md, Stores of shares)",
+            "set spec.features.ceph.shares.filesystem, or name a driver (docs/storage.md, Stores of shares)",
         )
         return
     for name in backends:

@@ -38,7 +38,7 @@ def test_every_link_between_pages_leads_somewhere() -> None:
     assert lost == []
 
 
-def test_every_page_is_linked_from_the_readme() -> None:
-    linked = {target for target, _ in _LINK.findall(_text(ROOT / "README.md"))}
-    pages = {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")}
-    assert pages - linked == set()
+def test_every_page_is_linked_from_the_list_of_pages() -> None:
+    linked = {target for target, _ in _LINK.findall(_text(ROOT / "docs" / "README.md"))}
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")}
+    assert pages - linked == {"README.md"}

@@ -148,7 +148,7 @@ def test_every_service_gets_its_databases_and_logs_in_there(
     administrator = urlsplit(wanted["nova"][0].variables["ROOT_DB_CONNECTION"])
     assert administrator.username == "cloud"
     with closing(pymysql.connect(host=HOST, port=server, user="root")) as root, root.cursor() as cursor:
-        # What docs/presets.md says of the account.
+        # What docs/external-servers.md says of the account.
         cursor.execute("CREATE USER cloud@'%%' IDENTIFIED BY %s", [unquote(administrator.password or "")])
         cursor.execute("GRANT ALL ON *.* TO cloud@'%' WITH GRANT OPTION")
     databases = set()

@@ -46,7 +46,7 @@ NO_FIGURE = (
 )
 # What has to be there: sshd, by which computes know each other, and machines' own networks.
 ON_HOSTS = ("DaemonSet nova-compute-default: nova-compute-ssh 8022", "StatefulSet ironic-conductor: ")
-# Upstream's charts name these, and no tags that stay; docs/presets.md says how to pin them by digest.
+# Upstream's charts name these, and no tags that stay; docs/images.md says how to pin them by digest.
 FLOATING = (
     "quay.io/airshipit/ceph-config-helper:latest-ubuntu_jammy",
     "quay.io/airshipit/kubernetes-entrypoint:latest-ubuntu_noble",

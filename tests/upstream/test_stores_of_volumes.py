@@ -132,8 +132,8 @@ def test_who_attaches_a_volume_over_iscsi_asks_the_iscsid_of_its_node(
 
 
 def test_the_recipe_of_a_vendors_store_comes_to_what_it_says(charts: Path) -> None:
-    text = (ROOT / "docs" / "presets.md").read_text(encoding="utf-8")
-    [recipe] = re.findall(r"^### A store with a vendor's driver\n.*?^```yaml\n(.*?)^```", text, re.M | re.S)
+    text = (ROOT / "docs" / "storage.md").read_text(encoding="utf-8")
+    [recipe] = re.findall(r"^## A store with a vendor's driver\n.*?^```yaml\n(.*?)^```", text, re.M | re.S)
     spec = yaml.load(recipe, yaml.CSafeLoader)["spec"]
     found = region(charts, {"preset": "compute", "size": "small", **spec})
     assert [one for one in found.warnings if "blockStorage" in one.path or "cinder" in one.path] == []

@@ -11,7 +11,7 @@ from controller.ports.kubernetes import SERVICE, Kube, KubeObject
 from controller.render.region import Region
 
 _CHART = "external-service"
-GUIDE = "docs/presets.md, Servers that the region does not run"
+GUIDE = "docs/external-servers.md"
 
 
 def refuse_beside_own_servers(kube: Kube, osdpl: KubeObject, region: Region) -> None:
