@@ -22,6 +22,7 @@ class Catalog(StrEnum):
     IMAGE = "image"
     FLAVOR = "flavor"
     NETWORK = "network"
+    EXTERNAL_NETWORK = "external network"
     SUBNET = "subnet"
     SECURITY_GROUP = "security group"
     SERVER_GROUP = "server group"
@@ -43,7 +44,12 @@ class ServerCloud(Protocol):
         ...
 
     def find(self, catalog: Catalog, reference: Reference, *, network: str = "") -> tuple[str, ...]:
-        """Ids of all that a reference fits; `network`: of subnets, only its own."""
+        """Ids of all that a reference fits; `network`: of subnets, only its own.
+
+        An id, and a filter that names a project, are taken as they are. Any other filter fits what the own
+        project has. Only where that is nothing it fits what is there for all: public images, shared and
+        external networks, and images of others that the project has accepted.
+        """
         ...
 
     def network_of(self, subnet: str) -> str:
@@ -51,11 +57,11 @@ class ServerCloud(Protocol):
         ...
 
     def read(self, kind: Kind, id_: str) -> CloudResource | None:
-        """None only where the service itself says that there is no such thing."""
+        """None only where the service says that there is none, or where it belongs to another project."""
         ...
 
     def marked(self, kind: Kind, mark: str, name: str) -> tuple[CloudResource, ...]:
-        """All of a kind with this mark. `name`: that of a server, which Nova can look for.
+        """All of a kind with this mark in the own project. `name`: that of a server, which Nova can look for.
 
         Complete: where a cell of Nova hides servers it raises CloudUnavailable. NotOffered where the service
         itself says that the cloud has no such things.

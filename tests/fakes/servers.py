@@ -39,6 +39,7 @@ class FakeServerCloud:
             Catalog.IMAGE: [("image-1", "tiny")],
             Catalog.FLAVOR: [("flavor-1", "small")],
             Catalog.NETWORK: [("network-1", "net0"), ("network-2", "public")],
+            Catalog.EXTERNAL_NETWORK: [("network-2", "public")],
             Catalog.SUBNET: [("subnet-1", "sub0")],
             Catalog.SECURITY_GROUP: [("group-1", "default")],
             Catalog.SERVER_GROUP: [("servers-1", "apart")],
@@ -84,13 +85,15 @@ class FakeServerCloud:
         found = self.things.get(id_)
         if id_ in self.hidden:
             return CloudResource(Kind.SERVER, id_, status="UNKNOWN")
-        return found if found is not None and found.kind == kind else None
+        is_there = found is not None and found.kind == kind and found.project == self.project.id
+        return found if is_there else None
 
     def marked(self, kind: Kind, mark: str, name: str) -> tuple[CloudResource, ...]:
         self.calls["marked"] += 1
         if kind == Kind.SERVER and self.hidden:
             raise CloudUnavailable("a cell is down")
-        return tuple(one for one in self.things.values() if one.kind == kind and one.is_of(mark))
+        own = [one for one in self.things.values() if one.project == self.project.id]
+        return tuple(one for one in own if one.kind == kind and one.is_of(mark))
 
     # -- writes
 
@@ -121,6 +124,7 @@ class FakeServerCloud:
             addresses=(("ExternalIP", f"198.51.100.{self.serial}"),) if kind == Kind.FLOATING_IP else (),
             created=f"{self.serial:06}",
             request=(given.get("metadata") or {}).get(REQUEST_KEY, "") if kind == Kind.VOLUME else "",
+            project=self.project.id,
         )
 
     def _require_free(self, port: str) -> None:

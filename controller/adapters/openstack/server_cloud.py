@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from controller.adapters.openstack.answers import items_of, read_each
 from controller.adapters.openstack.calls import CloudCalls
+from controller.adapters.openstack.catalog_search import CatalogSearch
 from controller.adapters.openstack.clouds_yaml import parse_clouds
-from controller.adapters.openstack.server_shapes import network_query, read_resource
+from controller.adapters.openstack.server_shapes import read_resource
 from controller.domain.servers.cloud_resources import METADATA_KEY, CloudResource, Kind, uid_of
 from controller.domain.servers.server_spec import Reference
 from controller.domain.servers.server_status import Project
-from controller.errors import CloudUnavailable, NotOffered
+from controller.errors import CloudRefused, CloudUnavailable, NotOffered
 from controller.ports.servers import Catalog
 from controller.ports.system import Clock, Randomness
 
@@ -30,18 +31,18 @@ _PLACES: Mapping[Kind, tuple[str, str, str, str]] = {
     Kind.VOLUME: ("block_storage", "/volumes", "volumes", "volume"),
     Kind.SERVER: ("compute", "/servers", "servers", "server"),
 }
-_NETWORKING = {
-    Catalog.NETWORK: ("/networks", "networks"),
-    Catalog.SUBNET: ("/subnets", "subnets"),
-    Catalog.SECURITY_GROUP: ("/security-groups", "security_groups"),
-}
 
 
 class OpenStackServerCloud:
-    """One project of one cloud."""
+    """One project of one cloud.
+
+    An administrator's credentials see the things of all projects, and any user may write our mark into a
+    thing of their own: what another project has is never given out.
+    """
 
     def __init__(self, calls: CloudCalls) -> None:
         self._calls = calls
+        self._catalog = CatalogSearch(calls)
 
     def until(self, deadline: float, *, grace: float = 0.0) -> OpenStackServerCloud:
         return OpenStackServerCloud(self._calls.until(deadline, grace=grace))
@@ -53,6 +54,8 @@ class OpenStackServerCloud:
     def authenticate(self) -> Project:
         """Raises CredentialsDenied, CloudUnavailable."""
         login = self._calls.login()
+        if not login.project:
+            raise CloudRefused("the credentials lead to no project: a server needs one")
         (only,) = login.regions if len(login.regions) == 1 else ("",)
         return Project(login.project, self._calls.region or only)
 
@@ -60,44 +63,7 @@ class OpenStackServerCloud:
 
     def find(self, catalog: Catalog, reference: Reference, *, network: str = "") -> tuple[str, ...]:
         """Ids of all that a reference fits."""
-        if catalog == Catalog.IMAGE:
-            return self._images(reference)
-        if catalog == Catalog.FLAVOR:
-            return self._flavors(reference)
-        if catalog == Catalog.SERVER_GROUP:
-            return self._server_groups(reference)
-        path, name = _NETWORKING[catalog]
-        query = network_query(reference)
-        if network:
-            query["network_id"] = network
-        if catalog == Catalog.SECURITY_GROUP and not reference.id and "project_id" not in query:
-            # An administrator sees the groups of all projects, and each has one called "default".
-            query["project_id"] = self._calls.login().project
-        return _ids(items_of(self._calls.get("network", path, query), name, path))
-
-    def _images(self, reference: Reference) -> tuple[str, ...]:
-        if reference.id:
-            # For one by its id Glance says 404 in a page, as a proxy does that knows nothing.
-            query: dict[str, Any] = {"id": f"in:{reference.id}"}
-        else:
-            query = {key: value for key, value in reference.query.items() if key == "name"}
-            if reference.query.get("tags"):
-                query["tag"] = list(reference.query["tags"])
-        return _ids(items_of(self._calls.get("image", "/images", query), "images", "/images"))
-
-    def _flavors(self, reference: Reference) -> tuple[str, ...]:
-        if reference.id:
-            found = self._calls.get("compute", f"/flavors/{reference.id}", microversion=NOVA)
-            return () if found is None else (reference.id,)
-        listed = self._calls.pages("compute", "/flavors", "flavors", {}, NOVA)
-        name = str(reference.query.get("name") or "")
-        return _ids([one for one in listed if one.get("name") == name])
-
-    def _server_groups(self, reference: Reference) -> tuple[str, ...]:
-        answer = self._calls.get("compute", "/os-server-groups", microversion=NOVA)
-        listed = items_of(answer, "server_groups", "/os-server-groups")
-        key, value = ("id", reference.id) if reference.id else ("name", reference.query.get("name"))
-        return _ids([one for one in listed if one.get(key) == value])
+        return self._catalog.find(catalog, reference, network=network)
 
     def network_of(self, subnet: str) -> str:
         """The id of the network that a subnet belongs to, empty where there is no such subnet."""
@@ -108,10 +74,18 @@ class OpenStackServerCloud:
     # -- what is ours -------------------------------------------------------------------------------
 
     def read(self, kind: Kind, id_: str) -> CloudResource | None:
-        """None only where the service itself says that there is no such thing."""
+        """None only where the service says that there is none, or where it belongs to another project."""
+        found = self._read(kind, id_)
+        return found if found is not None and found.project == self._project() else None
+
+    def _read(self, kind: Kind, id_: str) -> CloudResource | None:
+        """That thing, whoever has it."""
         service, path, _, name = _PLACES[kind]
         answer = self._calls.get(service, f"{path}/{id_}", microversion=_version(kind))
-        return None if answer is None else _one(kind, answer, name, path)
+        return None if answer is None else _one(kind, answer, name, path, self._project())
+
+    def _project(self) -> str:
+        return self._calls.login().project
 
     def marked(self, kind: Kind, mark: str, name: str) -> tuple[CloudResource, ...]:
         """All of a kind with this mark, also such that lost a part of it."""
@@ -122,16 +96,26 @@ class OpenStackServerCloud:
         self._require(kind)
         found: dict[str, CloudResource] = {}
         service, path, names, _ = _PLACES[kind]
+        project = self._project()
         for key in ("description", "tags"):
-            listed = items_of(self._calls.get(service, path, {key: mark}), names, path)
-            found |= {one.id: one for one in read_each(listed, lambda one: read_resource(kind, one), path)}
+            query = {key: mark, "project_id": project}
+            listed = items_of(self._calls.get(service, path, query), names, path)
+            found |= {one.id: one for one in self._of_project(kind, listed, path, project)}
         return tuple(one for one in found.values() if one.is_of(mark))
+
+    @staticmethod
+    def _of_project(
+        kind: Kind, listed: Iterable[Mapping[str, Any]], path: str, project: str
+    ) -> tuple[CloudResource, ...]:
+        """What is listed, without the things of other projects, whatever the list was asked for with."""
+        found = read_each(listed, lambda one: read_resource(kind, one, project), path)
+        return tuple(one for one in found if one.project == project)
 
     def _marked_volumes(self, mark: str) -> tuple[CloudResource, ...]:
         # Cinder reads the value as Python writes a dict (cinder/api/common.py, process_general_filters).
         query = {"metadata": str({METADATA_KEY: uid_of(mark)})}
         listed = list(self._calls.pages("block_storage", "/volumes/detail", "volumes", query, ""))
-        found = read_each(listed, lambda one: read_resource(Kind.VOLUME, one), "/volumes/detail")
+        found = self._of_project(Kind.VOLUME, listed, "/volumes/detail", self._project())
         return tuple(one for one in found if one.is_of(mark))
 
     def _marked_servers(self, mark: str, name: str) -> tuple[CloudResource, ...]:
@@ -142,9 +126,10 @@ class OpenStackServerCloud:
         path = "/servers/detail"
         self._require_cells()
         listed = list(self._calls.pages("compute", path, "servers", {"name": f"^{re.escape(name)}$"}, NOVA))
-        found = read_each(listed, lambda one: read_resource(Kind.SERVER, one), path)
+        project = self._project()
+        found = self._of_project(Kind.SERVER, listed, path, project)
         tagged = list(self._calls.pages("compute", path, "servers", {"tags": mark}, NOVA))
-        renamed = read_each(tagged, lambda one: read_resource(Kind.SERVER, one), path)
+        renamed = self._of_project(Kind.SERVER, tagged, path, project)
         # One may have come back, or gone, with the lists between.
         self._require_cells()
         return tuple({one.id: one for one in (*found, *renamed) if one.is_of(mark)}.values())
@@ -173,7 +158,8 @@ class OpenStackServerCloud:
     def create(self, kind: Kind, body: Mapping[str, Any]) -> CloudResource:
         """Sent once. Raises CloudUnavailable where its outcome is not known, CloudRefused."""
         service, path, _, name = _PLACES[kind]
-        return _one(kind, self._calls.send("POST", service, path, body, _version(kind)), name, path)
+        answer = self._calls.send("POST", service, path, body, _version(kind))
+        return _one(kind, answer, name, path, self._project())
 
     def delete(self, one: CloudResource) -> None:
         """Asks for it. A server that Nova only keeps for a while is gone then, too."""
@@ -200,7 +186,7 @@ class OpenStackServerCloud:
             str(one["id"])
             for one in items_of(answer, "attachments", path)
             if (one.get("volume_id"), one.get("status")) == (volume, "reserved")
-            if one.get("instance") and self.read(Kind.SERVER, str(one["instance"])) is None
+            if one.get("instance") and self._read(Kind.SERVER, str(one["instance"])) is None
         ]
         for id_ in left:
             self._calls.send("DELETE", "block_storage", f"{path}/{id_}", None, CINDER)
@@ -235,13 +221,9 @@ def _version(kind: Kind) -> str:
     return NOVA if kind == Kind.SERVER else ""
 
 
-def _one(kind: Kind, answer: Any, name: str, path: str) -> CloudResource:
+def _one(kind: Kind, answer: Any, name: str, path: str, project: str) -> CloudResource:
     found = answer.get(name) if isinstance(answer, dict) else None
     if not isinstance(found, dict):
         raise CloudUnavailable(f"{path}: the answer holds no {name}")
-    (read,) = read_each([found], lambda one: read_resource(kind, one), path)
+    (read,) = read_each([found], lambda one: read_resource(kind, one, project), path)
     return read
-
-
-def _ids(listed: list[dict[str, Any]]) -> tuple[str, ...]:
-    return tuple(str(one["id"]) for one in listed)

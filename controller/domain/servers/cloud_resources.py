@@ -2,7 +2,8 @@
 
 Each carries a mark with the uid of the object from the request on that makes it: a server has a tag and an
 entry in its metadata, a volume the entry alone, what Neutron makes its description. Neutron's tags are set
-afterwards, by a request of their own. Names are for people, and nothing is anybody's by its name.
+afterwards, by a request of their own. Names are for people, and nothing is anybody's by its name. The mark is
+no secret, guests read it from their metadata: it counts only in the project that the things are made in.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class CloudResource:
     `marks`: wherever a mark of ours may stand. `used_by`: the server that a port or a volume is at, the port
     that a floating IP leads to. `status` and `task` in OpenStack's words; `fault`: Nova's own words on why a
     server is in ERROR. `addresses`: pairs of type and address, of a server; the one address of a floating IP.
-    `request`: when a volume was asked for, as its metadata have it.
+    `request`: when a volume was asked for, as its metadata have it. `project`: the id of whose it is.
     """
 
     kind: Kind
@@ -66,6 +67,7 @@ class CloudResource:
     addresses: tuple[tuple[str, str], ...] = ()
     created: str = ""
     request: str = ""
+    project: str = ""
 
     def is_of(self, mark: str) -> bool:
         """Whether it was made for the object with this mark."""

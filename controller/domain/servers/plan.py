@@ -16,6 +16,7 @@ from controller.domain.servers.server_spec import NAME_LIMIT, PortSpec, ServerSp
 from controller.domain.servers.server_status import Key, Resolved, ServerRecord
 
 _LOCAL: Mapping[str, Any] = {"destination_type": "local", "delete_on_termination": True}
+_OF_A_PROJECT = ("project_id", "tenant_id")
 _PROFILE = {"ovsHWOffload": ("capabilities", ["switchdev"]), "trustedVF": ("trusted", "true")}
 
 
@@ -99,7 +100,9 @@ class ServerPlan:
 
     def _port(self, name: str, index: int, resolved: Resolved) -> dict[str, Any]:
         port, ids = self.spec.ports[index], resolved.ports[index]
-        body: dict[str, Any] = {**port.value_specs, "name": name, "network_id": ids.network}
+        # It is always of the project of the credentials: nothing of another one is ever taken for ours.
+        more = {key: value for key, value in port.value_specs.items() if key not in _OF_A_PROJECT}
+        body: dict[str, Any] = {**more, "name": name, "network_id": ids.network}
         body["description"] = self.mark
         if port.fixed_ips:
             body["fixed_ips"] = [

@@ -56,7 +56,7 @@ def resolve(spec: ServerSpec, digest: str, cloud: ServerCloud) -> Resolved:
         flavor=one(Catalog.FLAVOR, flavor),
         ports=tuple(port(given) for given in spec.ports),
         group=one(Catalog.SERVER_GROUP, spec.group) if spec.group else "",
-        floating_network=one(Catalog.NETWORK, spec.floating_ip.network) if spec.floating_ip else "",
+        floating_network=one(Catalog.EXTERNAL_NETWORK, spec.floating_ip.network) if spec.floating_ip else "",
     )
 
 

@@ -14,7 +14,7 @@ import yaml
 from controller.adapters.openstack.server_cloud import OpenStackServerClouds
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.randomness import SystemRandomness
-from controller.domain.servers.cloud_resources import REMOVAL_ORDER, Kind
+from controller.domain.servers.cloud_resources import REMOVAL_ORDER, CloudResource, Kind
 from controller.domain.servers.plan import PlannedThing, ServerPlan
 from controller.domain.servers.server_spec import Reference, parse_server_spec
 from controller.domain.servers.server_status import Recorded, Resolved, ResolvedPort, ServerRecord
@@ -43,10 +43,12 @@ class OneServer:
         cloud: ServerCloud,
         until: Callable[[str, Callable[[], Any]], Any],
         cell_down: Callable[[], AbstractContextManager[None]],
+        planted: Callable[[str], AbstractContextManager[str]],
     ) -> None:
         self.cloud = cloud
         self.until = until
         self.cell_down = cell_down
+        self.planted = planted
         data = {"name": "data", "sizeGiB": 1, "storage": {"type": "Volume"}}
         spec = parse_server_spec(
             server(
@@ -103,15 +105,50 @@ def one(request: pytest.FixtureRequest) -> Iterator[OneServer]:
             yield
             fake.hidden = set()
 
-        yield OneServer(fake, until, cell_down)
+        @contextmanager
+        def planted(mark: str) -> Iterator[str]:
+            port = CloudResource(Kind.PORT, "planted", marks=frozenset({mark}), project="stranger")
+            fake.things[port.id] = port
+            yield port.id
+            del fake.things[port.id]
+
+        yield OneServer(fake, until, cell_down, planted)
         return
     bed = request.getfixturevalue("shared_servers")
     content = yaml.safe_dump(bed.cloud.clouds()).encode()
     cloud = OpenStackServerClouds(SystemClock(), SystemRandomness()).open(content)
-    made = OneServer(cloud, lambda what, check: wait_until(what, check, 180), bed.cloud.cell_down)
+    made = OneServer(
+        cloud,
+        lambda what, check: wait_until(what, check, 180),
+        bed.cloud.cell_down,
+        lambda mark: _planted_by_a_stranger(bed.sdk, mark),
+    )
     yield made
     made.clean()
     cloud.close()
+
+
+@contextmanager
+def _planted_by_a_stranger(sdk: Any, mark: str) -> Iterator[str]:
+    """A port of another project with this mark, in a network of its own with the name of ours."""
+    project = sdk.identity.create_project(name=f"stranger-{secrets.token_hex(4)}", domain_id="default")
+    network = sdk.network.create_network(name="net0", project_id=project.id)
+    cidr = "10.99.0.0/24"
+    sdk.network.create_subnet(
+        network_id=network.id, project_id=project.id, name="sub0", ip_version=4, cidr=cidr
+    )
+    port = sdk.network.create_port(network_id=network.id, project_id=project.id, description=mark)
+    sdk.network.set_tags(port, [mark])
+    image = sdk.image.create_image(
+        "tiny", data=b"x", container_format="bare", disk_format="raw", owner=project.id, wait=True
+    )
+    try:
+        yield port.id
+    finally:
+        sdk.network.delete_port(port)
+        sdk.network.delete_network(network)
+        sdk.image.delete_image(image)
+        sdk.identity.delete_project(project)
 
 
 def _make_what_it_boots_from(one: OneServer) -> None:
@@ -138,6 +175,20 @@ def test_what_was_made_is_read_by_its_id_and_found_by_its_mark(one: OneServer) -
         assert (found.id, found.kind, found.is_of(one.plan.mark)) == (id_, kind, True)
         assert one.marked(kind) == [id_]
     assert one.cloud.marked(Kind.PORT, "osctl-server-other", one.plan.name) == ()
+
+
+def test_what_another_project_has_marked_is_neither_found_nor_read(one: OneServer) -> None:
+    ours = one.make(Kind.PORT)
+    with one.planted(one.plan.mark) as port:
+        assert one.marked(Kind.PORT) == [ours]
+        assert one.read(port, Kind.PORT) is None and one.read(ours, Kind.PORT) is not None
+
+
+def test_what_another_project_calls_like_ours_is_not_what_is_referred_to(one: OneServer) -> None:
+    named = [(Catalog.NETWORK, "net0"), (Catalog.SUBNET, "sub0"), (Catalog.IMAGE, "tiny")]
+    before = [one.cloud.find(catalog, Reference(query={"name": name})) for catalog, name in named]
+    with one.planted(one.plan.mark):
+        assert [one.cloud.find(catalog, Reference(query={"name": name})) for catalog, name in named] == before
 
 
 def test_a_server_is_found_by_its_mark_from_the_request_on(one: OneServer) -> None:
