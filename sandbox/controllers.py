@@ -33,6 +33,8 @@ HELM_HOMES = ("CACHE", "CONFIG", "DATA")
 # so whenever the machine stands still for longer than the Lease lasts (controller.operator).
 LEASE_LOST = 70
 CHECK_EVERY = 0.5
+# Where the ports of containers answer here: in a cluster it is every address of their pod.
+LOOPBACK = "127.0.0.1"
 
 
 class Cluster(Protocol):
@@ -178,7 +180,7 @@ class Controllers:
         port = self._port(self._known(name))
         if port == 0 or self._identity(name) is None:
             return False
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+        connection = http.client.HTTPConnection(LOOPBACK, port, timeout=2)
         try:
             connection.request("GET", "/healthz")
             return connection.getresponse().status == 200
@@ -189,7 +191,7 @@ class Controllers:
 
     def metrics(self, name: str) -> str:
         """What its metrics endpoint answers, as Prometheus would ask. Raises SandboxError."""
-        url = f"http://127.0.0.1:{self._port(self._known(name))}/metrics"
+        url = f"http://{LOOPBACK}:{self._port(self._known(name))}/metrics"
         try:
             with urllib.request.urlopen(url, timeout=10) as answer:
                 return bytes(answer.read()).decode()
@@ -262,6 +264,7 @@ class Controllers:
             "POD_NAME": self._pod_name,
             "DEPLOYED_CONTAINERS": ",".join(self.containers),
             "HEALTH_PORT": str(port),
+            "HEALTH_ADDRESS": LOOPBACK,
             **self._environment,
         }
 

@@ -286,6 +286,15 @@ def test_every_container_is_probed_on_a_port_of_its_own() -> None:
     assert len(set(ports)) == len(CONTAINERS)
 
 
+@pytest.mark.parametrize(("given", "expected"), [({}, ""), ({"healthAddress": "::"}, "::")], ids=["", "IPv6"])
+def test_the_probed_ports_answer_on_every_address_unless_one_is_chosen(
+    given: dict[str, str], expected: str
+) -> None:
+    [deployment] = _of("Deployment", _render(settings=given))
+    for container in deployment["spec"]["template"]["spec"]["containers"]:
+        assert read_settings(_environment(container)).health_address == expected
+
+
 def test_a_start_of_two_minutes_is_forgiven() -> None:
     for container in _pod()["containers"]:
         probe = container["startupProbe"]

@@ -20,8 +20,10 @@ class Healthy(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(200); self.end_headers()
 env = os.environ
+print("answers on", env["HEALTH_ADDRESS"], flush=True)
 print("reads", env["REGION_NAMESPACE"], env["DEPLOYED_CONTAINERS"], sorted(env), flush=True)
-http.server.HTTPServer(("127.0.0.1", int(os.environ["HEALTH_PORT"])), Healthy).serve_forever()
+address = env["HEALTH_ADDRESS"], int(env["HEALTH_PORT"])
+http.server.HTTPServer(address, Healthy).serve_forever()
 """
 # Ends at its first start as one that has lost its Lease.
 LOSING = """
@@ -95,7 +97,14 @@ def test_they_start_are_healthy_and_stop(controllers: Controllers):
 def test_each_is_told_its_region_and_who_else_is_deployed(controllers: Controllers):
     controllers.start()
     controllers.wait_healthy(120)
-    assert controllers.log("core").startswith("reads openstack core,helmbundle")
+    assert "\nreads openstack core,helmbundle" in controllers.log("core")
+
+
+@pytest.mark.slow
+def test_their_ports_answer_on_loopback_alone(controllers: Controllers):
+    controllers.start()
+    controllers.wait_healthy(120)
+    assert controllers.log("core").startswith("answers on 127.0.0.1\n")
 
 
 @pytest.mark.slow
