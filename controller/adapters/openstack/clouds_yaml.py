@@ -40,6 +40,7 @@ _LEFT_OUT_OF_SERVICES = (
 )
 _ELSEWHERE = ("profile", "cloud")
 _FILES = ("cacert", "cert", "key")
+_AUTHORITY_HINT = "; an authority goes under ca.crt into the same Secret"
 _INTERFACES = ("public", "internal", "admin")
 # What may be said of a login beside `auth`: openstacksdk takes these from the top as well.
 _OF_A_LOGIN = (
@@ -101,7 +102,7 @@ def parse_clouds(
             raise _as_keywords(f"{key} names settings that are not in the Secret: write them out")
     found = {key: value for key, value in chosen_region.items() if not _is_left_out(key)}
     if plain:
-        _judge_login(found)
+        _judge_login(found, trusted=trusted)
         found = {key: value for key, value in found.items() if _is_plain(key)}
     _judge_values(found, trusted=trusted)
     return found
@@ -117,11 +118,17 @@ def _narrowed(given: Mapping[str, Any], region: str) -> Mapping[str, Any]:
     return {**given, "region_name": region}
 
 
-def _judge_login(found: Mapping[str, Any]) -> None:
-    """Raises CloudRefused where it would use what is not in the text."""
-    for key in ("cert", "key"):
+def _judge_login(found: dict[str, Any], *, trusted: bool) -> None:
+    """Leaves out an authority that is not needed. Raises CloudRefused where it would use more than the text.
+
+    It does not look whether a file of this container is there: others would learn that from the answer.
+    """
+    if found.get("cacert") and (trusted or _is_blind(found)):
+        del found["cacert"]
+    for key in _FILES:
         if found.get(key):
-            raise _as_keywords(f"{key} names a file, and none of this container is for it")
+            hint = _AUTHORITY_HINT if key == "cacert" else ""
+            raise _as_keywords(f"{key} names a file, and none of this container is for it{hint}")
     if str(found.get("auth_type") or "password") not in _PLAIN_LOGINS:
         raise _as_keywords(f"auth_type is one of {', '.join(sorted(_PLAIN_LOGINS))}")
 
@@ -187,13 +194,18 @@ def _judge_values(found: dict[str, Any], *, trusted: bool) -> None:
             raise _as_keywords(f"{key} is true or false")
         if key in found:
             found[key] = str(found[key]).lower() == "true"
-    blind = found.get("insecure") or not found.get("verify", True)
     for key in _FILES:
-        if not found.get(key) or (key == "cacert" and (trusted or blind)):
+        if not found.get(key) or (key == "cacert" and (trusted or _is_blind(found))):
             continue
         if not _is_here(str(found[key])):
-            hint = "; an authority goes under ca.crt into the same Secret" if key == "cacert" else ""
+            hint = _AUTHORITY_HINT if key == "cacert" else ""
             raise _as_keywords(f"the file that {key} names is not in this container{hint}")
+
+
+def _is_blind(found: Mapping[str, Any]) -> bool:
+    """Whether no certificate is looked at."""
+    said = {key: str(found.get(key, key == "verify")).lower() for key in ("insecure", "verify")}
+    return said["insecure"] == "true" or said["verify"] == "false"
 
 
 def _is_here(file: str) -> bool:

@@ -1,16 +1,16 @@
 """Takes known secrets out of any text, in every form in which they are likely to appear.
 
 Helm errors quote values, pods print their connection URLs, the API server quotes Secret data: the same
-password may appear as it is, URL-encoded, JSON-escaped or within base64.
+password may appear as it is, within base64, or escaped for a URL, JSON, XML, YAML, a shell or an INI file.
 """
 
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections.abc import Iterable, Mapping
-from urllib.parse import quote, quote_plus
+
+from controller.domain.shared.escapes import escaped_forms
 
 MARK = "[redacted]"
 
@@ -26,19 +26,7 @@ def forms_of(secret: str) -> frozenset[str]:
     """The forms of one secret that are looked for; empty when it is too short to be told from words."""
     found: set[str] = set()
     for text in _parts(secret):
-        found |= {
-            text,
-            quote(text, safe=""),
-            quote(text),
-            quote_plus(text),
-            json.dumps(text)[1:-1],
-            json.dumps(text, ensure_ascii=False)[1:-1],
-            # encoding/json of Go escapes these three as well, for HTML's sake.
-            json.dumps(text, ensure_ascii=False)[1:-1]
-            .replace("&", "\\u0026")
-            .replace("<", "\\u003c")
-            .replace(">", "\\u003e"),
-        }
+        found |= escaped_forms(text)
         found |= _base64_forms(text)
     return frozenset(form for form in found if len(form) >= MIN_LENGTH)
 

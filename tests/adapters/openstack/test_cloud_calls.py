@@ -11,7 +11,7 @@ import keystoneauth1.exceptions as failures
 import pytest
 
 from controller.adapters.openstack.answers import LONGEST_PAUSE, retry_after
-from controller.adapters.openstack.calls import ANSWER_WITHIN, READ_WITHIN, CloudCalls
+from controller.adapters.openstack.calls import ANSWER_WITHIN, READ_WITHIN, CloudCalls, Login
 from controller.adapters.openstack.client import OpenStackCloud, OpenStackClouds
 from controller.adapters.openstack.server_cloud import OpenStackServerCloud
 from controller.adapters.system.clock import SystemClock
@@ -284,8 +284,10 @@ def test_servers_of_an_object_in_a_cell_that_is_down_are_not_missing(down: int) 
     answers: list[dict[str, Any]] = [{"servers": []}] * 4
     answers[down] = {"servers": [{"id": "a", "status": "UNKNOWN"}]}
     service = Service(*(Answer(body=body) for body in answers))
+    calls = Calls(service)
+    calls.login = lambda: Login("user", "project", "default", frozenset())  # type: ignore[method-assign]
     with pytest.raises(CloudUnavailable, match="cell"):
-        OpenStackServerCloud(Calls(service)).marked(Kind.SERVER, "osctl-server-1", "bastion")
+        OpenStackServerCloud(calls).marked(Kind.SERVER, "osctl-server-1", "bastion")
     # Nova tells of such a cell only where it is asked for no page, and with no filter.
     assert not service.asked[down][2].get("params")
 

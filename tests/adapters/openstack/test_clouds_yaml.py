@@ -127,11 +127,30 @@ def test_a_region_names_no_settings_from_elsewhere(key: str, plain: bool) -> Non
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("auth_type", "v3oidcpassword"), ("cert", "/etc/hosts"), ("key", "/etc/hosts")]
+    ("key", "value"),
+    [
+        ("auth_type", "v3oidcpassword"),
+        ("cert", "/etc/hosts"),
+        ("key", "/etc/hosts"),
+        ("cacert", "/etc/hosts"),
+        ("cacert", "/nowhere"),
+    ],
 )
 def test_a_region_of_somebody_elses_text_logs_in_as_plainly(key: str, value: str) -> None:
     with pytest.raises(CloudRefused, match=key):
         parse_clouds(written(regions=[{"name": "one", "values": {key: value}}]), plain=True)
+
+
+@pytest.mark.parametrize("file", ["/etc/hosts", "/nowhere"])
+def test_somebody_else_learns_nothing_of_our_files_and_where_an_authority_goes(file: str) -> None:
+    with pytest.raises(CloudRefused, match=r"cacert names a file.*ca\.crt into the same Secret"):
+        parse_clouds(written(cacert=file), plain=True)
+
+
+@pytest.mark.parametrize("more", [{"verify": False}, {"insecure": "True"}, {}], ids=str)
+def test_a_file_that_somebody_elses_text_does_not_need_is_left_out(more: dict[str, Any]) -> None:
+    found = parse_clouds(written(cacert="/etc/hosts", **more), plain=True, trusted=not more)
+    assert "cacert" not in found
 
 
 def test_of_somebody_elses_text_only_its_cloud_and_its_login_are_taken() -> None:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
+import re
+import shlex
+import subprocess
 import time
+from collections.abc import Callable
 from urllib.parse import quote, quote_plus
+from xml.etree import ElementTree
+from xml.sax import saxutils
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -120,3 +128,53 @@ def test_what_is_a_name_or_words_of_one_is_no_secret(word: str) -> None:
 def test_what_only_stands_within_a_word_of_a_name_is_a_secret() -> None:
     redactor = Redactor(["planted", "stone.api"]).sparing(["implanted-word", "keystone.api", "plantedness"])
     assert redactor.redact("planted stone.api") == "[redacted] [redacted]"
+
+
+# All that any of the ways to escape a text makes another of.
+AWKWARD = "a/b\\c'd\"e&f<g>h $i`j!k%l,m{n}o(p)|q;r*sät#u"
+
+
+def _as_bash_quotes(text: str) -> str:
+    done = subprocess.run(["bash", "-c", 'printf %q "$1"', "_", text], capture_output=True, check=True)
+    return done.stdout.decode()
+
+
+def _in_attribute(text: str) -> str:
+    return ElementTree.tostring(ElementTree.Element("a", {"b": text}), encoding="unicode")
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        pytest.param(saxutils.escape, id="XML text"),
+        pytest.param(saxutils.quoteattr, id="XML attribute"),
+        pytest.param(_in_attribute, id="XML attribute of ElementTree"),
+        pytest.param(html.escape, id="HTML of Python"),
+        pytest.param(
+            lambda s: html.escape(s).replace("&quot;", "&#34;").replace("&#x27;", "&#39;"), id="XML of Go"
+        ),
+        pytest.param(yaml.safe_dump, id="YAML"),
+        pytest.param(lambda s: yaml.safe_dump(s, default_style="'", width=999), id="YAML in single quotes"),
+        pytest.param(lambda s: yaml.safe_dump(s, default_style='"', width=999), id="YAML in double quotes"),
+        pytest.param(
+            lambda s: yaml.safe_dump(s, default_style='"', width=999, allow_unicode=True), id="YAML, unicode"
+        ),
+        pytest.param(shlex.quote, id="shell"),
+        pytest.param(lambda s: "'" + s.replace("'", "'\\''") + "'", id="shell, single quotes"),
+        pytest.param(lambda s: re.sub(r'([$`"\\])', r"\\\1", s), id="shell, double quotes"),
+        pytest.param(_as_bash_quotes, id="printf %q"),
+        pytest.param(repr, id="Python"),
+        pytest.param(lambda s: json.dumps(json.dumps(s)), id="JSON in JSON"),
+        pytest.param(lambda s: json.dumps(s).replace("/", "\\/"), id="JSON of PHP"),
+        pytest.param(lambda s: json.dumps(s).replace("\\u00e4", "\\u00E4"), id="JSON in capitals"),
+        pytest.param(lambda s: quote(s, safe="").lower(), id="URL in small letters"),
+        pytest.param(lambda s: quote(s, safe="").replace("%", "%%"), id="URL in an INI file"),
+        pytest.param(lambda s: s.replace("$", "$$"), id="oslo.config"),
+    ],
+)
+def test_a_secret_is_known_however_it_is_escaped(write: Callable[[str], str]) -> None:
+    for secret in (AWKWARD, AWKWARD[::-1], "p&w<d'x\"y\\z"):
+        redacted = Redactor([secret]).redact(f"begin {write(secret)} end")
+        rest = redacted.removeprefix("begin ").removesuffix(" end")
+        assert MARK in rest
+        assert len(rest.replace(MARK, "")) < MIN_LENGTH + len("<a b= />"), redacted
