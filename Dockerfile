@@ -1,10 +1,12 @@
 # One image for the five containers of the controller and for osctl.
-#   docker build -t openstack-controller:0.1.0 .
-# What is installed is locked and hashed; the base image is chosen by its tag, or by a digest:
-#   --build-arg PYTHON_IMAGE=python@sha256:…
+#   docker build -t openstack-controller:0.1.0 --build-arg PYTHON_DIGEST=sha256:… .
+# What is installed is locked and hashed, and the base image is named by its digest: without one there is no build.
+# The digest that a tag has today, for all architectures:
+#   docker buildx imagetools inspect python:3.12-slim-trixie --format '{{.Manifest.Digest}}'
 ARG PYTHON_IMAGE=python:3.12-slim-trixie
+ARG PYTHON_DIGEST
 
-FROM ${PYTHON_IMAGE} AS build
+FROM ${PYTHON_IMAGE}@${PYTHON_DIGEST} AS build
 ENV PIP_NO_CACHE_DIR=1 \
     PIP_DISABLE_PIP_VERSION_CHECK=1
 RUN python -m venv /opt/osctl
@@ -21,10 +23,14 @@ COPY values ./values
 RUN /opt/osctl/bin/pip install --no-deps --no-index --no-build-isolation . \
     && /opt/osctl/bin/pip uninstall --yes pip
 
-FROM ${PYTHON_IMAGE}
+FROM ${PYTHON_IMAGE}@${PYTHON_DIGEST}
+ARG PYTHON_IMAGE
+ARG PYTHON_DIGEST
 LABEL org.opencontainers.image.title="openstack-controller" \
       org.opencontainers.image.description="Runs one OpenStack region on Kubernetes from one resource" \
-      org.opencontainers.image.licenses="Apache-2.0"
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.base.name="${PYTHON_IMAGE}" \
+      org.opencontainers.image.base.digest="${PYTHON_DIGEST}"
 COPY --from=build /opt/osctl /opt/osctl
 ENV PATH=/opt/osctl/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONUNBUFFERED=1 \

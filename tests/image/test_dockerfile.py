@@ -56,10 +56,28 @@ def test_the_linter_has_nothing_to_say() -> None:
     assert (reported.returncode, reported.stdout) == (0, "")
 
 
-def test_it_has_two_stages_of_one_base_that_can_be_chosen(parser: DockerfileParser) -> None:
-    assert [values[0][1] for values in _stages(parser)] == ["${PYTHON_IMAGE} AS build", "${PYTHON_IMAGE}"]
-    [argument] = _instructions(parser, "ARG")
-    assert re.fullmatch(r"PYTHON_IMAGE=python:3\.1[1-9]-slim-[a-z]+", argument)
+def test_its_two_stages_have_one_base_by_a_digest_that_the_build_has_to_name(parser: DockerfileParser) -> None:
+    base = "${PYTHON_IMAGE}@${PYTHON_DIGEST}"
+    assert [values[0][1] for values in _stages(parser)] == [f"{base} AS build", base]
+    image, *others = _instructions(parser, "ARG")
+    assert re.fullmatch(r"PYTHON_IMAGE=python:3\.1[1-9]-slim-[a-z]+", image)
+    # No digest is built in: one that is old would be used for years.
+    assert others == ["PYTHON_DIGEST", "PYTHON_IMAGE", "PYTHON_DIGEST"]
+
+
+def test_the_image_says_what_it_stands_on(parser: DockerfileParser) -> None:
+    [labels] = _instructions(parser, "LABEL")
+    assert 'image.base.name="${PYTHON_IMAGE}"' in labels and 'image.base.digest="${PYTHON_DIGEST}"' in labels
+
+
+def test_the_commands_of_the_page_name_the_digest_of_the_base_that_is_built_on(
+    parser: DockerfileParser,
+) -> None:
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    base = _instructions(parser, "ARG")[0].removeprefix("PYTHON_IMAGE=")
+    assert f"imagetools inspect {base} --format '{{{{.Manifest.Digest}}}}'" in page
+    builds = [line for line in page.splitlines() if "docker build " in line]
+    assert builds and all("--build-arg PYTHON_DIGEST=" in line for line in builds)
 
 
 def test_the_last_stage_only_copies_what_was_built(parser: DockerfileParser) -> None:
