@@ -158,8 +158,11 @@ class OpenStackServerCloud:
     def create(self, kind: Kind, body: Mapping[str, Any]) -> CloudResource:
         """Sent once. Raises CloudUnavailable where its outcome is not known, CloudRefused."""
         service, path, _, name = _PLACES[kind]
-        answer = self._calls.send("POST", service, path, body, _version(kind))
-        return _one(kind, answer, name, path, self._project())
+        answer, project = self._calls.send("POST", service, path, body, _version(kind)), self._project()
+        if isinstance(answer, dict) and isinstance(answer.get(name), dict):
+            # Of a server that it is to make Nova says little more than its id.
+            answer = {name: {"tenant_id": project, **answer[name]}}
+        return _one(kind, answer, name, path, project)
 
     def delete(self, one: CloudResource) -> None:
         """Asks for it. A server that Nova only keeps for a while is gone then, too."""
