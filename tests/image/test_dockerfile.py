@@ -56,7 +56,7 @@ def test_the_linter_has_nothing_to_say() -> None:
     assert (reported.returncode, reported.stdout) == (0, "")
 
 
-def test_its_two_stages_have_one_base_by_a_digest_that_the_build_has_to_name(parser: DockerfileParser) -> None:
+def test_its_two_stages_have_one_base_by_a_digest_that_a_build_names(parser: DockerfileParser) -> None:
     base = "${PYTHON_IMAGE}@${PYTHON_DIGEST}"
     assert [values[0][1] for values in _stages(parser)] == [f"{base} AS build", base]
     image, *others = _instructions(parser, "ARG")
