@@ -126,6 +126,7 @@ lint: setup ## style, types, layering and the language of the pages
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/deptry controller containers
 	@$(BIN)/python -m tests.charts.shell
 	@$(BIN)/python -m tools.prose
 
