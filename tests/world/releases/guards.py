@@ -55,7 +55,7 @@ def _no_note(stack: ExitStack) -> None:
     _set(stack, "controller.adapters.helm.release_records.SecretRecords.keep_volumes", lambda *_: None)
 
 
-@guard("a revision that somebody's own Helm makes meanwhile ends the action", DATA, CLAIMS)
+@guard("a revision that another Helm makes meanwhile ends the action", DATA, CLAIMS)
 def _minds_no_other_helm(stack: ExitStack) -> None:
     for module in ("preparation", "uninstall"):
         _set(stack, f"controller.reconcile.releases.actions.{module}.insist_on_revision", lambda *_: None)
@@ -101,7 +101,7 @@ def _never_gives_up(stack: ExitStack) -> None:
     stack.enter_context(patch.object(WriterLease, "lost", lambda self: False))
 
 
-@guard("what somebody has put in the place of a hook's Job is theirs", OTHERS, NAMES)
+@guard("what others have put in the place of a hook's Job is theirs", OTHERS, NAMES)
 def _any_job_is_the_hooks(stack: ExitStack) -> None:
     stack.enter_context(patch.object(SecretRecords, "_is_made_by_hook", lambda *_: True))
 
