@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ FLAPS = f"became unready {LOSSES} times or more within {WINDOW / 60:.0f} minutes
 @dataclass
 class _Track:
     ready: bool = False
-    generation: int = 0
+    revision: Hashable = None
     losses: list[float] = field(default_factory=list)
     ready_since: float = 0.0
     last_text: str = ""
@@ -42,22 +42,22 @@ class FlapDamping:
     ) -> dict[ComponentKey, ComponentHealth]:
         """The components as they are to be shown at `now` (seconds, of any steady clock).
 
-        `before` is `status.health` as it is now. Losses that come with a new generation are rollouts
-        and are not counted.
+        `before` is `status.health` as it is now. Losses that come with a new revision are rollouts, or
+        new runs of a Job, and are not counted.
         """
         for gone in self._tracks.keys() - components.keys():
             del self._tracks[gone]
         for key in components.keys() - self._tracks.keys():
             application, component = key
             reported = (before.get(application) or {}).get(component) or {}
-            self._tracks[key] = _begun(reported, components[key].generation, now)
+            self._tracks[key] = _begun(reported, components[key].revision, now)
         return {key: self._one(self._tracks[key], judged, now) for key, judged in components.items()}
 
     def _one(self, track: _Track, judged: ComponentHealth, now: float) -> ComponentHealth:
         ready = judged.verdict.health == Health.READY
-        if judged.generation != track.generation:
+        if judged.revision != track.revision:
             track.losses.clear()
-            track.generation = judged.generation
+            track.revision = judged.revision
         elif track.ready and not ready:
             track.losses.append(now)
         if ready and not track.ready:
@@ -80,10 +80,10 @@ class FlapDamping:
         return replace(judged, verdict=shown)
 
 
-def _begun(reported: Mapping[str, Any], generation: int, now: float) -> _Track:
+def _begun(reported: Mapping[str, Any], revision: Hashable, now: float) -> _Track:
     message = str(reported.get("message") or "")
     if reported.get("status") != Health.UNHEALTHY or not message.startswith(FLAPS):
-        return _Track(generation=generation)
+        return _Track(revision=revision)
     return _Track(
-        generation=generation, losses=[now] * LOSSES, ready_since=now, last_text=message.removeprefix(FLAPS)
+        revision=revision, losses=[now] * LOSSES, ready_since=now, last_text=message.removeprefix(FLAPS)
     )

@@ -6,7 +6,7 @@ new process goes on with what the status says, and begins to wait again where th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,7 +33,7 @@ _UNSEEN = _Limit(UNSEEN_AFTER, Health.UNKNOWN)
 @dataclass(frozen=True, slots=True)
 class _Wait:
     limit: _Limit
-    generation: int
+    revision: Hashable
     until: float
 
 
@@ -67,12 +67,12 @@ class ProgressDeadlines:
                 result[key] = judged
                 continue
             wait = self._waits.get(key)
-            if wait is None or (wait.limit, wait.generation) != (limit, judged.generation):
+            if wait is None or (wait.limit, wait.revision) != (limit, judged.revision):
                 application, component = key
                 reported = (before.get(application) or {}).get(component) or {}
                 waited = _waited(reported, judged.verdict, epoch) if self._new else 0.0
                 until = now if reported.get("status") == limit.then else now + limit.seconds - waited
-                wait = _Wait(limit, judged.generation, until)
+                wait = _Wait(limit, judged.revision, until)
             waits[key] = wait
             over = now >= wait.until
             verdict = replace(judged.verdict, health=limit.then) if over else judged.verdict

@@ -7,7 +7,7 @@ component is what the label `component` says, as OpenStack-Helm sets it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -36,10 +36,11 @@ ComponentKey = tuple[str, str]  # application, component
 
 @dataclass(frozen=True)
 class ComponentHealth:
-    """One component judged. `generation` adds up those of its workloads: it moves with any rollout."""
+    """One component judged. `revision` changes with every rollout of its workloads, and with every new run of
+    its Jobs."""
 
     verdict: WorkloadHealth
-    generation: int
+    revision: Hashable
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,8 @@ def judge_components(facts: Facts) -> dict[ComponentKey, ComponentHealth]:
     result = {}
     for key, workloads in name_components(_last_runs(counted, judge)).items():
         verdicts = [judge(one) for one in workloads]
-        generation = sum(one.generation for one in workloads)
-        result[key] = ComponentHealth(_together(verdicts), generation)
+        revision = tuple(sorted((one.kind, one.name, one.run, one.generation) for one in workloads))
+        result[key] = ComponentHealth(_together(verdicts), revision)
     return result
 
 

@@ -40,7 +40,8 @@ class Workload:
     `stuck` says why its controller cannot go on, in its words; empty while it can. `off`: it is
     switched off (scaled to zero, suspended, being deleted) and does not count. `homeless`: the labels of
     nodes that a DaemonSet looks for where none fits, which is `off`, too. `missing`: its release has it, and
-    the API server has not. `cron` names the CronJob that made a Job. `started` is when a Job
+    the API server has not. `cron` names the CronJob that made a Job. `run`
+    is the UID of a Job that no CronJob made: Helm makes it anew to run it again. `started` is when a Job
     began, of others when they were created (seconds since the epoch). `rolled_out`: a Deployment's newest
     revision was complete once, and no deadline of its controller runs any more (kubernetes:
     pkg/controller/deployment/progress.go).
@@ -63,6 +64,7 @@ class Workload:
     homeless: str = ""
     missing: bool = False
     cron: str = ""
+    run: str = ""
     rolled_out: bool = False
 
 
@@ -153,6 +155,7 @@ def parse_workload(obj: Mapping[str, Any]) -> Workload | None:
         == "NewReplicaSetAvailable",
         hook=bool(hook),
         cron=cron,
+        run=str(meta.get("uid") or "") if kind == "Job" and not cron else "",
         off=bool(meta.get("deletionTimestamp")) or bool(spec.get("suspend")) or _is_zero(kind, obj, rollout),
         homeless=_homeless(kind, obj, rollout),
     )

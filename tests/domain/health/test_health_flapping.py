@@ -94,3 +94,11 @@ def test_a_component_that_vanished_begins_anew() -> None:
     assert damping.damped({KEY: there}, {}, 9.0)[KEY].verdict.health == Health.UNHEALTHY
     damping.damped({}, {}, 10.0)
     assert damping.damped({KEY: there}, {}, 11.0)[KEY].verdict.health == Health.READY
+
+
+def test_jobs_that_helm_makes_anew_do_not_come_and_go() -> None:
+    story = Story()
+    for run in range(LOSSES + 1):
+        story.observe(Health.PROGRESSING, run)
+        shown = story.observe(Health.READY, run)
+    assert shown.health == Health.READY

@@ -86,7 +86,7 @@ def test_objects_of_one_name_and_component_are_told_apart_by_kind() -> None:
 
 
 def judged(health: Health = Health.READY, text: str = "", **more: Any) -> ComponentHealth:
-    return ComponentHealth(WorkloadHealth(health, 1, 2, text, **more), generation=1)
+    return ComponentHealth(WorkloadHealth(health, 1, 2, text, **more), revision=1)
 
 
 def entry(
@@ -408,3 +408,14 @@ def test_bundles_that_go_or_are_somebody_elses_have_no_mark() -> None:
     assert bundle_mark(marked(deletionTimestamp=at(1))) == ""
     assert bundle_mark(marked(labels={MANAGED_BY: "somebody"})) == ""
     assert marks_digest([bundle_mark(marked()), ""]) == marks_digest([bundle_mark(marked())])
+
+
+def test_a_job_with_another_uid_is_another_run() -> None:
+    def revision(uid: str) -> object:
+        job = workload("Job", {}, {"succeeded": 1}, name="nova-db-sync")
+        job["metadata"]["uid"] = uid
+        (found,) = judge_components(facts(job)).values()
+        return found.revision
+
+    assert revision("one") != revision("two")
+    assert revision("one") == revision("one")
