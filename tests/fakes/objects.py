@@ -131,9 +131,8 @@ def convert_secret(obj: KubeObject) -> None:
         return
     plain = obj.pop("stringData", None)
     if plain:
-        obj.setdefault("data", {}).update(
-            {key: base64.b64encode(text.encode()).decode() for key, text in plain.items()}
-        )
+        texts = {key: base64.b64encode(text.encode()).decode() for key, text in plain.items()}
+        obj["data"] = {**(obj.get("data") or {}), **texts}
     obj.setdefault("type", "Opaque")
     for key, text in obj.get("data", {}).items():
         try:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from controller.domain.values.chart_values import copied
 from tests.fakes import schema as shapes
 from tests.fakes.schema import Schema
 
@@ -21,19 +20,25 @@ MISSING: Any = object()
 
 def paths(value: Any, schema: Schema, at: Path = ()) -> set[Path]:
     """Every path that an apply of `value` takes ownership of."""
-    if isinstance(value, dict) and value and not shapes.is_atomic_map(schema):
-        return set().union(
-            *(paths(part, shapes.child(schema, key), (*at, key)) for key, part in value.items())
-        )
-    if isinstance(value, list) and shapes.list_type(schema) == "map" and value:
-        found: set[Path] = set()
+    found: set[Path] = set()
+    _gather(value, schema, at, found)
+    return found
+
+
+def _gather(value: Any, schema: Schema, at: Path, found: set[Path]) -> None:
+    kind = value.__class__
+    if kind is dict and value and not shapes.is_atomic_map(schema):
+        for key, part in value.items():
+            _gather(part, shapes.child(schema, key), (*at, key), found)
+    elif kind is list and value and shapes.list_type(schema) == "map":
         for item in value:
             place = (*at, shapes.item_key(schema, item))
-            found |= {place} | paths(item, shapes.items(schema), place)
-        return found
-    if isinstance(value, list) and shapes.list_type(schema) == "set" and value:
-        return {(*at, (("=", member),)) for member in value}
-    return {at}
+            found.add(place)
+            _gather(item, shapes.items(schema), place, found)
+    elif kind is list and value and shapes.list_type(schema) == "set":
+        found.update((*at, (("=", member),)) for member in value)
+    else:
+        found.add(at)
 
 
 def _item_index(value: list[Any], element: tuple[tuple[str, Any], ...]) -> int:
@@ -61,41 +66,49 @@ def lookup(value: Any, path: Path) -> Any:
     return value
 
 
-def remove(value: Any, path: Path) -> None:
-    """Deletes `path` in place, and maps and lists that this leaves empty above it."""
-    parent = lookup(value, path[:-1])
-    last = path[-1]
-    if parent is MISSING or lookup(parent, (last,)) is MISSING:
-        return
-    if isinstance(last, str):
-        del parent[last]
-    else:
-        del parent[_item_index(parent, last)]
-    if not parent and len(path) > 1 and isinstance(path[-2], str):
-        remove(value, path[:-1])
+def without(value: Any, path: Path) -> Any:
+    """The value without `path`, and without maps and lists above it that this leaves empty; it is not
+    changed."""
+    if lookup(value, path) is MISSING:
+        return value
+    parents = [lookup(value, path[:length]) for length in range(len(path))]
+    kept: Any = MISSING
+    for parent, element, place in zip(
+        reversed(parents), reversed(path), range(len(path) - 1, -1, -1), strict=True
+    ):
+        twin = parent.copy()
+        at = element if isinstance(element, str) else _item_index(parent, element)
+        if kept is MISSING:
+            del twin[at]
+        else:
+            twin[at] = kept
+        # An item of a list is never emptied away: it goes by its own path.
+        emptied = not twin and place > 0 and isinstance(path[place - 1], str)
+        kept = MISSING if emptied else twin
+    return kept
 
 
 def merged(live: Any, applied: Any, schema: Schema) -> Any:
-    """`applied` laid over `live`; neither is changed."""
+    """`applied` laid over `live`; neither is changed, and the result has parts of both."""
     if isinstance(live, dict) and isinstance(applied, dict) and not shapes.is_atomic_map(schema):
-        result = {key: copied(part) for key, part in live.items()}
+        result = live.copy()
         for key, part in applied.items():
             result[key] = merged(live.get(key), part, shapes.child(schema, key))
         return result
     if isinstance(live, list) and isinstance(applied, list):
         kind = shapes.list_type(schema)
         if kind == "map":
-            rows = [copied(item) for item in live]
+            rows = live.copy()
             for item in applied:
                 index = _item_index(rows, shapes.item_key(schema, item))
                 if index < 0:
-                    rows.append(copied(item))
+                    rows.append(item)
                 else:
                     rows[index] = merged(rows[index], item, shapes.items(schema))
             return rows
         if kind == "set":
             return [*live, *(item for item in applied if item not in live)]
-    return copied(applied)
+    return applied
 
 
 def changed_paths(before: Any, after: Any, schema: Schema) -> set[Path]:
@@ -155,7 +168,7 @@ class Owners:
         for path in sorted(dropped, key=len):
             held = any(other[: len(path)] == path for other in kept | desired if len(other) > len(path))
             if not held and not _is_key_of_item(path):
-                remove(result, path)
+                result = without(result, path)
         self._owned[manager] = desired
         return result
 

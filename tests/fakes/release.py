@@ -8,7 +8,7 @@ from typing import Any
 from controller.domain.api.names import HELM_FIELD_MANAGER
 from controller.domain.values.chart_values import copied
 from controller.errors import HelmFailed, ReleaseMissing
-from controller.ports.kubernetes import KubeObject, Resource, WatchSink, resource_of
+from controller.ports.kubernetes import KubeObject, Resource, WatchSink
 from controller.reconcile.releases.drift.compare import as_sent
 from tests.fakes.kube import FakeKube
 
@@ -78,5 +78,5 @@ class FakeWatch:
                     sink.changed(place[0], one, gone=name not in after)
 
     def _now(self, resource: Resource, namespace: str) -> dict[str, Mapping[str, Any]]:
-        found = [obj["metadata"] for obj in self._kube.objects(resource.kind) if resource_of(obj) == resource]
+        found = (obj["metadata"] for obj in self._kube.stored(resource))
         return {meta["name"]: meta for meta in found if meta.get("namespace", "") == namespace}

@@ -74,12 +74,14 @@ def of_crd(crd: Mapping[str, Any], version: str = "") -> Schema:
 
 def child(schema: Schema, key: str) -> Schema:
     """Schema of one key of a map."""
+    if schema is OPEN:
+        return OPEN
     properties = schema.get("properties")
     if properties and key in properties:
         found: Schema = properties[key]
         return found
     extra = schema.get("additionalProperties")
-    return extra if isinstance(extra, dict) else OPEN
+    return extra if extra.__class__ is dict else OPEN
 
 
 def items(schema: Schema) -> Schema:
@@ -105,8 +107,36 @@ def item_key(schema: Schema, item: Mapping[str, Any]) -> tuple[tuple[str, Any], 
     )
 
 
+def is_open(schema: Schema) -> bool:
+    """Whether it says nothing of what is inside."""
+    return schema is OPEN or not (
+        "properties" in schema or "items" in schema or "additionalProperties" in schema
+    )
+
+
+# By the id of a schema whether any default is in it; with it the schema, so that no other has its id.
+_DEFAULTS: dict[int, tuple[Schema, bool]] = {}
+
+
+def _has_defaults(schema: Schema) -> bool:
+    known = _DEFAULTS.get(id(schema))
+    if known is None:
+        inside = [
+            *(schema.get("properties") or {}).values(),
+            schema.get("items"),
+            schema.get("additionalProperties"),
+        ]
+        parts = [part for part in inside if isinstance(part, dict)]
+        known = (schema, any("default" in part or _has_defaults(part) for part in parts))
+        _DEFAULTS[id(schema)] = known
+    return known[1]
+
+
 def with_defaults(value: Any, schema: Schema) -> Any:
-    """A copy in which missing keys have the defaults of the schema."""
+    """The value with the defaults of the schema where keys are missing; it is not changed, and parts to which
+    the schema adds nothing are the same in both."""
+    if not _has_defaults(schema):
+        return value
     if isinstance(value, dict):
         filled = {key: with_defaults(part, child(schema, key)) for key, part in value.items()}
         for key, part in (schema.get("properties") or {}).items():
@@ -120,6 +150,8 @@ def with_defaults(value: Any, schema: Schema) -> Any:
 
 def undeclared(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
     """Paths of keys that the schema neither declares nor leaves open."""
+    if is_open(schema):
+        return
     if isinstance(value, dict):
         closed = (
             "properties" in schema

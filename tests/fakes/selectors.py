@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 _SET_BASED = re.compile(r"^\s*(?P<key>\S+)\s+(?P<operator>in|notin)\s*\((?P<values>[^)]*)\)\s*$")
@@ -16,26 +16,37 @@ def _terms(selector: str) -> tuple[str, ...]:
     return tuple(term.strip() for term in re.split(r",(?![^(]*\))", selector) if term.strip())
 
 
-def _label_holds(labels: Mapping[str, str], term: str) -> bool:
+Labels = Mapping[str, str]
+
+
+@functools.cache
+def _holds(term: str) -> Callable[[Labels], bool]:
+    """Whether labels hold a term."""
     members = _SET_BASED.match(term)
     if members:
-        values = {value.strip() for value in members["values"].split(",")}
-        inside = labels.get(members["key"]) in values
-        return inside if members["operator"] == "in" else not inside
+        name, inside = members["key"], members["operator"] == "in"
+        values = frozenset(value.strip() for value in members["values"].split(","))
+        return lambda labels: (labels.get(name) in values) == inside
     if "!=" in term:
-        key, value = term.split("!=", 1)
-        return labels.get(key.strip()) != value.strip()
+        name, value = (part.strip() for part in term.split("!=", 1))
+        return lambda labels: labels.get(name) != value
     if "=" in term:
-        key, value = term.replace("==", "=").split("=", 1)
-        return labels.get(key.strip()) == value.strip()
+        name, value = (part.strip() for part in term.replace("==", "=").split("=", 1))
+        return lambda labels: labels.get(name) == value
     if term.startswith("!"):
-        return term[1:].strip() not in labels
-    return term in labels
+        name = term[1:].strip()
+        return lambda labels: name not in labels
+    return lambda labels: term in labels
+
+
+@functools.cache
+def _tests(selector: str) -> tuple[Callable[[Labels], bool], ...]:
+    return tuple(map(_holds, _terms(selector)))
 
 
 def matches_labels(obj: Mapping[str, Any], selector: str) -> bool:
     labels = obj["metadata"].get("labels") or {}
-    return all(_label_holds(labels, term) for term in _terms(selector))
+    return all(holds(labels) for holds in _tests(selector))
 
 
 def matches_fields(obj: Mapping[str, Any], selector: str) -> bool:

@@ -87,8 +87,10 @@ def revision(version: int, status: str, labels: Mapping[str, str], modified: flo
 class SecretRecords:
     """`controller.ports.helm.ReleaseRecords` on the Secrets in which Helm keeps releases."""
 
-    def __init__(self, kube: Kube) -> None:
+    def __init__(self, kube: Kube, sleep: Callable[[float], None] = time.sleep) -> None:
+        """`sleep` passes the time between two looks at what is being deleted."""
         self._kube = kube
+        self._sleep = sleep
 
     def observe(
         self, namespace: str, *, bundle: str = "", releases: Collection[str] = ()
@@ -310,7 +312,7 @@ class SecretRecords:
                 raise HelmFailed(
                     f"StatefulSet {name} is still there {DELETION_SECONDS:g} s after its deletion"
                 )
-            time.sleep(0.2)
+            self._sleep(0.2)
 
     def _newest(self, release: str, namespace: str) -> int | None:
         return max(self._versions(release, namespace), default=None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import copy
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -37,8 +36,7 @@ FOREVER = 1e9
 class Backup:
     """What etcd held. Volumes are not in it."""
 
-    objects: dict[Identity, Any]
-    version: int
+    store: tuple[Mapping[Identity, Any], int]
     foreign: dict[Identity, Any]
     leases: dict[str, KubeObject]
 
@@ -49,7 +47,7 @@ class Cluster:
     def __init__(self, time: Time) -> None:
         self.time = time
         self.clock = WrongClock(time)
-        self.kube = FakeKube(clock=self.clock)
+        self.kube = FakeKube(clock=self.clock, shares=True)
         self._uids = 0
         self.kube.new_uid = self._new_uid
         for definition in DEFINITIONS:
@@ -312,15 +310,11 @@ class Cluster:
     # -- etcd
 
     def back_up(self) -> Backup:
-        kube = self.kube
-        return Backup(
-            copy.deepcopy(kube._objects), kube._revision, dict(self.foreign.objects), dict(self.leases)
-        )
+        return Backup(self.kube.snapshot(), dict(self.foreign.objects), dict(self.leases))
 
     def restore(self, backup: Backup) -> None:
         """The store goes back; volumes, and what is in them, do not."""
-        self.kube._objects = copy.deepcopy(backup.objects)
-        self.kube._revision = backup.version
+        self.kube.restore(backup.store)
         self.foreign.objects = dict(backup.foreign)
         self.leases = dict(backup.leases)
         self.restores += 1

@@ -10,6 +10,7 @@ from _thread import LockType
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from containers.region_events import AFTER_REPORTS
 from controller.adapters.helm.release_records import SecretRecords
 from controller.domain.releases.hooks import parse_hook_job
 from controller.errors import ControllerError
@@ -25,6 +26,7 @@ from controller.reconcile.releases.children_status import ChildrenReporter
 from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.hooks.progress import HookFollower
 from controller.reconcile.releases.parts import BundleListeners, BundleSettings, DriftRates, ReleasePorts
+from controller.reconcile.shared.edit_filter import EditFilter
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.lease import WriterLease, lease_holder, lease_name
 from controller.reconcile.shared.object_store import ObjectStore
@@ -154,6 +156,7 @@ class Container:
         )
         self._seen: dict[tuple[str, str], tuple[str, KubeObject]] = {}
         self._stamp = (-1, 0, 0)
+        self._edits = EditFilter()
         self.slots = WorldSlots()
         self._locks: list[LockType] = []
         make = {CORE: self._core, HELMBUNDLES: self._helmbundle, SECRETS: self._secrets}
@@ -182,7 +185,7 @@ class Container:
     def _secrets(self) -> dict[str, Reconcile]:
         secrets = SecretsReconciler(
             kube=self.kube,
-            records=SecretRecords(self.kube),
+            records=SecretRecords(self.kube, sleep=self.world.pass_time),
             clock=self.clock,
             randomness=self.world.randomness,
             events=Silent(),
@@ -194,7 +197,7 @@ class Container:
         return {"region": lambda name: secrets.reconcile(KEY)}
 
     def _helmbundle(self) -> dict[str, Reconcile]:
-        world, records = self.world, SecretRecords(self.kube)
+        world, records = self.world, SecretRecords(self.kube, sleep=self.world.pass_time)
         self._filter = BundleEventFilter()
         self._jobs = ObjectStore(self.kube, self.clock, NAMESPACE, {JOB: parse_hook_job})
         self._watch = FakeWatch(world.cluster.kube)
@@ -323,13 +326,14 @@ class Container:
             self._watch.deliver()
 
     def _told(self, event: str, kind: str, obj: KubeObject) -> None:
-        if kind == "OpenStackDeployment":
-            self.wake(("region", ""))
-        elif kind == "HelmBundle":
-            self.wake(("region", ""))
+        if kind in ("OpenStackDeployment", "HelmBundle"):
+            # As in containers/: core hears of every report at once, the others a little later.
+            soon = self.kind == CORE or self._edits.feed(event, obj)
+            self.wake(("region", ""), 0.0 if soon else AFTER_REPORTS)
+        if kind == "HelmBundle":
             if self.kind == HELMBUNDLES and self._filter.concerns_reconcile(event, obj):
                 self.wake(("bundle", obj["metadata"]["name"]))
-        elif self.kind == HELMBUNDLES and self._jobs.feed(JOB, event, obj):
+        elif kind == "Job" and self.kind == HELMBUNDLES and self._jobs.feed(JOB, event, obj):
             for bundle in self.slots.bundles():
                 self.wake(("bundle", bundle[1]), 1.0)
 

@@ -7,6 +7,7 @@ from collections import Counter
 
 from tests.world.driver import Motif, Play, Plot
 from tests.world.releases.events import EVENTS, happen
+from tests.world.releases.known_texts import known_texts
 from tests.world.releases.process import Stopped
 from tests.world.releases.rest import come_to_rest
 from tests.world.releases.world import Setting, World
@@ -119,19 +120,24 @@ def perform(plot: Plot) -> tuple[Violated | None, list[str], Counter[str]]:
     world = World(plot.setting)
     violation: Violated | None = None
     try:
-        world.begin()
-        for event in plot.events:
-            happen(world, event)
-            world.check()
-            if event.numbers[-1] % 100 < LOOKS_AFTER:
-                world.live(5.0)
-        come_to_rest(world)
+        with known_texts():
+            _run(world, plot)
     except Violated as found:
         violation = found
     except Stopped as stopped:
         found_ = stopped.error
         violation = found_ if isinstance(found_, Violated) else Violated("an internal error", repr(found_))
     return violation, world.story, world.met
+
+
+def _run(world: World, plot: Plot) -> None:
+    world.begin()
+    for event in plot.events:
+        happen(world, event)
+        world.check()
+        if event.numbers[-1] % 100 < LOOKS_AFTER:
+            world.live(5.0)
+    come_to_rest(world)
 
 
 _OURS = ("container", "another_pod", "pod_is", "etcd", "watches", "time_passes")
