@@ -114,10 +114,16 @@ def mounted_texts(
 
 
 def plan_server(
-    record: AuthorityRecord | None, there: MountedCertificates, *, now: float, make: Callable[[], Authority]
+    record: AuthorityRecord | None,
+    there: MountedCertificates,
+    *,
+    now: float,
+    make: Callable[[], Authority],
+    replaces_ahead: bool = False,
 ) -> AuthorityStep:
     """The next step of the authority that signs certificates of amphorae. Where its own Secret is gone, it
-    comes back from what pods mount. Raises AuthorityUnusable where the clock cannot be right."""
+    comes back from what pods mount. `replaces_ahead` as of `plan_authority`. Raises AuthorityUnusable where
+    the clock cannot be right."""
     if record is None and there.server is not None:
         back = AuthorityRecord(now, there.server, None, bundle((there.server_trusted,), now))
         text = "the authority of amphorae was gone, and is brought back from what Octavia's pods mount"
@@ -129,9 +135,11 @@ def plan_server(
         now=now,
         make=make,
         settled=lambda one: _is_everywhere(one, now),
+        replaces_ahead=replaces_ahead,
     )
     if record is not None and step.reason is Reason.CERTIFICATES_RENEWED:
-        return AuthorityStep(record)  # Octavia renews what it has signed
+        # Octavia renews what it has signed.
+        return AuthorityStep(replace(step.record, generation=record.generation))
     if step.reason is Reason.AUTHORITY_LOST:
         text = "the authority of amphorae is not the one of before, whose certificates stay trusted"
     elif step.record.next is not None:
@@ -152,8 +160,10 @@ def plan_client(
     trusted_by_all: str,
     now: float,
     make: Callable[[], Authority],
+    replaces_ahead: bool = False,
 ) -> AuthorityStep:
-    """The next step of the authority by which amphorae know controllers.
+    """The next step of the authority by which amphorae know controllers. `replaces_ahead` as of
+    `plan_authority`.
 
     `trusted_by_all`: the mark (`mark_of`) of the authority that, by an operator's word, every amphora trusts.
     Raises AuthorityUnusable where the clock cannot be right.
@@ -165,6 +175,7 @@ def plan_client(
         now=now,
         make=make,
         settled=lambda one: one.next is None or trusted_by_all == mark_of(one.next),
+        replaces_ahead=replaces_ahead,
     )
     if step.reason is Reason.CERTIFICATES_RENEWED:
         text = "the certificate that Octavia shows its amphorae is renewed"

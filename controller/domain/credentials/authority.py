@@ -99,16 +99,20 @@ def plan_authority(
     now: float,
     make: Callable[[], Authority],
     settled: Callable[[AuthorityRecord], bool],
+    replaces_ahead: bool = False,
 ) -> AuthorityStep:
     """The next step, or none. `given` is the authority that the operator names, None for one of our own
     that `make` makes; `in_use` is what consumers have today.
 
-    `settled` tells whether every consumer runs with what the record says. Raises AuthorityUnusable where the
-    clock cannot be right.
+    `settled` tells whether every consumer runs with what the record says. With `replaces_ahead`, what begins
+    later than now was made by a clock that was ahead: it signs no more, and stays trusted until the next
+    renewal. Raises AuthorityUnusable where the clock cannot be right.
     """
     if record is None:
         return _first_step(given or make(), in_use, now)
     record = _able_to_sign(record, given, now)
+    if replaces_ahead:
+        record = _without_ahead(record, now)
     if _is_outdated(record, in_use, now):
         return _brought_up(record, in_use, now)
     desired = given or _own(record)
@@ -134,6 +138,8 @@ def is_current(stored: StoredLeaf, names: LeafNames, record: AuthorityRecord, no
     """
     found = read_leaf(stored.chain, stored.key)
     if found is None or found.end <= now or not found.covers(names):
+        return False
+    if found.begin > now + CLOCK_DIFFERENCE and leaf_begin(record) <= now:
         return False
     if found.end <= now + LAST_DAYS and found.end < _latest_end(record):
         return False
@@ -259,10 +265,33 @@ def _own(record: AuthorityRecord) -> Authority | None:
     return last if last is not None and last.usable else None
 
 
-def _check_clock(record: AuthorityRecord, now: float) -> None:
+def begins_ahead(record: AuthorityRecord, now: float) -> bool:
+    """Whether an authority of the record begins later than now: clocks were, or are, wrong."""
+    return any(one is not None and _is_ahead(one, now) for one in (record.active, record.next))
+
+
+def _is_ahead(authority: Authority, now: float) -> bool:
+    return authority_validity(authority)[0] > now + CLOCK_DIFFERENCE
+
+
+def _without_ahead(record: AuthorityRecord, now: float) -> AuthorityRecord:
     for one in (record.active, record.next):
-        if one is not None and authority_validity(one)[0] > now + CLOCK_DIFFERENCE:
-            raise AuthorityUnusable("it begins later than now: look at the clocks of the nodes")
+        if one is not None and _is_ahead(one, now):
+            record = replace(
+                record,
+                active=None if one is record.active else record.active,
+                next=None if one is record.next else record.next,
+                trusted=bundle((record.trusted, one.anchors)),
+            )
+    return record
+
+
+def _check_clock(record: AuthorityRecord, now: float) -> None:
+    if begins_ahead(record, now):
+        raise AuthorityUnusable(
+            "it begins later than now: look at the clocks of the nodes; if this one is right, another "
+            "authority takes its place within some minutes"
+        )
 
 
 def _is_old(authority: Authority, now: float) -> bool:

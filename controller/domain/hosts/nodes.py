@@ -32,7 +32,7 @@ from controller.domain.hosts.host_facts import ComputeNode
 from controller.domain.hosts.host_names import NodeNames, names_of
 from controller.domain.hosts.not_ready_since import began, noted_absence, words_of
 from controller.domain.shared.cloud_facts import ComputeService
-from controller.domain.shared.times import seconds_of
+from controller.domain.shared.times import is_ahead, seconds_of
 
 # The labels by which OpenStack-Helm's charts choose nodes, each with this value.
 ROLES = (
@@ -209,11 +209,13 @@ def due_notes(node: NodeFacts, now: float, *, planned: bool) -> dict[str, str | 
         )
         notes |= {name: None for name, value in given if value}
     else:
-        absence = noted_absence(node.since or now, node.condition, node.boot)
+        # What was noted by a clock that was ahead holds nothing up: the absence counts from now on.
+        since = 0.0 if is_ahead(node.since, now) else node.since
+        absence = noted_absence(since or now, node.condition, node.boot)
         notes |= {ABSENCE_ANNOTATION: absence} if absence != node.absence else {}
         notes |= {FENCED_ANNOTATION: None} if node.void else {}
-        if node.is_compute and not planned and node.since and node.since not in node.losses:
-            losses = [*node.losses, node.since][-LOSSES_KEPT:]
+        if node.is_compute and not planned and since and since not in node.losses:
+            losses = [*node.losses, since][-LOSSES_KEPT:]
             notes[LOSSES_ANNOTATION] = " ".join(map(timestamp, losses))
     if node.cordoned_by and not node.cordoned:
         # Somebody uncordoned it by hand: it is not ours to uncordon any more.

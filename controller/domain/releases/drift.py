@@ -16,6 +16,7 @@ from typing import Any
 
 from controller.domain.api.names import HELM_FIELD_MANAGER
 from controller.domain.releases.bundle import DriftIgnore
+from controller.domain.shared.times import is_ahead
 
 Keys = tuple[str | int, ...]
 
@@ -156,7 +157,7 @@ class Corrections:
         self.rivals = tuple(sorted({*by}))[:5] or self.rivals
 
     def recent(self, now: float) -> list[float]:
-        return [time for time in self.times if now - time < FIGHT_SECONDS]
+        return [time for time in self.times if now - time < FIGHT_SECONDS and not is_ahead(time, now)]
 
 
 def fingerprint(metadata: Mapping[str, Any]) -> str:

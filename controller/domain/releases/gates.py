@@ -13,6 +13,7 @@ from controller.domain.releases.actions import MAKING, SERVING, Action, NextActi
 from controller.domain.releases.drift import FIGHT_AFTER
 from controller.domain.releases.situation import Attempt, ReleaseSituation
 from controller.domain.shared import backoff
+from controller.domain.shared.times import FAR_AHEAD, is_ahead
 
 # The first pause, in seconds, before an object is corrected that others change again and again.
 FIGHT_PAUSE = 15.0
@@ -120,7 +121,7 @@ def _recurring_drift(situation: ReleaseSituation, step: NextAction) -> NextActio
     fights = drift.corrections - FIGHT_AFTER + 1
     pause = backoff.delay(fights, situation.jitter, first=FIGHT_PAUSE, cap=situation.retry_cap)
     due = drift.corrected + pause
-    if due <= situation.now:
+    if due <= situation.now or is_ahead(drift.corrected, situation.now):
         return None
     by = f" by {', '.join(drift.rivals)}" if drift.rivals else ""
     text = (
@@ -134,6 +135,8 @@ def _running_hook(situation: ReleaseSituation, step: NextAction) -> NextAction |
     hook = situation.open_hook
     if hook is None or step.action not in MAKING or hook.until <= situation.now:
         return None
+    if hook.until - hook.timeout > situation.now + FAR_AHEAD:
+        return None  # made while a clock was wrong; by less it may be ours, and a migration would be cut off
     if _failed_before(situation, step) is None:
         return None
     text = (
@@ -157,7 +160,7 @@ def _backoff(situation: ReleaseSituation, step: NextAction) -> NextAction | None
     else:
         pause = backoff.delay(failures, situation.jitter, cap=min(situation.retry_cap, _cap(last)))
     due = last.finished + pause
-    if due <= situation.now:
+    if due <= situation.now or is_ahead(last.finished, situation.now):
         return None
     if last.lacks_right:
         text = f"tried every minute, next at {timestamp(due + 1)}"

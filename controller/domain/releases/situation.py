@@ -145,10 +145,11 @@ def _seconds(moment: object) -> float:
 @dataclass(frozen=True)
 class OpenHook:
     """A hook's Job that an interrupted attempt has left at work, for what is desired still. It is waited for
-    `until` then, in seconds since the epoch."""
+    `until` then, in seconds since the epoch: for `timeout` seconds since it was made."""
 
     name: str
     until: float
+    timeout: float = 0.0
 
 
 def _fits() -> str:

@@ -10,6 +10,7 @@ from controller.domain.servers.cloud_resources import CloudResource, Kind
 from controller.domain.servers.plan import PlannedThing
 from controller.domain.servers.server_spec import ServerSpec, Update
 from controller.domain.servers.server_status import Recorded, ServerRecord
+from controller.domain.shared.times import FAR_AHEAD
 
 # Seconds in which a request whose answer did not come may still be carried out: a service, or a proxy before
 # it, may have it in hand when we have given up. Longer than we wait for an answer (adapters: ANSWER_WITHIN).
@@ -64,7 +65,7 @@ def decide_missing(
             adopted.append(Recorded(thing.kind, thing.name, found.id))
             continue
         asked = record.things.get(thing.key)
-        if asked is not None and asked.requested and now < asked.requested + SETTLES_WITHIN:
+        if asked is not None and _is_out(asked, now):
             until = max(until, asked.requested + SETTLES_WITHIN)
         else:
             make.append(thing)
@@ -99,9 +100,17 @@ def outstanding_until(record: ServerRecord, kinds: Collection[Kind], now: float)
     ends = (
         one.requested + SETTLES_WITHIN
         for one in record.things.values()
-        if one.kind in kinds and one.requested and not one.id
+        if one.kind in kinds and not one.id and _is_out(one, now)
     )
     return max((end for end in ends if end > now), default=0.0)
+
+
+def _is_out(asked: Recorded, now: float) -> bool:
+    """Whether a request may still come about. One that was sent by far later than now was sent while a clock
+    was wrong; within a day it may be ours that is behind, and two of the same would be made."""
+    return (
+        bool(asked.requested) and now < asked.requested + SETTLES_WITHIN <= now + SETTLES_WITHIN + FAR_AHEAD
+    )
 
 
 def is_carried_out(spec: ServerSpec, digest: str, record: ServerRecord) -> bool:

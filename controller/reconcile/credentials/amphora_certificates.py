@@ -51,6 +51,7 @@ from controller.domain.values.catalogue import CertificateRequest
 from controller.ports.kubernetes import Events, Kube, KubeObject
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.certificate_store import CertificateStore, texts_of
+from controller.reconcile.credentials.clock_patience import ClockPatience
 from controller.reconcile.credentials.own_certificates import PAUSED, TAKEN
 from controller.reconcile.credentials.refused_writes import refusal_of
 from controller.reconcile.shared.action_log import log_action
@@ -103,6 +104,7 @@ class AmphoraCertificates:
     def __init__(self, kube: Kube, clock: Clock, randomness: Randomness, events: Events) -> None:
         self._kube = kube
         self._clock = clock
+        self._patience = ClockPatience(clock)
         self._randomness = randomness
         self._events = events
         self.published: dict[str, str] = {}
@@ -129,7 +131,7 @@ class AmphoraCertificates:
             self.published = {}
             return AmphoraState()
         store = CertificateStore(self._kube, osdpl, AMPHORA_LABEL)
-        work = _Pass(osdpl, store, self._clock.now(), recorded)
+        work = _Pass(osdpl, store, self._clock.now(), recorded, self._patience)
         work.observe(wanted=wanted)
         if wanted:
             work.accept_empty()
@@ -232,9 +234,15 @@ class _Pass:
     `problems` are by the name of the Secret."""
 
     def __init__(
-        self, osdpl: KubeObject, store: CertificateStore, now: float, recorded: Mapping[str, Collection[str]]
+        self,
+        osdpl: KubeObject,
+        store: CertificateStore,
+        now: float,
+        recorded: Mapping[str, Collection[str]],
+        patience: ClockPatience,
     ) -> None:
         self.osdpl, self.store, self.now, self.recorded = osdpl, store, now, recorded
+        self.patience = patience
         self.namespace = str(osdpl["metadata"]["namespace"])
         self.held: dict[str, dict[str, str]] = {}
         self.notes: list[str] = []
@@ -293,7 +301,8 @@ class _Pass:
         """Raises _Unusable."""
         record = self.record(SERVER_AUTHORITY_SECRET)
         try:
-            return plan_server(record, self.mounted, now=self.now, make=make)
+            ahead = self.patience.is_over(SERVER_AUTHORITY_SECRET, record)
+            return plan_server(record, self.mounted, now=self.now, make=make, replaces_ahead=ahead)
         except AuthorityUnusable as error:
             raise _Unusable(SERVER_AUTHORITY_SECRET, str(error)) from None
 
@@ -302,7 +311,15 @@ class _Pass:
         record = self.record(CLIENT_AUTHORITY_SECRET)
         trusted = self._notes_of_client.get(AMPHORAE_TRUST_ANNOTATION, "")
         try:
-            return plan_client(record, self.mounted, trusted_by_all=trusted, now=self.now, make=make)
+            ahead = self.patience.is_over(CLIENT_AUTHORITY_SECRET, record)
+            return plan_client(
+                record,
+                self.mounted,
+                trusted_by_all=trusted,
+                now=self.now,
+                make=make,
+                replaces_ahead=ahead,
+            )
         except AuthorityUnusable as error:
             raise _Unusable(CLIENT_AUTHORITY_SECRET, str(error)) from None
 

@@ -56,6 +56,7 @@ from controller.ports.kubernetes import NODE, SECRET, Events, Kube, KubeObject, 
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.certificate_store import CertificateStore, texts_of
 from controller.reconcile.credentials.certificate_uptake import are_deployed, is_taken_up, texts_in_use
+from controller.reconcile.credentials.clock_patience import ClockPatience
 from controller.reconcile.credentials.refused_writes import refusal_of
 from controller.reconcile.shared.action_log import log_action
 
@@ -91,6 +92,7 @@ class OwnCertificates:
         self._clock = clock
         self._randomness = randomness
         self._events = events
+        self._patience = ClockPatience(clock)
         self.has_bundle = False
         self.unfinished = False
 
@@ -201,6 +203,7 @@ class OwnCertificates:
             now=now,
             make=lambda: self._made(osdpl, now),
             settled=settled,
+            replaces_ahead=self._patience.is_over(AUTHORITY_SECRET, record),
         )
         doubts = {r.name: "; ".join(unnamed[:_TOLD]) for r in requests if r.hypervisors and unnamed}
         return _Pass(step, given, requests, leaves, names, now, doubts)

@@ -10,7 +10,7 @@ from controller.domain.api.region_name import node_note, node_notes
 from controller.domain.hosts.nodes import NodeFacts, parse_node
 from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import Aggregate, CloudView
-from controller.domain.shared.times import seconds_of
+from controller.domain.shared.times import is_ahead, seconds_of
 from controller.errors import ApiUnavailable, CloudRefused, CloudUnavailable, KubeError, ObjectMissing
 from controller.ports.kubernetes import NODE, Kube, KubeObject
 from controller.ports.openstack import Cloud
@@ -125,7 +125,8 @@ class HostAggregates:
         stays only where the outcome is not known.
         """
         now = self._clock.now()
-        if not begun and (note.name != name or now - note.since > MADE_WITHIN / 2):
+        old = now - note.since > MADE_WITHIN / 2 or is_ahead(note.since, now)
+        if not begun and (note.name != name or old):
             # One for the same that is young enough to hold for this request, too, stays as it is.
             note = self._note(live, f"{name} {timestamp(now)}")
         node = str(live["metadata"]["name"])

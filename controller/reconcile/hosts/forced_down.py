@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from controller.domain.api.conditions import timestamp
 from controller.domain.api.names import MANAGED_BY, MANAGED_BY_US
 from controller.domain.shared.cloud_facts import CloudView, ComputeService
-from controller.domain.shared.times import seconds_of
+from controller.domain.shared.times import is_ahead, seconds_of
 from controller.errors import Conflict, KubeError
 from controller.ports.kubernetes import CONFIGMAP, Kube, KubeObject
 from controller.ports.system import Clock
@@ -44,7 +44,7 @@ class _ForcedDown:
 
     def is_over(self, live: ComputeService | None, now: float) -> bool:
         """Whether the service is seen to be no longer forced down. One that no list shows may still be."""
-        if live is None or now - self.at <= UNDER_WAY:
+        if live is None or (now - self.at <= UNDER_WAY and not is_ahead(self.at, now)):
             return False
         return live.id != self.service or not live.forced_down
 

@@ -14,6 +14,7 @@ from controller.domain.releases.situation import Attempt
 from controller.domain.shared.redaction import Redactor
 from controller.domain.values.chart_values import Values
 from controller.ports.helm import Cancellation
+from controller.ports.system import Clock
 
 # How long the uninstall of what is in no spec any more may take with its hooks; a setting may say otherwise.
 UNINSTALL_SECONDS = 600
@@ -67,7 +68,8 @@ class ActionRequest:
 
 @dataclass(frozen=True)
 class RunningAction:
-    """An action under way since `started`, in seconds since the epoch.
+    """An action under way since `started`, in seconds since the epoch, and `began`, by the monotonic clock of
+    its process: a clock that is set ends no action.
 
     `shortened_to`: seconds that it may take in all by the newest spec, where that gives it less time than
     the request did.
@@ -77,6 +79,11 @@ class RunningAction:
     started: float
     cancellation: Cancellation
     shortened_to: float | None = None
+    began: float | None = None
+
+    def age(self, clock: Clock) -> float:
+        """For how many seconds it has been under way."""
+        return clock.now() - self.started if self.began is None else clock.monotonic() - self.began
 
     @property
     def timeout(self) -> float:

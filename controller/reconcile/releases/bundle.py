@@ -235,7 +235,7 @@ class BundleReconciler:
             suspended=suspended,
         )
         allowed = seconds_allowed(running, desired, suspended=suspended)
-        remaining = running.started + allowed - self._ports.clock.now()
+        remaining = allowed - running.age(self._ports.clock)
         if superseded:
             running.cancellation.cancel()
         elif allowed < running.timeout and remaining <= 0:
@@ -266,7 +266,10 @@ class BundleReconciler:
         request = replace(
             _request(observed, release, decision, secrets), uninstall_within=self._settings.uninstall_within
         )
-        running = RunningAction(request, self._ports.clock.now(), self._ports.helm.new_cancellation())
+        clock = self._ports.clock
+        running = RunningAction(
+            request, clock.now(), self._ports.helm.new_cancellation(), began=clock.monotonic()
+        )
         started = self._slots.start(
             running,
             lambda: self._perform(running),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 
+from controller.domain.shared.times import is_ahead
+
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
@@ -27,7 +29,9 @@ class FirstSeen:
             self._seen.pop(what, None)
             return Sighting()
         before = self._seen.get(what, Sighting(now))
-        self._seen[what] = Sighting(before.since, before.observations + 1)
+        # By a clock that was ahead it was first seen in the future: it counts from now on.
+        since = now if is_ahead(before.since, now) else before.since
+        self._seen[what] = Sighting(since, before.observations + 1)
         return self._seen[what]
 
     def keep(self, those: Collection[Hashable]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller.domain.shared.redaction import Redactor, redact_urls
-from controller.domain.shared.times import seconds_of
+from controller.domain.shared.times import AHEAD, seconds_of
 from controller.errors import KubeError
 from controller.ports.kubernetes import SECRET, Kube
 from controller.ports.system import Clock
@@ -78,7 +78,9 @@ class RegionRedactor:
     def redact_output(self, text: str) -> str:
         """What a container said, likewise, by the Secrets as they are at this pass."""
         done = self._redacted(text, 0.0)
-        return WITHHELD if text and self._clock.now() < self._unknown_until else done
+        # Set by a clock that was ahead, it says nothing.
+        unknown = 0.0 < self._unknown_until - self._clock.now() <= FORMER_KEPT + AHEAD
+        return WITHHELD if text and unknown else done
 
     def _redacted(self, text: str, compared_within: float) -> str:
         if not text:

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from controller.domain.api.reasons import Reason
-from controller.domain.hosts.nodes import NodeFacts, NodeState, parse_node
+from controller.domain.api.region_name import node_note
+from controller.domain.hosts.nodes import ABSENCE_ANNOTATION, NodeFacts, NodeState, due_notes, parse_node
 from controller.domain.hosts.nodes_status import HostReport, node_entries, nodes_condition
+from controller.domain.hosts.not_ready_since import noted_absence
 from tests.domain.health_objects import NOW, at, condition
 
 
@@ -119,3 +121,23 @@ def test_no_node_with_a_role_is_not_all_nodes_ready() -> None:
     reported = nodes_condition([], 7)
     assert (reported.status, reported.reason) == ("False", Reason.NODES_MISSING)
     assert "kubectl label node" in reported.message
+
+
+def absent(since: float) -> NodeFacts:
+    """A node that is not ready, with an absence that was noted to begin then."""
+    (plain,) = parsed(node(ready="Unknown"))
+    noted = {node_note("openstack", ABSENCE_ANNOTATION): noted_absence(since, plain.condition, plain.boot)}
+    (facts,) = parsed(node(ready="Unknown", metadata={"annotations": noted}))
+    assert facts.since == since
+    return facts
+
+
+def test_an_absence_noted_by_a_clock_that_was_ahead_counts_from_now_on() -> None:
+    facts = absent(NOW + 800 * 86400)
+    notes = due_notes(facts, NOW, planned=False)
+    assert notes[ABSENCE_ANNOTATION] == noted_absence(NOW, facts.condition, facts.boot)
+    assert not [text for name, text in notes.items() if name != ABSENCE_ANNOTATION]
+
+
+def test_an_absence_of_before_is_not_noted_again() -> None:
+    assert ABSENCE_ANNOTATION not in due_notes(absent(NOW - 60), NOW, planned=False)

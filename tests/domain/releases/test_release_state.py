@@ -187,6 +187,28 @@ TABLE = {
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
+    "an upgrade failed by a clock that was ahead": (
+        at(there=recorded("failed"), attempt=failed_attempt(failures=3, age=-800 * 86400)),
+        ReleaseState.FAILED,
+        Action.UPGRADE,
+        Reason.RETRYING,
+    ),
+    "objects were corrected again and again by a clock that was ahead": (
+        at(there=recorded(), drift=drifted(9, NOW + 800 * 86400)),
+        ReleaseState.DRIFTED,
+        Action.CORRECT,
+        Reason.DRIFTED,
+    ),
+    "an interrupted upgrade has left a Job that a clock far ahead has made": (
+        at(
+            there=recorded("failed"),
+            attempt=LOST,
+            open_hook=OpenHook("db-sync", NOW + 800 * 86400, 600.0),
+        ),
+        ReleaseState.FAILED,
+        Action.UPGRADE,
+        Reason.RETRYING,
+    ),
     "a rollback is asked for": (
         at(there=recorded(), requests=BACK),
         ReleaseState.ROLLBACK_REQUESTED,

@@ -117,3 +117,13 @@ def test_each_missing_thing_is_taken_up_made_or_waited_for_and_no_two_are_one(
     assert len(set(ids)) == len(ids) and not set(ids) & known
     own = {one.id for one in listed if one.is_of(MARK)}
     assert {*ids, *(one.id for one in decision.surplus)} <= own
+
+
+def test_a_request_that_a_clock_far_ahead_has_noted_is_not_waited_for() -> None:
+    asked = _record(Recorded(Kind.PORT, "a", requested=NOW + 800 * 86400))
+    assert decide_missing([A], asked, [], MARK, NOW).make == (A,)
+
+
+def test_one_of_a_clock_that_was_hours_ahead_is_for_ours_may_be_behind() -> None:
+    asked = _record(Recorded(Kind.PORT, "a", requested=NOW + 3600))
+    assert decide_missing([A], asked, [], MARK, NOW).make == ()

@@ -160,6 +160,24 @@ def test_the_run_of_a_job_that_began_before_is_waited_for(bed: RotationBed) -> N
     assert bed.rotation("compute") == {}
 
 
+def test_a_rotation_that_a_clock_far_ahead_has_begun_goes_on(bed: RotationBed) -> None:
+    bed.clock.jump(800 * 86400.0)
+    bed.ask("compute")
+    bed.reconcile()
+    bed.clock.jump(-800 * 86400.0)
+    meta = {
+        "name": "nova-purge-1",
+        "namespace": NS,
+        "labels": {"release_group": "nova"},
+        "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "nova-purge", "uid": "u"}],
+    }
+    bed.settle(1)
+    bed.clock.advance(60)
+    bed.kube.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "status": {"phase": "Running"}})
+    bed.settle()
+    assert bed.rotation("compute") == {}
+
+
 def test_who_else_uses_the_account_before_is_told_and_keeps_it(bed: RotationBed) -> None:
     bed.servers.others[Server.DATABASE, "nova"] = 3
     bed.ask("compute")

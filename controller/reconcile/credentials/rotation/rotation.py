@@ -44,6 +44,7 @@ from controller.domain.credentials.rotation.record import (
     lost_rotations,
     record_text,
 )
+from controller.domain.shared.times import is_ahead
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.secret_refs import find_references
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
@@ -283,6 +284,12 @@ class CredentialRotation:
         """What is next of a rotation under way; None once it is complete. `kinds`: of the Secret's keys."""
         if held:
             return RotationView(Phase.ROLLING, held, record.since)
+        if is_ahead(record.written, self._now()):
+            # By a clock that was ahead: nothing would ever be seen to have begun since.
+            now = self._now()
+            record = replace(record, since=min(record.since, now), rewritten=now)
+            noted = {ROTATION_ANNOTATION: record_text(record)}
+            region.store.rewrite(name, noted, done="noted anew, by a clock that is right")
         again = self._again(region, name, record, kinds)
         if again is not None:
             return again

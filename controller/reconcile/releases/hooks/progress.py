@@ -29,6 +29,7 @@ from controller.domain.releases.hooks import (
     unmet_dependencies,
 )
 from controller.domain.shared.redaction import Redactor, redact_urls
+from controller.domain.shared.times import is_ahead
 from controller.errors import Forbidden, ReleaseMissing
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import JOB, POD, Kube
@@ -128,7 +129,7 @@ class HookFollower:
         if made:
             # Forgets what went while the watch was cut off; what is missing comes by itself.
             self._store.is_complete(not_older_than=COMPARED_EVERY)
-        age = self._clock.now() - running.started
+        age = running.age(self._clock)
         if action.expected is None and (made or age >= LASTS_AFTER):
             action.expected = self._expected(key, running)
         if action.expected is None:
@@ -189,12 +190,12 @@ class HookFollower:
         first: HookJob,
     ) -> ObservedHooks:
         now = self._clock.now()
-        age = now - first.created
+        age = running.age(self._clock) if is_ahead(first.created, now) else now - first.created
         message = f"waits for its hook, Job {first.name}"
         if age < LASTS_AFTER:
             return ObservedHooks(hooks, True, message, LASTS_AFTER - age)
         pause = min(max(PODS_EVERY, age / 4), PODS_SELDOM)
-        remaining = running.started + running.timeout - BEFORE_THE_END - now
+        remaining = running.timeout - running.age(self._clock) - BEFORE_THE_END
         stale = self._clock.monotonic() - action.observed >= PODS_EVERY
         # From then on the Job fails because we have it fail, and its pods go.
         being_ended = remaining <= -BEFORE_THE_END or running.cancellation.cancelled

@@ -40,5 +40,5 @@ def find_running_hook(
         if live is None or job is None or live["metadata"].get("deletionTimestamp"):
             continue
         if job.phase == HookPhase.RUNNING and job.created >= revision.created:
-            return OpenHook(name, job.created + timeout)
+            return OpenHook(name, job.created + timeout, timeout)
     return None
