@@ -122,7 +122,8 @@ class Cluster:
 
     def _bundle_of(self, release: str) -> KubeObject | None:
         """The bundle that has the release, or has had it."""
-        bundles = [one for one in self.all_of("HelmBundle") if one["metadata"]["name"] != "mine"]
+        found = (one for one in self.all_of("HelmBundle") if one["metadata"]["name"] != "mine")
+        bundles = [one for one in found if identity_of(one) not in self.foreign.objects]
         for one in bundles:
             if any(item["name"] == release for item in one["spec"]["releases"]):
                 return one
@@ -295,8 +296,7 @@ class Cluster:
                 texts = {secret_text(self.raw("Secret", one), OPENS[one]) for one in OPENS}
                 volume.never = texts - {text}
             known = volume.opens.get(what, text)
-            # With its record it is forgotten that there were credentials of it.
-            if text != known and text not in volume.never and "mariadb" not in self.forgotten:
+            if text != known and text not in volume.never:
                 raise Violated(
                     CREDENTIALS, f"{name} does not open the database any more that has {what} of before"
                 )

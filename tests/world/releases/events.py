@@ -74,7 +74,9 @@ def happen(world: World, event: Event) -> bool:
 
 
 def _bundles(world: World) -> list[str]:
-    return [one["metadata"]["name"] for one in world.cluster.all_of("HelmBundle")]
+    """All but those that persons have under names of ours."""
+    found = world.cluster.all_of("HelmBundle")
+    return [one["metadata"]["name"] for one in found if identity_of(one) not in world.cluster.foreign.objects]
 
 
 # -- the spec, by persons
@@ -247,7 +249,7 @@ def person_deletes_claim(world: World, draw: Draw) -> str | None:
 def person_deletes_record(world: World, draw: Draw) -> str | None:
     """The newest one of a release of ours."""
     release = draw.one(list(SERVICE_OF))
-    records = _records(world, release)
+    records = records_of(world, release)
     if not records:
         return None
     world.cluster.foreign.forget(records[-1])
@@ -260,7 +262,7 @@ def person_deletes_record(world: World, draw: Draw) -> str | None:
     return f"somebody deletes the Secret {name}"
 
 
-def _records(world: World, release: str) -> list[KubeObject]:
+def records_of(world: World, release: str) -> list[KubeObject]:
     found = [
         one
         for one in world.cluster.all_of("Secret")
@@ -322,7 +324,7 @@ def _namespace(world: World) -> str:
 
 def _is_recorded(world: World, release: str, obj: KubeObject) -> bool:
     """Whether the newest revision of the release has an object of that name, other than a volume."""
-    records = _records(world, release)
+    records = records_of(world, release)
     if not records or obj["kind"] == PVC.kind:
         return False
     version = int(records[-1]["metadata"]["labels"]["version"])
@@ -449,7 +451,7 @@ def own_helm(world: World) -> StoredHelm:
 def person_installs_release(world: World, draw: Draw) -> str | None:
     """With their own Helm, of a name of ours or of another, with objects of names of ours."""
     release = draw.one(("glance", "keystone", "mine"))
-    if _records(world, release):
+    if records_of(world, release):
         return None
     names = draw.one((("theirs",), ("shared",), ("keystone-etc",)))
     before = set(world.cluster.kube._objects)
@@ -472,7 +474,7 @@ def note_new(world: World, before: set[tuple[str, str, str, str]]) -> None:
 def person_upgrades_release(world: World, draw: Draw) -> str | None:
     """One of ours, by hand: with another colour, or back to before."""
     release = draw.one(list(SERVICE_OF))
-    records = _records(world, release)
+    records = records_of(world, release)
     if not records or identity_of(records[-1]) in world.cluster.foreign.objects:
         return None
     helm = own_helm(world)
@@ -511,7 +513,7 @@ def _admin(world: World) -> str:
 def person_leaves_release_pending(world: World, draw: Draw) -> str | None:
     """Their Helm was killed at a release of ours: its record says `pending-upgrade`."""
     release = draw.one(list(SERVICE_OF))
-    records = _records(world, release)
+    records = records_of(world, release)
     if not records or identity_of(records[-1]) in world.cluster.foreign.objects:
         return None
     helm = StoredHelm(_Dying(world), world.cluster.clock, rendered, lambda *_: "Succeeded")  # type: ignore[arg-type]

@@ -145,7 +145,7 @@ class Container:
         self.cut_off = False
         self.inside: set[Key] = set()
         self.due: dict[Key, float] = {}
-        self.clock = WrongClock(world.time, world.setting.clock)
+        self.clock = WrongClock(world.time, world.setting.clock + world.clocks.get(pod, 0.0))
         self.kube = KubeLink(world, self)
         self.lease = WriterLease(
             LeaseStore(world.cluster, lambda: world.is_away(self)),  # type: ignore[arg-type]

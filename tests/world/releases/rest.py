@@ -44,9 +44,13 @@ def make_peace(world: World) -> None:
     for one in world.containers:
         one.cut_off = one.blind = False
     world.pass_time(5.0)
+    for pod in list(world.clocks):
+        world.set_clock(pod, 0.0)
     if cluster.osdpl() is None and world.osdpl_comes_back is None:
-        world.make_osdpl(SPEC)
+        world.make_osdpl(world.lost_spec or SPEC)
     for bundle in cluster.all_of("HelmBundle"):
+        if identity_of(bundle) in cluster.foreign.objects:
+            continue
         notes = bundle["metadata"].get("annotations") or {}
         patch = {"metadata": {"annotations": dict.fromkeys(notes)}}
         kube.merge_patch(HELMBUNDLE, bundle["metadata"]["name"], NAMESPACE, patch)
@@ -135,7 +139,7 @@ def _remove_what_is_in_the_way(world: World, text: str) -> None:
         kind, name = identity[1], identity[3]
         if identity not in cluster.foreign.objects or name.startswith("sh.helm"):
             continue
-        if f"{kind}/{name}" in text or f'{kind} "{name}"' in text:
+        if f"{kind}/{name}" in text or f'{kind} "{name}"' in text or f"{kind} {name}:" in text:
             remove_own(world, identity)
     for release in (*SERVICE_OF, "own"):
         if f"sh.helm.release.v1.{release}.v" in text:
@@ -226,7 +230,8 @@ def unrest(world: World) -> list[str]:
                 if service not in off
                 else _left_of(world, release)
             )
-        if service in off and cluster.raw("HelmBundle", service) is not None:
+        left = cluster.raw("HelmBundle", service)
+        if service in off and left is not None and identity_of(left) not in cluster.foreign.objects:
             why.append(f"the bundle {service} is still there")
     return why
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+import tests.world.releases.losses  # noqa: F401 - its events
 from tests.world.driver import Motif, Play, Plot
 from tests.world.releases.events import EVENTS, happen
 from tests.world.releases.known_texts import known_texts
@@ -92,6 +93,58 @@ THEMES: dict[str, Motif] = {
         ("etcd_is_restored", ()),
         _WHILE,
     ),
+    "records go inside hooks": (
+        ("person_edits_values", ()),
+        _WHILE,
+        ("person_edits_values", ()),
+        _WHILE,
+        ("records_go_in_a_hook", ()),
+        ("person_removes_service", (0,)),
+        _LONG,
+        ("person_removes_service", ()),
+        ("records_go_in_a_hook", ()),
+        ("person_edits_values", ()),
+        _LONG,
+    ),
+    "all is lost and found": (
+        ("osdpl_is_lost", ()),
+        ("person_deletes_secret", ()),
+        ("bundle_is_lost", ()),
+        _SHORT,
+        ("all_records_are_lost", ()),
+        ("osdpl_is_restored", ()),
+        ("person_removes_service", ()),
+        _WHILE,
+        ("person_restores_secret", ()),
+        ("person_removes_service", ()),
+        ("container_dies", ()),
+        _LONG,
+    ),
+    "bundles of our names": (
+        ("person_removes_service", (0,)),
+        _WHILE,
+        ("person_makes_bundle_of_our_name", ()),
+        _SHORT,
+        ("person_says_what_becomes_of_volumes", ()),
+        ("person_removes_service", ()),
+        ("person_makes_bundle_of_our_name", ()),
+        _WHILE,
+        ("person_deletes_region", ()),
+        _LONG,
+    ),
+    "two clocks": (
+        ("clock_jumps", ()),
+        ("person_edits_values", ()),
+        ("hook_fails", ()),
+        _WHILE,
+        ("another_pod_starts", ()),
+        ("clock_jumps", ()),
+        _WHILE,
+        ("pod_is_cut_off", ()),
+        ("person_removes_service", ()),
+        _LONG,
+        ("pod_is_cut_off", ()),
+    ),
     "two of us": (
         ("another_pod_starts", ()),
         ("person_edits_values", ()),
@@ -140,7 +193,8 @@ def _run(world: World, plot: Plot) -> None:
     come_to_rest(world)
 
 
-_OURS = ("container", "another_pod", "pod_is", "etcd", "watches", "time_passes")
+_OURS = ("container", "another_pod", "pod_is", "etcd", "watches", "time_passes", "clock")
+
 PLAY = Play(
     events=sorted(EVENTS),
     themes=THEMES,

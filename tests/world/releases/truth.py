@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.domain.api.names import finalizer
 from controller.domain.values.chart_values import copied
 from controller.ports.kubernetes import KubeObject
 from tests.fakes.objects import Identity, identity_of
@@ -25,6 +26,8 @@ LOOKS_EVERY = 300.0
 
 # What Kubernetes itself puts on every claim.
 IN_USE = "kubernetes.io/pvc-protection"
+# What serving a person's bundle puts on it.
+SERVED = (finalizer("helmbundle"),)
 
 
 @dataclass(eq=False)
@@ -88,6 +91,6 @@ def _content(obj: Mapping[str, Any]) -> Any:
     kept = {key: meta.get(key) or {} for key in ("labels", "annotations")}
     kept["deleting"] = bool(meta.get("deletionTimestamp"))
     kept["owners"] = meta.get("ownerReferences") or []
-    kept["finalizers"] = [one for one in meta.get("finalizers") or () if one != IN_USE]
+    kept["finalizers"] = [one for one in meta.get("finalizers") or () if one not in (IN_USE, *SERVED)]
     rest = {key: part for key, part in obj.items() if key not in ("metadata", "status")}
     return copied({**rest, "metadata": kept})

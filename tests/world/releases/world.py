@@ -79,6 +79,10 @@ class World:
         # By Secret and key: what was there last, as a person has it in a backup.
         self.known: dict[tuple[str, str], str] = {}
         self.osdpl_comes_back: dict[str, Any] | None = None
+        # What was asked for by an osdpl that is lost.
+        self.lost_spec: dict[str, Any] | None = None
+        # By pod: how wrong the clock of its node is beside what the setting says.
+        self.clocks: dict[str, float] = {}
         self.containers: list[Container] = []
         self.cluster.is_deaf = lambda: any(one.blind for one in self.containers)
         self._pods = 1
@@ -113,6 +117,13 @@ class World:
             pod = f"controller-{self._pods}"
         self.containers += [Container(self, kind, pod) for kind in KINDS]
         return pod
+
+    def set_clock(self, pod: str, by: float) -> None:
+        """How wrong the clock of a pod's node is from now on."""
+        self.clocks[pod] = by
+        for one in self.containers:
+            if one.pod == pod:
+                one.clock.offset = self.setting.clock + by
 
     # -- what is told
 
