@@ -69,12 +69,12 @@ class AccountServers(Protocol):
         """How many connections the account has; 0 where the server does not know."""
         ...
 
-    def pass_on(self, login: ServerLogin, before: Account, after: Account) -> None:
+    def copy_grants(self, login: ServerLogin, before: Account, after: Account) -> None:
         """Gives the second account what the first one has, where both are there. Raises RightRefused for what
         it cannot have; the rest it has then."""
         ...
 
-    def let_in(self, login: ServerLogin, password: str) -> None:
+    def add_password(self, login: ServerLogin, password: str) -> None:
         """The administrator of the login has this password from now on, beside the one before where the
         server knows two; failed logins do not lock its account. Nothing changes where it has it already.
         Raises PasswordRefused where the server takes no other one."""
@@ -84,9 +84,9 @@ class AccountServers(Protocol):
         """Whether the server lets in the administrator of the login; if not, it counts as a failed login."""
         ...
 
-    def settle(self, login: ServerLogin) -> None:
+    def drop_other_passwords(self, login: ServerLogin) -> None:
         """The server lets in the administrator of the login with that password alone, and failed logins count
-        as they did before `let_in`."""
+        as they did before `add_password`."""
         ...
 
     def drop(self, login: ServerLogin, account: Account) -> None:

@@ -117,8 +117,8 @@ def test_another_password_of_root_leaves_the_certificate_demanded(real: Encrypte
     )
     login = login_of(real, Server.DATABASE)
     login = replace(login, place=replace(login.place, user="chief"), password="first")
-    ACCOUNTS.let_in(login, "second")
-    ACCOUNTS.settle(replace(login, password="second"))
+    ACCOUNTS.add_password(login, "second")
+    ACCOUNTS.drop_other_passwords(replace(login, password="second"))
     assert ACCOUNTS.accepts(replace(login, password="second"))
     assert connected(real, "chief", "second", ca(real.authority)) == DENIED
 

@@ -276,20 +276,20 @@ class Gap:
 
     def _log_in(self) -> None:
         while not self._stopped.is_set():
-            let_in = self.lets_in(self._bed.texts("identity-credentials")["admin-password"])
-            self.seen.append((time.monotonic(), let_in))
+            admitted = self.lets_in(self._bed.texts("identity-credentials")["admin-password"])
+            self.seen.append((time.monotonic(), admitted))
 
     @property
     def refused_seconds(self) -> float:
         """From the first refusal to the next login that was let in."""
-        first = next((at for at, let_in in self.seen if not let_in), None)
+        first = next((at for at, admitted in self.seen if not admitted), None)
         if first is None:
             return 0.0
-        return next(at for at, let_in in self.seen if let_in and at > first) - first
+        return next(at for at, admitted in self.seen if admitted and at > first) - first
 
     @property
     def said(self) -> str:
-        refused = sum(not let_in for _, let_in in self.seen)
+        refused = sum(not admitted for _, admitted in self.seen)
         return f"{len(self.seen)} logins, {refused} refused, for {self.refused_seconds:.3f} s"
 
     def lets_in(self, password: str) -> bool:
@@ -406,15 +406,15 @@ def test_the_database_knows_two_passwords_of_root_until_it_is_settled(real: Acco
     login = ServerLogin(ServerPlace(Server.DATABASE, HOST, real.port("mariadb"), "chief"), "first")
     servers = RealAccountServers()
     for _ in range(2):
-        servers.let_in(login, "second")
+        servers.add_password(login, "second")
         assert [database_lets_in(real, one) for one in ("first", "second", "third")] == [True, True, False]
     for _ in range(2):
-        servers.settle(replace(login, password="second"))
+        servers.drop_other_passwords(replace(login, password="second"))
         assert [database_lets_in(real, one) for one in ("first", "second")] == [False, True]
-    servers.let_in(login, "second")  # of a process that stood still meanwhile
+    servers.add_password(login, "second")  # of a process that stood still meanwhile
     assert [database_lets_in(real, one) for one in ("first", "second")] == [False, True]
     with pytest.raises(ServerUnavailable, match=r"refuses chief$"):
-        servers.let_in(login, "third")
+        servers.add_password(login, "third")
 
 
 def database_lets_in(real: AccountServersBed, password: str) -> bool:
@@ -443,7 +443,7 @@ def test_what_a_user_of_keystone_was_given_by_hand_is_passed_on(real: AccountSer
     place = ServerPlace(Server.KEYSTONE, keystone=admin)
     users = [Account(Server.KEYSTONE, one.name, "glance", "identity", "Default") for one in (before, after)]
     for _ in range(2):
-        RealAccountServers().pass_on(ServerLogin(place, password), *users)
+        RealAccountServers().copy_grants(ServerLogin(place, password), *users)
         assert sorted(one.name for one in identity.group_users(group)) == ["hand", "hand-2"]
         assert identity.get(f"/users/{after.id}").json()["user"]["options"] == {
             "ignore_password_expiry": True
@@ -461,7 +461,7 @@ def test_rights_in_the_broker_that_were_given_by_hand_are_passed_on(real: Accoun
     login = ServerLogin(ServerPlace(Server.BROKER, HOST, real.management, "guest"), password)
     before, after = (Account(Server.BROKER, name, "glance", "oslo_messaging") for name in ("hand", "hand-2"))
     for _ in range(2):
-        RealAccountServers().pass_on(login, before, after)
+        RealAccountServers().copy_grants(login, before, after)
     found = [api.get(f"/users/hand-2/{kind}")[0] for kind in ("permissions", "topic-permissions")]
     assert [one["write"] for one in found] == ["^notifications"] * 2
     assert found[1]["exchange"] == "amq.topic"
@@ -485,11 +485,11 @@ def test_rights_in_databases_that_were_given_by_hand_are_passed_on(real: Account
     login = ServerLogin(ServerPlace(Server.DATABASE, HOST, real.port("mariadb"), ROOT), ROOT_PASSWORD)
     before, after = (Account(Server.DATABASE, name, "glance", "oslo_db") for name in ("hand", "hand-2"))
     servers = RealAccountServers()
-    servers.pass_on(login, before, after)
+    servers.copy_grants(login, before, after)
     assert not servers.has(login, after)
     real.sql("CREATE USER `hand-2`@'%' IDENTIFIED BY 'two'", "GRANT ALL ON own.* TO `hand-2`@'%'")
     for _ in range(2):
-        servers.pass_on(login, before, after)
+        servers.copy_grants(login, before, after)
         found = shown_grants(real, "hand-2", "two")
         assert "PROCESS" in found and "hand`" not in found
         for right in (
@@ -512,7 +512,7 @@ def test_a_right_that_the_administrator_may_not_give_is_told(real: AccountServer
     place = ServerPlace(Server.DATABASE, HOST, real.port("mariadb"), "poor")
     before, after = (Account(Server.DATABASE, name, "glance", "oslo_db") for name in ("rich", "rich-2"))
     with pytest.raises(RightRefused, match="poor may not give account rich-2 what account rich has") as told:
-        RealAccountServers().pass_on(ServerLogin(place, "poor"), before, after)
+        RealAccountServers().copy_grants(ServerLogin(place, "poor"), before, after)
     assert str(told.value).endswith(": GRANT PROCESS ON *.* TO `rich-2`@`%`")
 
 
@@ -533,7 +533,7 @@ def test_every_kind_of_right_is_passed_on_or_told(real: AccountServersBed, mode:
         for _ in range(2):
             # The administrator may stand in for nobody.
             with pytest.raises(RightRefused, match=rf": GRANT PROXY ON \S+ TO `{name}-2`@`%`$"):
-                RealAccountServers().pass_on(login, before, after)
+                RealAccountServers().copy_grants(login, before, after)
     finally:
         real.sql("SET GLOBAL sql_mode = DEFAULT")
     found = shown_grants(real, after.name, "two")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from tests.told import SEARCHED
+from tests.sweep_summary import SEARCHED
 from tests.world.truth import Violated
 
 T = TypeVar("T")

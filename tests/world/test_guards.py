@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.told import SEARCHED
+from tests.sweep_summary import SEARCHED
 from tests.world.guards import GUARDS, MOST, sequences_until_found
 from tests.world.search import PLAY
 

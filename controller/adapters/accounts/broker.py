@@ -33,7 +33,7 @@ class BrokerAccounts:
         listed = _api(login).call("GET", "/connections", params={"columns": "user"}).content or ()
         return sum(1 for one in listed if one.get("user") == account.name)
 
-    def pass_on(self, login: ServerLogin, before: Account, after: Account) -> None:
+    def copy_grants(self, login: ServerLogin, before: Account, after: Account) -> None:
         api = _api(login)
         if api.get(f"/users/{_part(after.name)}") is None:
             return
@@ -45,7 +45,7 @@ class BrokerAccounts:
                     path = f"/{kind}/{_part(one['vhost'])}/{_part(after.name)}"
                     api.call("PUT", path, body={field: one[field] for field in fields})
 
-    def let_in(self, login: ServerLogin, password: str) -> None:
+    def add_password(self, login: ServerLogin, password: str) -> None:
         place, following = login.place, replace(login, password=password)
         if not self.accepts(login):
             _api(following).call("GET", "/whoami")
@@ -60,7 +60,7 @@ class BrokerAccounts:
     def accepts(self, login: ServerLogin) -> bool:
         return _api(login).call("GET", "/whoami", also=(401,)).status != 401
 
-    def settle(self, login: ServerLogin) -> None:
+    def drop_other_passwords(self, login: ServerLogin) -> None:
         _api(login).call("GET", "/whoami")
 
     def drop(self, login: ServerLogin, account: Account) -> None:

@@ -56,20 +56,20 @@ class DatabaseAccounts:
             cursor.execute(query, (account.name,))
             return int(cursor.fetchone()[0])
 
-    def pass_on(self, login: ServerLogin, before: Account, after: Account) -> None:
+    def copy_grants(self, login: ServerLogin, before: Account, after: Account) -> None:
         """What was granted by hand: the Job of the chart grants the next account its database."""
         with _connected(login) as cursor:
             if not all(_is_there(cursor, one.name) for one in (before, after)):
                 return
             there = set(_grants(cursor, login, after.name))
             more = [one for one in _grants(cursor, login, before.name) if one not in there]
-            _pass_on(cursor, login, more, before, after)
+            _copy_grants(cursor, login, more, before, after)
 
     def drop(self, login: ServerLogin, account: Account) -> None:
         with _connected(login) as cursor:
             cursor.execute("DROP USER IF EXISTS %s@'%%'", (account.name,))
 
-    def let_in(self, login: ServerLogin, password: str) -> None:
+    def add_password(self, login: ServerLogin, password: str) -> None:
         """With both: MariaDB knows several passwords of one account from 10.4 on."""
         try:
             with _connected(login) as cursor:
@@ -85,7 +85,7 @@ class DatabaseAccounts:
         except _Refused:
             return False
 
-    def settle(self, login: ServerLogin) -> None:
+    def drop_other_passwords(self, login: ServerLogin) -> None:
         """With that password alone."""
         with _connected(login) as cursor:
             _let_in_with(cursor, login, (login.password,))
@@ -156,7 +156,7 @@ def _grants(cursor: Any, login: ServerLogin, name: str) -> Iterator[_Grant]:
             yield grant
 
 
-def _pass_on(
+def _copy_grants(
     cursor: Any, login: ServerLogin, grants: Sequence[_Grant], before: Account, after: Account
 ) -> None:
     """Gives it all that it can have. Raises RightRefused with the statements of the rest."""

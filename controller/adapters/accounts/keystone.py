@@ -48,7 +48,7 @@ class KeystoneAccounts:
         """0: Keystone keeps nobody connected."""
         return 0
 
-    def pass_on(self, login: ServerLogin, before: Account, after: Account) -> None:
+    def copy_grants(self, login: ServerLogin, before: Account, after: Account) -> None:
         api = authenticated(login)
         old, new = _user_id(api, before), _user_id(api, after)
         if old is None or new is None:
@@ -69,7 +69,7 @@ class KeystoneAccounts:
         if more:
             api.call("PATCH", f"/users/{new}", body={"user": {"options": more}})
 
-    def let_in(self, login: ServerLogin, password: str) -> None:
+    def add_password(self, login: ServerLogin, password: str) -> None:
         """Pods that have the password before fail with it until they are replaced: enough to lock the account
         for all. So failed logins do not count meanwhile (option `ignore_lockout_failure_attempts`); that it
         was us is remembered in the account itself, in the same write."""
@@ -82,22 +82,22 @@ class KeystoneAccounts:
     def accepts(self, login: ServerLogin) -> bool:
         return _session(login) is not None
 
-    def settle(self, login: ServerLogin) -> None:
+    def drop_other_passwords(self, login: ServerLogin) -> None:
         session = _session(login)
         if session is None:
             raise ServerUnavailable(f"Keystone at {login.place.shown} refuses its administrator")
         _restore_lockout(session.api, session.user)
 
     def give_password(self, login: ServerLogin, account: Account, password: str) -> None:
-        """As `let_in`. Keystone may refuse a password that the account has had before, this one too."""
+        """As `add_password`. Keystone may refuse a password that the account has had before, this one too."""
         api = authenticated(login)
         user = _user_id(api, account)
-        if user is not None and not is_let_in(login, user, password):
+        if user is not None and not accepts_password(login, user, password):
             _change_password(api, user, login, password)
 
     def has_password(self, login: ServerLogin, account: Account, password: str) -> bool:
         user = _user_id(authenticated(login), account)
-        return user is not None and is_let_in(login, user, password)
+        return user is not None and accepts_password(login, user, password)
 
     def restore_lockout(self, login: ServerLogin, account: Account) -> None:
         api = authenticated(login)
@@ -146,7 +146,7 @@ def _session(login: ServerLogin) -> _Session | None:
     return _Session(JsonApi(admin.auth_url, headers={"X-Auth-Token": token}, ca=login.ca), str(who.get("id")))
 
 
-def is_let_in(login: ServerLogin, user: str, password: str) -> bool:
+def accepts_password(login: ServerLogin, user: str, password: str) -> bool:
     """Whether the account with this id is. Raises ServerUnavailable."""
     return _ask_for_token(login, {"id": user, "password": password}).status != 401
 

@@ -12,10 +12,10 @@ from typing import Any
 from controller.adapters.accounts.json_api import JsonApi
 from controller.adapters.accounts.keystone import (
     REFUSALS,
+    accepts_password,
     assigned_places,
     authenticated,
     change_account,
-    is_let_in,
 )
 from controller.domain.credentials.readers import READER_ROLE
 from controller.domain.credentials.rotation.accounts import Account
@@ -93,12 +93,12 @@ def _create(
 
 
 def _ensure_password(api: JsonApi, login: ServerLogin, user: str, password: str) -> None:
-    if is_let_in(login, user, password):
+    if accepts_password(login, user, password):
         return
     change = {"user": {"password": password}}
     if api.call("PATCH", f"/users/{user}", body=change, also=REFUSALS).status in REFUSALS:
         raise PasswordRefused(f"Keystone at {login.place.shown} takes no other password")
-    if not is_let_in(login, user, password):
+    if not accepts_password(login, user, password):
         raise ServerUnavailable(f"Keystone at {login.place.shown} refuses the account with a new password")
 
 

@@ -39,20 +39,20 @@ class RealAccountServers:
     def sessions(self, login: ServerLogin, account: Account) -> int:
         return _asked(login, lambda: self._servers[account.server].sessions(login, account))
 
-    def pass_on(self, login: ServerLogin, before: Account, after: Account) -> None:
-        _asked(login, lambda: self._servers[before.server].pass_on(login, before, after))
+    def copy_grants(self, login: ServerLogin, before: Account, after: Account) -> None:
+        _asked(login, lambda: self._servers[before.server].copy_grants(login, before, after))
 
     def drop(self, login: ServerLogin, account: Account) -> None:
         _asked(login, lambda: self._servers[account.server].drop(login, account))
 
-    def let_in(self, login: ServerLogin, password: str) -> None:
-        _asked(login, lambda: self._servers[login.place.server].let_in(login, password))
+    def add_password(self, login: ServerLogin, password: str) -> None:
+        _asked(login, lambda: self._servers[login.place.server].add_password(login, password))
 
     def accepts(self, login: ServerLogin) -> bool:
         return _asked(login, lambda: self._servers[login.place.server].accepts(login))
 
-    def settle(self, login: ServerLogin) -> None:
-        _asked(login, lambda: self._servers[login.place.server].settle(login))
+    def drop_other_passwords(self, login: ServerLogin) -> None:
+        _asked(login, lambda: self._servers[login.place.server].drop_other_passwords(login))
 
     def give_password(self, login: ServerLogin, account: Account, password: str) -> None:
         _asked(login, lambda: self._keystone.give_password(login, account, password))

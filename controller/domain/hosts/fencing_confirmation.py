@@ -49,7 +49,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class AcceptedState:
     """What else was observed when a confirmation was accepted.
 
     `report`: of the compute service, as `report_of` gives it; `peers`: marks of other Nodes of the machine.
@@ -73,7 +73,7 @@ class Confirmation:
     machine: Machine
     given: str = ""
     report: str = ""
-    seen: Seen | None = None
+    seen: AcceptedState | None = None
 
     def written(self) -> str:
         """As it stands on a Node: with the report, and once it was taken up, with what was seen then."""
@@ -128,9 +128,9 @@ def parse_confirmation(text: str) -> Confirmation:
     return Confirmation(Machine(*parts[:4]), report="" if seen is not None else last, seen=seen)
 
 
-def _parse_seen(text: str) -> Seen:
+def _parse_seen(text: str) -> AcceptedState:
     report, _, marks = text.rpartition("+")
-    return Seen(report, frozenset(filter(None, marks.split(","))))
+    return AcceptedState(report, frozenset(filter(None, marks.split(","))))
 
 
 def read_given(fenced: Mapping[str, Any]) -> Confirmation:
@@ -205,9 +205,9 @@ def has_reported(report: str, service: ComputeService) -> bool:
     return before != now and (before[0], before[-1]) == (now[0], now[-1])
 
 
-def seen_now(service: ComputeService | None, peers: Iterable[Peer]) -> Seen:
+def seen_now(service: ComputeService | None, peers: Iterable[Peer]) -> AcceptedState:
     """What to note when a confirmation is taken up."""
-    return Seen(report_of(service), frozenset(one.mark for one in peers))
+    return AcceptedState(report_of(service), frozenset(one.mark for one in peers))
 
 
 def against_taking_up(
@@ -228,7 +228,7 @@ def against_taking_up(
     return changed_since(report, service)
 
 
-def ran_since(seen: Seen, service: ComputeService | None, peers: Iterable[Peer]) -> str:
+def ran_since(seen: AcceptedState, service: ComputeService | None, peers: Iterable[Peer]) -> str:
     """What else than its own Node shows that the machine was on since it was taken up; empty for nothing."""
     for one in peers:
         if one.mark not in seen.peers and not one.confirmed:

@@ -22,7 +22,7 @@ from controller.domain.machines.writes import (
     FINALIZER,
     Part,
     Raw,
-    Seen,
+    Snapshot,
     Verb,
     Write,
     has_finalizer,
@@ -88,7 +88,7 @@ def paused(mirror: Raw, value: str | None = PAUSED_BY_US) -> dict[str, Any]:
     return with_metadata(mirror, annotations=kept or None)
 
 
-def begin_hand_over(seen: Seen) -> Write | None:
+def begin_hand_over(seen: Snapshot) -> Write | None:
     """Once both copies are the same: neither is in charge."""
     current, asked = authority(seen.source), asked_authority(seen.source)
     if current is None or asked in (current, Authority.MIGRATING) or seen.mirror is None:
@@ -105,7 +105,7 @@ def begin_hand_over(seen: Seen) -> Write | None:
     return _now(seen, Authority.MIGRATING, f"{current} hands over to {asked}", synchronizedAPI=str(current))
 
 
-def go_on_with_hand_over(seen: Seen, now: float) -> Write | None:
+def go_on_with_hand_over(seen: Snapshot, now: float) -> Write | None:
     """The next write while neither is in charge, None where somebody else has to say something first."""
     mirror = seen.mirror
     if mirror is not None and not has_finalizer(mirror):
@@ -117,7 +117,7 @@ def go_on_with_hand_over(seen: Seen, now: float) -> Write | None:
     return _to_machine_api(seen, mirror, now)
 
 
-def _to_cluster_api(seen: Seen, mirror: Raw | None) -> Write | None:
+def _to_cluster_api(seen: Snapshot, mirror: Raw | None) -> Write | None:
     if mirror is None or is_told_paused(seen.source) is not True:
         return None
     if is_paused_by_us(mirror):
@@ -127,7 +127,7 @@ def _to_cluster_api(seen: Seen, mirror: Raw | None) -> Write | None:
     return _now(seen, Authority.CLUSTER_API, "Cluster API is in charge")
 
 
-def _to_machine_api(seen: Seen, mirror: Raw | None, now: float) -> Write | None:
+def _to_machine_api(seen: Snapshot, mirror: Raw | None, now: float) -> Write | None:
     if mirror is None:
         return _now(seen, Authority.MACHINE_API, "there is no mirror that Cluster API could serve")
     told = is_told_paused(mirror)
@@ -142,7 +142,7 @@ def _to_machine_api(seen: Seen, mirror: Raw | None, now: float) -> Write | None:
     return say(seen.source, reason=Reason.MIRROR_PAUSED, message=text, now=now)
 
 
-def _now(seen: Seen, who: Authority, because: str, **more: Any) -> Write:
+def _now(seen: Snapshot, who: Authority, because: str, **more: Any) -> Write:
     status = {**(seen.source.get("status") or {}), "authoritativeAPI": str(who), **more}
     if who is not Authority.MIGRATING:
         status = unsynchronized({**status, "synchronizedAPI": str(who)})

@@ -16,7 +16,7 @@ from controller.domain.machines.writes import (
     FINALIZER,
     Part,
     Raw,
-    Seen,
+    Snapshot,
     Verb,
     Write,
     has_finalizer,
@@ -25,16 +25,16 @@ from controller.domain.machines.writes import (
 )
 
 
-def is_being_deleted(seen: Seen) -> bool:
+def is_being_deleted(seen: Snapshot) -> bool:
     return is_deleting(seen.source) or (seen.mirror is not None and is_deleting(seen.mirror))
 
 
-def next_of_deletion(seen: Seen, who: Authority) -> Write | None:
+def next_of_deletion(seen: Snapshot, who: Authority) -> Write | None:
     """The next write; None where somebody else is to do something first, or all is done."""
     return _of_machine_api(seen) if who is Authority.MACHINE_API else _of_cluster_api(seen)
 
 
-def _of_machine_api(seen: Seen) -> Write | None:
+def _of_machine_api(seen: Snapshot) -> Write | None:
     mirror = _own(seen.mirror)
     if not is_deleting(seen.source):
         return _let_go(mirror) if mirror is not None else None
@@ -45,7 +45,7 @@ def _of_machine_api(seen: Seen) -> Write | None:
     return _templates(seen) or (_let_go(mirror) if mirror is not None else _let_source_go(seen))
 
 
-def _of_cluster_api(seen: Seen) -> Write | None:
+def _of_cluster_api(seen: Snapshot) -> Write | None:
     mirror = _own(seen.mirror)
     if mirror is None or not is_deleting(mirror):
         if mirror is not None and is_deleting(seen.source):
@@ -65,7 +65,7 @@ def _own(mirror: Raw | None) -> Raw | None:
     return mirror if mirror is not None and has_finalizer(mirror) else None
 
 
-def _templates(seen: Seen) -> Write | None:
+def _templates(seen: Snapshot) -> Write | None:
     for template in seen.templates:
         write = release_template(template, seen)
         if write is not None:
@@ -80,7 +80,7 @@ def _let_go(mirror: Raw) -> Write:
     return Write(Verb.REPLACE, Part.MIRROR, after, "nothing is left to do before it goes")
 
 
-def _let_source_go(seen: Seen) -> Write | None:
+def _let_source_go(seen: Snapshot) -> Write | None:
     if not is_deleting(seen.source) or not has_finalizer(seen.source):
         return None
     after = with_finalizers(seen.source, remove=(FINALIZER,))

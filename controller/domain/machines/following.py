@@ -14,11 +14,11 @@ from controller.domain.machines.statuses import restored_status
 from controller.domain.machines.synchronized import say
 from controller.domain.machines.writes import (
     FINALIZER,
+    EventMessage,
     Part,
     Raw,
-    Seen,
+    Snapshot,
     Target,
-    Told,
     Verb,
     Write,
     has_finalizer,
@@ -33,7 +33,7 @@ def template_name_of(mirror: Raw) -> str:
     return str((machine.get("infrastructureRef") or {}).get("name") or "")
 
 
-def next_of_following(seen: Seen, target: Target, now: float) -> Write | None:
+def next_of_following(seen: Snapshot, target: Target, now: float) -> Write | None:
     """The next write that makes the source what its mirror says; None where there is nothing to do."""
     mirror, source = seen.mirror, seen.source
     if mirror is None:
@@ -63,7 +63,7 @@ def next_of_following(seen: Seen, target: Target, now: float) -> Write | None:
     )
 
 
-def _overwritten(source: Raw, followed: Raw) -> tuple[Told, ...]:
+def _overwritten(source: Raw, followed: Raw) -> tuple[EventMessage, ...]:
     """What somebody wrote after the mirror had last followed, before it was in charge."""
     before, after = (one["spec"].get("replicas") for one in (source, followed))
     if before == after or (source.get("status") or {}).get("synchronizedGeneration") is not None:
@@ -71,7 +71,7 @@ def _overwritten(source: Raw, followed: Raw) -> tuple[Told, ...]:
     text = (
         f"replicas {before}, set while authority was handed over, are not taken over: the mirror has {after}"
     )
-    return (Told(Reason.EDIT_OVERWRITTEN, text),)
+    return (EventMessage(Reason.EDIT_OVERWRITTEN, text),)
 
 
 def _followed(source: Raw, restored: Raw, target: Target) -> dict[str, Any] | None:

@@ -23,7 +23,7 @@ from controller.domain.machines.writes import (
     FINALIZER,
     Part,
     Raw,
-    Seen,
+    Snapshot,
     Target,
     Verb,
     Write,
@@ -34,7 +34,7 @@ from controller.domain.machines.writes import (
 )
 
 
-def next_of_mirroring(seen: Seen, target: Target, now: float) -> Write | None:
+def next_of_mirroring(seen: Snapshot, target: Target, now: float) -> Write | None:
     """The next write that makes the mirror what the source says; None where there is nothing to do."""
     made = _next_object(seen, target, now)
     if isinstance(made, Write):
@@ -55,7 +55,7 @@ def next_of_mirroring(seen: Seen, target: Target, now: float) -> Write | None:
     )
 
 
-def next_of_first_mirror(seen: Seen, target: Target, now: float) -> Write | None:
+def next_of_first_mirror(seen: Snapshot, target: Target, now: float) -> Write | None:
     """The next write for a set that Cluster API is in charge of from its beginning: its mirror is made whole,
     and goes on then. None where it does already."""
     if seen.mirror is not None and not is_paused_by_us(seen.mirror):
@@ -74,7 +74,7 @@ class _Whole:
     warnings: tuple[str, ...]
 
 
-def _next_object(seen: Seen, target: Target, now: float) -> Write | _Whole | None:
+def _next_object(seen: Snapshot, target: Target, now: float) -> Write | _Whole | None:
     """The next write of the mirror or its template; None where something is in the way, or on its way."""
     converted = convert_machine_set(seen.source, target.cluster)
     if converted.machine_set is None or converted.template is None:
@@ -91,7 +91,7 @@ def _next_object(seen: Seen, target: Target, now: float) -> Write | _Whole | Non
     return _Whole(wanted, tuple(map(str, converted.warnings)))
 
 
-def _taken(seen: Seen, template_name: str, place: str) -> str:
+def _taken(seen: Snapshot, template_name: str, place: str) -> str:
     """Which name somebody else has, and what is to be done; empty where none is."""
     name = seen.source["metadata"]["name"]
     if seen.mirror is not None and not has_finalizer(seen.mirror) and not is_deleting(seen.mirror):
@@ -102,11 +102,11 @@ def _taken(seen: Seen, template_name: str, place: str) -> str:
     return ""
 
 
-def _refuse(seen: Seen, reason: Reason, message: str, now: float) -> Write | None:
+def _refuse(seen: Snapshot, reason: Reason, message: str, now: float) -> Write | None:
     return say(seen.source, reason=reason, message=message, now=now)
 
 
-def _objects(seen: Seen, cluster: Raw, mirror: Raw, template: Raw, target: Target) -> Write | None:
+def _objects(seen: Snapshot, cluster: Raw, mirror: Raw, template: Raw, target: Target) -> Write | None:
     """The mirror and its template. A new template is there before the set points to it; the first one comes
     after the set, which owns it, and which is paused."""
     name = seen.source["metadata"]["name"]
@@ -133,13 +133,13 @@ def _objects(seen: Seen, cluster: Raw, mirror: Raw, template: Raw, target: Targe
     return None
 
 
-def _waits(seen: Seen, template_name: str) -> bool:
+def _waits(seen: Snapshot, template_name: str) -> bool:
     """Whether something has to be gone first."""
     template = seen.template(template_name)
     return seen.mirror is None or is_deleting(seen.mirror) or (template is None or is_deleting(template))
 
 
-def _old_templates(seen: Seen, wanted: str) -> Write | None:
+def _old_templates(seen: Snapshot, wanted: str) -> Write | None:
     for template in seen.templates:
         if template["metadata"]["name"] != wanted:
             write = release_template(template, seen)

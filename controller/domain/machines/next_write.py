@@ -13,10 +13,10 @@ from controller.domain.machines.authority import (
 from controller.domain.machines.deletion import is_being_deleted, next_of_deletion
 from controller.domain.machines.following import next_of_following
 from controller.domain.machines.mirroring import next_of_first_mirror, next_of_mirroring
-from controller.domain.machines.writes import Seen, Target, Write
+from controller.domain.machines.writes import Snapshot, Target, Write
 
 
-def decide_next_write(seen: Seen, target: Target, now: float) -> Write | None:
+def decide_next_write(seen: Snapshot, target: Target, now: float) -> Write | None:
     """The next write for a set, None where nothing is to be done, or somebody else is to do something first.
 
     While nobody is in charge nothing is written; while authority is handed over, nothing but that. `now` is

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from controller.domain.machines.mirror import is_claimed, is_of_set, owners, without_mirror
-from controller.domain.machines.writes import Part, Raw, Seen, Verb, Write, is_deleting, with_metadata
+from controller.domain.machines.writes import Part, Raw, Snapshot, Verb, Write, is_deleting, with_metadata
 
 
-def release_template(template: Raw, seen: Seen) -> Write | None:
+def release_template(template: Raw, seen: Snapshot) -> Write | None:
     """The next write that lets a template go: the mirror owns it no longer, and it is deleted where nobody
     else owns or uses it. None for one that is on its way, that others keep, or that is none of ours."""
     name = seen.source["metadata"]["name"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from controller.domain.api.conditions import find, shorten, timestamp
 from controller.domain.api.reasons import Reason
-from controller.domain.machines.writes import Part, Raw, Told, Verb, Write
+from controller.domain.machines.writes import EventMessage, Part, Raw, Verb, Write
 
 SYNCHRONIZED = "Synchronized"
 # A condition of the machine API has no bound of its own; an Event's is the shortest of those that tell it.
@@ -38,9 +38,9 @@ def say(
     if agreed is not None:
         status["synchronizedGeneration"] = agreed
     if generation is None:
-        events: tuple[Told, ...] = (Told(reason, entry["message"]),)
+        events: tuple[EventMessage, ...] = (EventMessage(reason, entry["message"]),)
     elif generation != (source.get("status") or {}).get("synchronizedGeneration"):
-        events = tuple(Told(Reason.CONVERSION_WARNING, warning) for warning in warnings)
+        events = tuple(EventMessage(Reason.CONVERSION_WARNING, warning) for warning in warnings)
     else:
         events = ()
     return Write(Verb.STATUS, Part.SOURCE, {**source, "status": status}, str(reason), events)

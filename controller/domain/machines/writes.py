@@ -40,7 +40,7 @@ class Part(StrEnum):
 
 
 @dataclass(frozen=True)
-class Told:
+class EventMessage:
     """An Event on the source."""
 
     reason: Reason
@@ -55,7 +55,7 @@ class Write:
     part: Part
     obj: dict[str, Any]
     because: str
-    events: tuple[Told, ...] = ()
+    events: tuple[EventMessage, ...] = ()
 
 
 class TemplateOwner(StrEnum):
@@ -74,7 +74,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Snapshot:
     """All that was read for one source.
 
     `templates` are those with the label of the set, and any of a name that it needs. `used_elsewhere` are the

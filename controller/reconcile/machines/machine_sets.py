@@ -16,7 +16,7 @@ from controller.domain.machines.following import template_name_of
 from controller.domain.machines.machine_set import convert_machine_set
 from controller.domain.machines.next_write import decide_next_write
 from controller.domain.machines.synchronized import say
-from controller.domain.machines.writes import SET_LABEL, Part, Seen, Target, Verb, Write, set_label
+from controller.domain.machines.writes import SET_LABEL, Part, Snapshot, Target, Verb, Write, set_label
 from controller.domain.shared.backoff import SHORT_PAUSES
 from controller.errors import ApiUnavailable, Conflict, KubeError, ObjectMissing, is_refusal
 from controller.ports.kubernetes import Events, Kube, KubeObject, Resource
@@ -69,7 +69,7 @@ class MachineSetsReconciler:
         self._forget_refusals({_key(source) for source in sources})
         for source in sources:
             name = source["metadata"]["name"]
-            seen = Seen(
+            seen = Snapshot(
                 source=source,
                 mirror=mirrors.get(name),
                 templates=tuple(self._of(source, mirrors.get(name), templates)),
@@ -95,7 +95,7 @@ class MachineSetsReconciler:
             or (one["metadata"].get("labels") or {}).get(SET_LABEL) == label
         ]
 
-    def _serve(self, seen: Seen) -> float:
+    def _serve(self, seen: Snapshot) -> float:
         """Writes what is to be written; seconds until it is looked at again. Raises ApiUnavailable."""
         key = _key(seen.source)
         times, due = self._refused.get(key, (0, 0.0))
@@ -122,7 +122,7 @@ class MachineSetsReconciler:
     def _forget_refusals(self, there: set[tuple[str, int]]) -> None:
         self._refused = {key: refused for key, refused in self._refused.items() if key in there}
 
-    def _carry_out(self, seen: Seen, write: Write) -> KubeObject | None:
+    def _carry_out(self, seen: Snapshot, write: Write) -> KubeObject | None:
         """Does it; what the object is then, None for one that is deleted. Raises KubeError."""
         for told in write.events:
             self._events.emit(
@@ -157,7 +157,7 @@ class MachineSetsReconciler:
                 )
                 return self._kube.get(resource, meta["name"], meta["namespace"])
 
-    def _tell_refusal(self, seen: Seen, error: KubeError) -> None:
+    def _tell_refusal(self, seen: Snapshot, error: KubeError) -> None:
         """Says on the source what the API server refused; it is tried again in the next pass."""
         name = seen.source["metadata"]["name"]
         log_action("mirror-machine-set", f"{self._namespace}/{name}", f"MachineSet {name}", error=error)
@@ -179,7 +179,7 @@ def _key(source: Mapping[str, Any]) -> tuple[str, int]:
     return str(source["metadata"]["name"]), int(source["metadata"].get("generation") or 0)
 
 
-def after_write(seen: Seen, write: Write, after: Mapping[str, Any] | None) -> Seen:
+def after_write(seen: Snapshot, write: Write, after: Mapping[str, Any] | None) -> Snapshot:
     """What there is to be seen after a write that left this object, or none."""
     if write.part is Part.SOURCE:
         # One that is gone has nothing left to do: it is as it was told to be.

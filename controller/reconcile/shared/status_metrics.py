@@ -21,7 +21,7 @@ from controller.domain.shared.times import seconds_of
 from controller.ports.metrics import Metrics, Row
 
 # An event of a watch: its type (None for an object of the first list) and the object.
-Seen = Callable[[str | None, Mapping[str, Any]], None]
+StatusListener = Callable[[str | None, Mapping[str, Any]], None]
 Status = Mapping[str, Any]
 Series = Iterable[tuple[Gauge, list[Row]]]
 
@@ -118,7 +118,7 @@ def node_series(status: Status) -> Series:
     )
 
 
-def measured_region(measures: Metrics, series: Callable[[Status], Series]) -> Seen:
+def measured_region(measures: Metrics, series: Callable[[Status], Series]) -> StatusListener:
     """What to do with each osdpl that a watch shows, to have `series` of its status measured."""
 
     def seen(event: str | None, osdpl: Mapping[str, Any]) -> None:
@@ -132,7 +132,7 @@ def measured_region(measures: Metrics, series: Callable[[Status], Series]) -> Se
     return seen
 
 
-def measured_maintenance(measures: Metrics) -> Seen:
+def measured_maintenance(measures: Metrics) -> StatusListener:
     """What to do with each NodeMaintenance that a watch shows, to have it measured."""
 
     def seen(event: str | None, obj: Mapping[str, Any]) -> None:
@@ -155,7 +155,7 @@ def measured_maintenance(measures: Metrics) -> Seen:
     return seen
 
 
-def measured_server(measures: Metrics) -> Seen:
+def measured_server(measures: Metrics) -> StatusListener:
     """What to do with each OpenStackServer that a watch shows, to have it measured."""
 
     def seen(event: str | None, obj: Mapping[str, Any]) -> None:
@@ -180,7 +180,7 @@ _RELEASE_VALUES: Mapping[Gauge, Callable[[Mapping[str, Any]], float]] = {
 _RELEASE_COUNTERS = (metrics.HELM_RETRIES, metrics.DIGEST_SKIPS, metrics.DRIFT_FOUND)
 
 
-def measured_bundle(measures: Metrics) -> Seen:
+def measured_bundle(measures: Metrics) -> StatusListener:
     """What to do with each HelmBundle that a watch shows, to have its releases measured.
 
     A release that no bundle shows any more is forgotten with all that was ever counted of it.

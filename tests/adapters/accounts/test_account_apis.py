@@ -122,7 +122,7 @@ def test_an_answer_of_another_shape_is_told_like_one_that_does_not_come(
         servers.has(keystone, USER)
     api.answers["POST /v3/auth/tokens"] = (201, ["token"])
     with pytest.raises(ServerUnavailable, match="/v3 answers as no keystone does"):
-        servers.settle(keystone)
+        servers.drop_other_passwords(keystone)
     api.answers["POST /v3/auth/tokens"] = (201, {})
     for ask in (
         lambda: servers.give_password(keystone, USER, "next"),
@@ -166,7 +166,7 @@ def test_permissions_that_the_next_account_lacks_are_passed_on(api: Api, broker:
     api.answers["GET /api/users/nova-2/permissions"] = (200, [own])
     api.answers["GET /api/users/nova/permissions"] = (200, [own, more])
     api.answers["PUT /api/permissions/%2F/nova-2"] = (201, {})
-    RealAccountServers().pass_on(broker, BEFORE, AFTER)
+    RealAccountServers().copy_grants(broker, BEFORE, AFTER)
     assert api.writes == [("PUT /api/permissions/%2F/nova-2", rights)]
 
 
@@ -179,7 +179,7 @@ def test_rights_to_topics_that_the_next_account_lacks_are_passed_on(api: Api, br
     api.answers["GET /api/users/nova-2/topic-permissions"] = (200, [own])
     api.answers["GET /api/users/nova/topic-permissions"] = (200, [own, more])
     api.answers["PUT /api/topic-permissions/%2F/nova-2"] = (201, {})
-    RealAccountServers().pass_on(broker, BEFORE, AFTER)
+    RealAccountServers().copy_grants(broker, BEFORE, AFTER)
     body = {"exchange": "amq.topic", "write": "^a", "read": ".*"}
     assert api.writes == [("PUT /api/topic-permissions/%2F/nova-2", body)]
 
@@ -195,7 +195,7 @@ def test_a_role_that_cannot_be_given_is_told_and_the_others_are(api: Api, keysto
     api.answers["GET /v3/role_assignments?user.id=u2"] = (200, {"role_assignments": []})
     api.answers["PUT /v3/projects/p1/users/u2/roles/r2"] = (204, b"")
     with pytest.raises(RightRefused, match=r"\(user u1\).*: PUT /domains/gone/users/u2/roles/r1$"):
-        RealAccountServers().pass_on(keystone, USER, NEXT_USER)
+        RealAccountServers().copy_grants(keystone, USER, NEXT_USER)
     assert [path for path, _ in api.writes][-1] == "PUT /v3/projects/p1/users/u2/roles/r2"
 
 
@@ -204,8 +204,8 @@ def test_nothing_is_passed_on_before_there_is_a_next_account(
 ) -> None:
     has_user(api, "nova", ("nova", "u1"))
     has_user(api, "nova-2")
-    RealAccountServers().pass_on(broker, BEFORE, AFTER)
-    RealAccountServers().pass_on(keystone, USER, NEXT_USER)
+    RealAccountServers().copy_grants(broker, BEFORE, AFTER)
+    RealAccountServers().copy_grants(keystone, USER, NEXT_USER)
     assert api.writes == []
 
 
@@ -243,7 +243,7 @@ def test_roles_that_the_next_user_lacks_are_passed_on(api: Api, keystone: Server
     api.answers["GET /v3/role_assignments?user.id=u1"] = (200, {"role_assignments": listed})
     api.answers["GET /v3/role_assignments?user.id=u2"] = (200, {"role_assignments": [own]})
     api.answers |= dict.fromkeys(wanted, (204, b""))
-    RealAccountServers().pass_on(keystone, USER, NEXT_USER)
+    RealAccountServers().copy_grants(keystone, USER, NEXT_USER)
     assert [one for one, _ in api.writes] == wanted
 
 
@@ -261,7 +261,7 @@ def test_groups_and_options_that_the_next_user_lacks_are_passed_on(api: Api, key
         ("PATCH /v3/users/u2", {"user": {"options": {"ignore_password_expiry": True}}}),
     ]
     api.answers |= {one: (200, {}) for one, _ in wanted}
-    RealAccountServers().pass_on(keystone, USER, NEXT_USER)
+    RealAccountServers().copy_grants(keystone, USER, NEXT_USER)
     assert api.writes == wanted
 
 

@@ -118,7 +118,7 @@ class Servers:
         ours = sum((account.server, account.name) == one[:2] for pod in self.pods.values() for one in pod)
         return ours + self.others.get((account.server, account.name), 0)
 
-    def pass_on(self, login: ServerLogin, before: Account, after: Account) -> None:
+    def copy_grants(self, login: ServerLogin, before: Account, after: Account) -> None:
         self._answer(login)
         self.before_change()
         if (after.server, after.name) in self.accounts:
@@ -133,7 +133,7 @@ class Servers:
         self.accounts.pop((account.server, account.name), None)
         self.after_change()
 
-    def let_in(self, login: ServerLogin, password: str) -> None:
+    def add_password(self, login: ServerLogin, password: str) -> None:
         server = login.place.server
         if self.administrators.get(server) == password and server not in self.down:
             return
@@ -148,7 +148,7 @@ class Servers:
         self.administrators[server] = password
         self.after_change()
 
-    def settle(self, login: ServerLogin) -> None:
+    def drop_other_passwords(self, login: ServerLogin) -> None:
         self._answer(login)
         server = login.place.server
         if server in self.never_locked or server in self.also:

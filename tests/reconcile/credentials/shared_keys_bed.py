@@ -25,7 +25,7 @@ class Host:
     """A compute as its last pod has it."""
 
     private: str
-    let_in: frozenset[str]
+    authorized: frozenset[str]
 
     @property
     def public(self) -> str:
@@ -97,7 +97,7 @@ class SharedKeysBed(RotationBed):
         for one in self.hosts:
             for other in self.hosts:
                 self.moves += 1
-                self.refused += one.public not in other.let_in
+                self.refused += one.public not in other.authorized
 
 
 _PAIR = ("private_key", "public_key")

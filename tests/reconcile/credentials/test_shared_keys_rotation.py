@@ -25,7 +25,7 @@ def assert_one_pair(bed: SharedKeysBed) -> None:
     """Everybody uses one pair, the one of the Secret, and lets in no other."""
     texts = bed.texts(COMPUTE)
     assert texts["ssh-public-key"] == public_key_of(texts["ssh-private-key"])
-    assert {(host.private, host.let_in) for host in bed.hosts} == {
+    assert {(host.private, host.authorized) for host in bed.hosts} == {
         (texts["ssh-private-key"], frozenset({texts["ssh-public-key"]}))
     }
     assert "ssh-private-key-next" not in texts

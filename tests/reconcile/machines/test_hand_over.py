@@ -10,7 +10,7 @@ import pytest
 
 from controller.domain.machines.authority import begin_hand_over, go_on_with_hand_over, is_asked_paused
 from controller.domain.machines.metadata import PAUSED
-from controller.domain.machines.writes import Part, Seen, Verb, Write
+from controller.domain.machines.writes import Part, Snapshot, Verb, Write
 from controller.ports.kubernetes import Resource
 from controller.reconcile.machines.machine_sets import MIRROR, SOURCE, after_write
 from tests.domain.machines.sources import NAMESPACE
@@ -355,7 +355,7 @@ State = tuple[str, str, str, bool, bool, bool, bool, bool]
 OURS, THEIRS = "openstack-controller", "true"
 
 
-def _seen(base: Seen, state: State) -> Seen:
+def _seen(base: Snapshot, state: State) -> Snapshot:
     asked, current, annotated, here_told, there_told, _, _, finalizer = state
     source, mirror = copy.deepcopy(dict(base.source)), copy.deepcopy(dict(base.mirror or {}))
     source["spec"]["authoritativeAPI"] = asked
@@ -374,7 +374,7 @@ def _seen(base: Seen, state: State) -> Seen:
     if not finalizer:
         del mirror["metadata"]["finalizers"]
     mirror["status"] = {"v1beta2": {"conditions": [{"type": "Paused", "status": str(there_told)}]}}
-    return Seen(source, mirror, ())
+    return Snapshot(source, mirror, ())
 
 
 def _after(state: State, write: Write | None) -> State:
@@ -418,7 +418,7 @@ def _reachable(decide: Callable[[State], Write | None]) -> set[State]:
 
 
 def test_in_no_order_of_events_are_both_unpaused(cluster: MirroredCluster) -> None:
-    base = Seen(cluster.here(), cluster.there(), ())
+    base = Snapshot(cluster.here(), cluster.there(), ())
 
     def decide(state: State) -> Write | None:
         seen = _seen(base, state)
@@ -431,6 +431,6 @@ def test_in_no_order_of_events_are_both_unpaused(cluster: MirroredCluster) -> No
 
 
 def test_what_is_seen_after_a_write_is_what_was_written(cluster: MirroredCluster) -> None:
-    seen = Seen(cluster.here(), cluster.there(), ())
+    seen = Snapshot(cluster.here(), cluster.there(), ())
     write = Write(Verb.DELETE, Part.MIRROR, cluster.there(), "")
     assert after_write(seen, write, None).mirror is None

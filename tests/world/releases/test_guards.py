@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.told import SEARCHED
+from tests.sweep_summary import SEARCHED
 from tests.world.guards import MOST, sequences_until_found
 from tests.world.releases.guards import GUARDS
 from tests.world.releases.search import PLAY

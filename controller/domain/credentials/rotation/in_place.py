@@ -163,5 +163,5 @@ def lets_in_next(private: str, texts: Mapping[str, str]) -> bool:
     following = texts.get(coming_name(private))
     if not following:
         return False
-    let_in = texts.get(public_name(private), "").splitlines()
-    return {public_key_of(following), public_key_of(texts[private])} <= set(let_in)
+    published = texts.get(public_name(private), "").splitlines()
+    return {public_key_of(following), public_key_of(texts[private])} <= set(published)

@@ -58,7 +58,7 @@ class KeptPasswords:
         told = False
         for key, one, login in self._logins(name, keys):
             try:
-                self._let_in(one, login, self.store.text(name, coming_name(key)))
+                self._add_password(one, login, self.store.text(name, coming_name(key)))
             except PasswordRefused as error:
                 raise ServerUnavailable(str(error)) if told else error from None
             told = True
@@ -71,12 +71,12 @@ class KeptPasswords:
         if there:
             self.store.rewrite(name, {}, dict.fromkeys(there), done=f"{', '.join(there)} is not taken")
 
-    def settle(self, name: str, keys: Collection[str]) -> None:
+    def drop_other_passwords(self, name: str, keys: Collection[str]) -> None:
         """Sees to it that the servers let in the accounts with what the Secret says. Raises
         ServerUnavailable."""
         for key, one, login in self._logins(name, keys):
             if one.account is None:
-                self.servers.settle(login)
+                self.servers.drop_other_passwords(login)
                 continue
             # A Job of an upgrade that began before may have set the former one again.
             self.servers.give_password(login, one.account, self.store.text(name, key))
@@ -99,9 +99,9 @@ class KeptPasswords:
             return self.servers.accepts(replace(login, password=password))
         return self.servers.has_password(login, one.account, password)
 
-    def _let_in(self, one: KeptAccount, login: ServerLogin, password: str) -> None:
+    def _add_password(self, one: KeptAccount, login: ServerLogin, password: str) -> None:
         if one.account is None:
-            self.servers.let_in(login, password)
+            self.servers.add_password(login, password)
         else:
             self.servers.give_password(login, one.account, password)
 

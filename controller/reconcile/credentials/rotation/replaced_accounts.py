@@ -96,22 +96,22 @@ class ReplacedAccounts:
                 found.append(f"account {account.name} still has {sessions} connections at {place}")
         return tuple(dict.fromkeys(found))
 
-    def pass_on(self, accounts: Mapping[Account, Account]) -> tuple[str, ...]:
+    def copy_grants(self, accounts: Mapping[Account, Account]) -> tuple[str, ...]:
         """Gives the next accounts what those before have; what they cannot have."""
         found = []
         for before, after in accounts.items():
             try:
-                self._servers.pass_on(self._logins.of(before, self._releases), before, after)
+                self._servers.copy_grants(self._logins.of(before, self._releases), before, after)
             except RightRefused as error:
                 found.append(str(error))
         return tuple(dict.fromkeys(found))
 
     def pass_on_what_can_be(self, accounts: Mapping[Account, Account]) -> tuple[str, ...]:
-        """As `pass_on`, but for servers that do not answer."""
+        """As `copy_grants`, but for servers that do not answer."""
         found: list[str] = []
         for before, after in accounts.items():
             with suppress(ServerUnavailable):
-                found += self.pass_on({before: after})
+                found += self.copy_grants({before: after})
         return tuple(dict.fromkeys(found))
 
     def drop(self, accounts: Iterable[Account]) -> None:

@@ -247,7 +247,7 @@ class CredentialRotation:
         The record without those that they do not take."""
         name, keys, kinds = secret.name, record.kept_accounts, secret.credentials
         try:
-            region.passwords.settle(name, keys)
+            region.passwords.drop_other_passwords(name, keys)
             region.passwords.prepare(name, keys, lambda key: self._texts.password(kinds[key]))
             region.passwords.tell(name, keys)
         except PasswordRefused as error:
@@ -304,13 +304,13 @@ class CredentialRotation:
                 return RotationView(Phase.ROLLING, "; ".join(waits), record.since)
             if record.has_stages:
                 return self._next_stage(region.store, name, record)
-            waits = region.accounts.pass_on(going.replaced)
+            waits = region.accounts.copy_grants(going.replaced)
             waits += region.accounts.in_the_way(going.replaced) + region.accounts.connected(going.replaced)
             if record.wraps:
                 waits += self._rewrapping.waits(name, region.store, region.releases, region.logins)
             if not waits:
                 region.accounts.drop(going.replaced)
-                region.passwords.settle(name, record.kept_accounts)
+                region.passwords.drop_other_passwords(name, record.kept_accounts)
                 waits = region.accounts.still_there(going.left)
             if waits:
                 return RotationView(Phase.REMOVING, "; ".join(waits), record.since)

@@ -11,12 +11,12 @@ SEARCHED = "searched"
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """The lines of each test that recorded some."""
     reports = [one for outcome in ("passed", "failed") for one in terminalreporter.getreports(outcome)]
-    told = {
+    lines_by_test = {
         report.nodeid: [str(line) for name, line in report.user_properties if name == SEARCHED]
         for report in reports
         if report.when == "call"
     }
-    for test, lines in sorted(told.items()):
+    for test, lines in sorted(lines_by_test.items()):
         if lines:
             terminalreporter.section(test, sep="-")
             terminalreporter.write_line("\n".join(lines))
