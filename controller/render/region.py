@@ -1,7 +1,4 @@
-"""From one OpenStackDeployment to the releases of a region: pure, and the same for the same input.
-
-core, `osctl render`, `explain` and `diff` all call `render_region`.
-"""
+"""From one OpenStackDeployment to the releases of a region, for core and osctl: pure."""
 
 from __future__ import annotations
 
@@ -53,7 +50,7 @@ from controller.render.chart_builds import ChartBuilds, ChartDefaults
 from controller.render.feature_warnings import feature_warnings, unknown_names
 from controller.render.missing_parts import MissingPart, missing_parts
 from controller.render.problems import located, not_checked
-from controller.render.releases import release_problems, sent_chart, sent_values, written_warnings
+from controller.render.releases import release_problems, sent_chart, sent_values, written_faults
 
 _TEMPLATES = ServiceTemplates()
 _MISSING = object()
@@ -157,6 +154,7 @@ class _RegionRenderer:
     warnings: list[Problem] = field(default_factory=list)
     done: dict[str, RegionRelease] = field(default_factory=dict)
     desired: dict[str, ReleaseTemplate] = field(default_factory=dict)
+    unreadable: list[MissingPart] = field(default_factory=list)
     owners: dict[str, str] = field(default_factory=dict)  # the service of each release
     failed: list[str] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)  # for want of values of those that failed
@@ -175,7 +173,7 @@ class _RegionRenderer:
         self._check_overrides(services, bundles)
         self._stop_on_problems()
         merged = {name: one.merged for name, one in self.done.items()}
-        lacking = tuple(missing_parts(region_input.features, merged))
+        lacking = (*missing_parts(region_input.features, merged), *self.unreadable)
         self.problems += [] if self.partial else [part.problem for part in lacking]
         self._stop_on_problems()
         if not self.missing:
@@ -320,12 +318,14 @@ class _RegionRenderer:
         operators = (*in_order(written), *label_layers(self.spec, entry, chart.name))
         names = self.library.names.of(chart.name, spec.openstack_version)
         merged = merge_onto(lower, in_order({LayerKind.IMAGES: images, **written}))
-        self.warnings += written_warnings(operators, lower.values, merged.values, names)
-        nodes, problems = node_layer(self.spec, entry, chart.name, merged)
+        doubts, unreadable = written_faults(release, operators, lower.values, merged.values, names)
+        self.warnings += doubts
+        self.unreadable += unreadable
+        nodes, problems = node_layer(self.spec, entry, chart.name, merged, shipped=chart.is_shipped)
         if nodes is not None:
             merged = merge_onto(merged, [nodes])
         self.warnings += nodes_left_out(chart, merged.values)
-        problems += release_problems(release, merged, self.spec, operators)
+        problems += release_problems(release, merged, self.spec, operators, names)
         if problems:
             raise SpecInvalid(problems)
         drift, drift_ignore = drift_of(spec.drift, spec.drift_rules, release)
@@ -334,7 +334,7 @@ class _RegionRenderer:
                 name=release,
                 namespace=self.deployment.namespace,
                 chart=sent_chart(chart, region_input.features, merged),
-                values=sent_values(chart, merged),
+                values=sent_values(chart, merged, names),
                 depends_on=desired.depends_on,
                 timeout=desired.timeout,
                 drift=drift,

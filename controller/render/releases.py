@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,44 +16,52 @@ from controller.domain.values.layer_order import SpecSource
 from controller.domain.values.merge import Layer, MergedValues
 from controller.domain.values.names.known_names import Service, unknown_options, unknown_policy_names
 from controller.domain.values.names.misread_texts import misread_texts
-from controller.domain.values.names.option_kinds import wrong_values
+from controller.domain.values.names.option_kinds import with_brackets, wrong_values
 from controller.domain.values.oslo_files import with_numbers_as_text
 from controller.domain.values.password_guard import password_problems
 from controller.domain.values.typos import misspelt_keys
 from controller.errors import Problem
+from controller.render.missing_parts import MissingPart
 
 
 def release_problems(
-    release: str, merged: MergedValues, spec: SpecSource, written: Iterable[Layer]
+    release: str, merged: MergedValues, spec: SpecSource, written: Iterable[Layer], service: Service
 ) -> list[Problem]:
-    """Every reason why a release with these values would be wrong. `written` are the operator's layers."""
+    """Every reason why a release with these values would be wrong. `written` are the operator's layers, and
+    `service` is what is known of the service of its chart."""
     asked: list[Problem] = []
     for layer in written:
         refused = list(pod_problems(layer))
         asked += refused or limit_problems(layer, merged.values)
         asked += policy_problems(layer)
-    return [*asked, *password_problems(release, merged, spec), *parted_databases(release, merged.values)]
+    secrets = password_problems(release, merged, spec, service)
+    return [*asked, *secrets, *parted_databases(release, merged.values)]
 
 
-def written_warnings(
-    written: Iterable[Layer], lower: Values, final: Values, service: Service
-) -> Iterator[Problem]:
-    """Keys of the operator's layers that the chart, with the values below them, reads nothing of, options and
-    rules that the service of the chart does not have, values of options that it cannot read, and what becomes
-    of pods with the final values."""
+def written_faults(
+    release: str, written: Iterable[Layer], lower: Values, final: Values, service: Service
+) -> tuple[list[Problem], list[MissingPart]]:
+    """Warnings of keys of the operator's layers that the chart, with the values below them, reads nothing of,
+    of options and rules that the service of the chart does not have, and of what becomes of pods with the
+    final values; and values of options that the service cannot read, so that the release cannot work. Those
+    that an image of one's own may read are warnings as well."""
+    warnings: list[Problem] = []
+    unreadable: list[MissingPart] = []
     for layer in written:
-        misspelt = list(misspelt_keys(layer, lower, service.chart))
+        misspelt = list(misspelt_keys(layer, lower, service))
         told = {problem.path for problem in misspelt}
-        yield from misspelt
         others = (
             *pod_warnings(layer, lower, service.chart),
             *eviction_warnings(layer, final),
             *misread_texts(layer, lower),
             *unknown_options(layer, lower, service),
             *unknown_policy_names(layer, lower, service),
-            *wrong_values(layer, lower, service),
         )
-        yield from (problem for problem in others if problem.path not in told)
+        wrong = list(wrong_values(layer, lower, service))
+        doubtful = (one.problem for one in wrong if not one.certain)
+        warnings += [*misspelt, *(one for one in (*others, *doubtful) if one.path not in told)]
+        unreadable += [MissingPart(release, one.problem) for one in wrong if one.certain]
+    return warnings, unreadable
 
 
 def sent_chart(chart: ChartRef, features: Mapping[str, Any], merged: MergedValues) -> ChartRef:
@@ -61,7 +69,9 @@ def sent_chart(chart: ChartRef, features: Mapping[str, Any], merged: MergedValue
     return replace(chart, omit_templates=omitted_templates(features, chart.name, merged.values))
 
 
-def sent_values(chart: ChartRef, merged: MergedValues) -> Values:
-    """What is given to Helm over the chart's defaults. The charts shipped with the controller write large
-    numbers as they are: what runs with them is not to be upgraded for a text in their place."""
-    return merged.overlay if chart.is_shipped else with_numbers_as_text(merged.overlay)
+def sent_values(chart: ChartRef, merged: MergedValues, service: Service) -> Values:
+    """What is given to Helm over the chart's defaults: lists in brackets where the service reads no others.
+    The charts shipped with the controller write large numbers as they are: what runs with them is not to be
+    upgraded for a text in their place."""
+    sent = with_brackets(merged.overlay, service)
+    return sent if chart.is_shipped else with_numbers_as_text(sent)

@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
-from controller.errors import Problem
-from tests.render.region import core_spec, library, render
+from controller.domain.values.merge import Layer
+from controller.domain.values.oslo_files import OSLO_FILES
+from controller.domain.values.typos import misspelt_keys
+from controller.errors import Problem, SpecInvalid
+from controller.render.missing_parts import admit_running
+from tests.render.region import core_spec, library, render, upstream_defaults
 from tests.render.test_options import FOUND
 from tests.upstream.known_names import FACTS
 from tests.upstream.option_facts import UNKNOWN
@@ -18,6 +22,12 @@ from tests.upstream.options_set import GLANCE_STORES, STORES
 
 def warnings(**spec: Any) -> tuple[Problem, ...]:
     return render(core_spec(**spec), source="region.yaml").warnings
+
+
+def refused(**spec: Any) -> list[Problem]:
+    with pytest.raises(SpecInvalid) as caught:
+        warnings(**spec)
+    return caught.value.problems
 
 
 def nova(conf: dict[str, Any]) -> dict[str, Any]:
@@ -89,9 +99,17 @@ def test_options_of_a_store_are_told() -> None:
 
 def test_a_value_that_the_service_cannot_read_is_told_with_its_path() -> None:
     conf = {"DEFAULT": {"reclaim_instance_interval": "soon", "resume_guests_state_on_host_boot": "yes"}}
-    [warning] = warnings(**nova({"nova": conf}))
-    assert warning.path.endswith(".conf.nova.DEFAULT.reclaim_instance_interval")
-    assert warning.message.endswith('is a whole number, got the string "soon"')
+    [problem] = refused(**nova({"nova": conf}))
+    assert problem.path.endswith(".conf.nova.DEFAULT.reclaim_instance_interval")
+    assert problem.message.endswith('is a whole number, got the string "soon"')
+
+
+def test_a_release_that_runs_with_such_a_value_goes_on() -> None:
+    spec = core_spec(**nova({"nova": {"DEFAULT": {"reclaim_instance_interval": "soon"}}}))
+    region = render(spec, partial=True)
+    assert [part.release for part in region.lacking] == ["nova"]
+    refused_, told = admit_running(region.lacking, {"nova"})
+    assert (refused_, len(told)) == ([], 1)
 
 
 def test_a_list_of_several_lines_is_told_with_the_form_of_the_chart() -> None:
@@ -102,8 +120,8 @@ def test_a_list_of_several_lines_is_told_with_the_form_of_the_chart() -> None:
 def test_a_value_of_some_nodes_is_told_as_well() -> None:
     compute = {"values": {"conf": {"nova": {"DEFAULT": {"cpu_allocation_ratio": "four"}}}}}
     nodes = {"role::gpu": {"services": {"compute": {"nova": {"compute": compute}}}}}
-    [warning] = warnings(nodes=nodes)
-    assert warning.path.startswith('spec.nodes["role::gpu"]')
+    [problem] = refused(nodes=nodes)
+    assert problem.path.startswith('spec.nodes["role::gpu"]')
 
 
 def test_a_value_of_a_store_is_told() -> None:
@@ -126,3 +144,33 @@ def test_the_kinds_of_common_options_are_known(series: str) -> None:
     assert known.kind_of("nova", "DEFAULT", "cpu_allocation_ratio") == "float(0..)"
     assert known.kind_of("nova", "pci", "device_spec") == "multi"
     assert known.kind_of("nova", "DEFAULT", "my_ip") == ""
+    assert known.kind_of("nova", "DEFAULT", "mkisofs_cmd") == ""
+
+
+@pytest.mark.parametrize("series", SERIES)
+def test_lists_in_brackets_are_known_and_sent_so(series: str) -> None:
+    known = library().names.of("glance", series)
+    assert known.kind_of("glance", "image_import_opts", "image_import_plugins") == "brackets:quoted"
+    options = {"image_import_opts": {"image_import_plugins": ["image_conversion", "inject_image_metadata"]}}
+    services = {"image": {"glance": {"values": {"conf": {"glance": options}}}}}
+    region = render(core_spec(openstackVersion=series, services=services))
+    release = region.release("glance")
+    assert release is not None
+    sent = release.spec.values["conf"]["glance"]["image_import_opts"]["image_import_plugins"]
+    assert sent == "[image_conversion,inject_image_metadata]"
+
+
+def test_options_of_packages_are_no_slips_of_those_that_the_chart_has() -> None:
+    libvirt = {"cpu_mode": "custom", "cpu_models": "Cascadelake-Server-noTSX"}
+    assert warnings(**nova({"nova": {"libvirt": libvirt, "vnc": {"novncproxy_port": 6081}}})) == ()
+
+
+@pytest.mark.parametrize("series", SERIES)
+def test_no_option_of_any_package_is_called_a_slip(series: str) -> None:
+    for chart in PACKAGES:
+        known = library().names.of(chart, series)
+        for section, names in known.sections.items():
+            if chart in OSLO_FILES:
+                layer = Layer("services", {"conf": {chart: {section: dict.fromkeys(names, "x")}}})
+                lower = upstream_defaults(chart)
+                assert list(misspelt_keys(layer, lower, known)) == [], (chart, section)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.domain.validation.awaited import JOB
+from controller.domain.validation.dangling import dangling, made_by
 from controller.domain.values.chart_values import Path
 
 Objects = Iterable[Mapping[str, Any]]
@@ -48,6 +50,11 @@ def _mounts_what_is_no_volume(objects: Objects) -> bool:
 
 def _runs_no_image(objects: Objects) -> bool:
     return any(not one.get("image") for _, pod in pod_specs(objects) for one in pod["containers"])
+
+
+def _waits_for_what_it_does_not_make(objects: Objects) -> bool:
+    made = list(objects)
+    return any(one.kind == JOB for one in dangling(made, made_by(made)))
 
 
 def _names_no_certificate(objects: Objects) -> bool:
@@ -145,6 +152,9 @@ DEFECTS: Mapping[str, Defect] = {
         "aodh", ("pod", "mounts", "aodh_alarms_cleaner"), _mounts_what_is_no_volume
     ),
     "ceilometer-db-sync": Defect("ceilometer", ("images", "tags", "ceilometer_db_sync"), _runs_no_image),
+    "ceilometer-endpoints": Defect(
+        "ceilometer", ("dependencies", "static"), _waits_for_what_it_does_not_make
+    ),
     "ceph-rgw-pool": Defect("ceph-rgw", ("manifests", "job_rgw_pool"), _rules_pods_of_the_cluster),
     "ceph-rgw-checkdns": Defect(
         "ceph-rgw", ("endpoints", "ceph_mon", "namespace"), _has_a_name_that_nothing_can_have

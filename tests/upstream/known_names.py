@@ -4,7 +4,7 @@
 of their policies by chart: `osctl validate` warns of a name that is not among them. A name stands alone where
 each version has it, else with those that do: `name@2025.1,2025.2`. What all charts have is under `every`.
 `; ` is between the names of rules, which may be of several words. `kinds` has what the values of options have
-to be, as `name=int(0..)`, where they cannot be any text.
+to be, as `name=int(0..)`, where they cannot be any text; `secrets` has the options that packages call secret.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
 
 from tests.render.region import ROOT
 from tests.upstream.option_packages import PACKAGES, SERIES, ask, load, pins_digest
@@ -20,20 +22,31 @@ FACTS = ROOT / "values" / "charts" / "option-names.json"
 EVERY = "every"
 
 
+@cache
+def _observed(series: str, chart: str) -> dict[str, Any]:
+    return ask(series, chart, names=True, kinds=True, secrets=True)
+
+
 def observe_options(series: str, chart: str) -> dict[str, list[str]]:
     """The names of options by section, as the packages of a series say."""
-    found: dict[str, list[str]] = ask(series, chart, names=True)["names"]
+    found: dict[str, list[str]] = _observed(series, chart)["names"]
     return found
 
 
 def observe_kinds(series: str, chart: str) -> dict[str, list[str]]:
     """What values of options have to be, as `name=kind` by section, as the packages of a series say."""
-    found: dict[str, dict[str, str]] = ask(series, chart, kinds=True)["kinds"]
+    found: dict[str, dict[str, str]] = _observed(series, chart)["kinds"]
     return {
         section: [f"{name}={kind}" for name, kind in sorted(by.items())]
         for section, by in found.items()
         if by
     }
+
+
+def observe_secrets(series: str, chart: str) -> dict[str, list[str]]:
+    """The options that are secret, by section, as the packages of a series say."""
+    found: dict[str, list[str]] = _observed(series, chart)["secrets"]
+    return found
 
 
 def observe_rules(series: str, chart: str) -> list[str]:
@@ -89,6 +102,7 @@ def main() -> None:
     """Asks every series about every chart: minutes."""
     names = {chart: {series: observe_options(series, chart) for series in SERIES} for chart in PACKAGES}
     kinds = {chart: {series: observe_kinds(series, chart) for series in SERIES} for chart in PACKAGES}
+    secrets = {chart: {series: observe_secrets(series, chart) for series in SERIES} for chart in PACKAGES}
     rules = {
         chart: _joined({series: observe_rules(series, chart) for series in SERIES}, "; ")
         for chart in PACKAGES
@@ -97,6 +111,7 @@ def main() -> None:
         "pins": {series: pins_digest(series) for series in SERIES},
         "options": _recorded(names),
         "kinds": _recorded(kinds),
+        "secrets": _recorded(secrets),
         "rules": {chart: text for chart, text in sorted(rules.items()) if text},
     }
     FACTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

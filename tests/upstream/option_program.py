@@ -6,10 +6,12 @@ Reads JSON on stdin and answers with JSON on stdout. What is asked for and what 
 
 import json
 import logging
+import re
 import sys
 import tempfile
 import warnings
 from importlib.metadata import entry_points
+from urllib.parse import quote
 
 from oslo_config import cfg, generator, types, validator
 
@@ -32,6 +34,9 @@ COMMON = (
     "oslo.versionedobjects",
     "osprofiler",
 )
+
+# What words of an option keep as it is.
+SAFE = "/:+,.-_*$!#~;'"
 
 # Test suites of the libraries, and a plug-in whose library is no requirement of its service.
 SKIPPED = (
@@ -208,21 +213,77 @@ def kinds(definitions):
     return {section: {name: kind for name, kind in by.items() if kind} for section, by in found.items()}
 
 
+def secrets(definitions):
+    """The options that are secret, by section; those included that an option had before."""
+    found = {}
+    for section, options in definitions.options.items():
+        for name, option in options.items():
+            if option.secret:
+                found.setdefault(section, set()).add(name.replace("-", "_"))
+    for (section, name), (_, option) in definitions.former.items():
+        if option.secret:
+            found.setdefault(section, set()).add(name.replace("-", "_"))
+    return {section: sorted(known) for section, known in found.items()}
+
+
 def _kind(option):
-    """`multi`, `bool`, `int(1..9)`, `float(0..)` or `one(a|b)`; nothing for what takes any text."""
+    """The word for what the option takes, as `controller.domain.values.names.option_types` describes it;
+    nothing for what takes any text."""
+    within = _type(option.type)
     if option.multi:
-        return "multi"
-    kind = option.type
+        return f"multi:{within}" if within else "multi"
+    return within
+
+
+def _type(kind):
     if isinstance(kind, types.Boolean):
         return "bool"
     if isinstance(kind, types.Number):
-        number = "float" if isinstance(kind, types.Float) else "int"
-        least, most = map(_bound, (kind.min, kind.max))
-        return f"{number}({least}..{most})"
-    if isinstance(kind, types.String) and kind.choices and not kind.ignore_case:
-        words = sorted({str(choice) for choice in kind.choices if choice not in (None, "")})
-        return f"one({'|'.join(words)})" if all(map(_is_word, words)) else ""
+        return _number(kind)
+    if isinstance(kind, types.String):
+        return _string(kind)
+    if isinstance(kind, types.List):
+        return _with("brackets" if kind.bounds else "list", _type(kind.item_type))
+    if isinstance(kind, types.Dict):
+        between = quote(getattr(kind, "key_value_separator", ":"), safe=":")
+        return _with(f"{'braces' if kind.bounds else 'map'}({between})", _type(kind.value_type))
+    if isinstance(kind, types.Range):
+        return "range({}..{})".format(*map(_bound, (kind.min, kind.max)))
+    if isinstance(kind, types.URI):
+        schemes = "|".join(kind.schemes or ())
+        return f"uri({kind.max_length or ''};{schemes})"
+    if isinstance(kind, types.HostAddress):
+        return "domain" if isinstance(kind, types.HostDomain) else "host"
+    if isinstance(kind, types.Hostname):
+        return "name"
+    if isinstance(kind, types.IPAddress):
+        checks = {kind._check_ipv4: "ip4", kind._check_ipv6: "ip6"}
+        return checks.get(kind.version_checker, "ip")
     return ""
+
+
+def _with(outer, within):
+    return f"{outer}:{within}" if within else outer
+
+
+def _number(kind):
+    if kind.choices:
+        return f"number({'|'.join(map(str, kind.choices))})"
+    number = "float" if isinstance(kind, types.Float) else "int"
+    least, most = map(_bound, (kind.min, kind.max))
+    return f"{number}({least}..{most})"
+
+
+def _string(kind):
+    if kind.choices:
+        words = sorted({str(choice) for choice in kind.choices if choice is not None})
+        return f"{'any' if kind.ignore_case else 'one'}({'|'.join(quote(word, safe=SAFE) for word in words)})"
+    if kind.regex:
+        flags = "(?i)" if kind.regex.flags & re.IGNORECASE else ""
+        return f"like({quote(flags + kind.regex.pattern, safe='')})"
+    if kind.max_length:
+        return f"text({kind.max_length})"
+    return "quoted" if kind.quotes else ""
 
 
 def _bound(number):
@@ -230,8 +291,25 @@ def _bound(number):
     return "" if number is None or number >= sys.maxsize else str(number).removesuffix(".0")
 
 
-def _is_word(text):
-    return bool(text) and not set(text) & set(" @|=()")
+def read_back(definitions, asked):
+    """Of each [section, option, text] what oslo.config makes of a file with it: whether the packages' option
+    takes it, and the text that it found. The file has the text as charts write it."""
+    answer = []
+    for section, name, text in asked:
+        option, _ = definitions.find(section, name)
+        try:
+            sections = read(f"[{section}]\n{text}\n")
+            found = sections.get(section, {})
+            values = found.get(name) or found.get(name.replace("_", "-"))
+            others = sorted({*found} - {name})
+            if values is None or others or len(sections) > 1:
+                answer.append([False, "another option"])
+                continue
+            taken = [option.type(value) for value in (values if option.multi else values[-1:])]
+            answer.append([True, str(taken if option.multi else taken[0])])
+        except (ValueError, TypeError, cfg.ParseError) as error:
+            answer.append([False, str(error)[:200]])
+    return answer
 
 
 def main():
@@ -249,6 +327,10 @@ def main():
         answer["names"] = names(definitions)
     if asked.get("kinds"):
         answer["kinds"] = kinds(definitions)
+    if asked.get("secrets"):
+        answer["secrets"] = secrets(definitions)
+    if asked.get("read_back"):
+        answer["read_back"] = read_back(definitions, asked["read_back"])
     if asked.get("validator"):
         answer["validator"] = validated(definitions, files)
     json.dump(answer, answers)

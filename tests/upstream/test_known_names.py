@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.render.region import library
-from tests.upstream.known_names import observe_kinds, observe_options, observe_rules
+from tests.upstream.known_names import (
+    observe_kinds,
+    observe_options,
+    observe_rules,
+    observe_secrets,
+)
 from tests.upstream.option_packages import PACKAGES, SERIES
 
 pytestmark = [pytest.mark.upstream, pytest.mark.timeout(3600)]
@@ -26,6 +31,14 @@ def test_the_kinds_of_options_are_those_of_the_packages(series: str, chart: str)
     recorded = library().names.kinds_of(chart, series)
     words = {section: {f"{name}={kind}" for name, kind in by.items()} for section, by in recorded.items()}
     assert {section: known for section, known in words.items() if known} == found
+
+
+@pytest.mark.parametrize("chart", sorted(PACKAGES))
+@pytest.mark.parametrize("series", SERIES)
+def test_the_secret_options_are_those_of_the_packages(series: str, chart: str) -> None:
+    found = {section: frozenset(names) for section, names in observe_secrets(series, chart).items()}
+    recorded = library().names.secrets_of(chart, series)
+    assert {section: names for section, names in recorded.items() if names} == found
 
 
 @pytest.mark.parametrize("chart", sorted(PACKAGES))

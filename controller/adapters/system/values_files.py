@@ -46,10 +46,11 @@ def load_builds(directory: Path) -> TestedBuilds:
 
 
 def _names(path: Path) -> KnownNames:
-    """The names that packages have, and what the values of options have to be."""
+    """The names that packages have, what the values of options have to be, and which are secret."""
     try:
         found = json.loads(read_text(path))
-        return KnownNames(tuple(found["pins"]), found["options"], found["rules"], found["kinds"])
+        parts = (found[part] for part in ("options", "rules", "kinds", "secrets"))
+        return KnownNames(tuple(found["pins"]), *parts)
     except (ValueError, LookupError, TypeError) as error:
         raise CatalogueInvalid(f"{path}: cannot be read: {error}") from error
 

@@ -11,10 +11,14 @@ from controller.cli.offline.manifests import offline_helm, render_release, size_
 from controller.cli.offline.missing_objects import missing_objects
 from controller.cli.offline.own_kinds import is_bundle, is_region, is_self_contained, misnamed
 from controller.cli.offline.region import OfflineRegion, OfflineRenderer
+from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.validation.asked_resources import AskedResources, asked_resources, marked_nodes
+from controller.domain.validation.object_rules import all_faults
+from controller.domain.validation.shared_claims import claim_problems
 from controller.errors import ChartInvalid, Problem, SpecInvalid
 from controller.ports.kubernetes import KubeObject
 
+MEND = "mend the values or the chart"
 NOT_COMPARED = "its fields are valid; its values were not compared with the charts"
 
 
@@ -76,7 +80,10 @@ def check(
         if is_region(item):
             region = renderer.render(item)
         elif is_bundle(item):
-            renderer.check_bundle(item)
+            releases = renderer.check_bundle(item)
+            problems = _of_bundle(item, releases, renderer) if manifests else []
+            if problems:
+                raise SpecInvalid(problems)
         elif is_self_contained(item):
             renderer.check_self_contained(item)
         elif wrong := misnamed(item):
@@ -104,6 +111,24 @@ def check(
     )
 
 
+def _of_bundle(
+    item: InputObject, releases: Sequence[ReleaseSpec], renderer: OfflineRenderer
+) -> list[Problem]:
+    """Mistakes that show once Helm has rendered the releases of a HelmBundle."""
+    helm = offline_helm()
+    problems: list[Problem] = []
+    for index, release in enumerate(releases):
+        path = f"spec.releases[{index}]"
+        try:
+            rendered = render_release(release, renderer.charts, helm)
+        except ChartInvalid as error:
+            problems.append(Problem(path, f"release {release.name} cannot be rendered: {error}"))
+            continue
+        faults = all_faults((*rendered.manifest, *rendered.hooks))
+        problems += (Problem(path, f"Kubernetes refuses {fault}", MEND) for fault in faults)
+    return item.locate_all(problems)
+
+
 def _rendered(
     region: OfflineRegion, renderer: OfflineRenderer, given: Sequence[InputObject]
 ) -> tuple[list[Problem], list[Problem], AskedResources | None]:
@@ -126,10 +151,20 @@ def _rendered(
                 (problems if refused else warnings).append(
                     Problem(path, f"release {release.spec.name}: {size}")
                 )
+    places = {
+        release.spec.name: f"spec.services.{bundle.service}.{release.spec.chart.name}"
+        for bundle in region.region.bundles
+        for release in bundle.releases
+    }
+    for name, objects in made.items():
+        problems += (
+            Problem(places[name], f"Kubernetes refuses {fault}", MEND) for fault in all_faults(objects)
+        )
     if problems:
         return problems, warnings, None  # what those releases make is not known
+    problems += claim_problems(made, places)
     in_charts, to_bring = missing_objects(region, made, given, renderer.known_references)
     releases = [one for bundle in region.region.bundles for one in bundle.releases]
     marked = [each for one in releases for each in marked_nodes(one.spec.chart.name, one.merged.values)]
     asked = asked_resources((obj for objects in made.values() for obj in objects), marked)
-    return in_charts, [*warnings, *to_bring], asked
+    return [*problems, *in_charts], [*warnings, *to_bring], asked

@@ -50,7 +50,7 @@ def missing_objects(
             there.add(SECRET, name, (KEY, KEYRING))
     found = {
         release: [
-            *dangling(objects, there),
+            *dangling(objects, there, region.deployment.namespace),
             *(one for one in _of_values(region, release) if not there.has(one)),
         ]
         for release, objects in made.items()

@@ -18,6 +18,7 @@ from controller.cli.offline.own_kinds import all_misnamed, is_region
 from controller.domain.api.names import DEPLOYMENT_LABEL, SERVICE_LABEL
 from controller.domain.api.object_meta import parse_meta
 from controller.domain.region.deployment import OpenStackDeployment, parse_deployment
+from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.bundle_object import bundle_object, parse_bundle
 from controller.domain.validation.crd_schema import ResourceSchema
 from controller.domain.validation.known_references import KnownReferences
@@ -143,11 +144,11 @@ class OfflineRenderer:
             value_of=value_of,
         )
 
-    def check_bundle(self, item: InputObject) -> None:
-        """Raises SpecInvalid when a HelmBundle is wrong."""
+    def check_bundle(self, item: InputObject) -> tuple[ReleaseSpec, ...]:
+        """The releases of a HelmBundle. Raises SpecInvalid when it is wrong."""
         with _located(item):
             _check_schema(item, self._bundle_schema)
-            parse_bundle(item.obj)
+            return parse_bundle(item.obj).spec.releases
 
     def check_self_contained(self, item: InputObject) -> None:
         """Raises SpecInvalid when a NodeMaintenance or an OpenStackServer is wrong."""

@@ -37,6 +37,7 @@ _LABEL = re.compile(
     r"^(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
 )
 _LABEL_VALUE = re.compile(r"^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$")
+_NAME = re.compile(r"^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$")
 SEPARATOR = "::"
 # DaemonSets that neutron's chart makes with one of `network.backend` only, whatever their switch says.
 _BACKEND_OF = {("neutron", "ovs-agent"): "openvswitch", ("neutron", "sriov-agent"): "sriov"}
@@ -53,13 +54,13 @@ class _NodeValues:
 
 
 def node_layer(
-    spec: SpecSource, service: ServiceEntry, chart: str, below: MergedValues
+    spec: SpecSource, service: ServiceEntry, chart: str, below: MergedValues, *, shipped: bool = False
 ) -> tuple[Layer | None, list[Problem]]:
     """The layer that puts the values of `spec.nodes` into a release, None where nothing is said about it.
 
     `below` is what all nodes get: values for some of them must be of the same types. Labels are taken in
     alphabetical order, which for form `conf` is their precedence: a node that has two of them follows the
-    last.
+    last. `shipped`: the chart is one of ours.
     """
     entry = service.charts[chart]
     found = list(_of_chart(spec.spec, service.name, chart))
@@ -71,6 +72,7 @@ def node_layer(
     ]
     if entry.node_form == NODE_FORM_CONF:
         problems += _given_twice(chart, found, below)
+        problems += () if shipped else _bad_names(chart, found)
     if problems:
         return None, problems
     values = _as_conf(chart, found) if entry.node_form == NODE_FORM_CONF else _as_values(chart, found)
@@ -125,6 +127,22 @@ def _given_twice(chart: str, found: list[_NodeValues], below: MergedValues) -> I
                 "write all of them under spec.nodes",
                 layer.place(path) if layer else "",
             )
+
+
+def _bad_names(chart: str, found: list[_NodeValues]) -> Iterator[Problem]:
+    """Labels that Kubernetes takes for no part of a name: helm-toolkit names DaemonSet and Secret by them."""
+    for label in dict.fromkeys(item.label for item in found):
+        key = label.partition(SEPARATOR)[0]
+        if _NAME.match(f"{chart}-{key.lower().replace('_', '-')}-0"):
+            continue
+        own = key.rpartition("/")[2].strip("._-") or "my-label"
+        value = label.partition(SEPARATOR)[2]
+        yield Problem(
+            format_path(("spec", "nodes", label)),
+            f'chart {chart} names objects by the label, and Kubernetes takes no name with "{key}"',
+            f"label the nodes with a key of your own: kubectl label nodes -l {key}={value} {own}={value},"
+            f' and write "{own}{SEPARATOR}{value}" here',
+        )
 
 
 def _origins(

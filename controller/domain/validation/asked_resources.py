@@ -14,10 +14,11 @@ from typing import Any
 
 _FACTORS = {
     **{"": Decimal(1), "m": Decimal("0.001"), "k": Decimal(10**3)},
+    **{"u": Decimal("0.000001"), "n": Decimal("0.000000001")},
     **{unit: Decimal(10 ** (3 * power)) for power, unit in enumerate("MGTPE", 2)},
     **{f"{unit}i": Decimal(1024**power) for power, unit in enumerate("KMGTPE", 1)},
 }
-_QUANTITY = re.compile(r"(\d+(?:\.\d+)?|\.\d+)([a-zA-Z]*)")
+_QUANTITY = re.compile(r"((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)([a-zA-Z]*)")
 _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
 
 

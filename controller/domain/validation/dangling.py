@@ -1,7 +1,8 @@
 """What objects refer to and nobody makes: Kubernetes takes them all the same, and their pods never start.
 
 Read are pods (volumes, keys of ConfigMaps and Secrets, claims, accounts, images), the pull secrets of
-accounts, the bindings of roles, and the routes and listeners of a gateway. What is optional is not missed.
+accounts, the bindings of roles, and the routes and listeners of a gateway; and what init containers wait
+for. What is optional is not missed.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from controller.domain.validation.awaited import PODS, awaited
 
 Object = Mapping[str, Any]
 
@@ -37,6 +40,7 @@ class Made:
     """What there is: names by kind, with the keys of ConfigMaps and Secrets, None where nobody knows them."""
 
     keys: dict[tuple[str, str], frozenset[str] | None] = field(default_factory=lambda: dict.fromkeys(_ALWAYS))
+    pods: set[frozenset[tuple[str, str]]] = field(default_factory=set)  # the labels of those that there are
 
     def add(self, kind: str, name: str, keys: Iterable[str] | None = None) -> None:
         """One more; of one that is added twice, the keys of both."""
@@ -45,6 +49,9 @@ class Made:
 
     def has(self, one: Reference) -> bool:
         """Whether what is referred to is there, with its key."""
+        if one.kind == PODS:
+            wanted = frozenset(_label(text) for text in one.name.split(","))
+            return any(wanted <= labels for labels in self.pods)
         place = (one.kind, one.name)
         if place not in self.keys:
             return False
@@ -58,15 +65,39 @@ def made_by(objects: Iterable[Object]) -> Made:
     for obj in objects:
         kind, name = obj["kind"], str(obj["metadata"]["name"])
         made.add(kind, name, _keys_of(obj) if kind in (CONFIGMAP, SECRET) else None)
+        if labels := _pod_labels(obj):
+            made.pods.add(frozenset((str(key), str(value)) for key, value in labels.items()))
         if kind == "Certificate":
             made.add(SECRET, obj["spec"]["secretName"], _CERTIFICATE_KEYS)
     return made
 
 
-def dangling(objects: Iterable[Object], made: Made) -> tuple[Reference, ...]:
-    """What the objects refer to that is not there, each once, in the order of the objects."""
-    found = dict.fromkeys(one for obj in objects for one in references(obj) if not made.has(one))
+def dangling(objects: Iterable[Object], made: Made, namespace: str = "openstack") -> tuple[Reference, ...]:
+    """What objects of a region in this namespace refer to or wait for and that is not there, each once, in
+    their order."""
+    found = dict.fromkeys(
+        one for obj in objects for one in (*references(obj), *_waits(obj, namespace)) if not made.has(one)
+    )
     return tuple(found)
+
+
+def _waits(obj: Object, namespace: str) -> Iterator[Reference]:
+    pod, _ = _pod_of(obj)
+    for container in (pod or {}).get("initContainers") or ():
+        for kind, name in awaited(container, namespace):
+            yield Reference(f"{obj['kind']}/{obj['metadata']['name']}", kind, name)
+
+
+def _label(text: str) -> tuple[str, str]:
+    key, _, value = text.partition("=")
+    return key, value
+
+
+def _pod_labels(obj: Object) -> Mapping[str, Any]:
+    spec = obj.get("spec") or {}
+    template = spec.get("template") if isinstance(spec, Mapping) else None
+    found = (template.get("metadata") or {}).get("labels") if isinstance(template, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
 
 
 def references(obj: Object) -> Iterator[Reference]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from controller.domain.validation.awaited import PODS, WAITED
 from controller.domain.validation.dangling import (
     CONFIGMAP,
     IMAGE,
@@ -74,6 +75,11 @@ class KnownReferences:
             )
         with_keys = f" (keys {', '.join(keys)})" if keys else ""
         text = f"{one.kind} {one.name}{with_keys} is made by no release, and {by}{more} {verb} it"
+        if one.kind in WAITED:
+            what = f"{one.kind} {one.name} {'are' if one.kind == PODS else 'is'} made by no release"
+            text = f"{what}, and {by}{more} {verb.replace('need', 'wait')} for it: {one.by} stays in Init"
+            remedy = "mend manifests, endpoints or dependencies in the values, or bring what is waited for"
+            return Problem("spec", text, remedy)
         way = self.brought.get(_place(one)) or _way(one.kind, one.name, keys)
         return Problem("spec", text, f"bring it: {way.replace('{namespace}', namespace)}" if way else "")
 

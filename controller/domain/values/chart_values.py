@@ -94,6 +94,15 @@ def lookup(values: Values, path: DocumentPath, default: Any = None) -> Any:
     return current
 
 
+def with_leaf(values: Any, path: DocumentPath, leaf: Any) -> Any:
+    """A copy of the values with this leaf at a path that is there; all else is shared."""
+    if not path:
+        return leaf
+    twin = values.copy()
+    twin[path[0]] = with_leaf(values[path[0]], path[1:], leaf)
+    return twin
+
+
 def coalesced(defaults: Values, given: Values) -> Values:
     """What Helm gives to templates: maps merge, `null` takes a default away, anything else takes its place
     (pkg/chart/common/util, CoalesceValues)."""

@@ -11,6 +11,8 @@ oslo.config.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller.domain.values.chart_values import DocumentPath, Values
@@ -54,6 +56,39 @@ def in_oslo_file(path: DocumentPath) -> bool:
     return len(below) >= 4 if file in OSLO_DIRECTORIES else len(below) >= 3 and file in OSLO_FILES
 
 
+def option_of(path: DocumentPath) -> tuple[str, str, str] | None:
+    """File, section and name of the option at the path or above it; None where it is no option."""
+    below = _below_conf(path)
+    if not in_oslo_file(path):
+        return None
+    directory = below[0] in OSLO_DIRECTORIES
+    file, section, name = map(str, below[1:4] if directory else below[:3])
+    return ("keystone" if below[0] == "ks_domains" else file), section, name
+
+
+def confs(values: Values) -> Iterator[tuple[DocumentPath, Mapping[str, Any]]]:
+    """The maps `conf` of values, those of labelled nodes too, each with its path."""
+    conf = values.get("conf")
+    if isinstance(conf, dict):
+        yield ("conf",), conf
+        yield from _confs_of_nodes(conf.get("overrides"), ("conf", "overrides"))
+    yield from _confs_of_nodes(values.get("overrides"), ("overrides",))
+
+
+def _confs_of_nodes(overrides: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, Mapping[str, Any]]]:
+    for daemonset, about in overrides.items() if isinstance(overrides, dict) else ():
+        for kind, found in about.items() if isinstance(about, dict) else ():
+            labels = found.items() if isinstance(found, dict) else enumerate(found or ())
+            for label, body in labels:
+                place: DocumentPath = (*path, daemonset, kind, label)
+                if not isinstance(body, dict):
+                    continue
+                inner = body.get("values") if isinstance(body.get("values"), dict) else body
+                place = (*place, "values") if inner is not body else place
+                if isinstance(inner, dict) and isinstance(inner.get("conf"), dict):
+                    yield (*place, "conf"), inner["conf"]
+
+
 def _below_conf(path: DocumentPath) -> DocumentPath:
     return path[len(path) - path[::-1].index("conf") :] if "conf" in path else ()
 
@@ -91,6 +126,15 @@ def _with_numbers_as_text(value: Any, path: DocumentPath) -> Any:
     if not changed:
         return value
     return {**value, **changed} if kind is dict else [changed.get(i, one) for i, one in enumerate(value)]
+
+
+def printed_number(number: float) -> str:
+    """A number that is no whole one in YAML, as Go prints it (verb %v)."""
+    if number.is_integer() and abs(number) < _EXPONENT_FROM:
+        return str(int(number))
+    if not math.isfinite(number) or 1e-4 <= abs(number) < _EXPONENT_FROM:
+        return repr(number)
+    return next(text for digits in range(18) if float(text := f"{number:.{digits}e}") == number)
 
 
 def takes_one_line(path: DocumentPath) -> bool:

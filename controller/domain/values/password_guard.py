@@ -10,6 +10,8 @@ from typing import Any
 from controller.domain.values.chart_values import DocumentPath, Values, format_path, is_secret_ref, lookup
 from controller.domain.values.layer_order import SpecSource
 from controller.domain.values.merge import MergedValues, Setting
+from controller.domain.values.names.known_names import Service, names_plugin, option_files
+from controller.domain.values.oslo_files import confs, option_of
 from controller.errors import Problem
 
 # Names whose value is the secret itself; `secret_name`, `user_secret_name` … name a Kubernetes Secret.
@@ -33,23 +35,76 @@ _Fields = Mapping[tuple[str | int, Any], list[DocumentPath]]
 _HARMLESS = frozenset(("", "none", "null", "true", "false", "<none>", "<service default>"))
 
 
-def literal_secrets(values: Values) -> Iterator[DocumentPath]:
+def literal_secrets(values: Values, service: Service | None = None) -> Iterator[DocumentPath]:
     """Paths of all leaves that look like a secret in clear, in the order of the values.
+
+    What only names a plug-in of the `service` is none.
 
     A leaf counts when its key names a secret and it is a non-empty string or number that is no
     reference; when its text holds a private key, a URL with a password or a whole Secret; and when it is
     the data of an object of the kind Secret. Names with a colon are rules of oslo.policy. In an object of
     Kubernetes camelCase names are fields of its API, which name keys and Secrets.
     """
-    yield from _walk(dict(values), (), in_object=False)
+    guessed = _walk(dict(values), (), in_object=False)
+    if service is None or not service.sections:
+        yield from guessed
+        return
+    yield from (path for path in guessed if not _is_no_secret(values, path, service))
 
 
-def password_problems(release: str, merged: MergedValues, spec: SpecSource) -> list[Problem]:
+def set_secrets(merged: MergedValues, service: Service) -> Iterator[DocumentPath]:
+    """Options with a text in clear that the packages call secret, whatever their names are, but for what is
+    the chart's own default."""
+    found = _of_options(merged.values, service) if service.sections else ()
+    yield from (path for path in found if _setting(merged, path) is not None)
+
+
+def _of_options(values: Values, service: Service) -> Iterator[DocumentPath]:
+    """The options that the packages call secret, with a text in clear."""
+    for place, conf in confs(values):
+        for file, below, content in option_files(conf):
+            for section, options in content.items() if isinstance(content, dict) else ():
+                for name in options if isinstance(options, dict) else ():
+                    if service.is_secret(file, section, name.replace("-", "_")):
+                        path = (*place, *below, section, name)
+                        yield from (found for found in _texts_below(options[name], path))
+
+
+def _texts_below(value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
+    if is_secret_ref(value):
+        return
+    if isinstance(value, dict):
+        yield from _texts_below(value.get("values"), (*path, "values"))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _texts_below(item, (*path, index))
+    elif _literal(value) and not _is_open_address(value) and not _names_file(str(path[-1]), value):
+        yield path
+
+
+def _is_open_address(value: Any) -> bool:
+    """Whether it is a URL without a password."""
+    return isinstance(value, str) and "://" in value and not _CREDENTIALS_IN_URL.search(value)
+
+
+def _is_no_secret(values: Values, path: DocumentPath, service: Service) -> bool:
+    """Whether a leaf that was guessed by its name is an option that names a plug-in. Of others the guess
+    stands: packages do not call each of their tokens a secret."""
+    option = option_of(path)
+    if option is None or _shows_secret(lookup(values, path)):
+        return False
+    return names_plugin(service.chart, option[1])
+
+
+def password_problems(
+    release: str, merged: MergedValues, spec: SpecSource, service: Service | None = None
+) -> list[Problem]:
     """A problem for each secret in clear that a release would get, with the place to edit.
 
     That is the field that the operator wrote, also where a template of ours passed it on.
     """
-    found = list(literal_secrets(merged.values))
+    chosen = () if service is None else set_secrets(merged, service)
+    found = list(dict.fromkeys((*literal_secrets(merged.values, service), *chosen)))
     fields = _secret_fields(spec) if found else {}
     return [_problem(release, merged, path, fields) for path in found]
 

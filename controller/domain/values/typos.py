@@ -12,6 +12,8 @@ from typing import Any
 
 from controller.domain.values.chart_values import DocumentPath, Path, Values, format_path, is_map
 from controller.domain.values.merge import Layer
+from controller.domain.values.names.known_names import Service
+from controller.domain.values.oslo_files import option_of
 from controller.errors import Problem
 
 _NEAR = 0.85
@@ -33,25 +35,37 @@ def unknown_key(path: DocumentPath, what: str, key: str, known: Iterable[str]) -
     return Problem(format_path((*path, key)), f"no {what.replace('%', key)}", suggestion(key, known))
 
 
-def misspelt_keys(layer: Layer, lower: Values, chart: str) -> Iterator[Problem]:
-    """Warnings about keys of the layer that are not among `lower`, the values below it, but nearly are."""
-    yield from _walk(layer, layer.values, lower, chart, ())
+def misspelt_keys(layer: Layer, lower: Values, service: Service) -> Iterator[Problem]:
+    """Warnings about keys of the layer that are not among `lower`, the values below it, but nearly are; but
+    for options and sections that packages of the service have."""
+    yield from _walk(layer, layer.values, lower, service, ())
 
 
-def _walk(layer: Layer, values: Mapping[str, Any], lower: Any, chart: str, path: Path) -> Iterator[Problem]:
+def _walk(
+    layer: Layer, values: Mapping[str, Any], lower: Any, service: Service, path: Path
+) -> Iterator[Problem]:
     if not is_map(lower):
         return
     for key, value in values.items():
         if key in lower:
             if is_map(value):
-                yield from _walk(layer, value, lower[key], chart, (*path, key))
-        elif near := _near(key, lower):
+                yield from _walk(layer, value, lower[key], service, (*path, key))
+        elif (near := _near(key, lower)) and not _is_of_packages((*path, key), service):
             yield Problem(
                 layer.full_path((*path, key)),
-                f'chart {chart} has no "{key}" here',
+                f'chart {service.chart} has no "{key}" here',
                 f'did you mean "{near}"? It is sent as it is written.',
                 layer.place((*path, key)),
             )
+
+
+def _is_of_packages(path: Path, service: Service) -> bool:
+    """Whether it is the path of an option or a section that a package has."""
+    option, section = option_of(path), option_of((*path, ""))
+    if option is not None:
+        file, at, name = option
+        return service.has_option(file, at, name.replace("-", "_"))
+    return section is not None and section[1] in service.sections
 
 
 def _near(key: str, known: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from controller.domain.values.merge import Layer
 from controller.domain.values.names.known_names import KnownNames
-from controller.domain.values.names.option_kinds import wrong_store_values, wrong_values
+from controller.domain.values.names.option_kinds import with_brackets, wrong_store_values, wrong_values
 from controller.errors import Problem
 
 NAMES = KnownNames(
@@ -16,18 +16,19 @@ NAMES = KnownNames(
     options={
         "every": {"DEFAULT": "debug"},
         "nova": {
-            "DEFAULT": "workers ratio my_ip on_boot old",
+            "DEFAULT": "workers ratio my_ip on_boot old plugins drivers command",
             "pci": "device_spec",
-            "libvirt": "cpu_mode",
+            "libvirt": "cpu_mode inbound",
         },
         "cinder": {"DEFAULT": "enabled_backends", "backend_defaults": "san_ip san_ssh_port ssl_verify"},
     },
     kinds={
         "every": {"DEFAULT": "debug=bool"},
         "nova": {
-            "DEFAULT": "workers=int(1..) ratio=float(0..) on_boot=bool old=int(..)@2025.1 old=bool@2026.1",
+            "DEFAULT": "workers=int(1..) ratio=float(0..) on_boot=bool old=int(..)@2025.1 old=bool@2026.1"
+            " plugins=brackets:quoted drivers=map(:)",
             "pci": "device_spec=multi",
-            "libvirt": "cpu_mode=one(host-model|none)",
+            "libvirt": "cpu_mode=one(host-model|none) inbound=domain",
         },
         "cinder": {"backend_defaults": "san_ssh_port=int(0..65535) ssl_verify=bool"},
     },
@@ -38,7 +39,7 @@ TWO = {"type": "multistring", "values": ["a", "b"]}
 
 def told(conf: dict[str, Any], chart: str = "nova", series: str = "2026.1") -> list[Problem]:
     layer = Layer("services", {"conf": conf}, root=("spec",))
-    return list(wrong_values(layer, LOWER, NAMES.of(chart, series)))
+    return [one.problem for one in wrong_values(layer, LOWER, NAMES.of(chart, series))]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def told(conf: dict[str, Any], chart: str = "nova", series: str = "2026.1") -> l
         ("ratio", "-0.5", 'is a number of at least 0, got the string "-0.5"'),
         ("on_boot", "perhaps", 'is true or false, got the string "perhaps"'),
         ("on-boot", 2, "is true or false, got the number 2"),
-        ("debug", "", ""),
+        ("debug", "", 'is true or false, got the string ""'),
         ("my_ip", {"a": 1}, "has a map, and charts write nothing for it"),
     ],
 )
@@ -88,7 +89,7 @@ def test_a_word_that_is_not_among_those_of_the_option_is_told_with_them() -> Non
     [
         {"workers": "4", "ratio": 2, "on_boot": "Yes", "debug": "off"},
         {"workers": 4.0, "ratio": "1.5", "on_boot": True, "debug": 0},
-        {"workers": None, "ratio": "$other", "on_boot": {"$secretRef": {"name": "a", "key": "b"}}},
+        {"workers": None, "ratio": "$workers", "on_boot": {"$secretRef": {"name": "a", "key": "b"}}},
         {"workers": "{{ .Values.x }}", "$patch": "replace", "of_a_plugin": "text", "my_ip": ["a", "b"]},
         {"my_ip": {"type": "csv", "values": ["a", "b"]}, "of_a_plugin": TWO},
     ],
@@ -121,3 +122,74 @@ def test_a_section_that_people_name_has_the_options_of_a_store() -> None:
 
 def test_a_file_that_the_release_does_not_have_is_passed_over() -> None:
     assert told({"keystone": {"DEFAULT": {"workers": "many"}}}) == []
+
+
+def faults(options: dict[str, Any], section: str = "DEFAULT") -> list[tuple[str, bool]]:
+    layer = Layer("services", {"conf": {"nova": {section: options}}}, root=("spec",))
+    found = wrong_values(layer, LOWER, NAMES.of("nova", "2026.1"))
+    return [(one.problem.message.partition(".conf ")[2], one.certain) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "says"),
+    [
+        ("plugins", "a,b", 'is a list in brackets, as [a,b], got the string "a,b"'),
+        ("drivers", "ovn: The OVN driver,", "is pairs of a name and a value, as a:1,b:2"),
+        ("drivers", {"ovn": "OVN"}, "has a map, and charts write nothing for it"),
+        ("command", "first\nsecond\n", "has several lines, each of which is read as an option of its own"),
+        ("command", "first\rsecond = 1", "has several lines, each of which is read as an option of its own"),
+        ("of_a_plugin", "first\n[section]", "has several lines"),
+        ("command", [["a"], "b"], "has a list or a map in a list"),
+        ("com:mand", "a", "has a name that is read as something else"),
+    ],
+)
+def test_what_oslo_config_cannot_read_stops_the_release(option: str, value: Any, says: str) -> None:
+    [(message, certain)] = faults({option: value})
+    assert message.startswith(says)
+    assert certain
+
+
+def test_an_address_has_no_mask() -> None:
+    [(message, certain)] = faults({"inbound": "192.0.2.1/24"}, "libvirt")
+    assert message.startswith("is a host name or an address, without a mask or a port")
+    assert certain
+    assert faults({"inbound": "a_host.example.org"}, "libvirt") == []
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "says"),
+    [
+        ("command", "'a' 'b'", "begins and ends with a quote, and the service reads it without them"),
+        ("command", "$nothing/a", 'refers to an option "nothing"'),
+        ("cpu_mode", "host", "is one of a few words"),
+    ],
+)
+def test_what_an_image_of_ones_own_may_read_is_a_warning(option: str, value: Any, says: str) -> None:
+    [(message, certain)] = faults({option: value}, "libvirt" if option == "cpu_mode" else "DEFAULT")
+    assert message.startswith(says)
+    assert not certain
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"command": "first\n second\n", "plugins": "[a, 'b']", "drivers": "a:1,b:c,d:e"},
+        {"command": "one line\n", "plugins": ["a", "b"], "drivers": ""},
+        {"command": "$my_ip/${on_boot}/$$5", "plugins": "[]"},
+    ],
+)
+def test_what_oslo_config_reads_is_not_told(options: dict[str, Any]) -> None:
+    assert faults(options) == []
+
+
+def test_a_list_is_sent_in_brackets_to_an_option_that_takes_no_other() -> None:
+    conf = {"nova": {"DEFAULT": {"plugins": ["a", "b"], "drivers": ["c"]}}}
+    labels = [{"label": {"key": "role", "values": ["gpu"]}, "conf": conf}]
+    values = {"conf": {**conf, "overrides": {"nova_compute": {"labels": labels}}}}
+    sent = with_brackets(values, NAMES.of("nova", "2026.1"))
+    assert sent["conf"]["nova"]["DEFAULT"] == {"plugins": "[a,b]", "drivers": ["c"]}
+    [of_nodes] = sent["conf"]["overrides"]["nova_compute"]["labels"]
+    assert of_nodes["conf"]["nova"]["DEFAULT"]["plugins"] == "[a,b]"
+    assert values["conf"]["nova"]["DEFAULT"]["plugins"] == ["a", "b"]
+    other = {"conf": {"nova": {"DEFAULT": {"drivers": ["c"]}}}}
+    assert with_brackets(other, NAMES.of("nova", "2026.1")) is other

@@ -8,6 +8,7 @@ import pytest
 
 from controller.domain.values.layer_order import SpecSource
 from controller.domain.values.merge import Layer, merge_layers
+from controller.domain.values.names.known_names import KnownNames
 from controller.domain.values.password_guard import literal_secrets, password_problems
 from controller.errors import Problem
 
@@ -149,3 +150,50 @@ def test_a_secret_of_the_charts_defaults_is_said_to_be_theirs() -> None:
     [problem] = password_problems("nova", merged, SpecSource({}))
     assert problem.path == "nova: hosts[1].password"
     assert problem.message.endswith("from the chart's defaults")
+
+
+NAMES = KnownNames(
+    series=("2026.1",),
+    options={"cinder": {"vault": "root_token_id kv_path"}, "keystone": {"auth": "methods password token"}},
+    secrets={
+        "cinder": {"vault": "root_token_id", "DEFAULT": "backup_swift_key", "database": "connection"},
+    },
+)
+
+
+def told(chart: str, conf: dict[str, Any]) -> list[str]:
+    merged = merge_layers({}, [Layer("services", {"conf": conf}, root=("spec",))])
+    found = password_problems(chart, merged, SpecSource({}), NAMES.of(chart, "2026.1"))
+    return [problem.path for problem in found]
+
+
+def test_an_option_that_the_packages_call_secret_is_one_whatever_its_name_is() -> None:
+    cinder = {"vault": {"root_token_id": "s.1", "kv_path": "a"}, "DEFAULT": {"backup_swift_key": ["k"]}}
+    assert told("cinder", {"cinder": cinder}) == [
+        "spec.conf.cinder.vault.root_token_id",
+        "spec.conf.cinder.DEFAULT.backup_swift_key[0]",
+    ]
+
+
+def test_an_address_without_a_password_is_no_secret_and_one_with_a_password_is_told_once() -> None:
+    assert told("cinder", {"cinder": {"database": {"connection": "sqlite:///a"}}}) == []
+    url = "mysql+pymysql://u:secret@db/cinder"
+    assert told("cinder", {"cinder": {"database": {"connection": url}}}) == [
+        "spec.conf.cinder.database.connection"
+    ]
+
+
+def test_options_that_name_plugins_are_no_secrets() -> None:
+    auth = {"methods": "password,token,totp", "password": "default", "token": "default"}
+    assert told("keystone", {"keystone": {"auth": auth}}) == []
+    assert told("keystone", {"keystone": {"ldap": {"password": "x"}}}) == ["spec.conf.keystone.ldap.password"]
+
+
+def test_what_the_packages_do_not_call_secret_is_still_guessed_by_its_name() -> None:
+    assert told("cinder", {"cinder": {"vendor": {"api_token": "x"}}}) == ["spec.conf.cinder.vendor.api_token"]
+
+
+def test_a_secret_of_labelled_nodes_is_one_too() -> None:
+    label = {"label": {"key": "a", "values": ["b"]}, "conf": {"cinder": {"vault": {"root_token_id": "s.1"}}}}
+    [path] = told("cinder", {"overrides": {"cinder_volume": {"labels": [label]}}})
+    assert path.endswith(".conf.cinder.vault.root_token_id")

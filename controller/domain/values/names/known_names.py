@@ -27,6 +27,8 @@ _STORES: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("glance", "glance"): ("glance_store",),
     ("manila", "manila"): ("DEFAULT",),
 }
+# Sections with an option for each plug-in, and the option beside them that lists the plug-ins.
+_PLUGINS: Mapping[tuple[str, str], str] = {("keystone", "auth"): "methods"}
 _RULES: Path = ("conf", "policy")
 _REFERENCE = re.compile(r"(?<![\w:])rule:([^\s()]+)")
 _AS_WRITTEN = "It is sent as it is written."
@@ -40,12 +42,14 @@ class KnownNames:
 
     Names are in one text, `name@2025.1,2025.2` where not every series has it; `; ` is between rules, since
     names of Gnocchi's are several words. `kinds` has what values of options have to be, by chart and section,
-    as `name=int(0..)@2025.1`; an option that takes any text is not among them."""
+    as `name=int(0..)@2025.1`; an option that takes any text is not among them. `secrets` are the options that
+    the packages call secret."""
 
     series: tuple[str, ...] = ()
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     rules: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    secrets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def of(self, chart: str, series: str) -> Service:
         """What is known of the service of a chart."""
@@ -61,6 +65,10 @@ class KnownNames:
             section: {name: kind for name, _, kind in (word.partition("=") for word in words)}
             for section, words in self._words(self.kinds, chart, series).items()
         }
+
+    def secrets_of(self, chart: str, series: str) -> Sections:
+        """The secret options of the service of a chart by section."""
+        return self._words(self.secrets, chart, series)
 
     def _words(self, recorded: Mapping[str, Mapping[str, str]], chart: str, series: str) -> Sections:
         """The words of a chart and those of every one, by section."""
@@ -96,12 +104,28 @@ class Service:
         """What the values of its options have to be, by section and option."""
         return self.names.kinds_of(self.chart, self.series)
 
-    def kind_of(self, file: str, section: str, option: str) -> str:
-        """What the value of an option has to be: `multi`, `bool`, `int(1..9)`, `float(..)`, `one(a|b)`;
-        nothing where it may be any text, or is not known. A section that people name is one of a store."""
+    @cached_property
+    def secrets(self) -> Sections:
+        """Its secret options by section."""
+        return self.names.secrets_of(self.chart, self.series)
+
+    def _places(self, file: str, section: str) -> tuple[str, ...]:
+        """The sections whose options may stand in one: of one that people name, those of a store."""
         at = section if section == "DEFAULT" else section.lower()
-        stores = _STORES.get((self.chart, file), ()) if at not in self.sections else ()
-        places = (self.kinds.get(one, {}) for one in (at, *stores))
+        return (at,) if at in self.sections else (at, *_STORES.get((self.chart, file), ()))
+
+    def has_option(self, file: str, section: str, option: str) -> bool:
+        """Whether a package has the option."""
+        return any(option in self.sections.get(one, ()) for one in self._places(file, section))
+
+    def is_secret(self, file: str, section: str, option: str) -> bool:
+        """Whether a package calls the option a secret."""
+        return any(option in self.secrets.get(one, ()) for one in self._places(file, section))
+
+    def kind_of(self, file: str, section: str, option: str) -> str:
+        """What the value of an option has to be, as `option_types` writes it; nothing where it may be any
+        text, or is not known."""
+        places = (self.kinds.get(one, {}) for one in self._places(file, section))
         return next((there[option] for there in places if option in there), "")
 
     @cached_property
@@ -126,6 +150,8 @@ class Service:
                 yield (), message, f'did you mean "{near}"? {_AS_WRITTEN}'
             return
         known = (known or frozenset()).union(*(self.sections.get(one, ()) for one in stores))
+        if names_plugin(self.chart, section):
+            known |= _listed({**there, **options}.get(_PLUGINS[self.chart, section]))
         for name, value in options.items():
             plain = name.replace("-", "_")
             if value is None or name == PATCH or name in there or plain in known:
@@ -142,6 +168,16 @@ class Service:
         if near:
             return f'did you mean "{near}"? {_AS_WRITTEN}'
         return "the service passes over it, unless a plugin reads it"
+
+
+def names_plugin(chart: str, section: str) -> bool:
+    """Whether the options of a section have the names of plug-ins, each with the one that serves it."""
+    return (chart, section) in _PLUGINS
+
+
+def _listed(value: Any) -> frozenset[str]:
+    names = value if isinstance(value, list) else str(value or "").split(",")
+    return frozenset(str(name).strip() for name in names)
 
 
 def unknown_options(layer: Layer, lower: Values, service: Service) -> Iterator[Problem]:

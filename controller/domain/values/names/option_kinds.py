@@ -1,14 +1,16 @@
-"""Values of options that the service cannot read as what its packages want: a number, true or false, a word.
+"""Values of options that the service cannot read as what its packages want: a number, an address, a list.
 
 OpenStack-Helm's charts print what they are given (helm-toolkit, `to_oslo_conf`): a list as one text with
-commas, a map as nothing, unless it says `type: multistring` or `type: csv`. oslo.config reads the text when a
-service asks for the option, and the service fails then.
+commas, a map as nothing, unless it says `type: multistring` or `type: csv`. oslo.config takes each line for
+an option, but one that begins with a space, and reads the text when a service asks for the option. The
+service fails then.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.values.chart_values import (
@@ -19,20 +21,39 @@ from controller.domain.values.chart_values import (
     is_secret_ref,
     lookup,
     type_name,
+    with_leaf,
 )
 from controller.domain.values.merge import Layer
 from controller.domain.values.names.known_names import Service, option_files
+from controller.domain.values.names.option_types import SEVERAL, is_certain, parts_of, unmet, words_of
+from controller.domain.values.oslo_files import confs, printed_number
 from controller.errors import Problem
 
-# oslo.config, types.Boolean.
-_BOOLEANS = frozenset(("true", "1", "on", "yes", "false", "0", "off", "no"))
-_KIND = re.compile(r"(int|float|one)\((.*)\)")
 _TYPED = ("multistring", "csv")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+# oslo.config, ConfigOpts.Template.
+_REFERENCE = re.compile(r"\$(?:\$|\{([_a-z][._a-z0-9]*)\}|([_a-z][._a-z0-9]*))", re.IGNORECASE)
+_WORDS = ("one", "any", "number")
 
 
-def wrong_values(layer: Layer, lower: Values, service: Service) -> Iterator[Problem]:
-    """Warnings of values of the layer that the service of the chart cannot read in its files. Options
-    not known, as those of plugins, are passed over but for their shape."""
+@dataclass(frozen=True)
+class WrongValue:
+    """A value that a service cannot read. `certain`: with whatever image of that version of OpenStack."""
+
+    problem: Problem
+    certain: bool
+
+
+@dataclass(frozen=True)
+class _Fault:
+    message: str
+    remedy: str
+    certain: bool = True
+
+
+def wrong_values(layer: Layer, lower: Values, service: Service) -> Iterator[WrongValue]:
+    """Values of the layer that the service of the chart cannot read in its files. Of options that are not
+    known, as those of plugins, only the shape and the lines are looked at."""
     conf = layer.values.get("conf")
     if conf is None or not is_map(conf) or not service.sections:
         return
@@ -44,9 +65,11 @@ def wrong_values(layer: Layer, lower: Values, service: Service) -> Iterator[Prob
             if not is_map(options):
                 continue
             merged = {name: _merged(value, lookup(there, (section, name))) for name, value in options.items()}
-            for name, message, remedy in _wrong(service, file, section, merged):
+            for name, fault in _wrong(service, file, section, merged):
                 path: Path = ("conf", *below, section, name)
-                yield Problem(layer.full_path(path), message, remedy, layer.place(path))
+                place = layer.place(path)
+                problem = Problem(layer.full_path(path), fault.message, fault.remedy, place)
+                yield WrongValue(problem, fault.certain)
 
 
 def _merged(value: Any, there: Any) -> Any:
@@ -58,80 +81,171 @@ def _merged(value: Any, there: Any) -> Any:
 
 def wrong_store_values(options: Mapping[str, Any], service: Service) -> Iterator[tuple[str, str, str]]:
     """Name, message and remedy of each option of a store that Cinder cannot read."""
-    yield from _wrong(service, "backends", "", options)
+    for name, fault in _wrong(service, "backends", "", options):
+        yield name, fault.message, fault.remedy
+
+
+def with_brackets(values: Values, service: Service) -> Values:
+    """The values with lists as text in brackets, `[a,b]`, for options that take no others. The very same
+    object where there are none."""
+    changed = values
+    for place, conf in confs(values):
+        for file, below, content in option_files(conf):
+            for section, options in content.items() if is_map(content) else ():
+                for name, value in options.items() if is_map(options) else ():
+                    items = value.get("values") if is_map(value) and value.get("type") == "csv" else value
+                    if not isinstance(items, list):
+                        continue
+                    if parts_of(service.kind_of(file, section, name.replace("-", "_")))[0] == "brackets":
+                        path = (*place, *below, section, name)
+                        changed = with_leaf(changed, path, f"[{_printed(items)}]")
+    return changed
 
 
 def _wrong(
     service: Service, file: str, section: str, options: Mapping[str, Any]
-) -> Iterator[tuple[str, str, str]]:
+) -> Iterator[tuple[str, _Fault]]:
     where = f"section {section} of {file}.conf" if section else "a store"
     for name, value in options.items():
         if value is None or name == PATCH or is_secret_ref(value):
             continue
-        kind = service.kind_of(file, section, name.replace("-", "_"))
-        found = _of_shape(kind, value) or _of_kind(kind, value)
-        if found:
-            message, remedy = found
-            yield name, f'option "{name}" of {where} {message}', remedy
+        option = name.replace("-", "_")
+        kind = service.kind_of(file, section, option)
+        fault = _of_name(name) or _of_shape(kind, value) or _of_texts(kind, value)
+        if fault is None and service.has_option(file, section, option):
+            fault = _of_references(service, file, section, value)
+        if fault is not None:
+            yield (
+                name,
+                _Fault(f'option "{name}" of {where} {fault.message}', fault.remedy, fault.certain),
+            )
 
 
-def _of_shape(kind: str, value: Any) -> tuple[str, str] | None:
+def _of_name(name: str) -> _Fault | None:
+    if not name.strip() or name[0] in "#;[ \t" or set(name) & set("=:\r\n"):
+        remedy = "write the name of an option, without = : # ; [ and line breaks"
+        return _Fault("has a name that is read as something else", remedy)
+    return None
+
+
+def _of_shape(kind: str, value: Any) -> _Fault | None:
     """What is wrong with a list or map, whatever the option takes."""
+    name, about, within = parts_of(kind)
     if is_map(value):
         if value.get("type") not in _TYPED:
-            return (
-                "has a map, and charts write nothing for it",
-                "give a text, a number, true, false or a list",
+            between = about or ":"
+            remedy = (
+                f'give one text, as "a{between}1,b{between}2"'
+                if "map" in (name, within[:3]) or name == "braces"
+                else "give a text, a number, true, false or a list"
             )
-        if value["type"] == "multistring" and kind and kind != "multi" and len(_parts(value)) > 1:
-            return "has several lines, and the service takes the last one", "give one value"
-    elif isinstance(value, list) and kind == "multi" and len(value) > 1:
-        remedy = "write {type: multistring, values: [...]}, which becomes a line for each"
-        return "may stand there several times, and a list becomes one line, with commas", remedy
+            return _Fault("has a map, and charts write nothing for it", remedy)
+        if value["type"] == "multistring" and kind and name != SEVERAL and len(_lines(value)) > 1:
+            message = "has several lines, and the service takes the last one"
+            return _Fault(message, "give one value", certain=False)
+    inner = value.get("values") if is_map(value) else value
+    if isinstance(inner, list):
+        if any(isinstance(item, list) or (is_map(item)) for item in inner):
+            message = "has a list or a map in a list, which charts print as Go does, as map[a:1]"
+            return _Fault(message, "give a list of texts and numbers")
+        if not is_map(value) and name == SEVERAL and len(inner) > 1:
+            remedy = "write {type: multistring, values: [...]}, which becomes a line for each"
+            message = "may stand there several times, and a list becomes one line, with commas"
+            return _Fault(message, remedy, certain=False)
+        if name in ("list", "brackets") and not (is_map(value) and value["type"] == "multistring"):
+            return _of_commas(inner)
     return None
 
 
-def _of_kind(kind: str, value: Any) -> tuple[str, str] | None:
-    found = _KIND.fullmatch(kind)
-    for part in _parts(value) if kind == "bool" or found else ():
-        text = _printed(part)
-        if not text.strip() or "$" in text or "{{" in text:
-            continue  # what the service has itself, another option's value, or a template's
-        got = type_name(value)
-        if found is None:
-            if text.strip().lower() not in _BOOLEANS:
-                return f"is true or false, got {got}", "give true or false"
-        elif found[1] == "one":
-            if text not in found[2].split("|"):
-                return f"is one of a few words, got {got}", f"known are {', '.join(found[2].split('|'))}"
-        elif wrong := _of_number(found[1], found[2], text.strip()):
-            return f"is {wrong}, got {got}", f"give {wrong}"
+def _of_commas(items: list[Any]) -> _Fault | None:
+    if any(isinstance(item, str) and "," in item.strip().rstrip(",") and "{{" not in item for item in items):
+        message = "has a comma in an item of its list, and the service reads two of them"
+        return _Fault(message, "give each of them as an item of its own", certain=False)
     return None
 
 
-def _of_number(kind: str, bounds: str, text: str) -> str:
-    """What the number is to be, where it is not."""
-    least, most = bounds.split("..")
-    what = "a whole number" if kind == "int" else "a number"
-    if least and most:
-        what += f" from {least} to {most}"
-    elif least or most:
-        what += f" of at least {least}" if least else f" of at most {most}"
-    try:
-        number = int(text) if kind == "int" else float(text)
-    except ValueError:
-        return what
-    inside = (not least or number >= float(least)) and (not most or number <= float(most))
-    return "" if inside else what
+def _of_texts(kind: str, value: Any) -> _Fault | None:
+    name, _, within = parts_of(kind)
+    kind = within if name == SEVERAL else kind
+    for text in _lines(value):
+        if is_template(text):
+            continue
+        fault = _of_line_breaks(text) or _of_quotes(text) or _of_kind(kind, value, _as_parsed(text))
+        if fault:
+            return fault
+    return None
 
 
-def _parts(value: Any) -> list[Any]:
+def is_template(text: str) -> bool:
+    """Whether a template of Helm makes it."""
+    return "{{" in text
+
+
+def _of_line_breaks(text: str) -> _Fault | None:
+    """Of several lines, each but the first has to begin with a space: else it is an option of its own."""
+    lines = _LINE_END.split(text.rstrip())
+    if len(lines) > 1 and not all(line.strip() and line[0] in " \t" for line in lines[1:]):
+        message = "has several lines, each of which is read as an option of its own"
+        return _Fault(
+            message, "write one line (in YAML >- joins lines), or begin each further one with a space"
+        )
+    return None
+
+
+def _of_quotes(text: str) -> _Fault | None:
+    bare = text.strip()
+    if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "\"'":
+        message = "begins and ends with a quote, and the service reads it without them"
+        return _Fault(message, "leave them out; YAML's own quotes are not sent", certain=False)
+    return None
+
+
+def _as_parsed(text: str) -> str:
+    """The text of an option as oslo.config finds it in the file."""
+    first, *further = (line.strip() for line in _LINE_END.split(text.strip()))
+    if first and first[0] == first[-1] and first[0] in "\"'":
+        first = first[1:-1]
+    return "\n".join((first, *further))
+
+
+def _of_kind(kind: str, value: Any, text: str) -> _Fault | None:
+    if not kind or _REFERENCE.search(text.replace("$$", "")):
+        return None  # what another option has is not known here
+    if isinstance(value, list) and parts_of(kind)[0] == "brackets":
+        text = f"[{text}]"  # as it is sent
+    wanted = unmet(kind, text.replace("$$", "$"))
+    if not wanted:
+        return None
+    name, about, _ = parts_of(kind)
+    remedy = f"known are {', '.join(words_of(about))}" if name in _WORDS else f"give {wanted}"
+    # Charts fill in some that are empty.
+    return _Fault(f"is {wanted}, got {type_name(value)}", remedy, bool(text) and is_certain(kind))
+
+
+def _of_references(service: Service, file: str, section: str, value: Any) -> _Fault | None:
+    """`$name` stands for the value of another option; where there is none, the service fails."""
+    for text in _lines(value):
+        for braced, plain in _REFERENCE.findall(text.replace(r"\$", "$$")) if "$" in text else ():
+            name = (braced or plain).rstrip(".")
+            group, dot, option = name.partition(".")
+            if not name or is_template(text) or service.has_option(file, section, name):
+                continue
+            if service.has_option(file, "DEFAULT", name) or (dot and service.has_option(file, group, option)):
+                continue
+            message = f'refers to an option "{name}", which no package of OpenStack {service.series} has'
+            return _Fault(message, "write $$ for a dollar sign, or name an option", certain=False)
+    return None
+
+
+def _lines(value: Any) -> list[str]:
     """The texts that the service reads one by one: lines of a typed map, else the one that is printed."""
     if is_map(value):
         values = value.get("values")
         values = values if isinstance(values, list) else [values]
-        return values if value.get("type") == "multistring" else [values]
-    return [value]
+        return (
+            [_printed(item) for item in values] if value.get("type") == "multistring" else [_printed(values)]
+        )
+    return [_printed(value)]
 
 
 def _printed(value: Any) -> str:
@@ -140,6 +254,6 @@ def _printed(value: Any) -> str:
         return ",".join(map(_printed, value))
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
+    if isinstance(value, float):
+        return printed_number(value)
     return "" if value is None else str(value)
