@@ -28,6 +28,10 @@ class ChartSource(Protocol):
         """The chart's values.yaml."""
         ...
 
+    def of_objects(self) -> str:
+        """A local path of a chart that makes what its values have (domain.releases.jobs_first)."""
+        ...
+
     def files(self, chart: ChartRef) -> Mapping[str, bytes]:
         """Every file of the chart by its name in there, subcharts included. Raises ChartInvalid."""
         ...

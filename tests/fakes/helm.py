@@ -13,11 +13,13 @@ from typing import Any
 
 from controller.adapters.helm.cancellation import CancellationToken
 from controller.adapters.helm.failures import failure
+from controller.adapters.helm.manifests import parse_manifests
 from controller.adapters.helm.release_records import revision
-from controller.domain.api.names import HELM_FIELD_MANAGER, REMOVAL_LABEL
+from controller.domain.api.names import HELM_FIELD_MANAGER, HOOK, REMOVAL_LABEL
 from controller.domain.api.object_owner import is_marked
 from controller.domain.releases.drift import ObjectId
 from controller.domain.releases.hooks import EVENTS
+from controller.domain.releases.jobs_first import OBJECTS_KEY
 from controller.domain.releases.volume_claims import (
     KEEP,
     KEEP_ANNOTATION,
@@ -63,6 +65,7 @@ class Hook:
     weight: int = 0
     policy: str = ""
     kind: str = "Job"
+    template: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def resource(self) -> Resource:
@@ -74,7 +77,12 @@ class Hook:
         meta = {"name": self.name, "namespace": namespace, "annotations": annotations}
         if self.kind == "Pod":
             return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": []}}
-        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": {"template": {}}}
+        return {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": meta,
+            "spec": {"template": copied(dict(self.template))},
+        }
 
 
 @dataclass
@@ -86,6 +94,9 @@ class _Record:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     phases: dict[str, str] = field(default_factory=dict)
     objects: Sequence[Mapping[str, Any]] = ()
+    hooks: Sequence[Hook] = ()
+    # It was made of objects that it was given.
+    given: bool = False
     handed_over: bool = False
     modified: float = 0.0
 
@@ -226,11 +237,17 @@ class FakeHelm:
             HookRun(
                 one.name, "Job", tuple(one.events.split(",")), one.weight, phases.get(one.name, "Unknown")
             )
-            for one in self.hooks_of.get(release, ())
+            for one in self._hooks(release)
         )
 
     def render(self, request: HelmRequest, *, server: bool = False) -> RenderedRelease:
         return self._rendered(request.release, request.namespace)
+
+    def _hooks(self, release: str) -> Sequence[Hook]:
+        """Of the newest revision."""
+        found = self._records.get(release)
+        given = bool(found and found[-1].given)
+        return found[-1].hooks if found and given else self.hooks_of.get(release, ())
 
     # -- ReleaseRecords
 
@@ -267,7 +284,10 @@ class FakeHelm:
     def manifest(self, release: str, namespace: str, version: int) -> RenderedRelease:
         recorded = self._find(release, version)
         objects = tuple(copied(dict(obj)) for obj in recorded.objects)
-        return RenderedRelease(objects, self._rendered(release, namespace).hooks)
+        # Of the newest, those that a test has given it since.
+        newest = recorded is self._records[release][-1]
+        hooks = self._hooks(release) if newest else recorded.hooks
+        return RenderedRelease(objects, tuple(one.job(namespace) for one in hooks))
 
     def given_values(self, release: str, namespace: str, version: int) -> Values:
         return self._find(release, version).values
@@ -353,6 +373,10 @@ class FakeHelm:
         record = _Record(version, f"pending-{action.lower()}", labels, request.values)
         record.modified = self._clock.now()
         record.objects = self.objects_of.get(request.release, ())
+        record.hooks = tuple(self.hooks_of.get(request.release, ()))
+        if OBJECTS_KEY in request.values:
+            record.objects, record.hooks = _given_objects(request.values)
+            record.given = True
         record.defaults = self.defaults_of.get(request.release, {})
         found.append(record)
         for obj in record.objects:
@@ -407,7 +431,7 @@ class FakeHelm:
     ) -> None:
         run = [
             hook
-            for hook in sorted(self.hooks_of.get(release, ()), key=lambda one: one.weight)
+            for hook in sorted(self._hooks(release), key=lambda one: one.weight)
             if event in hook.events.split(",")
         ]
         for hook in run:
@@ -430,12 +454,19 @@ class FakeHelm:
                 raise HelmCancelled(f"{release}: {cut}: context deadline exceeded", cut)
             if outcome == "Lost":
                 raise failure('failed post-install: Get "https://api/apis/batch/v1/jobs?watch=true": EOF')
+            self._note_succeeded(hook, namespace, outcome)
             if outcome != "Succeeded":
                 self._note_failed(hook, namespace)
                 raise HelmFailed(f"failed post-install: Job {hook.name} failed: 1/1")
         for hook in run:
             if "hook-succeeded" in hook.policy:
                 self._kube.delete(hook.resource, hook.name, namespace)
+
+    def _note_succeeded(self, hook: Hook, namespace: str, outcome: str) -> None:
+        found = self._kube.get(hook.resource, hook.name, namespace)
+        if outcome == "Succeeded" and found is not None and hook.resource == JOB:
+            status = {**found.get("status", {}), "succeeded": 1}
+            self._kube.replace({**found, "status": status}, subresource="status")
 
     def _note_failed(self, hook: Hook, namespace: str) -> None:
         """As the Job controller notes it, before Helm can tell."""
@@ -456,6 +487,23 @@ class FakeHelm:
             done = self._wake.wait_for(lambda: token.cancelled or job in self._ends, DEADLINE)
             assert done, f"no test ever ended Job {job}"
             return "cancelled" if token.cancelled else self._ends.pop(job)
+
+
+def _given_objects(values: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], list[Hook]]:
+    """What the chart of objects makes of its values, as Helm divides it."""
+    objects, hooks = [], []
+    for text in values[OBJECTS_KEY]:
+        (obj,) = parse_manifests(text)
+        meta = obj["metadata"]
+        notes = meta.get("annotations") or {}
+        if HOOK not in notes:
+            objects.append(obj)
+        elif obj["kind"] in ("Job", "Pod"):
+            template = (obj.get("spec") or {}).get("template") or {}
+            policy = notes.get("helm.sh/hook-delete-policy", "")
+            weight = int(notes.get("helm.sh/hook-weight", 0))
+            hooks.append(Hook(meta["name"], notes[HOOK], weight, policy, obj["kind"], template))
+    return objects, hooks
 
 
 def _as_kept(obj: Mapping[str, Any], namespace: str, volumes: Collection[VolumeId]) -> Mapping[str, Any]:

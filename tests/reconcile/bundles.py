@@ -39,6 +39,9 @@ class Charts:
     def build(self, chart: ChartRef) -> str:
         return ""
 
+    def of_objects(self) -> str:
+        return "/charts/objects"
+
     def defaults(self, chart: ChartRef) -> Mapping[str, Any]:
         return {}
 

@@ -109,6 +109,9 @@ class ChartStore:
         omitted = known.omitted(chart)
         return str(known.path if known.complete and not omitted else self._packed(known, omitted))
 
+    def of_objects(self) -> str:
+        return str(Path(__file__).with_name("objects"))
+
     def digest(self, chart: ChartRef) -> str:
         known = self._checked(chart)
         return _digest_without(known, known.omitted(chart))

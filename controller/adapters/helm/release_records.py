@@ -30,6 +30,7 @@ from controller.domain.api.names import (
     DIGEST_LABEL,
     FORCE_LABEL,
     HOOK,
+    JOBS_FIRST_LABEL,
     REMOVAL_LABEL,
     REVISION_LABEL,
     ROLLBACK_LABEL,
@@ -66,6 +67,7 @@ def revision(version: int, status: str, labels: Mapping[str, str], modified: flo
     # Helm copies labels from revision to revision: that of a rollback counts on the one it names only.
     back_to, _, made = labels.get(ROLLED_BACK_TO_LABEL, "").partition(".")
     rolled_back = made == str(version) and back_to.isdigit()
+    half, _, jobs_for = labels.get(JOBS_FIRST_LABEL, "").partition(".")
     return Revision(
         version=version,
         status=status,
@@ -81,6 +83,7 @@ def revision(version: int, status: str, labels: Mapping[str, str], modified: flo
         rolled_back_to=int(back_to) if rolled_back else 0,
         desired_at_rollback=labels.get(DESIRED_AT_ROLLBACK_LABEL, "") if rolled_back else "",
         removing=labels.get(REMOVAL_LABEL) == str(version),
+        jobs_for=jobs_for if half == str(version) else "",
     )
 
 

@@ -59,6 +59,9 @@ FORCE_LABEL = f"{GROUP}/force"
 ROLLBACK_LABEL = f"{GROUP}/rollback"
 ROLLED_BACK_TO_LABEL = f"{GROUP}/rolled-back-to"
 DESIRED_AT_ROLLBACK_LABEL = f"{GROUP}/desired-at-rollback"
+# `VERSION.DIGEST` on a revision that has only run Jobs, before the upgrade to that digest: its workloads are
+# those of before. Helm copies labels, so the number says whose it is.
+JOBS_FIRST_LABEL = f"{GROUP}/jobs-first"
 # The revision that we have begun to take apart: a record may say `uninstalling` of someone else's doing.
 REMOVAL_LABEL = f"{GROUP}/removal"
 

@@ -201,7 +201,7 @@ def _plan(situation: ReleaseSituation, step: NextAction) -> NextAction | None:
     if step.action == Action.UNINSTALL:
         begun = recorded is not None and recorded.half_uninstalled
     else:
-        begun = recorded is not None and recorded.digest == situation.desired
+        begun = recorded is not None and recorded.serves == situation.desired
     if begun:
         return None
     text = f"the bundle's mode is Plan: status.plan shows what its {step.action} would do"

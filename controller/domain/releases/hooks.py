@@ -120,7 +120,7 @@ def awaited_hooks(hooks: Iterable[Mapping[str, Any]], action: str) -> tuple[Hook
         meta, own = hook.get("metadata") or {}, _words(hook, HOOK)
         place = next((place for place, event in enumerate(events) if event in own), None)
         if hook.get("kind") in AWAITED and place is not None:
-            weight = _weight((meta.get("annotations") or {}).get(WEIGHT))
+            weight = hook_weight(hook)
             # Those of one weight by name (helm.sh/helm/v4/pkg/action, hookByWeight).
             found.append((place, weight, str(meta["name"]), str(hook["kind"])))
     return tuple(dict.fromkeys(HookRef(kind, name) for _, _, name, kind in sorted(found)))
@@ -129,6 +129,11 @@ def awaited_hooks(hooks: Iterable[Mapping[str, Any]], action: str) -> tuple[Hook
 def runs_in(hook: Mapping[str, Any], action: str) -> bool:
     """Whether an action of Helm runs the hook."""
     return bool(_words(hook, HOOK) & set(EVENTS.get(action, ())))
+
+
+def runs_before(hook: Mapping[str, Any], action: str) -> bool:
+    """Whether an action of Helm runs the hook before it sends the manifest."""
+    return EVENTS[action][0] in _words(hook, HOOK)
 
 
 def meets_its_last_run(hook: Mapping[str, Any], action: str) -> bool:
@@ -146,9 +151,11 @@ def _words(hook: Mapping[str, Any], annotation: str) -> set[str]:
     return {word.strip().lower() for word in text.split(",")} - {""}
 
 
-def _weight(text: object) -> int:
+def hook_weight(hook: Mapping[str, Any]) -> int:
+    """The place of the hook among those of its event, 0 where its chart gives none."""
+    notes = (hook.get("metadata") or {}).get("annotations") or {}
     try:
-        return int(str(text or 0))
+        return int(str(notes.get(WEIGHT) or 0))
     except ValueError:
         return 0
 

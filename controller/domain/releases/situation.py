@@ -30,6 +30,9 @@ class RevisionRecord:
     `rolled_back_to` is the revision that this one went back to at our hands, 0 for none, and
     `desired_at_rollback` the digest that was desired then, empty if that was not known. `removing`: it is we
     who have begun to take the release apart.
+
+    `jobs_for`: the digest of the upgrade whose Jobs alone this revision has run; its workloads are those
+    of the revision before. Empty for every other one.
     """
 
     version: int
@@ -39,6 +42,12 @@ class RevisionRecord:
     rolled_back_to: int = 0
     desired_at_rollback: str = ""
     removing: bool = False
+    jobs_for: str = ""
+
+    @property
+    def serves(self) -> str:
+        """The digest that it was made for."""
+        return self.jobs_for or self.digest
 
     @property
     def pending(self) -> bool:

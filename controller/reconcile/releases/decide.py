@@ -166,7 +166,7 @@ class ReleaseDecisions:
         last = release.revisions[-1] if release.revisions else None
         if spec is None or desired is None or attempt is None or last is None or not attempt.interrupted:
             return None
-        if not (last.ours and last.status == "failed" and last.digest == attempt.digest == desired.digest):
+        if not (last.ours and last.status == "failed" and last.serves == attempt.digest == desired.digest):
             return None
         return find_running_hook(
             self._kube, self._records, observed.key(release.name), last, float(spec.timeout)

@@ -128,7 +128,9 @@ def recorded(revisions: tuple[Revision, ...]) -> Recorded | None:
     last, *earlier = reversed(revisions)
     return Recorded(
         **{one.name: getattr(last, one.name) for one in fields(RevisionRecord)},
-        usable=frozenset(one.version for one in revisions if one.status in ("deployed", "superseded")),
+        usable=frozenset(
+            one.version for one in revisions if one.status in ("deployed", "superseded") and not one.jobs_for
+        ),
         copied_from=_copied_from(last, earlier),
         forced=marks_in(one.forced for one in revisions),
         asked=marks_in(one.asked for one in revisions),

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller.domain.releases.actions import Action
+from controller.domain.releases.jobs_first import OBJECTS_KEY
 from controller.domain.shared.redaction import Redactor
 from controller.errors import HelmFailed
 from controller.ports.helm import ReleaseRecords
@@ -39,7 +40,8 @@ class RecordedSecrets:
         version = request.requests.rollback_revision if back else request.version
         namespace, release = request.key
         try:
-            given = set(_texts(self._records.given_values(release, namespace, version)))
+            values = self._records.given_values(release, namespace, version)
+            given = set(_texts({key: part for key, part in values.items() if key != OBJECTS_KEY}))
             rendered = self._records.manifest(release, namespace, version)
         except HelmFailed:
             # No such revision, or one that nobody can read: no action can have had its values.

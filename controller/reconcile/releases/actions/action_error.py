@@ -34,6 +34,11 @@ from controller.reconcile.releases.recorded_secrets import RecordedSecrets
 # A status is for people and shares 1.5 MB with 500 releases.
 ERROR_LIMIT = 1000
 
+_STILL_SERVING = (
+    "; the pods of before go on serving, none is replaced until this Job has succeeded: "
+    "mend what it says, or its image"
+)
+
 _PHASES = {
     "Succeeded": HookPhase.SUCCEEDED,
     "Failed": HookPhase.FAILED,
@@ -89,6 +94,8 @@ class ActionErrors:
         elif isinstance(failure, HelmFailed):
             cause = self._of_hook(request.key, str(request.action), failure, redactor)
         text = shorten(" ".join(redactor.redact(cause.text).split()), ERROR_LIMIT)
+        if request.action == Action.UPGRADE and cause.hooks and self._is_half(request):
+            text = shorten(text, ERROR_LIMIT - len(_STILL_SERVING)) + _STILL_SERVING
         of_hooks = bool(cause.hooks) or cause.taken
         if of_hooks and request.action == Action.UNINSTALL and not cause.interrupted:
             way_out = (
@@ -96,6 +103,14 @@ class ActionErrors:
             )
             text = f"{text}; to remove it without its hooks: {way_out}"
         return replace(cause, text=text)
+
+    def _is_half(self, request: ActionRequest) -> bool:
+        """Whether it was the first half of an upgrade, which leaves all pods as they are."""
+        try:
+            newest = newest_revision(self._records, request)
+        except ControllerError:
+            return False
+        return newest is not None and bool(newest.jobs_for)
 
     def _unreadable(self, request: ActionRequest) -> str:
         """The record of a revision that Helm does not find although it is there."""

@@ -14,8 +14,8 @@ from controller.reconcile.releases.actions.base_revisions import BaseRevisions, 
 from controller.reconcile.releases.actions.helm_request import insist_on_revision
 from controller.reconcile.releases.actions.immutable_jobs import replace_immutable_jobs
 from controller.reconcile.releases.actions.immutable_objects import refuse_fixed_changes
-from controller.reconcile.releases.actions.object_owners import OwnerGuard
-from controller.reconcile.releases.actions.renamed_accounts import delete_jobs_of_renamed_accounts
+from controller.reconcile.releases.actions.jobs_first import JobsFirst
+from controller.reconcile.releases.actions.object_owners import ObjectOwners, OwnerGuard
 from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeKeeper, has_volumes
 from controller.reconcile.releases.hooks.previous_runs import delete_last_runs
 from controller.reconcile.releases.parts import ReleasePorts
@@ -43,7 +43,16 @@ def call_prepared(
     # A chart may ask the cluster whether to make a claim: where there are volumes, what counts is what the
     # API server's answers make of it.
     rendered = ports.helm.render(helm_request, server=has_volumes(before, helm_request.namespace))
-    kept = make_way(ports, request, rendered, before, cancellation)
+    owners = refuse(ports, request, rendered)
+    jobs = JobsFirst(ports, request, before)
+    awaited = jobs.awaited(rendered)
+    if awaited.first:
+        rendered = jobs.release(rendered, awaited)
+        helm_request = jobs.helm_request(helm_request, ports.charts.of_objects(), rendered)
+        owners = refuse(ports, request, rendered)
+    kept = make_way(ports, request, rendered, before, owners=owners, cancellation=cancellation)
+    jobs.delete_last_runs(awaited, cancellation)
+    insist_on_revision(ports.records, request)
     try:
         call(helm_request, cancellation)
     except ObjectsTaken:
@@ -53,7 +62,7 @@ def call_prepared(
         whole = ports.helm.render(helm_request, server=True)
         guard.take_over(guard.refuse(whole, str(request.action)))
         raise
-    return kept
+    return "; ".join(text for text in (str(awaited) if awaited.first else "", kept) if text)
 
 
 def before_helm(ports: ReleasePorts, request: ActionRequest) -> BaseRevisions:
@@ -61,33 +70,40 @@ def before_helm(ports: ReleasePorts, request: ActionRequest) -> BaseRevisions:
     return base_revisions(ports.records, request.release, request.namespace)
 
 
+def refuse(ports: ReleasePorts, request: ActionRequest, rendered: RenderedRelease) -> ObjectOwners:
+    """What an action of Helm's may not do to what is there: objects of others, fields that cannot be changed,
+    claims. Writes nothing; gives whose the objects are. Raises ObjectsTaken and FieldsFixed (the gates
+    `ObjectOwner` and `ImmutableFields`), HelmFailed, and KubeError."""
+    owners = _owner_guard(ports, request).refuse(rendered, str(request.action))
+    if request.action != Action.INSTALL:
+        refuse_fixed_changes(ports.kube, rendered, request.release, request.namespace)
+    if request.volumes == "Retain":
+        volumes = VolumeKeeper(ports.kube, ports.records)
+        volumes.refuse(rendered, request.namespace, str(request.action).lower())
+    return owners
+
+
 def make_way(
     ports: ReleasePorts,
     request: ActionRequest,
     rendered: RenderedRelease,
     before: BaseRevisions,
+    *,
+    owners: ObjectOwners,
     cancellation: Cancellation,
 ) -> str:
-    """Before an action of Helm's that would meet objects of others, fail at objects that cannot be changed,
-    or delete volumes; which it keeps. Raises ObjectsTaken and FieldsFixed (the gates `ObjectOwner` and
-    `ImmutableFields`), HelmFailed, and KubeError: Conflict where another Helm has come in between."""
+    """Before an action of Helm's that nothing refuses: takes what is the release's to have, and what would
+    make Helm fail out of its way; gives in words which volumes it keeps. Raises HelmFailed, and KubeError:
+    Conflict where another Helm has come in between."""
     guard = _owner_guard(ports, request)
-    owners = guard.refuse(rendered, str(request.action))
     volumes = VolumeKeeper(ports.kube, ports.records)
-    if request.action != Action.INSTALL:
-        refuse_fixed_changes(ports.kube, rendered, request.release, request.namespace)
-    if request.volumes == "Retain":
-        volumes.refuse(rendered, request.namespace, str(request.action).lower())
     guard.take_over(owners)
     ours = guard.leave_to_others(rendered, before)
     kept = keeps(volumes.keep(request.release, request.namespace, rendered, request.volumes, ours))
     if request.action != Action.INSTALL:
         replace_immutable_jobs(ports.kube, rendered, request.release, request.namespace)
-    if request.action == Action.UPGRADE:
-        delete_jobs_of_renamed_accounts(ports, request, rendered, before, cancellation)
     # A release whose records are lost may have left runs of its hooks.
     delete_hooks_of_before(ports, request, rendered, cancellation)
-    insist_on_revision(ports.records, request)
     return kept
 
 

@@ -14,8 +14,12 @@ from controller.domain.api.names import (
 from controller.errors import HelmFailed, ReleaseMissing
 from controller.ports.helm import Cancellation, ReleaseRecords
 from controller.reconcile.releases.action_request import ActionRequest
-from controller.reconcile.releases.actions.helm_request import newest_revision, request_labels
-from controller.reconcile.releases.actions.preparation import before_helm, make_way
+from controller.reconcile.releases.actions.helm_request import (
+    insist_on_revision,
+    newest_revision,
+    request_labels,
+)
+from controller.reconcile.releases.actions.preparation import before_helm, make_way, refuse
 from controller.reconcile.releases.parts import ReleasePorts
 
 
@@ -26,7 +30,10 @@ def rollback(ports: ReleasePorts, request: ActionRequest, cancellation: Cancella
     target, kept = request.requests.rollback_revision, ""
     if not _is_back(records, request, target):
         desired = records.manifest(release, namespace, target)
-        kept = make_way(ports, request, desired, before_helm(ports, request), cancellation)
+        owners = refuse(ports, request, desired)
+        before = before_helm(ports, request)
+        kept = make_way(ports, request, desired, before, owners=owners, cancellation=cancellation)
+        insist_on_revision(records, request)
         try:
             ports.helm.rollback(
                 release, namespace, target, timeout=request.timeout, cancellation=cancellation

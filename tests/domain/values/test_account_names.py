@@ -1,66 +1,18 @@
-"""Where accounts get other names, a release's Jobs run before its pods: its last ones are deleted."""
+"""Names of accounts in values: which have got another one, and which password."""
 
 from __future__ import annotations
 
 import copy
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from controller.adapters.helm.cancellation import CancellationToken
-from controller.domain.releases.actions import Action
 from controller.domain.values.account_names import renames_accounts, replaced_accounts, replaced_passwords
 from controller.domain.values.chart_values import coalesced
-from controller.errors import ReleaseMissing
-from controller.ports.helm import RenderedRelease
-from controller.ports.kubernetes import JOB
-from controller.reconcile.releases.action_request import ActionRequest
-from controller.reconcile.releases.actions.renamed_accounts import delete_jobs_of_renamed_accounts
-from tests.fakes.kube import FakeKube
-
-SPACE = "openstack"
-HELMS = {"meta.helm.sh/release-name": "nova", "meta.helm.sh/release-namespace": SPACE}
-HOOK = {"helm.sh/hook": "post-install,post-upgrade"}
 
 
 def values(name: str | None, **more: Any) -> dict[str, Any]:
     return {"endpoints": {"oslo_db": {"auth": {"nova": {"username": name, **more}}}}}
-
-
-def job(name: str, notes: dict[str, str]) -> dict[str, Any]:
-    labels = {"release_group": "nova"}
-    meta = {"name": name, "namespace": SPACE, "annotations": notes, "labels": labels}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta}
-
-
-RENDERED = RenderedRelease((job("nova-bootstrap", HELMS),), (job("nova-db-init", HOOK),))
-
-
-def left(
-    before: dict[str, Any] | None, after: dict[str, Any], *, theirs: dict[str, str] | None = None
-) -> list[str]:
-    """The Jobs that are there when Helm begins."""
-    kube = FakeKube()
-    kube.create(job("nova-bootstrap", theirs or HELMS))
-    kube.create(job("nova-db-init", HOOK))
-    kube.create(job("nova-cell-setup-29", {}))  # a CronJob's
-
-    def effective_values(release: str, namespace: str, version: int) -> dict[str, Any]:
-        assert (release, namespace, version) == ("nova", SPACE, 4)
-        if before is None:
-            raise ReleaseMissing("no such revision")
-        return before
-
-    ports: Any = SimpleNamespace(kube=kube, records=SimpleNamespace(effective_values=effective_values))
-    request = ActionRequest(Action.UPGRADE, "compute", "nova", SPACE, 5, resolved_values=after)
-    revisions = {3: RENDERED, 4: RENDERED}
-    delete_jobs_of_renamed_accounts(ports, request, RENDERED, revisions, CancellationToken())
-    return [one["metadata"]["name"] for one in kube.objects(JOB.kind)]
-
-
-def test_hooks_and_plain_jobs_run_again() -> None:
-    assert left(values("nova"), values("nova-2")) == ["nova-cell-setup-29"]
 
 
 @pytest.mark.parametrize(
@@ -70,16 +22,10 @@ def test_hooks_and_plain_jobs_run_again() -> None:
         (values("nova", password="one"), values("nova", password="two")),
         (values(None), values("nova")),
         ({}, values("nova")),
-        (None, values("nova-2")),
     ],
 )
-def test_they_stay_while_no_account_has_another_name(before: Any, after: dict[str, Any]) -> None:
-    assert len(left(before, after)) == 3
-
-
-def test_a_job_of_others_stays() -> None:
-    others = {**HELMS, "meta.helm.sh/release-name": "other"}
-    assert "nova-bootstrap" in left(values("nova"), values("nova-2"), theirs=others)
+def test_no_account_has_another_name(before: dict[str, Any], after: dict[str, Any]) -> None:
+    assert not renames_accounts(before, after)
 
 
 def test_values_that_are_no_maps_rename_nothing() -> None:

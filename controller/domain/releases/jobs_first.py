@@ -1,0 +1,128 @@
+"""The first half of an upgrade: the release as it is, but for the Jobs that its new pods will wait for. Pure.
+
+Helm sends workloads before it runs the hooks of an upgrade. So the upgrade is made in two revisions: in the
+first, everything of the release stays as it is, and the Jobs of the new one run; the second is the upgrade.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from controller.domain.api.names import HOOK, MANAGED_BY, RELEASE_NAME, RELEASE_NAMESPACE
+from controller.domain.releases.awaited_jobs import template_of
+from controller.domain.releases.hooks import DELETE_POLICY, EVENTS, WEIGHT
+
+KubeObject = Mapping[str, Any]
+# Kind and name, of what lies in the namespace of the one that refers to it.
+Reference = tuple[str, str]
+
+# Where the values of such a revision have its objects as texts, and what the whole upgrade is given. Nothing
+# finds the latter by its path: no pod runs with it yet.
+OBJECTS_KEY, GIVEN_KEY = "osctlObjects", "osctlGiven"
+# The digest of such a revision: it serves no spec.
+NO_DIGEST = "0" * 40
+# What a Job is granted, in place of what it was granted before.
+RIGHTS = ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
+_PAIR = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
+
+
+def values_of(objects: Iterable[KubeObject], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the chart that makes just these objects is given."""
+    return {OBJECTS_KEY: [as_text(obj) for obj in objects], GIVEN_KEY: dict(given)}
+
+
+def as_text(obj: KubeObject) -> str:
+    """One line of JSON that YAML reads alike, which joins no surrogates and has other ends of lines."""
+    text = json.dumps(obj, separators=(",", ":"))
+    return _PAIR.sub(lambda pair: f"\\U{_joined(pair[1], pair[2]):08x}", text)
+
+
+def _joined(high: str, low: str) -> int:
+    return 0x10000 + ((int(high, 16) - 0xD800) << 10) + (int(low, 16) - 0xDC00)
+
+
+def as_hooks(jobs: Sequence[KubeObject], release: str, namespace: str) -> tuple[KubeObject, ...]:
+    """The Jobs as hooks that run one after the other, in this order, and stay.
+
+    Each has Helm's marks of the release: one that is no hook in the whole upgrade is the release's then.
+    """
+    found = []
+    for place, job in enumerate(jobs, start=1):
+        meta = dict(job["metadata"])
+        notes = {
+            **(meta.get("annotations") or {}),
+            HOOK: "post-upgrade",
+            WEIGHT: str(place),
+            DELETE_POLICY: "before-hook-creation",
+            RELEASE_NAME: release,
+            RELEASE_NAMESPACE: namespace,
+        }
+        labels = {**(meta.get("labels") or {}), MANAGED_BY: "Helm"}
+        found.append({**job, "metadata": {**meta, "annotations": notes, "labels": labels}})
+    return tuple(found)
+
+
+def without_upgrade(hooks: Iterable[KubeObject]) -> tuple[KubeObject, ...]:
+    """The hooks, none of which an upgrade runs: a removal is to know of them."""
+    found = []
+    for hook in hooks:
+        notes = (hook.get("metadata") or {}).get("annotations") or {}
+        events = [one.strip() for one in str(notes.get(HOOK)).split(",")]
+        others = [one for one in events if one and one not in EVENTS["Upgrade"]]
+        if others:
+            meta = {**hook["metadata"], "annotations": {**notes, HOOK: ",".join(others)}}
+            found.append({**hook, "metadata": meta})
+    return tuple(found)
+
+
+def as_it_is(recorded: KubeObject, live: KubeObject) -> dict[str, Any]:
+    """A workload of a record with the pods that the one in the cluster has."""
+    kept = {key: value for key, value in (live.get("spec") or {}).items() if key == "replicas"}
+    spec = {**(recorded.get("spec") or {}), **kept}
+    if recorded.get("kind") == "CronJob":
+        spec["jobTemplate"] = (live.get("spec") or {}).get("jobTemplate") or {}
+    else:
+        spec["template"] = template_of(live)
+    return {**recorded, "spec": spec}
+
+
+def references_of(jobs: Iterable[KubeObject], objects: Sequence[KubeObject]) -> frozenset[Reference]:
+    """What of the objects the pods of the Jobs need: files, variables, volumes, accounts and their rights."""
+    found = {one for job in jobs for one in _references(template_of(job).get("spec") or {})}
+    accounts = {name for kind, name in found if kind == "ServiceAccount"}
+    for obj in objects:
+        if str(obj.get("kind")).endswith("RoleBinding") and any(
+            one.get("kind") == "ServiceAccount" and one.get("name") in accounts
+            for one in obj.get("subjects") or ()
+        ):
+            role = obj.get("roleRef") or {}
+            found |= {(str(obj["kind"]), str(obj["metadata"]["name"]))}
+            found |= {(str(role.get("kind")), str(role.get("name")))}
+    return frozenset(found)
+
+
+def _references(spec: Mapping[str, Any]) -> Iterator[Reference]:
+    yield "ServiceAccount", str(spec.get("serviceAccountName") or "default")
+    for volume in spec.get("volumes") or ():
+        yield from _of_source(volume)
+        if claim := volume.get("persistentVolumeClaim"):
+            yield "PersistentVolumeClaim", str(claim.get("claimName"))
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            yield from _of_source(source)
+    for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
+        for one in container.get("envFrom") or ():
+            yield "ConfigMap", str((one.get("configMapRef") or {}).get("name"))
+            yield "Secret", str((one.get("secretRef") or {}).get("name"))
+        for one in container.get("env") or ():
+            source = one.get("valueFrom") or {}
+            yield "ConfigMap", str((source.get("configMapKeyRef") or {}).get("name"))
+            yield "Secret", str((source.get("secretKeyRef") or {}).get("name"))
+
+
+def _of_source(source: Mapping[str, Any]) -> Iterator[Reference]:
+    secret = source.get("secret") or {}
+    yield "ConfigMap", str((source.get("configMap") or {}).get("name"))
+    yield "Secret", str(secret.get("secretName") or secret.get("name"))

@@ -1,0 +1,26 @@
+"""A region's OpenStack is upgraded: of no release new pods begin before its Jobs have succeeded."""
+
+from __future__ import annotations
+
+import pytest
+
+from sandbox import audit
+from tests.cluster.region import Region
+from tests.cluster.schema_before_code import assert_jobs_came_first, waiting_releases
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
+
+
+@pytest.mark.parametrize(
+    ("preset", "expected"),
+    [("core", {"keystone", "glance"}), ("compute", {"keystone", "glance", "placement", "nova", "neutron"})],
+)
+def test_the_jobs_of_every_release_come_first(region: Region, preset: str, expected: set[str]) -> None:
+    region.apply(region.manifest(preset=preset, openstackVersion="2025.2"))
+    region.wait_ready()
+    releases = waiting_releases(region)
+    assert expected <= releases.keys()
+    began = audit.now()
+    region.edit(openstackVersion="2026.1")
+    region.wait_ready()
+    assert_jobs_came_first(region, began, {name: releases[name] for name in expected})

@@ -1,0 +1,240 @@
+"""Schema before code: the Jobs that new pods wait for succeed before Helm sends the first new workload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from controller.domain.api.names import ROLLBACK_RELEASE_PREFIX
+from controller.ports.kubernetes import DEPLOYMENT, JOB
+from tests.fakes.helm import Hook
+from tests.reconcile.bundles import NAMESPACE, Bench
+
+HELMS = {
+    "annotations": {"meta.helm.sh/release-name": "api", "meta.helm.sh/release-namespace": NAMESPACE},
+    "labels": {"app.kubernetes.io/managed-by": "Helm"},
+}
+
+
+def waiting(image: str, *jobs: str) -> dict[str, Any]:
+    """A pod template as both chart sources have it."""
+    variables = [
+        {"name": "DEPENDENCY_SERVICE", "value": ""},
+        {"name": "DEPENDENCY_JOBS", "value": ",".join(jobs)},
+    ]
+    wait = {"name": "init", "image": "entrypoint:1", "env": variables}
+    return {"spec": {"initContainers": [wait], "containers": [{"name": "main", "image": image}]}}
+
+
+def api(image: str, conf: str) -> dict[str, Any]:
+    meta = {"name": "api", "namespace": NAMESPACE}
+    template = {"metadata": {"annotations": {"conf": conf}}, **waiting(image, "db-sync")}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": meta,
+        "spec": {"template": template},
+    }
+
+
+def config(text: str) -> dict[str, Any]:
+    meta = {"name": "etc", "namespace": NAMESPACE}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"conf": text}}
+
+
+class World:
+    """One release with an API and the Jobs that its pods wait for, deployed."""
+
+    def __init__(self) -> None:
+        self.bench = Bench()
+        began = self.runs("db-init")
+        self.ask(1)
+        self.bench.until(began, "the first install")
+        self.finish("db-init", "db-sync", "bootstrap")
+        self.bench.settle()
+        assert self.image() == "api:1"
+        self.bench.helm.calls.clear()
+
+    def ask(self, number: int, *, code: int | None = None, conf: str = "a", **values: Any) -> None:
+        """An edit: images of that number, of the API alone with `code`; a file of its own with `conf`."""
+        self.bench.helm.objects_of["api"] = [api(f"api:{code or number}", conf), config(conf)]
+        self.bench.helm.hooks_of["api"] = [
+            Hook("db-init", weight=-5, template=waiting("init:1")),
+            Hook("db-sync", weight=-4, template=waiting(f"sync:{number}", "db-init")),
+            Hook("bootstrap", weight=5, template=waiting(f"boot:{number}")),
+            Hook("clean", "pre-delete"),
+        ]
+        self.bench.bundle(
+            "pages", {"name": "api", "values": {"n": number, "code": code or number, "conf": conf, **values}}
+        )
+
+    def runs(self, job: str) -> Callable[[], bool]:
+        """Whether a Job of that name was made since this was asked for."""
+        before = self.uid(job)
+        return lambda: self.uid(job) not in ("", before)
+
+    def finish(self, *jobs: str) -> None:
+        for one in jobs:
+            self.bench.helm.finish(one)
+
+    def image(self) -> str:
+        found = self.bench.kube.get(DEPLOYMENT, "api", NAMESPACE)
+        assert found is not None
+        image: str = found["spec"]["template"]["spec"]["containers"][0]["image"]
+        return image
+
+    def conf(self) -> str:
+        found = self.bench.kube.get(DEPLOYMENT, "api", NAMESPACE)
+        return str(found["spec"]["template"]["metadata"]["annotations"]["conf"]) if found else ""
+
+    def uid(self, job: str) -> str:
+        found = self.bench.kube.get(JOB, job, NAMESPACE)
+        return str(found["metadata"]["uid"]) if found else ""
+
+    def revisions(self) -> list[tuple[str, str]]:
+        return [
+            (one.status, "half" if one.jobs_for else "whole")
+            for one in self.bench.helm.observe(NAMESPACE)["api"]
+        ]
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_pods_of_before_serve_until_the_jobs_of_the_new_ones_have_succeeded(world: World) -> None:
+    before = world.uid("db-sync")
+    began = world.runs("db-init")
+    world.ask(2)
+    world.bench.until(began, "the Jobs run")
+    assert world.image() == "api:1"
+    assert world.uid("db-sync") != before, "the old Job would let new pods begin"
+    world.finish("db-init", "db-sync")
+    world.bench.until(lambda: world.image() == "api:2", "the upgrade follows")
+    synced = world.bench.kube.get(JOB, "db-sync", NAMESPACE)
+    assert synced is None or synced["spec"]["template"]["spec"]["containers"][0]["image"] == "sync:2"
+    world.finish("db-init", "db-sync", "bootstrap")
+    world.bench.settle()
+    assert world.bench.helm.calls == [("Upgrade", "api")] * 2
+    assert world.bench.release("pages", "api")["reason"] == "InSync"
+
+
+def test_only_jobs_that_pods_wait_for_run_before_them(world: World) -> None:
+    before = world.uid("bootstrap")
+    began = world.runs("db-init")
+    world.ask(2)
+    world.bench.until(began, "the Jobs run")
+    world.finish("db-init", "db-sync")
+    world.bench.until(lambda: world.image() == "api:2", "the upgrade follows")
+    assert world.uid("bootstrap") == before
+    world.finish("db-init", "db-sync", "bootstrap")
+    world.bench.settle()
+    assert world.uid("bootstrap") != before
+
+
+def test_a_migration_that_fails_leaves_all_pods_serving_and_says_so(world: World) -> None:
+    began = world.runs("db-init")
+    world.ask(2)
+    world.bench.until(began, "the Jobs run")
+    world.finish("db-init")
+    world.bench.helm.finish("db-sync", "Failed")
+    world.bench.until(lambda: world.bench.release("pages", "api").get("state") == "Failed", "it fails")
+    assert world.image() == "api:1"
+    error = world.bench.release("pages", "api")["lastAttempt"]["error"]
+    assert "Job db-sync" in error
+    assert "the pods of before go on serving" in error
+    # The image is mended.
+    began = world.runs("db-init")
+    world.ask(3, code=2)
+    world.bench.until(began, "another try")
+    world.finish("db-init", "db-sync")
+    world.bench.until(lambda: world.image() == "api:2", "the upgrade follows")
+    world.finish("db-init", "db-sync", "bootstrap")
+    world.bench.settle()
+    assert world.bench.release("pages", "api")["reason"] == "InSync"
+
+
+def test_killed_between_the_two_it_goes_on_with_the_second(world: World) -> None:
+    began = world.runs("db-init")
+    world.ask(2)
+    world.bench.until(began, "the Jobs run")
+    world.finish("db-init", "db-sync")
+    world.bench.wait(lambda: not world.bench.slots.busy(), "the first half")
+    assert (world.revisions()[-1], world.image()) == (("deployed", "half"), "api:1")
+    world.bench.restart()
+    world.bench.until(lambda: world.image() == "api:2", "the upgrade follows")
+    assert world.revisions()[-1] == ("pending-upgrade", "whole")
+    world.finish("db-init", "db-sync", "bootstrap")
+    world.bench.settle()
+
+
+def test_in_mode_plan_what_has_begun_is_finished(world: World) -> None:
+    began = world.runs("db-init")
+    world.ask(2)
+    world.bench.until(began, "the Jobs run")
+    world.finish("db-init", "db-sync")
+    world.bench.wait(lambda: not world.bench.slots.busy(), "the first half")
+    world.bench.bundle("pages", {"name": "api", "values": {"n": 2, "code": 2, "conf": "a"}}, mode="Plan")
+    world.bench.until(lambda: world.image() == "api:2", "the upgrade follows")
+    world.finish("db-init", "db-sync", "bootstrap")
+    world.bench.settle()
+
+
+def test_a_change_of_values_that_changes_no_image_deletes_no_job(world: World) -> None:
+    before = world.uid("db-sync")
+    began = world.runs("db-init")
+    world.ask(1, conf="b")
+    world.bench.until(began, "the upgrade")
+    assert world.revisions()[-1] == ("pending-upgrade", "whole")
+    assert world.uid("db-sync") == before
+    world.finish("db-init", "db-sync", "bootstrap")
+    world.bench.settle()
+
+
+def test_another_image_of_the_pods_alone_has_their_jobs_run_first(world: World) -> None:
+    before = world.uid("db-sync")
+    began = world.runs("db-init")
+    world.ask(1, code=2)
+    world.bench.until(began, "the Jobs run")
+    assert (world.image(), world.revisions()[-1]) == ("api:1", ("pending-upgrade", "half"))
+    assert world.uid("db-sync") != before
+    world.finish("db-init", "db-sync")
+    world.bench.until(lambda: world.image() == "api:2", "the upgrade follows")
+    world.finish("db-init", "db-sync", "bootstrap")
+    world.bench.settle()
+
+
+def test_accounts_with_other_names_have_their_jobs_run_first(world: World) -> None:
+    def account(name: str) -> dict[str, Any]:
+        return {"endpoints": {"oslo_db": {"auth": {"api": {"username": name}}}}}
+
+    began = world.runs("db-init")
+    world.ask(1, conf="b", **account("one"))
+    world.bench.until(began, "an account is named")
+    world.finish("db-init", "db-sync", "bootstrap")
+    world.bench.settle()
+    began = world.runs("db-init")
+    world.ask(1, conf="c", **account("two"))
+    world.bench.until(began, "the Jobs run")
+    assert (world.revisions()[-1], world.conf()) == (("pending-upgrade", "half"), "b")
+    world.finish("db-init", "db-sync")
+    world.bench.until(lambda: world.conf() == "c", "the upgrade follows")
+    world.finish("db-init", "db-sync", "bootstrap")
+    world.bench.settle()
+
+
+def test_nobody_goes_back_to_the_first_half_of_an_upgrade(world: World) -> None:
+    began = world.runs("db-init")
+    world.ask(2)
+    world.bench.until(began, "the Jobs run")
+    world.finish("db-init", "db-sync", "db-init", "db-sync", "bootstrap")
+    world.finish("db-init")
+    world.bench.until(lambda: world.image() == "api:2", "the upgrade follows")
+    world.finish("db-init", "db-sync", "bootstrap")
+    world.bench.settle()
+    world.bench.annotate("pages", {f"{ROLLBACK_RELEASE_PREFIX}/api": "2 now"})
+    world.bench.settle()
+    assert world.bench.release("pages", "api")["reason"] == "RollbackImpossible"
