@@ -27,6 +27,7 @@ class Revision(RevisionRecord):
     `origin` is the number in the revision label, 0 without one. `forced` and `asked` are labels of
     `controller.domain.releases.requests`.
 
+    `uid` is the record's: one that is deleted and put back is another one.
     `handed_over`: an operator has given the release, of which this is a record, to the bundles here.
     """
 
@@ -38,6 +39,7 @@ class Revision(RevisionRecord):
     asked: str = ""
     modified: float = 0.0
     created: float = 0.0
+    uid: str = ""
     handed_over: bool = False
 
 

@@ -106,7 +106,9 @@ class SecretRecords:
                 found = revision(int(version), labels.get("status", ""), labels, _modified(labels))
                 created = seconds_of(record["metadata"].get("creationTimestamp"))
                 given = is_handed_over(record["metadata"], name, namespace)
-                histories.setdefault(name, []).append(replace(found, created=created, handed_over=given))
+                uid = str(record["metadata"].get("uid") or "")
+                one = replace(found, created=created, uid=uid, handed_over=given)
+                histories.setdefault(name, []).append(one)
         return {name: tuple(sorted(found, key=lambda one: one.version)) for name, found in histories.items()}
 
     def _records_of(self, namespace: str, bundle: str, releases: Collection[str]) -> KubeObjects:

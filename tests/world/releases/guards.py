@@ -42,6 +42,7 @@ def _set(stack: ExitStack, where: str, what: Any) -> None:
 
 @guard("a claim that an upgrade, a rollback or an uninstall drops is kept", DATA, CLAIMS)
 def _keeps_none(stack: ExitStack) -> None:
+    _looks_not_again(stack)
     stack.enter_context(patch.object(VolumeKeeper, "keep", lambda *_, **__: ()))
 
 
@@ -52,13 +53,22 @@ def _no_mark(stack: ExitStack) -> None:
 
 @guard("and in Helm's records", DATA, SERVICE)
 def _no_note(stack: ExitStack) -> None:
+    _looks_not_again(stack)
     _set(stack, "controller.adapters.helm.release_records.SecretRecords.keep_volumes", lambda *_: None)
 
 
 @guard("a revision that another Helm makes meanwhile ends the action", DATA, CLAIMS)
 def _minds_no_other_helm(stack: ExitStack) -> None:
-    for module in ("preparation", "uninstall"):
-        _set(stack, f"controller.reconcile.releases.actions.{module}.insist_on_revision", lambda *_: None)
+    actions = "controller.reconcile.releases.actions"
+    _set(stack, f"{actions}.helm_request._insist_on_newest", lambda *_: None)
+    for module in ("preparation", "uninstall", "rollback"):
+        _set(stack, f"{actions}.{module}.insist_on_revisions", lambda *_: None)
+    _looks_not_again(stack)
+
+
+def _looks_not_again(stack: ExitStack) -> None:
+    """What an uninstall would delete is compared with what is there right before: that catches the same."""
+    stack.enter_context(patch.object(VolumeKeeper, "insist_on_marks", lambda *_: None))
 
 
 @guard("what is lost is reported", CREDENTIALS, REGION)

@@ -10,7 +10,8 @@ import pytest
 
 from controller.adapters.helm.cancellation import CancellationToken
 from controller.ports.helm import HelmRequest
-from controller.ports.kubernetes import KubeObject
+from controller.ports.kubernetes import SECRET, KubeObject
+from controller.reconcile.releases.actions import uninstall
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
 from tests.world.releases.events import own_helm
 from tests.world.releases.process import Container
@@ -68,6 +69,51 @@ def test_a_claim_of_their_revision_stays_when_the_release_goes(world: World, cla
     """What is marked to be kept is of the revision before theirs, and an uninstall goes by the newest one."""
     during(world, "glance-clean", lambda: roll_back(world))
     world.cluster.edit_region(WITHOUT_IMAGE)
+    world.live(300.0)
+    assert world.cluster.volume("glance-images") is claim
+    assert unrest(world) == []
+
+
+def lose_newest_record(world: World) -> None:
+    """A person deletes Helm's newest record of glance by hand."""
+    records = world.cluster.kube.list_metadata(SECRET, NAMESPACE, labels="owner=helm,name=glance")
+    newest = max(records, key=lambda one: int(one["metadata"]["labels"]["version"]))
+    world.cluster.kube.delete(SECRET, newest["metadata"]["name"], NAMESPACE)
+
+
+def test_a_claim_stays_where_the_newest_record_is_deleted_while_a_hook_of_the_removal_runs(
+    world: World, claim: Volume
+) -> None:
+    during(world, "glance-clean", lambda: lose_newest_record(world))
+    world.cluster.edit_region(WITHOUT_IMAGE)
+    world.live(300.0)
+    assert world.cluster.volume("glance-images") is claim
+    assert unrest(world) == []
+
+
+def test_a_claim_stays_where_the_newest_record_is_deleted_right_before_the_release_goes(
+    world: World, claim: Volume, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every record is marked: whichever is the newest then."""
+    insist, once = uninstall.insist_on_revisions, [lambda: lose_newest_record(world)]
+
+    def insisted(*given: Any) -> None:
+        insist(*given)
+        if once and given[1].release == "glance":
+            once.pop()()
+
+    monkeypatch.setattr(uninstall, "insist_on_revisions", insisted)
+    world.cluster.edit_region(WITHOUT_IMAGE)
+    world.live(300.0)
+    assert world.cluster.volume("glance-images") is claim
+    assert unrest(world) == []
+
+
+def test_a_claim_stays_where_the_newest_record_is_deleted_before_an_upgrade(
+    world: World, claim: Volume, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once_marked(monkeypatch, "glance", lambda: lose_newest_record(world))
+    world.cluster.edit_region({"services": {"image": {"glance": {"values": {"claim": False}}}}})
     world.live(300.0)
     assert world.cluster.volume("glance-images") is claim
     assert unrest(world) == []

@@ -30,6 +30,17 @@ def base_revisions(records: ReleaseRecords, release: str, namespace: str) -> Bas
     return dict(sorted(found.items()))
 
 
+def all_revisions(records: ReleaseRecords, release: str, namespace: str) -> BaseRevisions:
+    """As `base_revisions`, of all that are kept: any of them is the newest one where records are deleted."""
+    found: dict[int, RenderedRelease] = {}
+    for one in records.observe(namespace, releases=(release,)).get(release, ()):
+        try:
+            found[one.version] = records.manifest(release, namespace, one.version)
+        except HelmFailed:
+            continue  # dropped since, or nobody can read it, and so Helm cannot either
+    return found
+
+
 def deployed_manifest(records: ReleaseRecords, release: str, namespace: str) -> tuple[KubeObject, ...]:
     """The objects of the deployed revision; none where it cannot be read. Raises KubeError."""
     history = records.observe(namespace, releases=(release,)).get(release, ())

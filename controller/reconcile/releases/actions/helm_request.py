@@ -20,6 +20,9 @@ from controller.ports.charts import ChartSource
 from controller.ports.helm import HelmRequest, ReleaseRecords, Revision
 from controller.reconcile.releases.action_request import ActionRequest
 
+# Number and uid of each record, the oldest first.
+RecordedRevisions = tuple[tuple[int, str], ...]
+
 
 def helm_request(charts: ChartSource, request: ActionRequest, *, history: int) -> HelmRequest:
     """Raises HelmFailed for a request without a spec, ChartInvalid when the chart cannot be had."""
@@ -61,17 +64,48 @@ def newest_revision(records: ReleaseRecords, request: ActionRequest) -> Revision
     return revisions[-1] if revisions else None
 
 
-def insist_on_revision(records: ReleaseRecords, request: ActionRequest) -> None:
-    """Right before Helm is called, which starts from the newest revision, whoever has made it. What has been
-    looked at and marked is that of the request.
+def recorded_revisions(records: ReleaseRecords, request: ActionRequest) -> RecordedRevisions:
+    """What is recorded of the release when its action begins, to be insisted on.
 
-    Raises Conflict where another one has come since, and KubeError.
+    Raises Conflict where its newest revision is not that of the request, and KubeError.
     """
-    newest = newest_revision(records, request)
-    there = newest.version if newest else 0
+    seen = _recorded(records, request)
+    _insist_on_newest(seen[-1][0] if seen else 0, request)
+    return seen
+
+
+def insist_on_revisions(records: ReleaseRecords, request: ActionRequest, seen: RecordedRevisions) -> None:
+    """Right before Helm is called, which starts from the newest revision, whoever has made it, or from the
+    newest deployed one. What has been looked at and marked is in those that were `seen`.
+
+    Raises Conflict where another one has come since, one has gone, or another record is in its place, and
+    KubeError.
+    """
+    now = _recorded(records, request)
+    if now == seen:
+        return
+    _insist_on_newest(now[-1][0] if now else 0, request)
+    raise Conflict(
+        f"records of {request.release} were deleted or replaced while its {request.action} was prepared: "
+        "the next try starts from what is recorded then"
+    )
+
+
+def _recorded(records: ReleaseRecords, request: ActionRequest) -> RecordedRevisions:
+    revisions = records.observe(request.namespace, releases=(request.release,)).get(request.release, ())
+    return tuple((one.version, one.uid) for one in revisions)
+
+
+def _insist_on_newest(there: int, request: ActionRequest) -> None:
     prepared = request.version - 1 if request.action in MAKING else request.version
     if there > prepared:
         raise Conflict(
             f"another Helm has made revision {there} while the {request.action} from revision {prepared} was "
             f"prepared: the next try starts from {there}"
+        )
+    if there < prepared:
+        left = f"revision {there}" if there else "nothing"
+        raise Conflict(
+            f"the record of revision {prepared} is gone since its {request.action} was decided on; {left} "
+            "is the newest now: the next try starts from that"
         )

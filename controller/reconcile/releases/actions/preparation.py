@@ -11,7 +11,7 @@ from controller.ports.helm import Cancellation, HelmRequest, RenderedRelease, Re
 from controller.ports.kubernetes import KubeObject
 from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.base_revisions import BaseRevisions, base_revisions
-from controller.reconcile.releases.actions.helm_request import insist_on_revision
+from controller.reconcile.releases.actions.helm_request import insist_on_revisions, recorded_revisions
 from controller.reconcile.releases.actions.immutable_jobs import replace_immutable_jobs
 from controller.reconcile.releases.actions.immutable_objects import refuse_fixed_changes
 from controller.reconcile.releases.actions.jobs_first import JobsFirst
@@ -39,6 +39,7 @@ def call_prepared(
 
     Raises ObjectsTaken, FieldsFixed, HelmFailed, also as HelmCancelled, and KubeError.
     """
+    seen = recorded_revisions(ports.records, request)
     before = before_helm(ports, request)
     # A chart may ask the cluster whether to make a claim: where there are volumes, what counts is what the
     # API server's answers make of it.
@@ -50,9 +51,9 @@ def call_prepared(
         rendered = jobs.release(rendered, awaited)
         helm_request = jobs.helm_request(helm_request, ports.charts.of_objects(), rendered)
         owners = refuse(ports, request, rendered)
-    kept = make_way(ports, request, rendered, before, owners=owners, cancellation=cancellation)
     jobs.delete_last_runs(awaited, cancellation)
-    insist_on_revision(ports.records, request)
+    kept = make_way(ports, request, rendered, before, owners=owners, cancellation=cancellation)
+    insist_on_revisions(ports.records, request, seen)
     try:
         call(helm_request, cancellation)
     except ObjectsTaken:
@@ -99,20 +100,23 @@ def make_way(
     volumes = VolumeKeeper(ports.kube, ports.records)
     guard.take_over(owners)
     ours = guard.leave_to_others(rendered, before)
-    kept = keeps(volumes.keep(request.release, request.namespace, rendered, request.volumes, ours))
     if request.action != Action.INSTALL:
         replace_immutable_jobs(ports.kube, rendered, request.release, request.namespace)
     # A release whose records are lost may have left runs of its hooks.
     delete_hooks_of_before(ports, request, rendered, cancellation)
-    return kept
+    # Last of all: what takes its time is over, and Helm looks at the live volumes itself.
+    return keeps(volumes.keep(request.release, request.namespace, rendered, request.volumes, ours))
 
 
-def leave_to_others(ports: ReleasePorts, request: ActionRequest, hooks: Sequence[KubeObject]) -> None:
-    """Before an uninstall that runs these hooks. Raises ObjectsTaken where one of them would meet an object
-    of others, KubeError and HelmFailed."""
+def leave_to_others(
+    ports: ReleasePorts, request: ActionRequest, hooks: Sequence[KubeObject], every: BaseRevisions
+) -> None:
+    """Before an uninstall that runs these hooks; strikes from every revision what is another's by now.
+
+    Raises ObjectsTaken where a hook would meet an object of others, KubeError and HelmFailed."""
     guard = _owner_guard(ports, request)
     guard.take_over(guard.refuse(RenderedRelease((), tuple(hooks)), str(request.action)))
-    guard.leave_to_others(NOTHING, before_helm(ports, request))
+    guard.leave_to_others(NOTHING, every)
 
 
 def _owner_guard(ports: ReleasePorts, request: ActionRequest) -> OwnerGuard:

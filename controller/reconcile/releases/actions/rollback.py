@@ -15,8 +15,9 @@ from controller.errors import HelmFailed, ReleaseMissing
 from controller.ports.helm import Cancellation, ReleaseRecords
 from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.helm_request import (
-    insist_on_revision,
+    insist_on_revisions,
     newest_revision,
+    recorded_revisions,
     request_labels,
 )
 from controller.reconcile.releases.actions.preparation import before_helm, make_way, refuse
@@ -29,11 +30,12 @@ def rollback(ports: ReleasePorts, request: ActionRequest, cancellation: Cancella
     records, release, namespace = ports.records, request.release, request.namespace
     target, kept = request.requests.rollback_revision, ""
     if not _is_back(records, request, target):
+        seen = recorded_revisions(records, request)
         desired = records.manifest(release, namespace, target)
         owners = refuse(ports, request, desired)
         before = before_helm(ports, request)
         kept = make_way(ports, request, desired, before, owners=owners, cancellation=cancellation)
-        insist_on_revision(records, request)
+        insist_on_revisions(records, request, seen)
         try:
             ports.helm.rollback(
                 release, namespace, target, timeout=request.timeout, cancellation=cancellation

@@ -13,7 +13,12 @@ from controller.errors import HelmCancelled, ReleaseMissing
 from controller.ports.helm import Cancellation, RenderedRelease
 from controller.ports.kubernetes import HELMBUNDLE, NAMESPACE, OSDPL, SECRET, Kube, KubeObject
 from controller.reconcile.releases.action_request import ActionRequest
-from controller.reconcile.releases.actions.helm_request import insist_on_revision
+from controller.reconcile.releases.actions.base_revisions import all_revisions
+from controller.reconcile.releases.actions.helm_request import (
+    RecordedRevisions,
+    insist_on_revisions,
+    recorded_revisions,
+)
 from controller.reconcile.releases.actions.preparation import delete_hooks_of_before, keeps, leave_to_others
 from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeKeeper
 from controller.reconcile.releases.drift.compare import identify
@@ -33,7 +38,7 @@ def uninstall(ports: ReleasePorts, request: ActionRequest, cancellation: Cancell
     # this is done again. The other order would forget what there was. And before either the
     # record, so that a release that is desired again is not taken for whole.
     records, release, namespace = ports.records, request.release, request.namespace
-    insist_on_revision(records, request)
+    seen = recorded_revisions(records, request)
     try:
         records.mark_uninstalling(release, namespace, request.version)
         state = records.removal(release, namespace)
@@ -46,7 +51,8 @@ def uninstall(ports: ReleasePorts, request: ActionRequest, cancellation: Cancell
     allowed = for_good and not request.skip_hooks
     hooks = allowed and state.runs_hooks and not _is_ending(ports.kube, namespace)
     recorded = records.manifest(release, namespace, request.version)
-    leave_to_others(ports, request, recorded.hooks if hooks else ())
+    every = all_revisions(records, release, namespace)
+    leave_to_others(ports, request, recorded.hooks if hooks else (), every)
     records.delete_hooks(release, namespace)
     if request.volumes == "Delete" and for_good:
         if cancellation.cancelled:
@@ -55,7 +61,8 @@ def uninstall(ports: ReleasePorts, request: ActionRequest, cancellation: Cancell
         records.delete_claims(release, namespace)
         _delete_kept_secrets(ports, request, recorded)
     else:
-        kept = VolumeKeeper(ports.kube, records).keep(release, namespace, NOTHING)
+        # In every record: whichever is the newest in the end is what Helm goes by.
+        kept = VolumeKeeper(ports.kube, records).keep(release, namespace, NOTHING, before=every)
     if hooks:
         delete_hooks_of_before(ports, request, recorded, cancellation)
     elif state.runs_hooks:
@@ -64,10 +71,10 @@ def uninstall(ports: ReleasePorts, request: ActionRequest, cancellation: Cancell
     # The record outlives the hooks: Helm would take it away although one of them has failed, and only
     # there stands what they leave.
     if state.status != "uninstalled" and (hooks or not for_good):
-        _call_helm(ports, request, cancellation, hooks=hooks, keep_history=True)
+        _call_helm(ports, request, cancellation, seen, hooks=hooks, keep_history=True)
     if hooks:
         records.delete_hooks(release, namespace, of_the_uninstall=True)
-    _call_helm(ports, request, cancellation, hooks=False)
+    _call_helm(ports, request, cancellation, seen, hooks=False)
     return keeps(kept)
 
 
@@ -75,11 +82,15 @@ def _call_helm(
     ports: ReleasePorts,
     request: ActionRequest,
     cancellation: Cancellation,
+    seen: RecordedRevisions,
     *,
     hooks: bool,
     keep_history: bool = False,
 ) -> None:
-    insist_on_revision(ports.records, request)
+    if not (request.volumes == "Delete" and request.spec is None):
+        volumes = VolumeKeeper(ports.kube, ports.records)
+        volumes.insist_on_marks(request.release, request.namespace, request.version)
+    insist_on_revisions(ports.records, request, seen)
     ports.helm.uninstall(
         request.release,
         request.namespace,

@@ -17,6 +17,7 @@ from controller.domain.releases.volume_claims import (
     CLAIM,
     KEEP,
     KEEP_ANNOTATION,
+    VOLUME_KINDS,
     VolumeId,
     VolumeNames,
     claims_lost_by_scaling,
@@ -31,7 +32,7 @@ from controller.domain.releases.volume_claims import (
     title_of,
     volume_names,
 )
-from controller.errors import FieldsFixed, Forbidden, ReleaseMissing
+from controller.errors import Conflict, FieldsFixed, Forbidden, ReleaseMissing
 from controller.ports.helm import ReleaseRecords, RenderedRelease
 from controller.ports.kubernetes import PV, PVC, STATEFULSET, Kube, KubeObject
 from controller.reconcile.releases.actions.base_revisions import BaseRevisions, base_revisions
@@ -134,6 +135,24 @@ class VolumeKeeper:
         for volume, meta in survey.taken_up:
             self._unlabel(volume, meta, release)
         return tuple(one.title for one in kept if one.recorded)
+
+    def insist_on_marks(self, release: str, namespace: str, version: int) -> None:
+        """Right before an uninstall, which looks at the record alone: Helm deletes none of the volumes that
+        are there. Raises Conflict where it would, KubeError and HelmFailed."""
+        recorded = self._records.manifest(release, namespace, version)
+        unmarked = [
+            identify(obj, namespace)
+            for obj in recorded.manifest
+            if obj.get("kind") in VOLUME_KINDS and not is_kept(obj.get("metadata") or {})
+        ]
+        nothing = volume_names((), namespace)
+        lost = [
+            title_of(volume, namespace)
+            for volume, meta in self._present(release, namespace, _named(unmarked, namespace), nothing)
+            if volume in unmarked and not meta.get("deletionTimestamp")
+        ]
+        if lost:
+            raise Conflict(f"revision {version} would take {', '.join(lost)} along: it is marked again first")
 
     def take_up(self, release: str, namespace: str, names: Iterable[str], version: int) -> tuple[str, ...]:
         """Of these kept claims, those that the revision does not have. The others lose the label.
@@ -301,6 +320,10 @@ class VolumeKeeper:
             done = "kept when the release goes on without it" if action == "keep" else "no longer a kept one"
             place = f"{where}/{name}" if where else name
             log_action(action, place, f"{kind} {name}: {done}", release=release)
+
+
+def _named(volumes: Iterable[VolumeId], namespace: str) -> VolumeNames:
+    return VolumeNames(frozenset(volumes), (), namespace)
 
 
 def _has_owner(meta: Mapping[str, Any]) -> bool:
