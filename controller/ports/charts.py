@@ -29,7 +29,7 @@ class ChartSource(Protocol):
         ...
 
     def of_objects(self) -> str:
-        """A local path of a chart that makes what its values have (domain.releases.jobs_first)."""
+        """A local path of a chart that makes the objects in its values (`upgrade_jobs.jobs_first`)."""
         ...
 
     def files(self, chart: ChartRef) -> Mapping[str, bytes]:

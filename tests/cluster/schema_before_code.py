@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from controller.adapters.helm.release_records import SecretRecords
-from controller.domain.releases.awaited_jobs import SERVING, all_awaited, upgrade_jobs
+from controller.domain.releases.upgrade_jobs.awaited_jobs import SERVING, all_awaited, upgrade_jobs
 from controller.ports.helm import RenderedRelease, Revision
 from sandbox import audit
 from tests.cluster.region import Region

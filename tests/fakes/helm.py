@@ -19,7 +19,7 @@ from controller.domain.api.names import HELM_FIELD_MANAGER, HOOK, REMOVAL_LABEL
 from controller.domain.api.object_owner import is_marked
 from controller.domain.releases.drift import ObjectId
 from controller.domain.releases.hooks import EVENTS
-from controller.domain.releases.jobs_first import OBJECTS_KEY
+from controller.domain.releases.upgrade_jobs.jobs_first import OBJECTS_KEY
 from controller.domain.releases.volume_claims import (
     KEEP,
     KEEP_ANNOTATION,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller.domain.releases.actions import Action
-from controller.domain.releases.jobs_first import OBJECTS_KEY
+from controller.domain.releases.upgrade_jobs.jobs_first import OBJECTS_KEY
 from controller.domain.shared.redaction import Redactor
 from controller.errors import HelmFailed
 from controller.ports.helm import ReleaseRecords

@@ -332,3 +332,21 @@ def test_a_statefulset_that_another_release_has_taken_over_is_left_as_it_is(memb
     before = member.kube.get(STATEFULSET, "db", NAMESPACE)
     VolumeKeeper(member.kube, member.helm).keep("web", NAMESPACE, RenderedRelease((), ()))
     assert member.kube.get(STATEFULSET, "db", NAMESPACE) == before
+
+
+def test_an_uninstall_that_would_take_a_claim_along_is_not_begun(bench: Bench) -> None:
+    """The record is restored by hand, without the mark, right before Helm would be called."""
+    noted = bench.helm.keep_volumes
+    bench.helm.keep_volumes = lambda *_: None  # type: ignore[method-assign]
+    bench.kube.delete(HELMBUNDLE, "pages", NAMESPACE)
+    bench.settle()
+    assert ("Uninstall", "web") not in bench.helm.calls
+    assert (
+        "would take PersistentVolumeClaim/web-data along"
+        in bench.statuses()["pages"]["releases"][0]["message"]
+    )
+    bench.helm.keep_volumes = noted  # type: ignore[method-assign]
+    bench.clock.advance(600)
+    bench.settle()
+    assert bench.statuses() == {}
+    assert is_kept(claim(bench)["metadata"])

@@ -2,10 +2,9 @@
 
 Helm sends workloads before it runs the hooks of an upgrade, and the Jobs of the last one satisfy the start-up
 waits of new pods. Where such Jobs have something new to do, the upgrade is made in two revisions, and each is
-an action of its own: in the first only the Jobs are new (`controller.domain.releases.jobs_first`), and the
-pods of before go on serving until they have succeeded. The second is the upgrade as its chart makes it. The
-first one says in a label for which digest it was made, so that a process that was killed goes on with the
-second.
+an action of its own. In the first only the Jobs are new (`controller.domain.releases.upgrade_jobs`), and the
+pods of before serve until they have succeeded. The second is the upgrade as its chart makes it. A label of
+the first says for which digest it was made, so that a process that was killed goes on with the second.
 """
 
 from __future__ import annotations
@@ -24,7 +23,9 @@ from controller.domain.api.names import (
 )
 from controller.domain.api.object_owner import Ownership, owner_of
 from controller.domain.releases.actions import Action
-from controller.domain.releases.awaited_jobs import (
+from controller.domain.releases.drift import ObjectId
+from controller.domain.releases.hooks import runs_in
+from controller.domain.releases.upgrade_jobs.awaited_jobs import (
     PODS_OF,
     SERVING,
     all_awaited,
@@ -33,9 +34,7 @@ from controller.domain.releases.awaited_jobs import (
     template_of,
     upgrade_jobs,
 )
-from controller.domain.releases.drift import ObjectId
-from controller.domain.releases.hooks import runs_in
-from controller.domain.releases.jobs_first import (
+from controller.domain.releases.upgrade_jobs.jobs_first import (
     NO_DIGEST,
     RIGHTS,
     as_hooks,

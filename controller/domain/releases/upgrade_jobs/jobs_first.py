@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from controller.domain.api.names import HOOK, MANAGED_BY, RELEASE_NAME, RELEASE_NAMESPACE
-from controller.domain.releases.awaited_jobs import template_of
 from controller.domain.releases.hooks import DELETE_POLICY, EVENTS, WEIGHT
+from controller.domain.releases.upgrade_jobs.awaited_jobs import template_of
 
 KubeObject = Mapping[str, Any]
 # Kind and name, of what lies in the namespace of the one that refers to it.
