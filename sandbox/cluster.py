@@ -33,6 +33,7 @@ from sandbox.node.plan import PAUSE_IMAGE
 from sandbox.node.prepare import check_machine, end_node, prepare_node
 from sandbox.objects import ensure_objects
 from sandbox.paths import Layout, sandbox_directory, state_root
+from sandbox.patience import patient
 from sandbox.ports import find_free_ports, is_free
 from sandbox.profiles import parse_profile
 from sandbox.state import State, read_state, write_state
@@ -108,7 +109,7 @@ class Sandbox:
             box = cls(layout, replace(state, private=private), binaries)
             if state.real:
                 prepare_node(layout, (POD_RANGE, SERVICE_RANGE), report, tell)
-            box._ensure_up(time.monotonic() + timeout, tell)
+            box._ensure_up(time.monotonic() + patient(timeout), tell)
             if state.real:
                 box.images().load(ensure_pause_image(report), [PAUSE_IMAGE])
         return box
@@ -181,7 +182,7 @@ class Sandbox:
     def start_component(self, name: str, timeout: float = 180.0) -> None:
         """Starts one component that is down, on the port it had, and waits until it is healthy."""
         component = self._component(name)
-        self._ensure_healthy(component, time.monotonic() + timeout)
+        self._ensure_healthy(component, time.monotonic() + patient(timeout))
 
     def status(self) -> tuple[ComponentStatus, ...]:
         """Each component as it is now."""
@@ -277,7 +278,9 @@ class Sandbox:
         """Starts the component if it does not run, restarts it once if it runs but does not answer."""
         identity = self._identity(component.name)
         if identity is not None:
-            if self._wait_healthy(component, identity, min(deadline, time.monotonic() + WEDGED_SECONDS)):
+            if self._wait_healthy(
+                component, identity, min(deadline, time.monotonic() + patient(WEDGED_SECONDS))
+            ):
                 return
             processes.stop_processes([identity])
         log = self.layout.log(component.name)

@@ -22,6 +22,7 @@ from typing import Protocol, Self
 from sandbox import processes
 from sandbox.errors import SandboxError
 from sandbox.paths import SOURCE
+from sandbox.patience import Patience
 from sandbox.ports import find_free_port
 
 SERVICE_ACCOUNT = "openstack-controller"
@@ -200,12 +201,12 @@ class Controllers:
 
     def wait_healthy(self, timeout: float = 120.0) -> None:
         """Until all of them answer. Raises SandboxError with the end of the log of one that does not."""
-        deadline = time.monotonic() + timeout
+        patience = Patience(timeout)
         for name in self.containers:
             pause = 0.05
             while not self.healthy(name):
                 runs = not self._has_ended(name)
-                if not runs or time.monotonic() > deadline:
+                if not runs or patience.is_over():
                     raise SandboxError(self._why(name, "does not answer" if runs else "ended at start"))
                 time.sleep(pause)
                 pause = min(pause * 1.5, 0.5)

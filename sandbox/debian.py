@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from sandbox.builds import demand_builds
 from sandbox.errors import SandboxError
 
 
@@ -15,6 +16,7 @@ def unpack_packages(names: Sequence[str], wanted: Callable[[str], bool], into: P
 
     `into` is an empty directory. Raises SandboxError with cause and remedy.
     """
+    demand_builds(", ".join(names))
     for tool in ("apt-get", "apt-cache", "dpkg-deb"):
         if shutil.which(tool) is None:
             raise SandboxError(

@@ -11,6 +11,10 @@ class BuildFailed(SandboxError):
     """The control plane's binaries could not be built: the cause as the Go toolchain tells it."""
 
 
+class NotBuilt(SandboxError):
+    """Programs are missing, and this process was asked to build none."""
+
+
 class DiskFull(SandboxError):
     """There is not room enough; the message tells how much is needed, and where."""
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sandbox.builds import demand_builds
 from sandbox.errors import BuildFailed, DiskFull
 from sandbox.locks import locked
 from sandbox.paths import cache_root
@@ -110,6 +111,7 @@ def ensure_module(
     target = module.cache_directory()
     if is_complete(target):
         return target
+    demand_builds(f"the programs in {target}")
     try:
         with locked(
             target.with_name(f".{target.name}.lock"),

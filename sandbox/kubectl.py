@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sandbox.errors import SandboxError
+from sandbox.patience import Patience, patient
 
 TOKEN_SECONDS = 24 * 3600
 # As long as anything may take on a machine that does much else.
@@ -35,13 +36,13 @@ def run_kubectl(
 
     What the API server was too slow for is asked again; but what creates may have done so.
     """
-    deadline = time.monotonic() + timeout
+    patience = Patience(timeout)
     while True:
         try:
             return _run_once(command, kubeconfig, arguments, input, timeout)
         except SandboxError as error:
             unanswered = any(text in str(error) for text in _UNANSWERED) and "create" not in arguments
-            if not unanswered or time.monotonic() > deadline:
+            if not unanswered or patience.is_over():
                 raise
             time.sleep(_ASK_AGAIN_AFTER)
 
@@ -57,7 +58,7 @@ def _run_once(
             stdin=subprocess.DEVNULL if input is None else None,
             capture_output=True,
             text=True,
-            timeout=timeout,
+            timeout=patient(timeout),
             check=False,
             env=environment,
         )
@@ -74,7 +75,14 @@ def create_namespace(kubectl: Kubectl, name: str, labels: Mapping[str, str]) -> 
     """Creates a namespace and waits for its default ServiceAccount, without which no pod is admitted."""
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": dict(labels)}}
     kubectl("create", "-f", "-", input=json.dumps(namespace))
-    kubectl("wait", "--for=create", "serviceaccount/default", "--namespace", name, "--timeout=120s")
+    kubectl(
+        "wait",
+        "--for=create",
+        "serviceaccount/default",
+        "--namespace",
+        name,
+        f"--timeout={patient(120):.0f}s",
+    )
 
 
 def write_kubeconfig(path: Path, cluster: Mapping[str, Any], user: Mapping[str, Any], name: str) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from sandbox.errors import SandboxError
+from sandbox.patience import Patience
 
 POLL_SECONDS = 0.1
 
@@ -38,7 +39,7 @@ def locked(
     behind; `on_wait` is called once when another process holds the lock. Raises SandboxError at the
     deadline.
     """
-    deadline = time.monotonic() + timeout
+    patience = Patience(timeout)
     announced = False
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +54,7 @@ def locked(
             if not announced and on_wait is not None:
                 on_wait()
             announced = True
-            if time.monotonic() > deadline:
+            if patience.is_over():
                 raise SandboxError(
                     f"another process has held {path} for {timeout:.0f} s; wait for it, or end it"
                 ) from None

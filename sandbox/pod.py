@@ -24,11 +24,14 @@ from sandbox.controllers import Cluster
 from sandbox.errors import SandboxError
 from sandbox.image import mounts
 from sandbox.image.dockerfile import Image
+from sandbox.paths import SOURCE
 
 ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
-# Of the machine's own file systems, those that a container has of its own in any case.
 # Whoever becomes another user is no longer killed with its parent, unless it asks for that again.
 _ENDS_WITH_US = "setpriv --pdeathsig=KILL"
+# Shells know descriptors of one digit; ours are at most three.
+_FIRST_DESCRIPTOR = 7
+# Of the machine's own file systems, those that a container has of its own in any case.
 _NOT_OURS = ("/proc", "/sys", "/dev")
 
 
@@ -194,15 +197,19 @@ class Pod:
         secured = {**self._spec["securityContext"], **container["securityContext"]}
         user, group = secured["runAsUser"], secured["runAsGroup"]
         shown = [place for place in _mounted() if not place.startswith(_NOT_OURS)]
+        volumes = self._volumes(container)
+        keep, put_back = _kept([target for _, target in volumes])
         return (
             *(f"mount -o remount,bind,ro {shlex.quote(place)} || true" for place in shown),
             "mount -t proc proc /proc",
+            *keep,
             *(
                 f"{_above(Path(target))}{mounts.bind(source, target)}\n"
                 # It took this after the file system that it lies in.
                 f"mount -o remount,bind,{'ro' if target == ACCOUNT else 'rw'} {target}"
-                for source, target in self._volumes(container)
+                for source, target in volumes
             ),
+            *put_back,
             f"cd /tmp && exec unshare --user --map-user={user} --map-group={group} "
             f'/bin/sh -c \'PATH=$0; exec "$@"\' "$theirs" {_ENDS_WITH_US} '
             f"{shlex.join(container['command'])}",
@@ -234,6 +241,26 @@ class Pod:
 
 def _own_path() -> str:
     return os.pathsep.join((str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"))
+
+
+def _kept(targets: Sequence[str]) -> tuple[list[str], list[str]]:
+    """What holds our own files before volumes are mounted over them, and what mounts them above these."""
+    hidden = [place for place in _own_places() if any(place.is_relative_to(target) for target in targets)]
+    held = list(enumerate(map(shlex.quote, map(str, hidden)), start=_FIRST_DESCRIPTOR))
+    keep = [f"exec {number}<{place}" for number, place in held]
+    put_back = [
+        # By its descriptor alone: its name leads into the volume.
+        f"mkdir -p {place}\nmount --no-canonicalize --bind /proc/self/fd/{number} {place}\n"
+        f"mount -o remount,bind,ro {place}\nexec {number}<&-"
+        for number, place in held
+    ]
+    return keep, put_back
+
+
+def _own_places() -> list[Path]:
+    """Where the programs of the containers are: the checkout, its environment, and the Python below that."""
+    found = sorted({SOURCE.parent, Path(sys.prefix), Path(sys.base_prefix)})
+    return [one for one in found if not any(one.is_relative_to(other) for other in found if other != one)]
 
 
 def _mounted() -> list[str]:

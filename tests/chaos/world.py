@@ -21,6 +21,7 @@ from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, JOB, PVC, SECRET
 from sandbox.cluster import Sandbox
 from sandbox.controllers import Controllers
 from sandbox.fault_proxy import FaultProxy
+from sandbox.patience import Patience
 from tests.cluster.conftest import installed
 from tests.cluster.region import NeverHappened, Region
 
@@ -35,11 +36,11 @@ FINISHED = {"deployed", "superseded", "failed"}
 
 def wait_for(what: str, check: Callable[[], Any], timeout: float, show: Callable[[], str]) -> Any:
     """The first true answer, asked for often, for a sweep waits thousands of times; later more seldom."""
-    began = time.monotonic()
+    began, patience = time.monotonic(), Patience(timeout)
     while not (answer := check()):
         waited = time.monotonic() - began
-        if waited > timeout:
-            raise NeverHappened(f"{what}: not within {timeout:.0f} s\n{show()}")
+        if patience.is_over():
+            raise NeverHappened(f"{what}: not within {waited:.0f} s\n{show()}")
         time.sleep(min(0.5, 0.05 + waited / 40))
     return answer
 

@@ -16,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+from sandbox.patience import patient
 from tests.chart_repositories.certificates import authority
 
 USERNAME, PASSWORD = "operator", "planted-Päss:word"
@@ -90,7 +91,7 @@ def serve(answer: Answer, *, tls: str = "test", port: int = 0) -> Iterator[Serve
             state.requests.append(request)
             response = state.answer(request)
             if response.hang:
-                state.ended.wait(60)
+                state.ended.wait(patient(60))
                 self.close_connection = True
                 return
             self.send_response(response.status)
@@ -120,7 +121,7 @@ def serve(answer: Answer, *, tls: str = "test", port: int = 0) -> Iterator[Serve
         finally:
             state.ended.set()
             server.shutdown()
-            thread.join(10)
+            thread.join(patient(10))
 
 
 class _QuietServer(ThreadingHTTPServer):

@@ -11,6 +11,7 @@ import pytest
 
 from sandbox.errors import SandboxError
 from sandbox.openstack.servers import Programs, ensure_servers
+from sandbox.patience import patient
 from tests.charts.pods import Image
 
 # What rabbit_prelaunch_conf does with rabbitmq.conf: the same schemas, parser, validators and translations.
@@ -59,7 +60,7 @@ def read_configuration(text: str, directory: Path, files: Mapping[str, str]) -> 
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=patient(120),
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

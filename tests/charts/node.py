@@ -29,6 +29,7 @@ from sandbox.debian import unpack_packages
 from sandbox.errors import SandboxError
 from sandbox.locks import locked
 from sandbox.paths import cache_root
+from sandbox.patience import Patience, patient
 from tests.charts.lean import objects, pod_specs
 
 COMMANDS = (
@@ -147,7 +148,12 @@ class Node:
     def inside(self, *command: str, **options: Any) -> subprocess.CompletedProcess[str]:
         """A command of this machine in the node's namespaces."""
         done = subprocess.run(
-            [*self.entrance(), *command], capture_output=True, text=True, check=False, timeout=120, **options
+            [*self.entrance(), *command],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=patient(120),
+            **options,
         )
         assert done.returncode == 0, done.stderr
         return done
@@ -164,7 +170,7 @@ class Node:
 
     def end(self) -> None:
         self._outer.kill()
-        self._outer.wait(timeout=60)
+        self._outer.wait(timeout=patient(60))
 
 
 # What QEMU looks for at its start: major and minor numbers of character devices.
@@ -217,7 +223,7 @@ class Running:
         self._process.kill()
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
-        self._process.wait(60)
+        self._process.wait(patient(60))
 
     def exec(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
         """A command inside, as a probe or a hook runs."""
@@ -226,15 +232,15 @@ class Running:
         privileges = [*self._pod.privileges(spec), "--", *command]
         return subprocess.run(
             [*entrance, "--root", "--wd", "--", *privileges],
-            env=self._pod.environment(spec), capture_output=True, text=True, check=False, timeout=60,
+            env=self._pod.environment(spec), capture_output=True, text=True, check=False, timeout=patient(60),
         )  # fmt: skip
 
     def until(self, *command: str, timeout: float = 60) -> None:
         """Waits until the command succeeds inside."""
-        end = time.monotonic() + timeout
+        patience = Patience(timeout)
         while (done := self.exec(command)).returncode != 0:
             assert self.running(), self.said()
-            assert time.monotonic() < end, f"{command}: {done.stderr}{done.stdout}\n{self.said()}"
+            assert not patience.is_over(), f"{command}: {done.stderr}{done.stdout}\n{self.said()}"
             time.sleep(0.1)
 
 

@@ -23,6 +23,8 @@ from typing import Any
 
 import pytest
 
+from sandbox.patience import Patience, patient
+
 TOOLS = ("unshare", "nsenter", "chroot", "mount", "ip")
 
 
@@ -40,10 +42,10 @@ def wait_until(
     what: str, there: Callable[[], bool], show: Callable[[], str], timeout: float = 300.0, every: float = 0.2
 ) -> None:
     """Asks again after `every` seconds; fails with what `show` says at the deadline."""
-    deadline = time.monotonic() + timeout
+    patience = Patience(timeout)
     while not there():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"{what}: not within {timeout:.0f} s\n{show()}")
+        if patience.is_over():
+            raise AssertionError(f"{what}: not within {timeout:.0f} s of a quiet machine\n{show()}")
         time.sleep(every)
 
 
@@ -87,7 +89,7 @@ class Network:
     def close(self) -> None:
         for holder in self._holders:
             holder.kill()
-            holder.wait(30)
+            holder.wait(patient(30))
 
     def _hold(self, hostname: str) -> int:
         script = f"hostname {shlex.quote(hostname)}; echo up; exec sleep infinity"
@@ -97,7 +99,9 @@ class Network:
         return holder.pid
 
     def _inside(self, holder: int, script: str) -> None:
-        subprocess.run(["nsenter", "-t", str(holder), "--net", "sh", "-c", script], check=True, timeout=60)
+        subprocess.run(
+            ["nsenter", "-t", str(holder), "--net", "sh", "-c", script], check=True, timeout=patient(60)
+        )
 
 
 class Container:
@@ -159,7 +163,7 @@ class Container:
         for first in _children(self.process.pid):
             os.kill(first, signal.SIGKILL)
         self.process.kill()
-        self.process.wait(30)
+        self.process.wait(patient(30))
 
     @property
     def running(self) -> bool:
@@ -201,7 +205,7 @@ class Pod:
             if container["name"] == "init":
                 continue
             run = self.start(container["name"])
-            assert run.process.wait(60) == 0, run.log()
+            assert run.process.wait(patient(60)) == 0, run.log()
 
     def start(self, name: str) -> Container:
         """Starts a container again: its file system is fresh, the volumes are as they were left."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.patience import patient
 from tests.charts.test_scripts import scripts
 
 
@@ -44,5 +45,10 @@ def run(file: Path, commands: Path, **env: str) -> subprocess.CompletedProcess[s
     """Runs a script with `commands` first in its PATH and no other environment than `env`."""
     path = f"{commands}:{os.environ['PATH']}"
     return subprocess.run(
-        [str(file)], env={"PATH": path, **env}, capture_output=True, text=True, check=False, timeout=120
+        [str(file)],
+        env={"PATH": path, **env},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=patient(120),
     )

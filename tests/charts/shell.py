@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from sandbox.patience import patient
 from tests.charts.lean import LEAN, ROOT, decoded, merged, nest, objects
 
 # What else a chart's scripts hold when its switches are on.
@@ -57,7 +58,9 @@ def main() -> int:
             files.append(str(file))
         # Off by default: a command that fails as an argument of another stops no script.
         checked = subprocess.run(
-            [checker, "--shell=bash", "--enable=check-extra-masked-returns", *files], check=False, timeout=300
+            [checker, "--shell=bash", "--enable=check-extra-masked-returns", *files],
+            check=False,
+            timeout=patient(300),
         )
     return checked.returncode
 

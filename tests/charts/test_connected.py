@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.patience import patient
 from tests.charts.running import program
 from tests.charts.test_scripts import scripts
 
@@ -60,7 +61,7 @@ def worker(directory: Path, port: int, title: str = "", name: str = "some-worker
 def probe(directory: Path, *arguments: str | int) -> int:
     file = program(directory, "connected.py", scripts("nova")["connected.py"])
     command = [str(file), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, check=False, timeout=120).returncode
+    return subprocess.run(command, capture_output=True, check=False, timeout=patient(120)).returncode
 
 
 def test_the_probe_sees_the_connection_of_a_worker(broker: int, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.patience import patient
 from tests.charts.running import program
 from tests.charts.test_scripts import scripts
 
@@ -54,7 +55,7 @@ def db_sync(
         env={"PYTHONPATH": str(directory), "DB_CONNECTION_CELL0": CELL0},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patient(60),
         check=False,
     )
     assert (package / "read").read_text() == "x"

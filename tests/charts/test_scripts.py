@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from controller.adapters.charts.files import walk
+from sandbox.patience import patient
 from tests.charts.lean import CHARTS, LEAN, nest, objects
 
 pytestmark = pytest.mark.slow
@@ -35,7 +36,7 @@ def test_scripts_parse(name: str, tmp_path: Path) -> None:
         file = tmp_path / key
         file.write_text(text)
         checked = subprocess.run(
-            ["bash", "-n", str(file)], capture_output=True, text=True, check=False, timeout=120
+            ["bash", "-n", str(file)], capture_output=True, text=True, check=False, timeout=patient(120)
         )
         assert (checked.returncode, checked.stderr) == (0, ""), key
 

@@ -22,6 +22,7 @@ from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.lease import WriterLease
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
+from sandbox.patience import patient
 from tests.api.definitions import CRDS, osdpl
 from tests.charts_controller.chart_objects import CONTROLLER_CHART, objects, service_charts
 from tests.cluster.region import wait_until
@@ -39,7 +40,7 @@ def _helm(sandbox: Sandbox, namespace: str, *arguments: str) -> str:
         namespace,
         *arguments,
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=patient(300), check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

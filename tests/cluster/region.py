@@ -32,6 +32,7 @@ from sandbox import audit
 from sandbox.cluster import Sandbox
 from sandbox.controllers import Controllers
 from sandbox.errors import SandboxError
+from sandbox.patience import Patience, patient
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "charts" / "openstack-controller"
@@ -59,15 +60,16 @@ def wait_until(
 ) -> Any:
     """The first true result of `check`; NeverHappened with `show()` after `timeout` seconds.
 
-    What takes long is asked for more seldom: questions are processes, and others work meanwhile.
+    They are those of a quiet machine (sandbox/patience.py). What takes long is asked for more seldom:
+    questions are processes, and others work meanwhile.
     """
-    began = time.monotonic()
+    began, patience = time.monotonic(), Patience(timeout)
     while True:
         if result := check():
             return result
         waited = time.monotonic() - began
-        if waited > timeout:
-            raise NeverHappened(f"{what}: not within {timeout:.0f} s\n{show()}")
+        if patience.is_over():
+            raise NeverHappened(f"{what}: not within {waited:.0f} s\n{show()}")
         time.sleep(min(0.5, 0.2 + waited / 40))
 
 
@@ -114,7 +116,7 @@ class Region:
     def helm(self, *arguments: str) -> str:
         command = [str(self.sandbox.helm), "--kubeconfig", str(self.sandbox.kubeconfig)]
         command += ["--namespace", self.namespace, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=patient(300), check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -26,6 +26,7 @@ from controller.reconcile.releases.actions.uninstall import uninstall
 from controller.reconcile.releases.parts import ReleasePorts
 from controller.settings import read_settings
 from sandbox.cluster import Sandbox
+from sandbox.patience import Patience
 from tests.reconcile.bundles import Charts, NoEvents
 
 CHARTS = Path(__file__).parent / "charts"
@@ -33,9 +34,9 @@ CHARTS = Path(__file__).parent / "charts"
 
 def wait_until(condition: Callable[[], Any], what: str, timeout: float = 120.0) -> Any:
     """The first true answer of `condition`; fails the test when there is none in time."""
-    until = time.monotonic() + timeout
+    patience = Patience(timeout)
     while not (answer := condition()):
-        if time.monotonic() > until:
+        if patience.is_over():
             pytest.fail(f"not within {timeout:g} s: {what}")
         time.sleep(0.05)
     return answer

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sandbox.builds import demand_builds
 from sandbox.locks import locked
 from sandbox.paths import cache_root
+from sandbox.patience import patient
 from sandbox.toolchain import ensure_go
 
 MODULE = Path(__file__).parent / "kstatus"
@@ -42,6 +44,7 @@ def ensure_program() -> Path:
 
 
 def _build(target: Path) -> None:
+    demand_builds(str(target))
     go = ensure_go(MODULE / "go.mod", cache_root() / "go", print)
     flags = {"GOTOOLCHAIN": "local", "GOWORK": "off", "CGO_ENABLED": "0"}
     draft = target.with_suffix(".draft")
@@ -52,7 +55,7 @@ def _build(target: Path) -> None:
         env={**os.environ, **flags, "GOFLAGS": "-buildvcs=false -mod=readonly"},
         capture_output=True,
         text=True,
-        timeout=BUILD_SECONDS,
+        timeout=patient(BUILD_SECONDS),
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
@@ -69,7 +72,7 @@ def judge(
         input="\n".join(lines),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=patient(300),
         check=False,
     )
     assert done.returncode == 0, done.stderr

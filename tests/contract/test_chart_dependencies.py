@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from sandbox.build import ensure_binaries
+from sandbox.patience import patient
 from tests.adapters.charts.checkout import DEFINES, TOOLKIT, USES, store, web, write
 from tests.adapters.charts.test_versions import CASES
 
@@ -27,7 +28,9 @@ OBJECT = {
 def helm(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
     command = [str(ensure_binaries().helm), *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=patient(60), check=False
+    )
 
 
 def both_render(charts: Path, *options: str) -> tuple[str, str]:

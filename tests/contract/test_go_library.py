@@ -16,6 +16,7 @@ from controller.adapters.helm.sdk import SdkClient
 from controller.domain.api.names import HELM_FIELD_MANAGER
 from controller.errors import ApiUnavailable, HelmCancelled
 from controller.ports.helm import HelmRequest
+from sandbox.patience import patient
 from tests.contract.conftest import CHARTS
 from tests.fakes.kube import FakeKube
 
@@ -90,7 +91,7 @@ def test_the_field_manager_is_helm_however_the_process_is_started(tmp_path: Path
         env={"PYTHONPATH": f"{ROOT}:{tmp_path}", "PATH": "/usr/bin"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=patient(300),
         check=False,
     )
     assert (done.stdout.strip(), done.returncode) == (HELM_FIELD_MANAGER, 0), done.stderr

@@ -10,6 +10,7 @@ import pytest
 from controller.domain.api.names import HELM_FIELD_MANAGER
 from controller.errors import ChartInvalid, HelmCancelled, HelmFailed, ReleaseMissing
 from controller.ports.kubernetes import CONFIGMAP, JOB, SECRET
+from sandbox.patience import patient
 from tests.contract.conftest import CHARTS, Bench, wait_until
 
 pytestmark = pytest.mark.cluster
@@ -125,7 +126,7 @@ def test_a_hanging_hook_of_an_install_ends_when_cancelled(bench: Bench, event: s
         wait_until(lambda: _running(bench, "web-hook"), "the hook runs")
         cancellation.cancel()
         with pytest.raises(HelmCancelled):
-            acting.result(timeout=200)
+            acting.result(timeout=patient(200))
 
     assert bench.statuses("web") == ["failed"]
 
@@ -140,7 +141,7 @@ def test_after_a_cancelled_upgrade_the_next_one_is_not_disturbed(bench: Bench) -
         wait_until(lambda: _running(bench, "web-hook"), "the hook runs")
         cancellation.cancel()
         with pytest.raises(HelmCancelled):
-            acting.result(timeout=200)
+            acting.result(timeout=patient(200))
     good = {"hook": {"events": "pre-upgrade", "outcome": "succeeds"}, "data": {"colour": "new"}}
     bench.helm.upgrade(bench.request("web", good))
 
@@ -160,7 +161,7 @@ def test_a_hanging_hook_of_an_uninstall_ends_when_cancelled(bench: Bench) -> Non
         wait_until(lambda: _running(bench, "web-hook"), "the hook runs")
         cancellation.cancel()
         with pytest.raises(HelmCancelled):
-            acting.result(timeout=200)
+            acting.result(timeout=patient(200))
     assert bench.config("web")  # nothing was deleted yet: the hook comes before
 
 
@@ -331,7 +332,7 @@ def test_one_stuck_release_does_not_hold_up_another(bench: Bench) -> None:
         assert bench.helm.install(bench.request("web")).status == "deployed"
     finally:
         cancellation.cancel()
-        stuck.join(timeout=200)
+        stuck.join(timeout=patient(200))
     assert not stuck.is_alive()
 
 

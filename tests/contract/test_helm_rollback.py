@@ -8,6 +8,7 @@ import pytest
 
 from controller.domain.api.names import DESIRED_AT_ROLLBACK_LABEL, REVISION_LABEL, ROLLED_BACK_TO_LABEL
 from controller.errors import HelmCancelled, HelmFailed, ReleaseMissing
+from sandbox.patience import patient
 from tests.contract.conftest import Bench, wait_until
 
 pytestmark = pytest.mark.cluster
@@ -45,7 +46,7 @@ def test_a_hanging_hook_of_a_rollback_ends_when_cancelled(bench: Bench) -> None:
         wait_until(lambda: _running(bench, "web-hook"), "the hook runs")
         cancellation.cancel()
         with pytest.raises(HelmCancelled):
-            acting.result(timeout=200)
+            acting.result(timeout=patient(200))
     assert bench.statuses("web")[-1] == "pending-rollback"
     assert bench.records.mark_failed("web", bench.namespace, 3, "its rollback failed")
     bench.helm.upgrade(bench.request("web", {"data": {"colour": "3"}}))

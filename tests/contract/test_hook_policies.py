@@ -13,6 +13,7 @@ from controller.errors import HelmCancelled, HelmFailed
 from controller.ports.helm import Cancellation
 from controller.ports.kubernetes import JOB, SECRET
 from controller.reconcile.releases.hooks.previous_runs import delete_last_runs
+from sandbox.patience import patient
 from tests.contract.conftest import Bench, wait_until
 
 pytestmark = pytest.mark.cluster
@@ -39,7 +40,7 @@ def cancel(bench: Bench, act: Callable[[Cancellation], object]) -> None:
         wait_until(lambda: _job(bench).get("status", {}).get("active"), "the hook runs")
         cancellation.cancel()
         with pytest.raises(HelmCancelled):
-            acting.result(timeout=200)
+            acting.result(timeout=patient(200))
 
 
 def _job(bench: Bench) -> dict[str, Any]:

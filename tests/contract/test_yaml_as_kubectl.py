@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from controller.domain.values.yaml_reader import read_documents
 from controller.errors import SpecInvalid
 from sandbox.build import ensure_binaries
+from sandbox.patience import patient
 
 pytestmark = pytest.mark.cluster
 
@@ -25,7 +26,7 @@ def as_kubectl_reads(text: str, head: str = HEAD) -> Any:
     arguments = ("annotate", "--local", "-f", "-", "-o", "json", "added=1")
     command = [ensure_binaries().kubectl, *arguments]
     answer = subprocess.run(
-        command, input=head + text, capture_output=True, text=True, timeout=300, check=False
+        command, input=head + text, capture_output=True, text=True, timeout=patient(300), check=False
     )
     if answer.returncode != 0:
         return None

@@ -16,6 +16,7 @@ from dockerfile_parse import DockerfileParser  # type: ignore[import-untyped]
 from packaging.requirements import Requirement
 
 from controller.domain.api.names import CONTAINERS, OPTIONAL_CONTAINERS
+from sandbox.patience import patient
 
 ROOT = Path(__file__).parents[2]
 LOCKS = ("requirements.lock", "requirements-dev.lock")
@@ -52,7 +53,7 @@ def test_the_linter_has_nothing_to_say() -> None:
         ROOT / "Dockerfile",
     ]
     words = [str(part) for part in command]
-    reported = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    reported = subprocess.run(words, capture_output=True, text=True, timeout=patient(60), check=False)
     assert (reported.returncode, reported.stdout) == (0, "")
 
 

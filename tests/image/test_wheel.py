@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.patience import patient
+
 ROOT = Path(__file__).parents[2]
 SHARE = "data/share/openstack-controller"
 
@@ -20,11 +22,15 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     parts = ["charts", "values", "controller", "containers", "pyproject.toml", "setup.py"]
     parts += ["README.md", "LICENSE"]
-    names = subprocess.run([*listing, *parts], cwd=ROOT, capture_output=True, check=True, timeout=300).stdout
+    names = subprocess.run(
+        [*listing, *parts], cwd=ROOT, capture_output=True, check=True, timeout=patient(300)
+    ).stdout
     there = b"\0".join(name for name in names.split(b"\0") if name and (ROOT / name.decode()).exists())
     pack = ["tar", "-c", "--null", "-T", "-"]
-    archive = subprocess.run(pack, cwd=ROOT, input=there, capture_output=True, check=True, timeout=300).stdout
-    subprocess.run(["tar", "-x"], cwd=copy, input=archive, check=True, timeout=300)
+    archive = subprocess.run(
+        pack, cwd=ROOT, input=there, capture_output=True, check=True, timeout=patient(300)
+    ).stdout
+    subprocess.run(["tar", "-x"], cwd=copy, input=archive, check=True, timeout=patient(300))
     return copy
 
 
@@ -34,7 +40,7 @@ def shipped(source: Path, tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     target = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index"]
     command += ["--no-build-isolation", "--wheel-dir", str(target), str(source)]
-    subprocess.run(command, check=True, timeout=300)
+    subprocess.run(command, check=True, timeout=patient(300))
     [wheel] = target.glob("*.whl")
     with zipfile.ZipFile(wheel) as file:
         names = [name.partition("/")[2] for name in file.namelist()]

@@ -21,6 +21,7 @@ from sandbox.openstack.provision import ensure_provisions
 from sandbox.openstack.schema import install_database, run_command
 from sandbox.openstack.series import HOST, SERVICES, Places, Series, places_of
 from sandbox.openstack.services import environment, infrastructure, services
+from sandbox.patience import patient
 from sandbox.ports import find_free_port
 from tests.charts.pods import wait_until
 from tests.charts.test_scripts import scripts
@@ -115,7 +116,7 @@ class AccountServersBed:
             env={**environment(self.configuration), **env},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=patient(120),
             check=False,
         )
         assert done.returncode == 0, done.stderr[-2000:]
@@ -160,7 +161,7 @@ class Client:
     def end(self) -> dict[str, Any]:
         """What it has counted: requests, failures."""
         self._process.send_signal(signal.SIGTERM)
-        out, _ = self._process.communicate(timeout=60)
+        out, _ = self._process.communicate(timeout=patient(60))
         counted: dict[str, Any] = json.loads(out.strip().splitlines()[-1])
         return counted
 

@@ -21,6 +21,7 @@ from sandbox.openstack.configuration import Configuration
 from sandbox.openstack.schema import install_database, run_command
 from sandbox.openstack.series import HOST, Series
 from sandbox.openstack.services import environment, infrastructure
+from sandbox.patience import patient
 from tests.charts.pods import wait_until
 from tests.fakes.world import FakeRandomness
 from tests.openstack.account_servers import own_configuration
@@ -97,7 +98,7 @@ class EncryptedServers:
             env=environment(self.configuration),
             capture_output=True,
             text=True,
-            timeout=CLIENT_SECONDS,
+            timeout=patient(CLIENT_SECONDS),
             check=False,
         )
 

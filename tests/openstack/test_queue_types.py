@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from sandbox.openstack.series import DEFAULT, HOST, find_series, places_of
+from sandbox.patience import patient
 from sandbox.ports import find_free_port
 from tests.charts.broker import servers
 from tests.cluster.region import ROOT, wait_until
@@ -105,7 +106,7 @@ class Broker:
         program = servers().rabbitmq.with_name("rabbitmqctl")
         command = [str(program), *arguments]
         return subprocess.run(
-            command, env=self.environment, capture_output=True, text=True, timeout=120, check=False
+            command, env=self.environment, capture_output=True, text=True, timeout=patient(120), check=False
         )
 
     def types(self) -> dict[str, str]:
@@ -140,7 +141,7 @@ class Broker:
         """Whether a call of this host is answered within ten seconds."""
         program = self._program("caller", CALLER)
         command = [PYTHON, program, str(service.conf), TOPIC, f"host-{service.host}"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=patient(60), check=False)
         return "pong" in done.stdout
 
     def _run(self, conf: Path, host: str, log: Path) -> Service:

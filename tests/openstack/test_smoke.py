@@ -17,6 +17,7 @@ import yaml
 
 from controller.domain.region.smoke import TAG
 from sandbox.openstack.cloud import Cloud
+from sandbox.patience import patient
 from tests.cli.objects import ROOT, osctl
 
 pytestmark = [pytest.mark.openstack, pytest.mark.timeout(1200)]
@@ -71,7 +72,7 @@ def test_a_later_run_removes_what_one_left_that_was_killed(sdk: Any, clouds: str
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.2)
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=patient(60))
     assert list(sdk.identity.projects(tags=TAG))
     found = osctl("smoke", "--clouds", clouds, "--sweep")
     assert found.exit_code == 0, found.output

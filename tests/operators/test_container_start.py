@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.patience import patient
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -28,6 +30,6 @@ def test_the_first_process_heeds_sigterm_before_it_has_started() -> None:
             assert outside.stdout.readline() == "starting\n"
             (first,) = Path(f"/proc/{outside.pid}/task/{outside.pid}/children").read_text().split()
             os.kill(int(first), signal.SIGTERM)
-            assert outside.wait(10) == 0
+            assert outside.wait(patient(10)) == 0
         finally:
             outside.kill()

@@ -20,6 +20,7 @@ from controller.domain.api.names import CLOUDS_SECRET
 from controller.ports.kubernetes import SECRET
 from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import read_settings
+from sandbox.patience import Patience
 from tests.domain.health_objects import daemonset
 from tests.fakes.identity import FakeIdentity, served_identity
 from tests.reconcile.health.test_health import SilentEvents
@@ -80,9 +81,9 @@ class Composed:
         return found
 
     def until(self, what: str, check: Callable[[dict[str, dict[str, Any]]], bool]) -> None:
-        deadline = time.monotonic() + DEADLINE
+        patience = Patience(DEADLINE)
         while not check(shown := self.probes()):
-            assert time.monotonic() < deadline, f"{what}: never; {shown}"
+            assert not patience.is_over(), f"{what}: never; {shown}"
             time.sleep(0.02)
 
 

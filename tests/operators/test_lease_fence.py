@@ -17,6 +17,7 @@ from controller.ports.kubernetes import LEASE
 from controller.ports.metrics import NoMetrics
 from controller.reconcile.shared.lease import LeaseTimes, WriterLease
 from controller.reconcile.shared.work_queue import WorkQueue
+from sandbox.patience import patient
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock, FakeRandomness
 
@@ -108,7 +109,7 @@ def test_a_lease_that_is_lost_before_the_work_begins_ends_the_process(running: _
 
     running.kube.before_write = slow
     running.start()
-    assert running.exited.wait(10)
+    assert running.exited.wait(patient(10))
     assert running.codes == [LEASE_LOST]
     assert not running.tenure.held.is_set()
 

@@ -7,6 +7,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox.patience import patient
+
 # They count what happens on the machine, or follow its memory: nobody sets them.
 _COUNTERS = re.compile(
     r"random|nr_inodes|dentry|file-nr|inode-|ns_last_pid|conntrack_count|pty\.nr|quota\.|perf_event_max_sample"
@@ -40,5 +42,5 @@ def observe_machine() -> Machine:
 
 
 def _lines(*command: str) -> list[str]:
-    shown = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    shown = subprocess.run(command, capture_output=True, text=True, check=False, timeout=patient(60))
     return shown.stdout.splitlines()

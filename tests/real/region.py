@@ -12,6 +12,7 @@ from sandbox.cluster import Sandbox
 from sandbox.demo import NAMESPACE, REGION
 from sandbox.demo_real import SERIES
 from sandbox.errors import SandboxError
+from sandbox.patience import Patience
 
 READY_SECONDS = 2400
 CLIENT_IMAGE = "sandbox.local/airshipit/openstack-client:{series}-ubuntu_noble"
@@ -61,14 +62,14 @@ def edit(box: Sandbox, spec: dict[str, Any]) -> None:
 
 def wait_until(check: Callable[[], bool], what: str, seconds: float, pause: float = 1.0) -> float:
     """The seconds it took; fails after `seconds`."""
-    began = time.monotonic()
+    began, patience = time.monotonic(), Patience(seconds)
     while True:
         try:
             if check():
                 return time.monotonic() - began
         except SandboxError:
             pass  # the API server, or a pod that is on its way
-        assert time.monotonic() - began < seconds, what
+        assert not patience.is_over(), what
         time.sleep(pause)
 
 

@@ -21,6 +21,7 @@ from sandbox.demo import CONTROLLER_NAMESPACE, NAMESPACE, REGION, RELEASE, ROOT,
 from sandbox.demo_real import run_smoke
 from sandbox.node import plan
 from sandbox.node.plan import NodeLayout
+from sandbox.patience import patient
 from sandbox.processes import kill_process, observe_process
 from tests.real.region import condition, deployment, edit, is_ready, items, pods, wait_ready, wait_until
 
@@ -64,7 +65,7 @@ def test_a_changed_value_of_nova_conf_rolls_novas_pods_alone_and_no_request_fail
     wait_until(lambda: deployment(two_apis)["status"].get("state") != "Applied", "nothing is done", 120)
     rolled = wait_ready(two_apis)
     two_apis.kubectl("exec", "--namespace", NAMESPACE, "client", "--", "touch", "/tmp/stop")
-    loop.join(1200)
+    loop.join(patient(1200))
     seen = json.loads(told[0])
     print(f"rolled in {rolled:.0f} s; {seen['count']} requests, the longest took {seen['longest']} s")
     after = pods(two_apis)
@@ -90,7 +91,7 @@ def test_novas_credentials_are_rotated_and_no_request_fails(
     run_osctl(two_apis, "credentials", "rotate", REGION, "--service", "compute", "--namespace", NAMESPACE)
     took = wait_until(lambda: rotated() != before, "they are not rotated", 1800)
     two_apis.kubectl("exec", "--namespace", NAMESPACE, "client", "--", "touch", "/tmp/stop")
-    loop.join(1200)
+    loop.join(patient(1200))
     seen = json.loads(told[0])
     print(f"rotated in {took:.0f} s; {seen['count']} requests, the longest took {seen['longest']} s")
     assert seen["count"] >= 1000
@@ -103,7 +104,7 @@ def run_osctl(box: Sandbox, *words: str) -> None:
     """A command of an operator, with the sandbox's kubeconfig."""
     command = [sys.executable, "-P", "-m", "controller.cli.main", *words]
     more = {"KUBECONFIG": str(box.kubeconfig), "PYTHONPATH": str(ROOT)}
-    subprocess.run(command, check=True, timeout=120, env={**os.environ, **more})
+    subprocess.run(command, check=True, timeout=patient(120), env={**os.environ, **more})
 
 
 def test_a_killed_database_is_told_within_seconds_and_heals(ready: Sandbox) -> None:

@@ -12,6 +12,7 @@ import pytest
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from sandbox.node import plan
+from sandbox.patience import Patience
 from sandbox.processes import ProcessIdentity, is_running, kill_process, observe_process, read_pid_file
 from tests.real.conftest import IMAGE, volumes_of
 from tests.real.machine import Machine, observe_machine
@@ -51,9 +52,9 @@ def run_python(node: Sandbox, namespace: str, name: str, code: str) -> str:
 
 
 def wait_until(check: Callable[[], bool], what: str, seconds: float = 120.0) -> None:
-    deadline = time.monotonic() + seconds
+    patience = Patience(seconds)
     while not check():
-        assert time.monotonic() < deadline, what
+        assert not patience.is_over(), what
         time.sleep(0.5)
 
 

@@ -17,6 +17,7 @@ from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.hooks.progress import HookFollower
 from controller.reconcile.releases.parts import BundleListeners, BundleSettings, DriftRates, ReleasePorts
 from controller.reconcile.shared.object_store import ObjectStore
+from sandbox.patience import Patience
 from tests.fakes.helm import FakeHelm
 from tests.fakes.kube import FakeKube
 from tests.fakes.release import FakeWatch
@@ -164,16 +165,16 @@ class Bench:
 
     def until(self, condition: Callable[[], Any], what: str) -> None:
         """Looks until the condition holds."""
-        deadline = time.monotonic() + DEADLINE
+        patience = Patience(DEADLINE)
         while not condition():
-            assert time.monotonic() < deadline, f"{what}: never; {self.statuses()}"
+            assert not patience.is_over(), f"{what}: never; {self.statuses()}"
             self.reconcile()
 
     def wait(self, condition: Callable[[], Any], what: str) -> None:
         """Until the condition holds, without a pass."""
-        deadline = time.monotonic() + DEADLINE
+        patience = Patience(DEADLINE)
         while not condition():
-            assert time.monotonic() < deadline, f"{what}: never"
+            assert not patience.is_over(), f"{what}: never"
             time.sleep(0.001)
 
     def status(self, name: str) -> dict[str, Any]:

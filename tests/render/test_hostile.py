@@ -12,6 +12,7 @@ import pytest
 
 from controller.domain.values.service_template import DEFECT
 from controller.errors import Problem, SpecInvalid
+from sandbox.patience import patient
 from tests.render import hostile
 from tests.render.hostile import mutated, refusal, scrambled
 from tests.render.region import ROOT
@@ -29,7 +30,9 @@ def check(text: str) -> None:
 def run(*arguments: str) -> dict[str, tuple[str, float, float]]:
     """By input: what was said, seconds and megabytes, of a process for each."""
     command = [sys.executable, "-m", "tests.render.hostile", *arguments]
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=ROOT, check=False)
+    answer = subprocess.run(
+        command, capture_output=True, text=True, timeout=patient(600), cwd=ROOT, check=False
+    )
     assert answer.returncode == 0, answer.stderr[-2000:]
     lines = map(json.loads, answer.stdout.splitlines())
     return {name: (said, seconds, memory) for name, said, seconds, memory in lines}

@@ -15,6 +15,7 @@ import pytest
 
 from sandbox.images import entrypoint
 from sandbox.images.entrypoint import NotThere, Wanted, check, parse_wanted, wait
+from sandbox.patience import patient
 
 HERE = {"NAMESPACE": "openstack", "POD_NAME": "nova-api-0"}
 
@@ -216,7 +217,7 @@ def run(environment: dict[str, str], arguments: Iterable[str] = ()) -> subproces
 @pytest.mark.slow
 def test_the_program_becomes_its_command_when_nothing_is_wanted() -> None:
     process = run({**HERE, "PATH": os.environ["PATH"], "COMMAND": "printf '%s' 'two words'"})
-    assert process.communicate(timeout=60)[0] == "two words"
+    assert process.communicate(timeout=patient(60))[0] == "two words"
     assert process.returncode == 0
 
 
@@ -237,13 +238,13 @@ def test_the_program_ends_at_once_when_it_is_told_to(tmp_path: Path) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == f"waiting for socket openstack/{tmp_path / 'never'}: no such file\n"
     process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 128 + signal.SIGTERM
+    assert process.wait(patient(60)) == 128 + signal.SIGTERM
     process.stdout.close()
 
 
 @pytest.mark.slow
 def test_a_variable_of_another_form_is_told_of() -> None:
     process = run({**HERE, "DEPENDENCY_POD_JSON": "{"})
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=patient(60))
     assert process.returncode == 1
     assert "a DEPENDENCY variable has not the form that is expected" in output

@@ -14,6 +14,7 @@ from sandbox.errors import SandboxError
 from sandbox.images.build import CONTROLLER_NAME
 from sandbox.images.names import names_of_recipes, repository
 from sandbox.images.recipes import recipes
+from sandbox.patience import patient
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "charts/openstack-controller/examples/core-real.yaml"
@@ -46,7 +47,7 @@ def test_every_image_of_the_real_region_has_a_recipe() -> None:
         env={"PYTHONPATH": str(ROOT), "PATH": ""},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=patient(120),
         check=True,
     )
     images = [row["image"] for row in json.loads(shown.stdout)]

@@ -25,6 +25,7 @@ from sandbox.images.oci import (
     write_archive,
     write_layer,
 )
+from sandbox.patience import patient
 from tests.archives import unpack
 
 
@@ -181,7 +182,7 @@ def test_bytecode_is_valid_for_its_source_as_it_is_in_the_layer(tree: Path, tmp_
         env={"PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patient(60),
         check=True,
     )
     assert shown.stdout == "7\n"

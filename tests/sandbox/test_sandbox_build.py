@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from sandbox import build, go_modules
+from sandbox.builds import BUILDS
 from sandbox.errors import BuildFailed, DiskFull
+from sandbox.patience import patient
 from sandbox.toolchain import ensure_go, parse_version, required_version
 
 GO = """#!/bin/sh
@@ -51,6 +53,7 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (stage / "kustomization.yaml").write_text("kind: Kustomization\n")
     monkeypatch.setenv("PATH", f"{place / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setenv("FAKE_GO", str(place))
+    monkeypatch.delenv(BUILDS, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return place
 
@@ -137,7 +140,7 @@ def test_a_build_that_is_killed_publishes_nothing_and_the_next_succeeds(
         assert time.monotonic() < deadline, "the build did not begin"
         os.sched_yield()
     child.send_signal(signal.SIGKILL)
-    child.wait(60)
+    child.wait(patient(60))
     assert not go_runs(int((go / "hanging").read_text()))
     assert build.find_binaries() is None
     assert build.ensure_binaries().sandbox.read_text() == "sandbox\n"
@@ -149,7 +152,7 @@ def test_two_builds_at_once_are_one(go: Path) -> None:
     both = [
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]
-    assert [one.communicate(timeout=120)[0].strip() for one in both] == ["helm", "helm"]
+    assert [one.communicate(timeout=patient(120))[0].strip() for one in both] == ["helm", "helm"]
     assert builds(go) == 1
 
 

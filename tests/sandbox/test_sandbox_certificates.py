@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 from sandbox.certificates import ensure_certificates
+from sandbox.patience import patient
 
 
 def test_a_strict_client_and_its_server_trust_each_other(tmp_path: Path) -> None:
@@ -31,4 +32,4 @@ def test_a_strict_client_and_its_server_trust_each_other(tmp_path: Path) -> None
     server.start()
     with asking.wrap_socket(left, server_hostname="kubernetes") as asked:
         assert asked.recv(4) == b"well"
-    server.join(30)
+    server.join(patient(30))

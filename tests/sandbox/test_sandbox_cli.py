@@ -13,6 +13,7 @@ import pytest
 
 from sandbox.build import BuildProgress
 from sandbox.cli import describe, main
+from sandbox.patience import patient
 from sandbox.ports import Ports
 from sandbox.state import State, write_state
 
@@ -111,7 +112,11 @@ def test_a_build_is_described_in_one_line() -> None:
 @pytest.mark.slow
 def test_the_command_runs_as_a_module() -> None:
     answer = subprocess.run(
-        [sys.executable, "-m", "sandbox", "status"], capture_output=True, text=True, timeout=300, check=True
+        [sys.executable, "-m", "sandbox", "status"],
+        capture_output=True,
+        text=True,
+        timeout=patient(300),
+        check=True,
     )
     assert answer.stdout.startswith("no sandbox")
 

@@ -28,6 +28,7 @@ from sandbox.faults import (
     Silence,
     is_write_of_work,
 )
+from sandbox.patience import patient
 from tests.cluster.region import wait_until
 
 
@@ -148,14 +149,14 @@ def test_the_world_stands_still_at_the_write_that_was_named(
 
     worker = threading.Thread(target=work)
     worker.start()
-    assert stop.wait(120)
+    assert stop.wait(patient(120))
     assert stop.request is not None and stop.request.method == "POST"
     assert worker.is_alive()
     names = sandbox.kubectl("-n", namespace, "get", "configmaps", "-o", "name")
     assert "configmap/one" in names
     assert ("configmap/two" in names) is after
     proxy.resume()
-    worker.join(120)
+    worker.join(patient(120))
     assert ends == ["broken"]
     assert kube.get(CONFIGMAP, "one", namespace) is not None
 
@@ -175,4 +176,4 @@ def test_a_watch_passes_and_can_be_cut(
 def run(sandbox: Sandbox, kubeconfig: Path, arguments: list[str]) -> str:
     """What kubectl had printed when its watch ended, with or without complaint."""
     command = [str(sandbox.binaries.kubectl), "--kubeconfig", str(kubeconfig), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False).stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=patient(300), check=False).stdout

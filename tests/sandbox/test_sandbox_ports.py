@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 import socket
 import subprocess
 import sys
@@ -16,8 +17,8 @@ from sandbox.paths import SOURCE
 from sandbox.ports import claim
 
 ROOT = SOURCE.parent
-# Below the first that is ever given: no sandbox beside us has it.
-UNUSED = ports.FIRST_PORT - 10
+# Below the first that is ever given: no sandbox beside us has it. Drawn, for other checkouts run this too.
+UNUSED = random.SystemRandom().randrange(10_000, ports.FIRST_PORT - 10)
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ import pytest
 
 from sandbox import processes
 from sandbox.errors import SandboxError
+from sandbox.patience import patient
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
 STUBBORN = [
@@ -124,7 +125,7 @@ def test_a_private_process_dies_with_the_one_that_started_it(owner: Path) -> Non
         pid = int(parent.stdout.readline())
         descriptor = os.pidfd_open(pid)
         parent.send_signal(signal.SIGKILL)
-        parent.wait(60)
+        parent.wait(patient(60))
     ended = select.poll()
     ended.register(descriptor, select.POLLIN)
     assert ended.poll(60_000), "still runs a minute after its parent was killed"

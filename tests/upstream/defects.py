@@ -11,6 +11,7 @@ from typing import Any
 from controller.domain.validation.awaited import JOB
 from controller.domain.validation.dangling import dangling, made_by
 from controller.domain.values.chart_values import Path
+from sandbox.patience import patient
 
 Objects = Iterable[Mapping[str, Any]]
 
@@ -110,7 +111,7 @@ def _gives_open_vswitch_no_value(objects: Objects) -> bool:
     lines = [line for script in scripts for line in script.splitlines() if key in line and "set open" in line]
     told = "ovs-vsctl() { printf '%s\\n' \"${@: -1}\"; }"
     command = ["bash", "-ec", "\n".join([told, *lines])]
-    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=patient(30))
     return key in run.stdout.splitlines()
 
 

@@ -17,6 +17,7 @@ import pymysql
 import pytest
 
 from sandbox.openstack.servers import Programs, ensure_servers
+from sandbox.patience import patient
 from tests.render import production
 from tests.upstream.option_packages import python_of
 from tests.upstream.regions import objects, region, releases
@@ -59,7 +60,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
             yield _started(port, process, run / "log")
         finally:
             process.terminate()
-            process.wait(timeout=60)
+            process.wait(timeout=patient(60))
 
 
 def _installation(programs: Programs, run: Path, own: list[str]) -> list[str]:
@@ -119,7 +120,7 @@ class Job:
         (directory / "db-init.py").write_text(self.script)
         command = [str(python_of(SERIES)), str(directory / "db-init.py")]
         done = subprocess.run(
-            command, env=variables, capture_output=True, text=True, timeout=120, check=False
+            command, env=variables, capture_output=True, text=True, timeout=patient(120), check=False
         )
         assert done.returncode == 0, done.stderr
 

@@ -26,6 +26,7 @@ from controller.ports.kubernetes import KubeObject
 from controller.reconcile.region.version_gate import keepers_asked_for
 from controller.render.region import RegionRelease
 from sandbox.build import ensure_binaries
+from sandbox.patience import patient
 from tests.render.region import library
 from tests.render.specs import PAIRS
 from tests.upstream import images, shapes
@@ -116,7 +117,13 @@ def helm(home: Path, *arguments: str, values: str | None = None) -> str:
     command = [str(ensure_binaries().helm), *arguments]
     environment = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
     answer = subprocess.run(
-        command, env=environment, input=values, capture_output=True, text=True, timeout=120, check=True
+        command,
+        env=environment,
+        input=values,
+        capture_output=True,
+        text=True,
+        timeout=patient(120),
+        check=True,
     )
     return answer.stdout
 

@@ -18,6 +18,7 @@ from sandbox.debian import unpack_packages
 from sandbox.errors import SandboxError
 from sandbox.locks import locked
 from sandbox.paths import cache_root
+from sandbox.patience import patient
 from tests.render.specs import OIDC
 from tests.upstream.regions import charts_given
 from tests.upstream.rendered_files import files_of_chart
@@ -69,7 +70,7 @@ def check(text: str, directory: Path) -> str:
         env={**os.environ, "LD_LIBRARY_PATH": libraries},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patient(60),
         check=False,
     )
     return done.stderr.strip()

@@ -13,6 +13,7 @@ from cryptography.fernet import Fernet
 
 from controller.domain.credentials.generate import WRAPPING_KIND, generate
 from controller.domain.credentials.rotation.wrapping import IN_USE, KEYS, moved_texts
+from sandbox.patience import patient
 from tests.fakes.world import FakeRandomness
 from tests.upstream.option_packages import SERIES, python_of
 from tests.upstream.regions import objects, region, releases, specs
@@ -60,7 +61,9 @@ def test_pods_of_before_and_after_a_rotation_unwrap_what_either_has_wrapped(seri
     def barbican(texts: Mapping[str, str], wrapped: str | None = None) -> list[str] | None:
         asked = json.dumps({"keks": [texts[name] for name in KEYS], "wrapped": wrapped})
         command = [str(python_of(series)), "-c", PROGRAM]
-        answer = subprocess.run(command, input=asked, capture_output=True, text=True, check=True, timeout=120)
+        answer = subprocess.run(
+            command, input=asked, capture_output=True, text=True, check=True, timeout=patient(120)
+        )
         found: list[str] | None = json.loads(answer.stdout.splitlines()[-1])
         return found
 

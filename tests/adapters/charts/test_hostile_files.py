@@ -18,6 +18,7 @@ import pytest
 from controller.adapters.charts.crash_guard import MOST_DEATHS
 from controller.adapters.charts.source import ChartStore
 from controller.domain.releases.bundle import ChartRef
+from sandbox.patience import patient
 from tests.adapters.charts.test_chart_source import pack, write_chart
 
 MEBIBYTE = 1024 * 1024
@@ -57,7 +58,7 @@ def read(kind: str, path: Path) -> tuple[int, str]:
         [sys.executable, "-c", READ, kind, str(path)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patient(60),
         check=False,
     )
     assert ended.returncode == 0, f"the reader ended with {ended.returncode}"
@@ -224,7 +225,7 @@ def read_as(how: str, directory: Path) -> str:
         [sys.executable, "-c", KILLED, str(directory), how],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patient(60),
         check=False,
     )
     assert ended.returncode in (0, -9), ended.stderr

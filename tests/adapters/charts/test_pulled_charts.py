@@ -31,6 +31,7 @@ from controller.errors import (
     RepositoryUntrusted,
     SecretMissing,
 )
+from sandbox.patience import patient
 from tests.chart_repositories.certificates import authority
 from tests.chart_repositories.packing import small_chart
 from tests.chart_repositories.servers import (
@@ -378,7 +379,7 @@ def test_a_pull_that_takes_longer_is_there_at_a_later_look(tmp_path: Path) -> No
     go = threading.Event()
 
     def slowly(request: Request) -> Response:
-        go.wait(60)
+        go.wait(patient(60))
         return answer(request)
 
     with serve(slowly) as server:

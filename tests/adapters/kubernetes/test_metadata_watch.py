@@ -17,6 +17,7 @@ from controller.adapters.kubernetes.connection import Connection
 from controller.adapters.kubernetes.metadata_watch import MetadataWatches
 from controller.domain.shared import backoff
 from controller.ports.kubernetes import CONFIGMAP, Resource
+from sandbox.patience import Patience
 from tests.fakes.world import FakeRandomness
 
 DEADLINE = 60.0
@@ -99,9 +100,9 @@ def watched(server: Server) -> Seen:
 
 
 def until(condition: Callable[[], Any], server: Server) -> None:
-    deadline = time.monotonic() + DEADLINE
+    patience = Patience(DEADLINE)
     while not condition():
-        assert time.monotonic() < deadline, server.asked
+        assert not patience.is_over(), server.asked
         time.sleep(0.005)
 
 

@@ -14,6 +14,7 @@ from controller.adapters.openstack.client import OpenStackClouds
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.randomness import SystemRandomness
 from controller.errors import CloudUnavailable
+from sandbox.patience import patient
 from tests.fakes.identity import served_identity
 
 # It loads openstacksdk.
@@ -36,7 +37,7 @@ class _Service:
                 service.seen.append((self.path, self.headers.get("X-Auth-Token")))
                 service.asked.set()
                 if self.path == "/never":
-                    service.over.wait(60)
+                    service.over.wait(patient(60))
                     return
                 self.send_response(int(self.path[1:]))
                 self.send_header("Location", "/200")
@@ -90,7 +91,7 @@ def test_an_answer_that_does_not_come_is_not_waited_for(
     with pytest.raises(CloudUnavailable, match="Timeout"):
         calls.status(f"{service.url}/never")
     # It may read the request only after nobody waits for its answer any more.
-    assert service.asked.wait(60)
+    assert service.asked.wait(patient(60))
     assert len(service.seen) == 1
 
 
@@ -115,7 +116,7 @@ def test_a_cloud_gives_back_the_connection_of_every_thread_and_answers_all_the_s
         cloud = OpenStackClouds(SystemClock(), SystemRandomness()).open(identity.clouds())
         thread = threading.Thread(target=cloud.endpoints)
         thread.start()
-        thread.join(120)
+        thread.join(patient(120))
         known = cloud.endpoints()
         cloud.close()
         assert len({id(one) for one in closed}) == 2

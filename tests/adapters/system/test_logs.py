@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from controller.adapters.system.logs import FIELDS, configure_logs, log_context
+from sandbox.patience import patient
 
 log = logging.getLogger("controller.tests")
 
@@ -83,7 +84,7 @@ def test_a_thread_started_within_a_pass_has_fields_of_its_own() -> None:
     with log_context(object="openstack/region-one"):
         thread = threading.Thread(target=log.info, args=("beside it",))
         thread.start()
-        thread.join(30)
+        thread.join(patient(30))
     assert "object" not in events(stream)[0]
 
 

@@ -19,6 +19,7 @@ import controller.cli.commands.smoke as commands
 from controller.cli import smoke_steps
 from controller.cli.cluster import Cluster
 from controller.domain.region.smoke import project_tags
+from sandbox.patience import patient
 from tests.cli.objects import EXAMPLE, ROOT, osctl, region
 from tests.fakes.kube import FakeKube
 from tests.fakes.smoke_server import SmokeServer, served_smoke
@@ -264,7 +265,7 @@ class Running:
 
     def end(self, how: signal.Signals) -> tuple[int, str]:
         self.process.send_signal(how)
-        _, errors = self.process.communicate(timeout=60)
+        _, errors = self.process.communicate(timeout=patient(60))
         return self.process.returncode, errors
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from controller.ports import kubernetes as kinds
 from sandbox.cluster import Sandbox
+from sandbox.patience import patient
 from tests.cluster.conftest import installed
 from tests.cluster.region import Region, wait_until
 
@@ -55,7 +56,9 @@ def lose(region: Region, *names: str) -> None:
 def osctl(region: Region, *arguments: str) -> subprocess.CompletedProcess[str]:
     at = ("--kubeconfig", str(region.sandbox.kubeconfig), "--passphrase-file", "-")
     command = [sys.executable, "-m", "controller.cli.main", *arguments, *at]
-    return subprocess.run(command, input=WORDS, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        command, input=WORDS, capture_output=True, text=True, timeout=patient(120), check=False
+    )
 
 
 def test_what_is_lost_comes_back_from_a_backup_or_with_the_command_that_is_told(

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.cluster import Sandbox
+from sandbox.patience import patient
 from tests.cluster.conftest import installed
 from tests.cluster.credentials.conftest import RESYNC, SHARED, STORE, Planted, spec
 from tests.cluster.region import NAME, Region, wait_until
@@ -45,7 +46,9 @@ def present(region: Region) -> set[str]:
 def osctl(region: Region, *arguments: str, input: str = "") -> subprocess.CompletedProcess[str]:
     kubeconfig = ("--kubeconfig", str(region.sandbox.kubeconfig), "-n", region.namespace)
     command = [sys.executable, "-m", "controller.cli.main", "credentials", *arguments, *kubeconfig]
-    return subprocess.run(command, input=input, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        command, input=input, capture_output=True, text=True, timeout=patient(120), check=False
+    )
 
 
 def kept_secrets(region: Region) -> dict[str, dict[str, str]]:

@@ -31,6 +31,7 @@ from controller.reconcile.machines.machine_sets import (
     MachineSetsReconciler,
 )
 from sandbox.cluster import Sandbox
+from sandbox.patience import Patience
 from tests.charts_controller.chart_objects import CONTROLLER_CHART
 from tests.cluster.machines.definitions import DEFINITIONS
 from tests.domain.machines.conversions import cases
@@ -42,9 +43,9 @@ NAME = "ocp-x7k2p"
 
 
 def eventually(check: Callable[[], Any], what: str, within: float = 30.0) -> Any:
-    until = time.monotonic() + within
+    patience = Patience(within)
     while not (found := check()):
-        assert time.monotonic() < until, what
+        assert not patience.is_over(), what
         time.sleep(0.1)
     return found
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import processes
+from sandbox.patience import patient
 from tests.cluster.region import RELEASES, ROOT
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("demo"), pytest.mark.timeout(1800)]
@@ -31,7 +32,7 @@ def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "XDG_STATE_HOME": str(home)},
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=patient(900),
         check=False,
     )
 

@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from sandbox.cluster import Sandbox
+from sandbox.patience import patient
 from tests.cluster.conftest import installed
 from tests.cluster.region import NAME, RELEASES, ROOT, Region
 
@@ -41,7 +42,7 @@ class Osctl:
             check=False,
             capture_output=True,
             text=True,
-            timeout=900,
+            timeout=patient(900),
             env=self.environment(),
         )
 
@@ -68,7 +69,7 @@ class Osctl:
         except OSError:
             pass  # how Linux says that the last one has left the terminal
         os.close(master)
-        return process.wait(60), sent.decode()
+        return process.wait(patient(60)), sent.decode()
 
 
 @pytest.fixture(scope="module")

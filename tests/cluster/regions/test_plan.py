@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from sandbox import audit
+from sandbox.patience import patient
 from tests.cluster.region import NAME, ROOT, Region, wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("shared-region"), pytest.mark.timeout(1800)]
@@ -51,7 +52,9 @@ def osctl(region: Region, *arguments: str) -> subprocess.CompletedProcess[str]:
         "KUBECONFIG": str(region.sandbox.kubeconfig),
     }
     command = [sys.executable, "-m", "controller.cli.main", *arguments, "-n", region.namespace]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=900, env=environment)
+    return subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=patient(900), env=environment
+    )
 
 
 def foreign_writes(region: Region, since: datetime) -> list[str]:

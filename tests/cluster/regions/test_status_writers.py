@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sandbox.cluster import Sandbox
+from sandbox.patience import patient
 from tests.cluster.region import CHART, EXAMPLE, NAME, ROOT, wait_until
 from tests.cluster.status_writer import PARTS, differences, shown_conditions
 
@@ -38,7 +39,7 @@ def write_all(sandbox: Sandbox, namespace: str, rounds: int) -> dict[str, dict[s
             cwd=ROOT,
             capture_output=True,
             text=True,
-            timeout=3300,
+            timeout=patient(3300),
             check=False,
         )
         assert done.returncode == 0, done.stderr[-2000:]

@@ -18,6 +18,7 @@ from controller.adapters.kubernetes.client import PykubeClient
 from controller.adapters.kubernetes.connection import connect
 from controller.ports.kubernetes import HELMBUNDLE
 from sandbox.cluster import Sandbox
+from sandbox.patience import patient
 from tests.cluster.conftest import installed
 from tests.cluster.region import ROOT, Region, wait_until
 from tests.cluster.releases.test_bundles import bundle, entry, state, wait_ready
@@ -83,7 +84,7 @@ def osctl(region: Region, *arguments: str) -> subprocess.CompletedProcess[str]:
         check=False,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=patient(300),
         env={
             "PATH": os.environ["PATH"],
             "PYTHONPATH": str(ROOT),

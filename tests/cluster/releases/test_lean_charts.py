@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from sandbox.cluster import Sandbox
+from sandbox.patience import patient
 from tests.charts.lean import CHARTS, LEAN, credentials, manifests, objects
 from tests.contract.conftest import wait_until
 
@@ -30,7 +31,7 @@ class Releases:
     def helm(self, *arguments: str) -> str:
         command = [str(self.sandbox.helm), "--kubeconfig", str(self.sandbox.kubeconfig)]
         command += ["--namespace", self.namespace, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=420, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=patient(420), check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

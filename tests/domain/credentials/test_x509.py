@@ -31,6 +31,7 @@ from controller.domain.credentials.x509 import (
     read_leaf,
     validity,
 )
+from sandbox.patience import patient
 from tests.fakes.world import FakeRandomness
 
 NOW = 1_790_000_000.0
@@ -248,7 +249,7 @@ def test_an_authority_whose_signature_clients_refuse_is_told(tmp_path: Path, has
     own = ["-addext", "basicConstraints=critical,CA:TRUE", "-nodes", "-newkey", "rsa:2048", "-days", "99"]
 
     def signed(*words: str) -> None:
-        subprocess.run(["openssl", *words], check=True, capture_output=True, timeout=60)
+        subprocess.run(["openssl", *words], check=True, capture_output=True, timeout=patient(60))
 
     def read(path: Path) -> tuple[str, str]:
         return path.with_suffix(".crt").read_text(), path.with_suffix(".key").read_text()

@@ -10,6 +10,7 @@ import pytest
 
 from controller.domain.values.written.federation import federation_commands
 from controller.domain.values.written.texts import enable_new_compute
+from sandbox.patience import patient
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +42,7 @@ class Shell:
             env={"PATH": path},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=patient(60),
             check=True,
         )
         return done.stdout

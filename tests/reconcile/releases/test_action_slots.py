@@ -13,6 +13,7 @@ from controller.domain.shared import metrics
 from controller.errors import ControllerError
 from controller.reconcile.releases.action_request import ActionOutcome, ActionRequest, RunningAction
 from controller.reconcile.releases.action_slots import ActionSlots
+from sandbox.patience import Patience
 from tests.fakes.metrics import FakeMetrics
 
 KEY = ("openstack", "nova")
@@ -74,8 +75,8 @@ def hold(slots: ActionSlots, bundle: str, release: str, until: threading.Event) 
 
 
 def ended(slots: ActionSlots, count: int) -> bool:
-    deadline = time.monotonic() + DEADLINE
-    while len(slots.busy()) > count and time.monotonic() < deadline:
+    patience = Patience(DEADLINE)
+    while len(slots.busy()) > count and not patience.is_over():
         time.sleep(0.001)
     return len(slots.busy()) == count
 
@@ -113,8 +114,8 @@ def test_an_action_is_under_way_until_the_news_of_its_end_is_out(slots: ActionSl
     assert slots.busy() == {}
     assert slots.under_way() == ["Upgrade of release nova"]
     reported.set()
-    deadline = time.monotonic() + DEADLINE
-    while slots.under_way() and time.monotonic() < deadline:
+    patience = Patience(DEADLINE)
+    while slots.under_way() and not patience.is_over():
         time.sleep(0.001)
     assert slots.under_way() == []
 

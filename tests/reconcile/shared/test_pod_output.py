@@ -20,6 +20,7 @@ from controller.reconcile.shared.pod_output import (
     PodOutput,
     in_thread,
 )
+from sandbox.patience import patient
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock
 
@@ -205,7 +206,7 @@ def test_beside_is_another_thread() -> None:
         ended.set()
 
     in_thread(work)
-    assert ended.wait(60)
+    assert ended.wait(patient(60))
     assert done != [threading.get_ident()]
 
 
