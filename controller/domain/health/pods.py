@@ -25,7 +25,7 @@ CRASH_SHOWN_FOR = 600.0
 LONGEST_BACK_OFF = 360.0
 # Ready turns False a moment after a crash, when the container may already run again.
 NOTICED_WITHIN = 10.0
-# Ends that nobody saw, after a reboot of the node (containerd; kubernetes: pkg/kubelet/kubelet_pods.go).
+# Ends that went unobserved, after a reboot of the node (containerd; kubernetes: pkg/kubelet/kubelet_pods.go).
 UNSEEN_ENDS = frozenset({"Unknown", "ContainerStatusUnknown"})
 BEING_CREATED = frozenset({"ContainerCreating", "PodInitializing"})
 
@@ -167,7 +167,7 @@ def _cause(
     ready = find(conditions, "Ready")
     containers = list(_by_name(spec.get("containers"), status.get("containerStatuses")))
     if deleting:
-        # Of a silent node nobody tells that the pod has ended, and so it stays.
+        # A silent node does not report that the pod has ended, and so it stays.
         lost = _lost(spec, containers, ready) if phase != "Failed" else None
         if lost is not None:
             return replace(lost, text=f"{lost.text}; it cannot end there")
@@ -339,7 +339,7 @@ def _lost(
     containers: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
     ready: Mapping[str, Any],
 ) -> PodCause | None:
-    """That the pod's node is silent: its containers are ready and it is not, and nobody says why.
+    """That the pod's node is silent: its containers are ready and it is not, without a reason.
 
     So the node controller leaves the pods of such a node (kubernetes: pkg/util/node/node.go).
     """

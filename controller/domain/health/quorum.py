@@ -1,6 +1,6 @@
 """Members that decide by majority: Galera, RabbitMQ, OVN databases. Pure.
 
-A member that is not known to be ready counts as lost: one that nobody has heard of does not vote. The
+A member that is not known to be ready counts as lost: an unknown member does not vote. The
 majority is counted from all members that there should be, never from those that happen to be seen.
 """
 

@@ -72,7 +72,7 @@ class Facts:
 def missing_workloads(
     workloads: Iterable[Workload], manifests: Mapping[str, Manifest]
 ) -> frozenset[Workload]:
-    """What deployed releases have and nobody sees."""
+    """Workloads of deployed releases that the cluster does not have."""
     seen = {(one.kind, one.name) for one in workloads}
     desired = (one for manifest in manifests.values() for one in manifest.workloads)
     return frozenset(one for one in desired if (one.kind, one.name) not in seen)
@@ -198,7 +198,7 @@ def health_entries(
 def _message(
     verdict: WorkloadHealth, before: str, redact: Callable[[str], str], redact_output: Callable[[str], str]
 ) -> str:
-    """Text and output, cut only after they were redacted: half a secret would be found by nobody.
+    """Text and output, cut only after they were redacted: half a secret would not be found.
 
     While the output of the same failure is being read again, what was said `before` stays.
     """

@@ -49,7 +49,7 @@ WORSE = {Health.READY: 0, Health.PROGRESSING: 1, Health.UNKNOWN: 2, Health.UNHEA
 
 @dataclass(frozen=True, slots=True)
 class VolumeClaim:
-    """A PersistentVolumeClaim. `phase` is Pending, Bound or Lost, as in Kubernetes. `deleting`: somebody has
+    """A PersistentVolumeClaim. `phase` is Pending, Bound or Lost, as in Kubernetes. `deleting`: a person has
     deleted it, and Kubernetes keeps it for as long as a pod uses it."""
 
     name: str
@@ -185,7 +185,7 @@ def _with_lost(workload: Workload, pods: Iterable[PodFacts]) -> Workload:
 def quorum_group(workload: Workload, pods: Iterable[PodFacts]) -> QuorumGroup | None:
     """The members of a workload that serve by majority; None for one that does not, or has one member.
 
-    All that should be there count, also those that nobody has seen.
+    All pods that should exist count, also those that were not observed.
     """
     decides = workload.kind == "StatefulSet" and workload.release in QUORUM_RELEASES
     expected = workload.rollout.desired
@@ -203,7 +203,7 @@ def _is_new(workload: Workload, around: Surroundings) -> bool:
 
 
 def _ending_claim(pods: Iterable[PodFacts], around: Surroundings) -> str:
-    """What is to be told of a claim that somebody has deleted under pods that go on; empty if nobody has."""
+    """The message about a claim that was deleted under running pods; empty if there is none."""
     for pod in sorted(pods, key=lambda one: one.name):
         for name in pod.claims if not (pod.deleting or pod.succeeded) else ():
             claim = around.claims.get(name)

@@ -10,7 +10,7 @@ from controller.domain.shared.cloud_facts import is_ours
 
 
 def is_unhealthy(facts: HostFacts) -> bool:
-    """Whether the host is out of service and nobody planned it: what the circuit breaker counts.
+    """Whether the host is out of service without a plan: what the circuit breaker counts.
 
     A host that is evacuated automatically still counts; otherwise hosts that die one by one would all be
     evacuated. A host without a Node does not count once it is silent and certainly empty: that machine was

@@ -12,14 +12,14 @@ from controller.domain.shared.cloud_facts import (
 
 # Seconds that a compute which has registered has until it is mapped to its cell.
 MAP_AFTER = 60.0
-# The region's own Job maps within minutes: a host that is not by then needs somebody to look.
+# The region's own Job maps within minutes: a host that is not by then needs an operator.
 MAP_WITHIN = 900.0
 # So many losses of readiness within the window make a node flap; then it must be calm for a while.
 LOSSES, WINDOW, CALM = 3, 600.0, 300.0
 
 
 def left_as_is(service: ComputeService) -> NextStep:
-    """Nothing, as somebody else has disabled its compute service."""
+    """Nothing, because another person or program disabled its compute service."""
     text = f'its compute service was disabled by someone else ("{service.reason}") and is not changed'
     return NextStep(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
 
@@ -38,7 +38,7 @@ def decide_ready_host(facts: HostFacts, node: ComputeNode, service: ComputeServi
         return _serving(facts, node, service, now)
     before = reason_before(service.reason)
     if before is not None and not forced_by_us:
-        text = "its compute service is disabled again for what somebody had disabled it"
+        text = "its compute service is disabled again, for the earlier reason"
         return NextStep(Step.DISABLE, Reason.DISABLED_BY_OTHERS, text, mark=before)
     if not forced_by_us and not is_ours(service.reason):
         return left_as_is(service)

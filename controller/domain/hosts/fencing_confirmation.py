@@ -217,7 +217,7 @@ def against_taking_up(
 
     `created`: of the Node that it names, 0.0 for none; by the API server, as that of every other. `report`:
     what was known of its compute when it was given. Where nothing was, a report between then and now could
-    not be told from one that came before.
+    not be distinguished from an earlier one.
     """
     for one in peers:
         newer = one.created >= created and not one.confirmed

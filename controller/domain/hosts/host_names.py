@@ -2,7 +2,7 @@
 
 Nova and Neutron take the name of the machine, often with its domain, and clouds name Nodes by address or by
 id. A host is found by what a person says on the Node, by a name, or by an address that one Node and one host
-have alone. What these say must agree: where they do not, nobody acts upon the host until a person has said
+have alone. What these say must agree: where they do not, the host is left alone until a person has said
 whose it is. It is kept in `status.nodes`, since a Node that is gone tells nothing. Its host is not given to
 another by an address alone: its machine may only be cut off, and the address that of a new one.
 """
@@ -163,7 +163,7 @@ class _Search:
         if node.stated:
             return node.stated
         names = [one for one in (self._remembered.get(name), name, node.hostname) if one]
-        # What somebody wrote on another Node is that one's.
+        # A name written on another Node belongs to that Node.
         free = [one for one in names if one not in self._stated]
         addressed = self._addressed.get(name, "")
         for known in (self.computes, self._agents):

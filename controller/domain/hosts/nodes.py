@@ -218,7 +218,7 @@ def due_notes(node: NodeFacts, now: float, *, planned: bool) -> dict[str, str | 
             losses = [*node.losses, since][-LOSSES_KEPT:]
             notes[LOSSES_ANNOTATION] = " ".join(map(timestamp, losses))
     if node.cordoned_by and not node.cordoned:
-        # Somebody uncordoned it by hand: it is not ours to uncordon any more.
+        # An operator uncordoned it: it is not ours to uncordon any more.
         notes[CORDONED_BY_ANNOTATION] = None
     return notes
 

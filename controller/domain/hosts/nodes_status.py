@@ -98,7 +98,7 @@ def _age(report: HostReport | None, old: Mapping[str, Any], as_of: float) -> dic
     """Of when what is said of a host is, while it is not of now."""
     if report is None or not report.stale or not report.compute:
         return {}
-    # What was told to be old once does not grow younger by a restart.
+    # A finding that was reported as old stays old after a restart.
     return {"asOf": old.get("asOf") or timestamp(as_of)}
 
 
@@ -154,7 +154,7 @@ def nodes_condition(
     Where every compute is still on its way into OpenStack, no server finds a host: that is no readiness.
     Where others are in service, one more is no matter.
 
-    `strangers`: compute hosts of no node, which may be somebody's who does without Kubernetes.
+    `strangers`: compute hosts that match no Node, which may be run without Kubernetes.
 
     A cordon is a person's decision, and what runs on the node continues: it is mentioned, and no fault.
     """

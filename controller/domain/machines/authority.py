@@ -56,7 +56,7 @@ def _known(word: Any) -> Authority | None:
     return Authority(word) if word in tuple(Authority) else None
 
 
-def is_told_paused(obj: Raw) -> bool | None:
+def is_reported_paused(obj: Raw) -> bool | None:
     """What the condition Paused says, in the form of either version of Cluster API; None for nothing."""
     for conditions in _conditions(obj):
         status = find(conditions, PAUSED_CONDITION).get("status")
@@ -77,7 +77,7 @@ def is_asked_paused(mirror: Raw) -> bool:
 
 
 def is_paused_by_us(mirror: Raw) -> bool:
-    """Whether it stands still for as long as the controller wants: nobody else may take that off."""
+    """Whether it is paused by the controller alone: no other writer may remove that."""
     return (mirror["metadata"].get("annotations") or {}).get(PAUSED) == PAUSED_BY_US
 
 
@@ -96,17 +96,17 @@ def begin_hand_over(seen: Snapshot) -> Write | None:
     by_machine_api = current is Authority.MACHINE_API
     giving = seen.source if by_machine_api else seen.mirror
     status = seen.source.get("status") or {}
-    told = find(status.get("conditions") or (), SYNCHRONIZED).get("status") == "True"
-    if not told or status.get("synchronizedGeneration") != giving["metadata"].get("generation"):
+    synchronized = find(status.get("conditions") or (), SYNCHRONIZED).get("status") == "True"
+    if not synchronized or status.get("synchronizedGeneration") != giving["metadata"].get("generation"):
         return None
     # Who is in charge may still say that it stands still, from the time before it was in charge.
-    if is_told_paused(giving) is True and (by_machine_api or not is_asked_paused(giving)):
+    if is_reported_paused(giving) is True and (by_machine_api or not is_asked_paused(giving)):
         return None
     return _now(seen, Authority.MIGRATING, f"{current} hands over to {asked}", synchronizedAPI=str(current))
 
 
 def go_on_with_hand_over(seen: Snapshot, now: float) -> Write | None:
-    """The next write while neither is in charge, None where somebody else has to say something first."""
+    """The next write while neither is in charge, None where another controller has to act first."""
     mirror = seen.mirror
     if mirror is not None and not has_finalizer(mirror):
         # Whose it is now is not known, and Cluster API may serve it.
@@ -118,11 +118,11 @@ def go_on_with_hand_over(seen: Snapshot, now: float) -> Write | None:
 
 
 def _to_cluster_api(seen: Snapshot, mirror: Raw | None) -> Write | None:
-    if mirror is None or is_told_paused(seen.source) is not True:
+    if mirror is None or is_reported_paused(seen.source) is not True:
         return None
     if is_paused_by_us(mirror):
         return Write(Verb.REPLACE, Part.MIRROR, paused(mirror, None), "Cluster API takes over")
-    if is_told_paused(mirror) is True and not is_asked_paused(mirror):
+    if is_reported_paused(mirror) is True and not is_asked_paused(mirror):
         return None
     return _now(seen, Authority.CLUSTER_API, "Cluster API is in charge")
 
@@ -130,15 +130,15 @@ def _to_cluster_api(seen: Snapshot, mirror: Raw | None) -> Write | None:
 def _to_machine_api(seen: Snapshot, mirror: Raw | None, now: float) -> Write | None:
     if mirror is None:
         return _now(seen, Authority.MACHINE_API, "there is no mirror that Cluster API could serve")
-    told = is_told_paused(mirror)
+    reported = is_reported_paused(mirror)
     if is_paused_by_us(mirror):
-        return _now(seen, Authority.MACHINE_API, "the machine API is in charge") if told is True else None
-    if told is not True:
+        return _now(seen, Authority.MACHINE_API, "the machine API is in charge") if reported is True else None
+    if reported is not True:
         return Write(Verb.REPLACE, Part.MIRROR, paused(mirror), "Cluster API hands over")
     if not is_asked_paused(mirror):
         return None  # from before: it has not heard yet that it goes on
-    # Taken off and put on again by somebody, it may not be what Cluster API speaks of.
-    text = f"somebody else has paused the mirror; take the annotation {PAUSED} off it, and it is handed over"
+    # If another writer removed it and set it again, Cluster API may speak of the earlier one.
+    text = f"another writer paused the mirror; remove the annotation {PAUSED} from it to hand it over"
     return say(seen.source, reason=Reason.MIRROR_PAUSED, message=text, now=now)
 
 

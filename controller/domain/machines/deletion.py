@@ -2,7 +2,7 @@
 
 While the machine API is in charge the mirror goes first: as it is paused Cluster API's own finalizer is taken
 off it, and machines that it has from a time when Cluster API was in charge are orphaned, not collected with
-it. A mirror that somebody deletes by hand is let go, and made again. While Cluster API is in charge the
+it. A mirror that a person deletes is let go, and made again. While Cluster API is in charge the
 source is only a copy: where it goes, the mirror stays and serves on alone; where the mirror goes, the source
 follows once Cluster API has removed its machines, and what it owns is left.
 """
@@ -30,7 +30,7 @@ def is_being_deleted(seen: Snapshot) -> bool:
 
 
 def next_of_deletion(seen: Snapshot, who: Authority) -> Write | None:
-    """The next write; None where somebody else is to do something first, or all is done."""
+    """The next write; None where another controller has to act first, or all is done."""
     return _of_machine_api(seen) if who is Authority.MACHINE_API else _of_cluster_api(seen)
 
 
@@ -53,7 +53,7 @@ def _of_cluster_api(seen: Snapshot) -> Write | None:
             return Write(Verb.REPLACE, Part.MIRROR, after, "its source is deleted, and it serves on alone")
         return _let_source_go(seen)
     if has_finalizer(mirror, CLUSTER_API_FINALIZER) and not is_paused_by_us(mirror):
-        return None  # its machines are removed, once nobody has paused it
+        return None  # its machines are removed, once it is not paused
     if not is_deleting(seen.source):
         return Write(
             Verb.DELETE_ALONE, Part.SOURCE, dict(seen.source), "the mirror that it follows is deleted"

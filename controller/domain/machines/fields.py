@@ -1,6 +1,6 @@
-"""Reads a map that somebody else wrote, field by field, and keeps what is wrong with it.
+"""Reads a map of another writer, field by field, and collects its mistakes.
 
-Every field is asked for by its name: what nobody asked for is unknown, and an error, so that nothing is
+Every field is asked for by its name: a field not asked for is unknown, and an error, so that nothing is
 lost in silence. A null is as good as absent, as it is to the programs in Go that read the same objects.
 """
 
@@ -16,7 +16,7 @@ from controller.domain.values.chart_values import DocumentPath, format_path
 from controller.domain.values.typos import suggestion
 from controller.errors import Problem
 
-# What is wrong beyond so many is not listed: nobody reads it, and a hostile list is endless.
+# Further mistakes are not listed: a long list is not read, and a hostile one has no end.
 MOST_FINDINGS = 200
 _INT32 = 2**31 - 1
 # The format `uuid` of the API server (k8s.io/kube-openapi, strfmt.UUIDPattern): dashes are optional.

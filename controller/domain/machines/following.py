@@ -64,7 +64,7 @@ def next_of_following(seen: Snapshot, target: Target, now: float) -> Write | Non
 
 
 def _overwritten(source: Raw, followed: Raw) -> tuple[EventMessage, ...]:
-    """What somebody wrote after the mirror had last followed, before it was in charge."""
+    """What another writer changed after the mirror had last followed, before it was in charge."""
     before, after = (one["spec"].get("replicas") for one in (source, followed))
     if before == after or (source.get("status") or {}).get("synchronizedGeneration") is not None:
         return ()

@@ -199,7 +199,7 @@ def _left_out(machine: Fields) -> None:
 
 
 def _refused(mirror: Mapping[str, Any], template: Mapping[str, Any]) -> list[Problem]:
-    """What an API server would refuse of names, labels and annotations, told of the source where it is."""
+    """Names, labels and annotations that an API server would refuse, with their place in the source."""
     machines = mirror["spec"]["template"]["metadata"]
     of_machines = [
         Problem(f"spec.template.{problem.path}", problem.message, problem.remedy)

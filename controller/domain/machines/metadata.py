@@ -25,7 +25,7 @@ _DELETE_MACHINE = {"machine.openshift.io/delete-machine": "cluster.x-k8s.io/dele
 #: What the machine API notes of a machine that runs; Cluster API shows it elsewhere.
 _SHOWN_LABELS = tuple(f"machine.openshift.io/{name}" for name in ("instance-type", "region", "zone"))
 _SHOWN_ANNOTATIONS = ("machine.openshift.io/instance-state",)
-#: Belongs to the object that it is on, and is nobody's wish.
+#: Belongs to the object that it is on, and is not part of the desired state.
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _OWN_DOMAIN = "osctl.dev"
 
@@ -152,9 +152,9 @@ def restored_marks(metadata: Mapping[str, Any], *, of_machines: bool) -> dict[st
 def restored_node_marks(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """`spec.metadata` of machines: what their nodes get, but for the roles that their own labels tell."""
     labels = metadata.get("labels") or {}
-    told = {f"{NODE_ROLE}/{labels[role]}" for role in _ROLES if labels.get(role)}
+    implied = {f"{NODE_ROLE}/{labels[role]}" for role in _ROLES if labels.get(role)}
     return _filled_marks(
-        {key: value for key, value in labels.items() if is_on_node(key) and key not in told}, {}
+        {key: value for key, value in labels.items() if is_on_node(key) and key not in implied}, {}
     )
 
 

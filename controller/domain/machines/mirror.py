@@ -43,7 +43,7 @@ def corrected_mirror(mirror: Raw, converted: Raw, cluster: Raw) -> dict[str, Any
     annotations = {
         **{key: value for key, value in before.items() if _is_of_cluster_api(key)},
         **desired.get("annotations", {}),
-        # Also where somebody else has paused it: they may let it go on at any time.
+        # Also where another writer paused it: that writer may resume it at any time.
         PAUSED: PAUSED_BY_US,
     }
     finalizers = list(mirror["metadata"].get("finalizers") or ())

@@ -92,13 +92,15 @@ def _next_object(seen: Snapshot, target: Target, now: float) -> Write | _Whole |
 
 
 def _taken(seen: Snapshot, template_name: str, place: str) -> str:
-    """Which name somebody else has, and what is to be done; empty where none is."""
+    """Which name another writer's object has, and the remedy; empty where there is none."""
     name = seen.source["metadata"]["name"]
     if seen.mirror is not None and not has_finalizer(seen.mirror) and not is_deleting(seen.mirror):
-        return f"MachineSet {place}/{name} of Cluster API was made by somebody else; rename or remove it"
+        return (
+            f"MachineSet {place}/{name} of Cluster API was not made by this controller; rename or remove it"
+        )
     template = seen.template(template_name)
     if template is not None and not is_of_set(template, name):
-        return f"OpenStackMachineTemplate {place}/{template_name} was made by somebody else; remove it"
+        return f"OpenStackMachineTemplate {place}/{template_name} was not made by this controller; remove it"
     return ""
 
 

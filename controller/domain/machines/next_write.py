@@ -17,9 +17,9 @@ from controller.domain.machines.writes import Snapshot, Target, Write
 
 
 def decide_next_write(seen: Snapshot, target: Target, now: float) -> Write | None:
-    """The next write for a set, None where nothing is to be done, or somebody else is to do something first.
+    """The next write for a set, None where nothing is to be done, or another controller has to act first.
 
-    While nobody is in charge nothing is written; while authority is handed over, nothing but that. `now` is
+    While no side is in charge nothing is written; while authority is handed over, nothing but that. `now` is
     in seconds since the epoch.
     """
     who = authority(seen.source)

@@ -92,7 +92,7 @@ def filled_port(*, tags: list[str], settings: Mapping[str, Any], **parts: Any) -
 
 
 def _settings(given: Fields) -> dict[str, Any]:
-    """What networks and ports have in common. Port security is told the other way round."""
+    """What networks and ports have in common. Port security has the opposite sense."""
     security = given.flag("portSecurity")
     return filled(
         vnicType=given.text("vnicType"),

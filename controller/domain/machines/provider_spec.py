@@ -160,7 +160,7 @@ def _root_volume_and_image(given: Fields) -> tuple[dict[str, Any] | None, str]:
 
 
 def _volume_zone(given: Fields) -> dict[str, str]:
-    """Without one the machine API takes the zone of the machine; Cluster API does so when it is told."""
+    """Without one the machine API takes the zone of the machine; Cluster API does so on request."""
     zone = given.text("availabilityZone")
     if " " in zone:
         message = "has a space, and Cluster API takes none in the zone of a volume"

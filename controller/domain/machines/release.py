@@ -7,7 +7,7 @@ from controller.domain.machines.writes import Part, Raw, Snapshot, Verb, Write, 
 
 
 def release_template(template: Raw, seen: Snapshot) -> Write | None:
-    """The next write that lets a template go: the mirror owns it no longer, and it is deleted where nobody
+    """The next write that lets a template go: the mirror owns it no longer, and it is deleted where nothing
     else owns or uses it. None for one that is on its way, that others keep, or that is none of ours."""
     name = seen.source["metadata"]["name"]
     if is_deleting(template) or not is_of_set(template, name):
@@ -18,4 +18,4 @@ def release_template(template: Raw, seen: Snapshot) -> Write | None:
             return None
         after = with_metadata(template, ownerReferences=kept or None)
         return Write(Verb.REPLACE, Part.TEMPLATE, after, "others still use the template")
-    return Write(Verb.DELETE, Part.TEMPLATE, dict(template), "nobody uses the template any more")
+    return Write(Verb.DELETE, Part.TEMPLATE, dict(template), "the template is not used any more")

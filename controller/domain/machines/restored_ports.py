@@ -16,8 +16,8 @@ _CAPABILITIES = '["switchdev"]'
 def restored_ports(ports: Sequence[Mapping[str, Any]], counts: Sequence[int] | None) -> dict[str, Any]:
     """`networks` and `ports`.
 
-    `counts` is how many ports each entry of `networks` had made; without it, as of a template that somebody
-    else wrote, the ports before the first that only `ports` can tell are told by `networks`, one each.
+    `counts` is how many ports each entry of `networks` had made; without it, as in a template of another
+    writer, the ports before the first that only `ports` can describe come from `networks`, one each.
     """
     if counts is None or sum(counts) > len(ports) or min(counts, default=1) < 1:
         counts = [1] * _of_networks(ports)

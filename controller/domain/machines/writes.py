@@ -120,6 +120,6 @@ def set_label(name: str) -> str:
 
 def summed_up(problems: tuple[Problem, ...]) -> str:
     """The first few problems in one text."""
-    told = "; ".join(map(str, problems[:5]))
+    listed = "; ".join(map(str, problems[:5]))
     more = len(problems) - 5
-    return f"{told}; and {more} more" if more > 0 else told
+    return f"{listed}; and {more} more" if more > 0 else listed

@@ -1,7 +1,7 @@
 """The way back of a server: what ends the move that was asked for, and whether it is over. Pure.
 
 A maintenance that is deleted leaves no move of its own behind: a live migration is aborted, a cold one
-confirmed once it has arrived, since nobody else knows that it waits for that. That counts for moves that
+confirmed once it has arrived, since only we know that it waits for that. That counts for moves that
 took too long and were given up, too. What a person asked for after that is theirs.
 """
 

@@ -2,7 +2,7 @@
 
 A router may be on one agent only, so it is taken off one before it is put on another. That it is between
 the two is known from the status alone: such a one is never let go. Whoever refused it is asked last, and it
-goes back to the agent that it came from where nobody else takes it.
+goes back to the agent that it came from where no other agent takes it.
 """
 
 from __future__ import annotations

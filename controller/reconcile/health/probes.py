@@ -1,4 +1,4 @@
-"""Asks the region's own services how they do: seldom, one after the other, never in anybody's way."""
+"""Asks the region's own services how they do: seldom, and one after the other."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class ServiceProbes:
             for name in asked:
                 if name not in self._probes:
                     self._probes[name] = probe = new_probe(now, known.get(name) or {})
-                    # Of what nobody has said anything yet, the answer is not put off.
+                    # The first answer is not put off.
                     self._next = self._next if probe.verdict else now
             due = bool(asked) and not self._running and now >= self._next
             self._running = self._running or due

@@ -119,7 +119,7 @@ class HostAggregates:
         self, live: KubeObject, name: str, zone: str, cloud: Cloud, note: _Making, *, begun: bool
     ) -> Aggregate:
         """The aggregate, made and marked. On the Node it is noted that we make it: were we interrupted
-        between the two, it could not be told from one that a person has just made.
+        between the two, it could not be distinguished from one that a person has just made.
 
         `begun`: whether it is there already, and is ours by that note. Raises as the cloud does; the note
         stays only where the outcome is not known.
@@ -133,7 +133,7 @@ class HostAggregates:
         try:
             made = openstack_writes.ensure_aggregate(cloud, name, zone=zone, begun=begun)
         except CloudRefused:
-            # It was not made, or may not be marked: what has that name next may be anybody's.
+            # It was not made, or may not be marked: the next object of that name may be another's.
             self._take_off(node, note)
             raise
         self._take_off(node, note)

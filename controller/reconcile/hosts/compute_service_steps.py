@@ -78,7 +78,7 @@ class HostSteps:
             openstack_writes.force_down(cloud, service, down=False, why=decision.message)
             self._forced_down.forget(host.host, noted)
             if forced_by_us(service.reason):
-                # Whoever forces it down from here on is somebody else.
+                # From here on another writer forces it down.
                 mark = let_up_reason(service.reason)
                 openstack_writes.set_compute_service(cloud, service, enabled=False, reason=mark)
         return decision

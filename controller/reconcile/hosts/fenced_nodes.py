@@ -49,7 +49,7 @@ class _Doubted:
 class FencedNodes:
     """Accepts the fencing confirmations on Nodes, and removes those that have become void.
 
-    To be reconciled before any step is taken, so that nobody acts upon a void confirmation.
+    To be reconciled before any step is taken, so that no step acts upon a void confirmation.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ def _fenced(node: NodeFacts, service: ComputeService | None, peers: Sequence[Nod
     if found.seen is not None:
         return node.fenced
     if service is None and node.is_compute:
-        # Its report could not be told from one that comes later.
+        # Its report could not be distinguished from a later one.
         return node.fenced
     return replace(found, seen=seen_now(service, [one.as_peer() for one in peers])).written()
 
@@ -161,7 +161,7 @@ class TracedChanges:
         host: str,
         change: Callable[[ComputeService], ComputeService | None],
     ) -> tuple[ComputeService, ComputeService] | None:
-        """The service before and after `change`; None where it cannot be told who else wrote it meanwhile.
+        """The service before and after `change`; None where another writer may have changed it meanwhile.
 
         `change` is given the service as it is, asks Nova, and gives what the service was to become; None
         where it asked for nothing. Raises CloudUnavailable, CloudRefused, and what `change` raises.

@@ -1,7 +1,7 @@
-"""Remembers which compute services we have forced down, where nobody else writes.
+"""Remembers which compute services we have forced down, in a place that only we write.
 
-disabled_reason says so, too, until somebody disables the service for another reason, or enables it: what we
-forced down would then be taken for somebody else's decision, for ever.
+disabled_reason says so, too, until another writer disables the service for another reason or enables it: what
+we forced down would then look like that writer's decision, for ever.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class ForcedDownHosts:
         """To be called before it is forced down. Raises KubeError.
 
         Who finds it noted notes it again, in other words: so whoever noted it before sees that it is
-        somebody else's by now, too, and does not take it out.
+        another writer's by now, too, and does not take it out.
         """
         # Other hosts are noted in the same record meanwhile.
         read_again(lambda: self._remember(host, service))

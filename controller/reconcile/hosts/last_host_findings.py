@@ -26,7 +26,7 @@ class HostFindings:
 
 
 def _nobody() -> None:
-    """Until somebody listens."""
+    """Until there is a listener."""
 
 
 class LastHostFindings:

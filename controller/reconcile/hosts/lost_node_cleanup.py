@@ -1,4 +1,4 @@
-"""Clears away what a lost node leaves in Kubernetes: its own evacuation, and pods that nobody ends."""
+"""Clears away what a lost node leaves in Kubernetes: its own evacuation, and pods that do not end."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class LostNodeCleanup:
                     yield _Due(name, NODE_MAINTENANCE, meta["name"], meta["uid"])
 
     def _needs_none(self, name: str, snapshot: NodesSnapshot, view: CloudView) -> bool:
-        """Whether the node is ready, be it under another name, or gone: nobody can say that this is off."""
+        """Whether the node is ready, be it under another name, or gone: then it is not known to be off."""
         if snapshot.ready_as(name, view):
             return True
         node = snapshot.nodes.get(name)

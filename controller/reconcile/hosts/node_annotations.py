@@ -35,7 +35,7 @@ class NodeAnnotations:
         self._seen = seen
 
     def _renew(self, name: str, *, planned: bool) -> None:
-        # Decided again on the Node as it is: what somebody has written meanwhile is not taken off.
+        # Decided again on the Node as it is: what another writer has written meanwhile stays.
         live = self._kube.get(NODE, name)
         node = parse_node(live, self._namespace) if live is not None else None
         node = self._same_absence(node) if node is not None and not node.is_ready else node

@@ -24,7 +24,7 @@ from controller.reconcile.shared.object_store import CATCHING_UP, ObjectStore, P
 from controller.reconcile.shared.region_status import WRITE_EVERY, apply_region_status
 
 MANAGER = field_manager("node")
-# Of compute hosts without a Node, so many are named: where there are more, nobody matches them by hand.
+# Of compute hosts without a Node, so many are named: a person does not match more by hand.
 MOST_STRANGERS = 100
 # How long a container that has just begun waits for the first pass at compute hosts, in seconds: what the
 # one before it said stays true until then, but for a loss that Kubernetes tells. A pass at an OpenStack that

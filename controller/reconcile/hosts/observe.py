@@ -83,11 +83,11 @@ class NodesSnapshot:
         return next((one.name for one in self.peers(name, view) if one.is_ready), "")
 
     def same_machine(self, name: str, view: CloudView) -> SameMachine:
-        """Finds other Nodes of the machine of `name`, also such as no watch has told of."""
+        """Finds other Nodes of the machine of `name`, also those that no watch has reported."""
         return SameMachine(name, self.host(name, view), self.remembered, view)
 
     def peers(self, name: str, view: CloudView) -> Iterator[NodeFacts]:
-        """Other Nodes with a role that are the same host as `name`, as the watch has told of them."""
+        """Other Nodes with a role that are the same host as `name`, as the watch has reported them."""
         host = self.host(name, view)
         for one in self.nodes.values():
             if one.name != name and host and self.host(one.name, view) == host:
@@ -221,7 +221,7 @@ class NodesObserver:
             node=node.as_compute() if node is not None and is_compute else None,
             service=service,
             was_compute=was_compute,
-            # What was told to be missing before a restart is not waited for again.
+            # What was reported missing before a restart is not waited for again.
             missing_since=0.0 if known.reason == Reason.COMPUTE_MISSING else missing.since,
             missing_observations=missing.observations,
             unmapped_since=unmapped.since,

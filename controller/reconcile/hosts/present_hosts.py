@@ -52,7 +52,7 @@ class PresentHosts:
         """Whether one nova-compute has run in a pod of this Node for long enough to be the one that reports.
 
         Nova refuses that of a machine whose name another one has: it ends within seconds, again and again.
-        Where none is seen on any Node, nobody can tell, and nothing can be evacuated to any.
+        Where none is seen on any Node, presence is unknown, and nothing can be evacuated to any.
         """
         run, since = self._runs.get(node, ("", 0.0))
         return not self._runs or (bool(run) and self._clock.monotonic() - since >= LATELY)

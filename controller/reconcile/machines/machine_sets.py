@@ -109,7 +109,7 @@ class MachineSetsReconciler:
                     return self._resync
                 seen = after_write(seen, write, self._carry_out(seen, write))
         except (Conflict, ObjectMissing):
-            pass  # somebody else has written: it is read again
+            pass  # another writer was first: it is read again
         except ApiUnavailable:
             raise
         except KubeError as error:
@@ -124,9 +124,9 @@ class MachineSetsReconciler:
 
     def _carry_out(self, seen: Snapshot, write: Write) -> KubeObject | None:
         """Does it; what the object is then, None for one that is deleted. Raises KubeError."""
-        for told in write.events:
+        for event in write.events:
             self._events.emit(
-                seen.source, type_=told.reason.event, reason=str(told.reason), message=told.message
+                seen.source, type_=event.reason.event, reason=str(event.reason), message=event.message
             )
         after = self._written(write)
         if write.verb is not Verb.STATUS:
@@ -182,7 +182,7 @@ def _key(source: Mapping[str, Any]) -> tuple[str, int]:
 def after_write(seen: Snapshot, write: Write, after: Mapping[str, Any] | None) -> Snapshot:
     """What there is to be seen after a write that left this object, or none."""
     if write.part is Part.SOURCE:
-        # One that is gone has nothing left to do: it is as it was told to be.
+        # One that is gone has nothing left to do: it is as its last state said.
         return replace(seen, source=after if after is not None else write.obj)
     if write.part is Part.MIRROR:
         # Released of its last finalizer an object is gone, whatever the answer said.

@@ -87,7 +87,7 @@ class MaintenanceDeletion:
             return BUSY_EVERY
         kept = [one.open for one in open_ if one.needs_us]
         if kept:
-            # Let go, nobody would know of them: a cold migration that nobody confirms stays on both hosts.
+            # After that they would be unknown: an unconfirmed cold migration stays on both hosts.
             text = f"{len(kept)} moves are not over; what arrives is confirmed: {_shown(kept)}"
             self._status.write(work, work.status_with(Phase.BLOCKED, Reason.MOVES_UNCONFIRMED, text))
             return IDLE_EVERY
@@ -150,7 +150,7 @@ class MaintenanceDeletion:
         self._status.write(work, replace(observed, network=[found.get(one.key, one) for one in work.network]))
 
     def release(self, work: MaintenanceWork, going_on: Sequence[str] = ()) -> None:
-        """Lets the object go. `going_on`: moves that are not over, and that nobody follows any more."""
+        """Lets the object go. `going_on`: moves that are not over, and that are not followed any more."""
         meta = work.obj["metadata"]
         live = self._kube.get(NODE_MAINTENANCE, work.name)
         if live is None or live["metadata"]["uid"] != meta["uid"]:

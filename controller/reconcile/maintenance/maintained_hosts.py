@@ -52,11 +52,11 @@ class MaintainedHosts:
         In doubt one keeps the host that it was known to have, for what has begun there. Raises KubeError.
         """
         evacuates = any(work.spec.mode == Mode.EVACUATE for work in works)
-        everybody = self._kube.list(NODE) if evacuates else ()
-        return [self._located(work, osdpl, view, everybody) for work in works]
+        nodes = self._kube.list(NODE) if evacuates else ()
+        return [self._located(work, osdpl, view, nodes) for work in works]
 
     def _located(
-        self, work: MaintenanceWork, osdpl: KubeObject, view: CloudView, everybody: Sequence[KubeObject]
+        self, work: MaintenanceWork, osdpl: KubeObject, view: CloudView, nodes: Sequence[KubeObject]
     ) -> MaintenanceWork:
         remembered = remembered_hosts(osdpl)
         name = work.spec.node
@@ -71,9 +71,9 @@ class MaintainedHosts:
         host = matches.host(name)
         if work.spec.mode != Mode.EVACUATE:
             return replace(work, node=node, host=host)
-        # What a watch has told may be late, and is of Nodes with a role alone.
+        # A watch may be late, and reports only Nodes with a role.
         same = SameMachine(name, host, remembered, view)
-        facts = [machine_facts(one, self._namespace) for one in everybody]
+        facts = [machine_facts(one, self._namespace) for one in nodes]
         # A Node has it noted on itself, as long as it has a role.
         on_node = node is not None and parse_node(node, self._namespace) is not None
         report = "" if on_node else report_of(view.service(host))

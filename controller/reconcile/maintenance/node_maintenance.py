@@ -69,7 +69,7 @@ from controller.reconcile.shared.object_store import CATCHING_UP
 
 log = logging.getLogger(__name__)
 
-# A pass at the hosts that somebody else took serves as long.
+# A pass at the hosts by another caller serves as long.
 VIEW_GOOD_FOR = 2.5
 # After so long without a move Placement should know of all that there were.
 SETTLED_AFTER = 120.0
@@ -171,7 +171,7 @@ class MaintenancesReconciler:
         return min([IDLE_EVERY, *pauses])
 
     def _read(self, listed: Sequence[KubeObject]) -> list[MaintenanceWork]:
-        """Those that can be read; of the others that is told."""
+        """Those that can be read; the others are reported as unreadable."""
         read = []
         for obj in listed:
             try:
@@ -220,7 +220,7 @@ class MaintenancesReconciler:
         availability = Availability(away, view.aggregates)
         queue = decide_queue(queued, availability)
         for plan in (work for work in wanting if work.planning):
-            # It takes no place, and is told what a maintenance in its place would be.
+            # It takes no place; its status says what a maintenance in its place would say.
             queue[plan.name] = decide_queue([*queued, _queued(plan)], availability)[plan.name]
         return queue
 

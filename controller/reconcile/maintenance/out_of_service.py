@@ -1,7 +1,7 @@
 """Takes a host out of service for a maintenance, and puts back what it took out; both may be repeated.
 
 What is ours is known by its mark: an annotation of the Node, disabled_reason of services, the description
-of agents. Whatever somebody else had taken out before stays out.
+of agents. Whatever another writer had taken out before stays out.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class HostDisabler:
             created, given.report, snapshot.service, peers
         )
         if not why and snapshot.service is None:
-            # Its report could not be told from one that comes later.
+            # Its report could not be distinguished from a later one.
             return
         status.note_confirmation(work, replace(given, seen=seen_now(snapshot.service, peers)), why)
 
@@ -109,7 +109,7 @@ class HostDisabler:
             self._cordon(live, work)
         service = snapshot.service
         if service is not None and (service.enabled or mode == Mode.EVACUATE):
-            # What somebody else did since the pass stays theirs. One that was removed since, after its
+            # What another writer did since the pass stays. One that was removed since, after its
             # evacuation, has nothing left that could be in the way.
             service = cloud.compute_service(work.host) or (service if service.forced_down else None)
         if service is not None and mode == Mode.EVACUATE:
@@ -261,7 +261,7 @@ class HostDisabler:
         self.put_back_node(work)
 
     def forget_cordon(self, work: MaintenanceWork) -> None:
-        """A Node that somebody has uncordoned meanwhile is not ours to uncordon later. Raises KubeError."""
+        """A Node that was uncordoned meanwhile is not ours to uncordon later. Raises KubeError."""
         live = work.node
         if live is None or (live.get("spec") or {}).get("unschedulable"):
             return

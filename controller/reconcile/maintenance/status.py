@@ -188,7 +188,7 @@ class StatusWriter:
         self._events = events
 
     def write(self, work: MaintenanceWork, observed: ObservedStatus, *, unchanged: bool = False) -> None:
-        """`unchanged`: only where nobody has written the object since it was read, else a Conflict."""
+        """`unchanged`: only where no other writer changed the object since it was read, else a Conflict."""
         if work.spec.dry_run and work.started:
             observed = replace(
                 observed, message=f"{observed.message}; dryRun came after it had begun: {_TOO_LATE}"
@@ -259,7 +259,7 @@ class StatusWriter:
     def note_confirmation(self, work: MaintenanceWork, confirmation: Confirmation, void: str) -> None:
         """Writes spec.fenced as it was taken up, or why it is void, beside all else as it stands.
 
-        That it holds is written only where nobody has written the object since it was read, else a Conflict:
+        That it holds is written only where no other writer changed the object since the read, else Conflict:
         another process may have seen more. Raises KubeError.
         """
         noted = given_as(confirmation.machine, confirmation.given, confirmation.report)

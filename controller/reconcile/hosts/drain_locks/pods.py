@@ -25,7 +25,7 @@ NODE_ANNOTATION = "osctl.dev/node"
 WHY_ANNOTATION = "osctl.dev/locked-because"
 # On the budget, which outlives the pods: how many of them have failed.
 FAILED_ANNOTATION = "osctl.dev/failed-pods"
-# Seconds: a pod that does not run by then is told to hold nothing.
+# Seconds: a pod that does not run by then is reported as one that holds nothing.
 STARTS_WITHIN = 30.0
 REFUSED = "its lock is refused"
 
@@ -331,7 +331,7 @@ def _name(node: str) -> str:
 
 
 def _short(node: str) -> str:
-    """A name that a label may hold (63 characters), told apart by a digest where the node's is longer."""
+    """A name that a label may hold (63 characters), with a digest where the node's name is longer."""
     if len(node) <= 45 and "." not in node:
         return node
     return f"{node[:36].replace('.', '-').strip('-')}-{hashlib.sha256(node.encode()).hexdigest()[:8]}"
