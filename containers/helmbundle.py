@@ -15,7 +15,7 @@ from controller.adapters.helm.release_records import SecretRecords
 from controller.adapters.kubernetes.metadata_watch import MetadataWatches
 from controller.adapters.kubernetes.watches import Watch
 from controller.domain.releases.hooks import parse_hook_job
-from controller.operator import HELM_DETACHED, Container, exit_container
+from controller.operator import Container
 from controller.ports.kubernetes import HELMBUNDLE, JOB, OSDPL
 from controller.reconcile.releases.action_slots import ActionSlots
 from controller.reconcile.releases.bundle import BundleReconciler
@@ -131,7 +131,6 @@ def _listeners(parts: Parts) -> BundleListeners:
         requeue=lambda bundle: queue.add(("bundle", *bundle)),
         note_end=lambda bundle: queue.add(("bundle", *bundle), last=True),
         learn=parts.log_secrets.learn,
-        abandon=lambda: exit_container(HELM_DETACHED),
     )
 
 

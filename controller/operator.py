@@ -36,7 +36,6 @@ STUCK_AFTER = 600.0
 # Exit codes; Kubernetes starts the container again, and it waits for the Lease.
 LEASE_LOST = 70
 WATCHES_ENDED = 71
-HELM_DETACHED = 72
 LEASE_BROKEN = 73
 WORKER_ENDED = 74
 # How often a container without its Lease tries to take it.

@@ -19,6 +19,9 @@ from controller.errors import ControllerError
 from controller.reconcile.releases.parts import BundleSettings, DriftRates
 from controller.reconcile.shared.lease import LeaseTimes
 
+MIB = 1024 * 1024
+# What helmbundle itself holds at its most, and what Helm has at the least beside it.
+OWN_MEMORY, OWN_LEAST = 384 * MIB, 256 * MIB
 # Where a wheel puts them (setup.py).
 SHARE = Path("share") / "openstack-controller"
 
@@ -47,11 +50,13 @@ class Settings:
     chart deploys. `server_namespaces`: those beside the region's in which OpenStackServers are served;
     `machines`: which MachineSets are mirrored, None for none.
     `concurrency`: Helm actions at a time; `hook_waiters`: those that only wait for their hooks, beside
-    these. `helm_binary`: the program of Helm 4 that actions run, None for Helm's library within the
-    container. `charts_service_account`: the ServiceAccount in a release's namespace that Helm acts as, empty
-    for our own. `qps`: Helm's requests per second to the API server. `history`: revisions kept of a release.
-    `retry_cap`: the longest pause between tries of an action that fails, in seconds. `uninstall_within`: how
-    long the uninstall of a release that is in no spec any more may take with its hooks, in seconds.
+    these. `helm_binary`: the program of Helm that was built with us, None for the one beside Python.
+    `helm_memory`: octets that one process of Helm may take, `helm_memory_together`: all of them, 0 for no
+    limit. `charts_service_account`: the ServiceAccount in a release's namespace that Helm acts as, empty
+    for our own. `qps`: requests per second to the API server of one process of Helm. `history`: revisions
+    kept of a release. `retry_cap`: the longest pause between tries of an action that fails, in seconds.
+    `uninstall_within`: how long the uninstall of a release that is in no spec any more may take with its
+    hooks, in seconds.
     `chart_cache`: where charts pulled from repositories are kept. `resync`: seconds between passes
     without an event. `own_release`: the release that the controller itself was installed as, in
     `pod_namespace`; empty where it is none. `pod_image`: the image that we run, for pods of our own,
@@ -91,6 +96,8 @@ class Settings:
     log_level: str
     helm_binary: Path | None
     charts_service_account: str
+    helm_memory: int
+    helm_memory_together: int
     concurrency: int
     hook_waiters: int
     history: int
@@ -137,6 +144,8 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         log_level=env.get("LOG_LEVEL") or "INFO",
         helm_binary=_absolute(env, "HELM_BINARY"),
         charts_service_account=_object_name(env, "CHARTS_SERVICE_ACCOUNT"),
+        helm_memory=int(_number(env, "HELM_MEMORY_MIB", 512, 128, 65536)) * MIB,
+        helm_memory_together=_together(env),
         concurrency=int(_number(env, "HELM_CONCURRENCY", 16, 1, 64)),
         hook_waiters=int(_number(env, "HELM_HOOK_WAITERS", 56, 0, 512)),
         history=int(_number(env, "HELM_HISTORY", BundleSettings.history, 2, 100)),
@@ -195,6 +204,12 @@ def _containers(text: str) -> tuple[str, ...]:
         if name not in (known := (*CONTAINERS, *OPTIONAL_CONTAINERS)):
             raise SettingInvalid(f'DEPLOYED_CONTAINERS: "{name}" is none of {", ".join(known)}')
     return named or CONTAINERS
+
+
+def _together(env: Mapping[str, str]) -> int:
+    """What the container may hold, without what we need ourselves."""
+    container = int(_number(env, "MEMORY_LIMIT", 0, 0, 2**50))
+    return max(OWN_LEAST, container - OWN_MEMORY) if container else 0
 
 
 def _object_name(env: Mapping[str, str], name: str) -> str:

@@ -1,4 +1,4 @@
-"""The binaries of the control plane: one Go module, and KWOK's stage files that lie in its own."""
+"""The binaries of the control plane: one Go module, and KWOK's stage files that lie in its own; and Helm."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from sandbox.go_modules import (
     ensure_module,
     is_complete,
 )
+from sandbox.helm import ensure_helm, find_helm
 from sandbox.paths import SOURCE
 
 __all__ = ["COMPLETE", "GIB", "Binaries", "BuildProgress", "Report", "check_room", "ensure_binaries"]
 
 MODULE = SOURCE / "kubernetes"
-PACKAGES = ("sandbox", "sigs.k8s.io/kwok/cmd/kwok", "helm.sh/helm/v4/cmd/helm")
+PACKAGES = ("sandbox", "sigs.k8s.io/kwok/cmd/kwok")
 VERSION = "k8s.io/component-base/version"
 # Without the stamps kubectl refuses its own server's version.
 LINKER_FLAGS = f"-s -w -X {VERSION}.gitVersion=v1.36.1 -X {VERSION}.gitMajor=1 -X {VERSION}.gitMinor=36"
@@ -56,15 +57,16 @@ def cache_directory() -> Path:
 def find_binaries() -> Binaries | None:
     """The built binaries of the present pins; None when they are missing or only half there."""
     directory = cache_directory()
-    return _binaries_in(directory) if is_complete(directory) else None
+    helm = find_helm()
+    return _binaries_in(directory, helm) if helm and is_complete(directory) else None
 
 
-def _binaries_in(directory: Path) -> Binaries:
+def _binaries_in(directory: Path, helm: Path) -> Binaries:
     binary = directory / "bin"
     return Binaries(
         sandbox=binary / "sandbox",
         kwok=binary / "kwok",
-        helm=binary / "helm",
+        helm=helm,
         kubectl=binary / "kubectl",
         stages=directory / "stages",
     )
@@ -75,7 +77,7 @@ def ensure_binaries(report: Report = lambda _: None) -> Binaries:
 
     Safe with other processes that do the same. Raises DiskFull or BuildFailed.
     """
-    return _binaries_in(ensure_module(_module(), report, _finish))
+    return _binaries_in(ensure_module(_module(), report, _finish), ensure_helm(report))
 
 
 def _finish(go: Go, draft: Path) -> None:

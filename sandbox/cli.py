@@ -1,4 +1,4 @@
-"""`python -m sandbox`: up, down, status, logs, kubeconfig, build, image, demo, demo-down, openstack."""
+"""`python -m sandbox`: up, down, status, logs, kubeconfig, build, helm, image, demo, demo-down, openstack."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from sandbox.build import BuildProgress, ensure_binaries, find_binaries
 from sandbox.cluster import ComponentStatus, Sandbox, list_sandboxes, take_down
 from sandbox.control_plane import COMPONENT_NAMES
 from sandbox.errors import SandboxError
+from sandbox.helm import ensure_helm, newer_version, pinned_version, put_beside_python
 from sandbox.image.debian import SUITES, ensure_base
 from sandbox.image.dockerfile import build as build_image
 from sandbox.images.build import CONTROLLER_NAME, write_controller_archive
@@ -105,6 +106,30 @@ def build() -> None:
     finally:
         display.close()
     print(binaries.sandbox.parent)
+
+
+@app.command()
+def helm(
+    newer: Annotated[bool, typer.Option("--newer", help="Only say whether a newer one is out.")] = False,
+) -> None:
+    """Build Helm from its pinned Go module, and put it beside this Python (minutes, once).
+
+    With --newer it exits with 1 where there is a newer one, and with 2 where that cannot be asked.
+    """
+    if newer:
+        try:
+            found = newer_version()
+        except SandboxError as error:
+            print(f"helm: {error}", file=sys.stderr)
+            raise typer.Exit(2) from None
+        print(f"helm: {pinned_version()} is pinned, {found or 'nothing newer'} is out")
+        raise typer.Exit(1 if found else 0)
+    display = BuildDisplay(stderr_console())
+    try:
+        program = ensure_helm(display)
+    finally:
+        display.close()
+    print(put_beside_python(program))
 
 
 @app.command()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from sandbox.build import find_binaries
 from sandbox.errors import SandboxError
+from sandbox.helm import ensure_helm
 from sandbox.kubectl import PATIENCE, create_namespace, run_kubectl, write_service_account_kubeconfig
 
 
@@ -43,12 +44,8 @@ class ExistingCluster:
 
     @property
     def helm(self) -> Path:
-        """The helm command on PATH, or the one that was built."""
-        found = shutil.which("helm")
-        built = find_binaries()
-        if found is None and built is None:
-            raise SandboxError("an existing cluster needs helm 4 on PATH")
-        return Path(found) if found is not None else built.helm if built is not None else Path()
+        """The helm command of our pin."""
+        return ensure_helm()
 
     def kubectl(self, *arguments: str, input: str | None = None, timeout: float = PATIENCE) -> str:
         """The output of kubectl. Raises SandboxError with its error text."""

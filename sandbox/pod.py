@@ -143,9 +143,13 @@ class Pod:
 
     def _environment(self, container: Mapping[str, Any]) -> dict[str, str]:
         """What the kubelet gives: the image's, the API server's address, and the Deployment's."""
-        fields = {"metadata.name": self.name, "metadata.namespace": self.namespace}
+        known = {
+            "metadata.name": self.name,
+            "metadata.namespace": self.namespace,
+            "limits.memory": _octets(str(container["resources"]["limits"]["memory"])),
+        }
         given = {
-            str(entry["name"]): fields[entry["valueFrom"]["fieldRef"]["fieldPath"]]
+            str(entry["name"]): known[_asked_field(entry["valueFrom"])]
             if "valueFrom" in entry
             else str(entry.get("value") or "")
             for entry in container.get("env") or ()
@@ -274,3 +278,16 @@ def _above(target: Path) -> str:
         return ""
     there = next(parent for parent in target.parents if parent.is_dir()).resolve()
     return f"mount -t tmpfs tmpfs {shlex.quote(str(there))}\n"
+
+
+def _asked_field(source: Mapping[str, Any]) -> str:
+    """The field of the pod, or the resource of the container, that a variable is given."""
+    found = source.get("fieldRef", {}).get("fieldPath") or source["resourceFieldRef"]["resource"]
+    return str(found)
+
+
+def _octets(quantity: str) -> str:
+    """Octets of a quantity as the chart writes them, `2Gi`."""
+    units = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+    unit = units.get(quantity[-2:])
+    return str(int(quantity[:-2]) * unit) if unit else quantity

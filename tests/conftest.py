@@ -8,9 +8,6 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-# First of all: whoever loads Helm's library first decides under which name it writes.
-import controller.adapters.helm.go_library  # noqa: F401
-
 pytest_plugins = ["sandbox.pytest_plugin", "tests.selection", "tests.sweep_summary"]
 
 # What a change is judged by is the same for everybody; the long sweeps look for what nobody thought of.

@@ -114,18 +114,11 @@ class Cancellation(Protocol):
 class HelmClient(Protocol):
     """Helm's actions on one cluster. Safe from several threads, one action per release at a time.
 
-    Never waits for workloads; a call lasts as long as the release's hooks. Raises HelmFailed,
-    HelmCancelled, ReleaseMissing, ChartInvalid and ObjectsTaken (then nothing was changed, not even the
-    history), and ApiUnavailable.
+    Never waits for workloads; a call lasts as long as the release's hooks, and when it returns nothing of the
+    action goes on. What a chart's templates take is bounded. Raises HelmFailed, HelmCancelled,
+    ReleaseMissing, ChartInvalid and ObjectsTaken (then nothing was changed, not even the history), and
+    ApiUnavailable.
     """
-
-    @property
-    def detached(self) -> int:
-        """Actions that could not be ended and may still write, although their call has returned.
-
-        Only the end of this process ends them: with one of them, exit and start again.
-        """
-        ...
 
     def new_cancellation(self) -> Cancellation: ...
 

@@ -26,7 +26,9 @@ from sandbox.locks import locked
 KEPT_SECONDS = 7 * 24 * 3600.0
 STEP_SECONDS = 1800.0
 # What a build is told of this machine's way to the package registries, and no more of its environment.
-_PASSED_ON = re.compile(r"PIP_\w+|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|(?i:https?|no|all)_PROXY")
+_PASSED_ON = re.compile(
+    r"PIP_\w+|GOPROXY|GO(NO)?SUMDB|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|(?i:https?|no|all)_PROXY"
+)
 _IGNORED = shutil.ignore_patterns("__pycache__", "*.pyc")
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 

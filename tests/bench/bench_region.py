@@ -1,13 +1,12 @@
-"""A region of preset compute on OpenStack-Helm's charts, beside Helm's bare library with the same releases.
+"""A region of preset compute on OpenStack-Helm's charts, beside bare Helm with the same releases.
 
-CHARTS names a checkout or a directory of its charts; without, nothing is measured. The bare library is given
+CHARTS names a checkout or a directory of its charts; without, nothing is measured. Bare Helm is given
 the values that the container resolves, and the same dependencies: a release begins when those that it depends
 on are deployed. "At once" it is given none.
 """
 
 from __future__ import annotations
 
-import json
 import secrets
 import tempfile
 import threading
@@ -15,17 +14,20 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from controller.adapters.helm import go_library
+from controller.adapters.helm.client import HelmProgram
+from controller.adapters.helm.program import find_program
+from controller.adapters.kubernetes.client import PykubeClient
+from controller.adapters.kubernetes.connection import connect
 from controller.domain.values.secret_refs import resolve
+from controller.ports.helm import HelmRequest
 from controller.render.region import RegionRelease
-
-from helm_python import Config  # isort: skip - after go_library, which loads it under Helm's name
-
 from sandbox.cluster import Sandbox, take_down
 from tests.bench.fleet import namespace
+from tests.bench.processes import Watched
 from tests.cluster.conftest import installed
 from tests.cluster.region import Region, wait_until
 from tests.upstream.regions import charts_given, region, releases, store
@@ -45,10 +47,10 @@ def figures() -> Iterator[str]:
     box = Sandbox.up(name, timeout=180)
     try:
         with namespace(box, _fresh()) as space:
-            yield f"{len(wanted)} releases, bare library at once: {_bare(box, space, wanted, set()):.1f} s"
+            yield f"{len(wanted)} releases, bare Helm at once: {_bare(box, space, wanted, set()):.1f} s"
         with namespace(box, _fresh()) as space:
             seconds = _bare(box, space, wanted, set(wanted))
-            yield f"{len(wanted)} releases, bare library with dependencies: {seconds:.1f} s"
+            yield f"{len(wanted)} releases, bare Helm with dependencies: {seconds:.1f} s"
         with namespace(box, _fresh()) as space:
             yield from _ours(box, space, charts, wanted)
     finally:
@@ -57,22 +59,15 @@ def figures() -> Iterator[str]:
 
 def _bare(box: Sandbox, space: str, wanted: Mapping[str, RegionRelease], waiting: Collection[str]) -> float:
     """Seconds until all are deployed; those in `waiting` wait for what they depend on."""
-    config = Config(kubeconfig_path=box.kubeconfig, namespace=space, qps=100.0, burst_limit=200)
+    helm = HelmProgram(PykubeClient(connect(box.kubeconfig)), find_program(), box.kubeconfig)
     done = {name: threading.Event() for name in wanted}
 
     def one(release: RegionRelease) -> None:
         spec = release.spec
         for name in spec.depends_on if spec.name in waiting else ():
             done[name].wait(WAIT_SECONDS)
-        values = json.dumps(resolve(spec.values, lambda _name, key: f"made-up-{key}").values)
-        go_library.call(
-            "helm_install",
-            config,
-            spec.name,
-            {"disable_openapi_validation": True},
-            chart=store().locate(spec.chart),
-            values=values,
-        )
+        values = resolve(spec.values, lambda _name, key: f"made-up-{key}").values
+        helm.install(HelmRequest(spec.name, space, store().locate(spec.chart), values))
         done[spec.name].set()
 
     began = time.monotonic()
@@ -91,10 +86,15 @@ def _ours(box: Sandbox, space: str, charts: Path, wanted: Mapping[str, RegionRel
         for found in installed(box, space, Path(directory), own_charts=False):
             made: Region = found
             began = time.time()
-            made.apply(made.manifest(charts={"repository": f"file://{charts}"}, features={}, **SPEC))
-            wait_until("Ready", made.ready, WAIT_SECONDS)
+            with Watched(partial(made.controllers.pid, "helmbundle")) as watched:
+                made.apply(made.manifest(charts={"repository": f"file://{charts}"}, features={}, **SPEC))
+                wait_until("Ready", made.ready, WAIT_SECONDS)
             ready = time.time() - began
             yield f"{len(wanted)} releases, the container: Ready after {ready:.1f} s"
+            yield (
+                f"  helmbundle with Helm: {watched.processor:.1f} s of processor time, "
+                f"{watched.megabytes:.0f} MB in {watched.processes} processes at the most"
+            )
             yield from _where(made, wanted, began)
 
 

@@ -1,4 +1,4 @@
-"""helmbundle with many small releases, beside Helm's bare library and the helm CLI in the same run.
+"""helmbundle with many small releases, beside Helm's command line in the same run.
 
 Rates are from the first request to everything deployed; for the container, to everything Ready in status.
 Ratios are of the best of interleaved rounds: what else the machine does slows all of them.
@@ -15,10 +15,12 @@ from collections.abc import Callable, Iterator
 
 from sandbox import audit
 from sandbox.cluster import Sandbox, take_down
-from tests.bench.fleet import BareLibrary, CommandLine, Fleet, Rate, container, namespace
+from tests.bench.fleet import CommandLine, Fleet, Rate, container, namespace
+from tests.bench.processes import Watched
 
 # A CLI call takes as long whatever is there already: a few tell the rate.
 CLI_SAMPLE = 20
+BASELINE = "helm, one by one"
 # From here on, what others need so long for is measured no more.
 LARGE = 500
 
@@ -46,22 +48,17 @@ def _compared(box: Sandbox, count: int, rounds: int) -> Iterator[str]:
     rates: Rates = defaultdict(list)
     notes: dict[str, str] = {}
     for _ in range(rounds):
-        for validated, who in ((True, "bare library"), (False, "bare library, not validating")):
-            with namespace(box, _fresh()) as space:
-                bare = BareLibrary(box, space, validated=validated)
-                rates[who, "install"].append(bare.install(count))
-                rates[who, "upgrade"].append(bare.upgrade(count))
         for per_bundle, who in ((1, f"{count} HelmBundles"), (count, "one HelmBundle")):
             with namespace(box, _fresh()) as space, container(box, space, count, per_bundle, {}) as fleet:
                 notes[who] = _measure(fleet, rates, who)
         with namespace(box, _fresh()) as space:
             cli = CommandLine(box, space)
-            rates["helm CLI, one by one", "install"].append(cli.apply(CLI_SAMPLE, "red"))
-            rates["helm CLI, one by one", "upgrade"].append(cli.apply(CLI_SAMPLE, "blue"))
+            rates[BASELINE, "install"].append(cli.apply(CLI_SAMPLE, "red"))
+            rates[BASELINE, "upgrade"].append(cli.apply(CLI_SAMPLE, "blue"))
     best = {key: max(found, key=lambda one: one.per_minute) for key, found in rates.items()}
     for who in dict.fromkeys(who for who, _ in best):
         line = ", ".join(
-            f"{what} {best[who, what]} ({_ratio(best, who, what)} of the bare library)"
+            f"{what} {best[who, what]} ({_ratio(best, who, what)} of Helm's)"
             for what in ("install", "upgrade")
         )
         yield f"  {who}: {line}"
@@ -70,17 +67,19 @@ def _compared(box: Sandbox, count: int, rounds: int) -> Iterator[str]:
 
 
 def _ratio(best: dict[tuple[str, str], Rate], who: str, what: str) -> str:
-    return f"{best[who, what].per_minute / best['bare library', what].per_minute:.2f}"
+    return f"{best[who, what].per_minute / best[BASELINE, what].per_minute:.2f}"
 
 
 def _measure(fleet: Fleet, rates: Rates, who: str) -> str:
     """Installs, upgrades and looks at all without need; what else is worth telling."""
-    installed = _counted(fleet, lambda: rates[who, "install"].append(fleet.apply("red")))
-    upgraded = _counted(fleet, lambda: rates[who, "upgrade"].append(fleet.apply("blue")))
+    with Watched(lambda: fleet.region.controllers.pid("helmbundle")) as watched:
+        installed = _counted(fleet, lambda: rates[who, "install"].append(fleet.apply("red")))
+        upgraded = _counted(fleet, lambda: rates[who, "upgrade"].append(fleet.apply("blue")))
     seconds, writes = fleet.restart_and_look_at_all()
     return (
         f"requests per release: install {installed:.1f}, upgrade {upgraded:.1f}; "
-        f"no-op pass {seconds:.1f} s, {writes} writes; RSS {fleet.memory:.0f} MB"
+        f"no-op pass {seconds:.1f} s, {writes} writes; {watched.megabytes:.0f} MB in {watched.processes} "
+        f"processes, {watched.processor:.1f} s of processor time"
     )
 
 

@@ -1,7 +1,7 @@
 """Rendering a region: our layers and templates, beside Helm rendering the same releases of the same charts.
 
 Cold is a process that has just begun: one of ours for the region, one of the helm CLI for each release. Warm
-is a process that did it before: ours with its library and charts read, Helm's as a library. Upstream's charts
+is a process that did it before: ours with its library and charts read, Helm's as a worker. Upstream's charts
 are stood in for by charts of their shape, whose templates ask less of Helm than theirs.
 """
 
@@ -103,7 +103,7 @@ def compared(name: str, spec: dict[str, Any], directory: Path) -> Iterator[str]:
     yield f"  cold: ours {ours}, helm template {theirs}, ratio {ours.seconds / theirs.seconds:.3f}"
     yield f"  cold: {start.seconds * 1000:.0f} ms of ours are the start of Python and its imports"
     yield (
-        f"  warm: ours {warm.seconds * 1000:.0f} ms, Helm's library {library.seconds * 1000:.0f} ms, "
+        f"  warm: ours {warm.seconds * 1000:.0f} ms, Helm's worker {library.seconds * 1000:.0f} ms, "
         f"ratio {warm.seconds / library.seconds:.3f}"
     )
     yield f"  warm beside the CLI: ratio {warm.seconds / theirs.seconds:.3f}"

@@ -1,4 +1,4 @@
-"""Many small releases, made in several ways, for comparison: by the container, the bare library, the CLI."""
+"""Many small releases, made in two ways, for comparison: by the container, and by Helm's own command line."""
 
 from __future__ import annotations
 
@@ -15,13 +15,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from controller.adapters.helm import go_library
 from controller.adapters.kubernetes.client import PykubeClient
 from controller.adapters.kubernetes.connection import connect
 from controller.ports.kubernetes import HELMBUNDLE
-
-from helm_python import Config  # isort: skip - after go_library, which loads it under Helm's name
-
 from sandbox import audit
 from sandbox.cluster import Sandbox
 from sandbox.patience import patient
@@ -64,44 +60,6 @@ def namespace(sandbox: Sandbox, name: str) -> Iterator[str]:
         sandbox.kubectl("delete", "namespace", name, "--timeout=600s", timeout=620)
 
 
-class BareLibrary:
-    """Helm's library with nothing around it, as many calls at a time as the container makes.
-
-    `validated`: with its default, by which it asks before each action whether the API server validates
-    fields; without, as the container calls it.
-    """
-
-    def __init__(
-        self,
-        sandbox: Sandbox,
-        namespace: str,
-        *,
-        validated: bool = True,
-        concurrency: int = 8,
-        qps: float = 100.0,
-    ) -> None:
-        self._config = Config(
-            kubeconfig_path=sandbox.kubeconfig, namespace=namespace, qps=qps, burst_limit=int(2 * qps)
-        )
-        self._options = {} if validated else {"disable_openapi_validation": True}
-        self._concurrency = concurrency
-
-    def install(self, count: int, colour: str = "red") -> Rate:
-        return self._all(count, "helm_install", colour, {})
-
-    def upgrade(self, count: int, colour: str = "blue") -> Rate:
-        return self._all(count, "helm_upgrade", colour, {"max_history": 5, "reset_values": True})
-
-    def _all(self, count: int, function: str, colour: str, more: dict[str, Any]) -> Rate:
-        options, values = {**self._options, **more}, json.dumps({"colour": colour})
-
-        def one(name: str) -> None:
-            go_library.call(function, self._config, name, options, chart=str(CHART), values=values)
-
-        with ThreadPoolExecutor(self._concurrency) as pool:
-            return timed(count, lambda: list(pool.map(one, release_names(count))))
-
-
 class CommandLine:
     """`helm upgrade --install` for one release after the other."""
 
@@ -132,7 +90,6 @@ class Fleet:
         self.region = region
         self.count = count
         self.per_bundle = per_bundle
-        self._peak = 0.0
         self._kube = PykubeClient(connect(region.sandbox.kubeconfig), user_agent="bench")
 
     def apply(self, colour: str) -> Rate:
@@ -157,7 +114,6 @@ class Fleet:
     def restart_and_look_at_all(self) -> tuple[float, int]:
         """Seconds from holding the Lease to the end of the first pass at the last bundle, and the writes."""
         controllers = self.region.controllers
-        self._peak = self.memory
         controllers.stop()
         before = len(controllers.log("helmbundle"))
         since = audit.now()
@@ -171,13 +127,6 @@ class Fleet:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{len(wanted - looked.keys())} bundles were not looked at")
             time.sleep(0.5)
-
-    @property
-    def memory(self) -> float:
-        """The most that the container has held since its start, in MB."""
-        status = Path(f"/proc/{self.region.controllers.pid('helmbundle')}/status").read_text()
-        [line] = [line for line in status.splitlines() if line.startswith("VmHWM:")]
-        return max(self._peak, int(line.split()[1]) / 1024)
 
     def requests(self, since: datetime) -> Counter[str]:
         """API requests of the container since then, by verb."""

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller.adapters.charts.source import ChartStore
+from controller.adapters.helm.client import HelmProgram
+from controller.adapters.helm.program import find_program
 from controller.adapters.helm.release_records import SecretRecords
-from controller.adapters.helm.sdk import SdkClient
 from controller.adapters.system.randomness import SystemRandomness
 from controller.domain.api.names import DIGEST_KEY_SECRET as KEY_SECRET
 from controller.domain.releases.bundle_object import parse_bundle
@@ -65,7 +66,7 @@ class EndState:
         self._world = world
         self._desired = desired
         self._before = before
-        self._helm = SdkClient(world.kube, world.region.sandbox.kubeconfig)
+        self._helm = HelmProgram(world.kube, find_program(), world.region.sandbox.kubeconfig)
         self._histories = SecretRecords(world.kube).observe(world.namespace)
 
     def wrong(self) -> list[str]:

@@ -10,8 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import helm_python
 import yaml
+
+from tests.helm_program import Chart
 
 ROOT = Path(__file__).parents[2]
 CHARTS = ROOT / "charts"
@@ -90,8 +91,8 @@ LEAN = tuple(REQUIRED)
 
 
 @cache
-def chart(name: str) -> helm_python.Chart:
-    return helm_python.Chart.load(str(CHARTS / name))
+def chart(name: str) -> Chart:
+    return Chart.load(str(CHARTS / name))
 
 
 def own_values(name: str) -> dict[str, Any]:

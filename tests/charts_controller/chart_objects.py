@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from helm_python import Chart
 
 from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.values_files import load_library
@@ -31,6 +30,7 @@ from tests.charts_controller.upstream_rights import (
     rights_file,
     sets_of,
 )
+from tests.helm_program import Chart
 from tests.render.region import embedded
 from tests.render.specs import FEATURES
 

@@ -9,10 +9,10 @@ from collections import defaultdict
 from pathlib import Path
 
 import yaml
-from helm_python import Chart
 
 from controller.domain.validation.rbac_union import Permission, granted
 from tests.charts_controller.chart_objects import CONTROLLER_CHART
+from tests.helm_program import Chart
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 BEGIN = "<!-- Written by `make rbac`; do not edit. -->\n"

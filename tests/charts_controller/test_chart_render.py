@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from helm_python import Chart
-from helm_python.errors import HelmError
 
 from controller.domain.api.names import CONTAINERS, OPTIONAL_CONTAINERS
 from controller.domain.validation.rbac_union import granted, permissions
 from controller.ports.kubernetes import resource_of
-from controller.settings import MachineSettings, read_settings
+from controller.settings import MIB, MachineSettings, read_settings
 from tests.api.definitions import CRDS
 from tests.charts_controller.chart_objects import CONTROLLER_CHART, chart_rules, objects, service_charts
+from tests.helm_program import Chart, HelmError
 
 CHART = Chart.load(CONTROLLER_CHART)
 DEFAULTS: Mapping[str, Any] = yaml.load(
@@ -219,16 +217,16 @@ def test_times_that_depend_on_the_site_are_settings(
             assert getattr(read_settings(_environment(pod[name])), field) == seconds
 
 
-def test_the_program_that_carries_out_releases_is_a_setting_of_helmbundle_alone() -> None:
-    for settings, binary in (({}, None), ({"helmBinary": "/opt/helm"}, Path("/opt/helm"))):
-        for container in _pod(settings=settings)["containers"]:
-            expected = binary if container["name"] == "helmbundle" else None
-            assert read_settings(_environment(container)).helm_binary == expected
-
-
-def test_a_relative_path_of_that_program_is_refused() -> None:
-    with pytest.raises(HelmError, match="helmBinary"):
-        _render(settings={"helmBinary": "helm"})
+def test_what_helm_may_take_is_a_setting_of_helmbundle_and_bounded_by_its_limit() -> None:
+    for container in _pod(settings={"helmMemoryMiB": 700})["containers"]:
+        limits = [entry["valueFrom"] for entry in container["env"] if entry["name"] == "MEMORY_LIMIT"]
+        of_helm = container["name"] == "helmbundle"
+        settings = read_settings(
+            {**_environment(container), **({"MEMORY_LIMIT": str(2**31)} if of_helm else {})}
+        )
+        assert limits == ([{"resourceFieldRef": {"resource": "limits.memory"}}] if of_helm else [])
+        assert settings.helm_memory == (700 if of_helm else 512) * MIB
+        assert settings.helm_memory_together == (2048 - 384) * MIB * of_helm
 
 
 def test_the_pod_tells_a_container_who_it_is() -> None:

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 import yaml
-from helm_python import Chart
-from helm_python.errors import HelmError
 
 from controller.adapters.system.rights_files import load_rights
 from controller.domain.validation.rbac_union import permissions
@@ -22,6 +20,7 @@ from tests.charts_controller.upstream_rights import (
     rights_file,
     sets_of,
 )
+from tests.helm_program import Chart, HelmError
 from tests.render.region import library
 
 CHART = Chart.load(CONTROLLER_CHART)

@@ -1,9 +1,9 @@
-"""What the contract suites of the Helm adapters share."""
+"""What the contract suites of the Helm adapter share."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -42,19 +42,16 @@ def wait_until(condition: Callable[[], Any], what: str, timeout: float = 120.0) 
     return answer
 
 
-def make_client(
-    adapter: str, sandbox: Sandbox, kube: Kube, more: Mapping[str, str] | None = None
-) -> HelmClient:
+def make_client(sandbox: Sandbox, kube: Kube, more: Mapping[str, str] | None = None) -> HelmClient:
     """The adapter as helmbundle gets it from its settings."""
-    environment = {"HELM_BINARY": str(sandbox.helm)} if adapter == "cli" else {}
-    return helm_client(read_settings({**environment, **(more or {})}), kube, sandbox.kubeconfig)
+    settings = read_settings({"HELM_BINARY": str(sandbox.helm), **(more or {})})
+    return helm_client(settings, kube, sandbox.kubeconfig)
 
 
 @dataclass(frozen=True)
 class Bench:
-    """One namespace, one Helm adapter, and short ways to say what a test asks of them."""
+    """One namespace, the Helm adapter, and short ways to say what a test asks of them."""
 
-    adapter: str
     helm: HelmClient
     kube: Kube
     records: SecretRecords
@@ -140,8 +137,6 @@ def kube(sandbox: Sandbox) -> Kube:
     return PykubeClient(connect(sandbox.kubeconfig))
 
 
-@pytest.fixture(params=["sdk", "cli"])
-def bench(request: pytest.FixtureRequest, sandbox: Sandbox, namespace: str, kube: Kube) -> Iterator[Bench]:
-    helm = make_client(request.param, sandbox, kube)
-    yield Bench(request.param, helm, kube, SecretRecords(kube), namespace, sandbox)
-    assert helm.detached == 0
+@pytest.fixture
+def bench(sandbox: Sandbox, namespace: str, kube: Kube) -> Bench:
+    return Bench(make_client(sandbox, kube), kube, SecretRecords(kube), namespace, sandbox)

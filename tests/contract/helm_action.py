@@ -1,4 +1,4 @@
-"""One Helm action in a process of its own, for tests that kill it: ADAPTER HELM KUBECONFIG NAMESPACE."""
+"""One Helm action in a process of its own, for tests that kill it: HELM KUBECONFIG NAMESPACE."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from controller.settings import read_settings
 
 
 def main() -> None:
-    adapter, helm, kubeconfig, namespace = sys.argv[1:5]
+    helm, kubeconfig, namespace = sys.argv[1:4]
     path = Path(kubeconfig)
-    settings = read_settings({"HELM_BINARY": helm} if adapter == "cli" else {})
+    settings = read_settings({"HELM_BINARY": helm})
     client = helm_client(settings, PykubeClient(connect(path)), path)
     values = {
         "hook": {"events": "post-install,post-upgrade", "outcome": "job-hangs"},

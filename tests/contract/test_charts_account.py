@@ -20,11 +20,11 @@ def charts(bench: Bench) -> Bench:
     """The bench with a client that acts as the account, which may do nothing yet."""
     bench.sandbox.kubectl("create", "serviceaccount", ACCOUNT, "-n", bench.namespace)
     environment = {"CHARTS_SERVICE_ACCOUNT": ACCOUNT}
-    return replace(bench, helm=make_client(bench.adapter, bench.sandbox, bench.kube, environment))
+    return replace(bench, helm=make_client(bench.sandbox, bench.kube, environment))
 
 
 def test_helm_has_the_rights_of_the_account_and_no_others(charts: Bench) -> None:
-    with pytest.raises(RightMissing, match="secrets"):
+    with pytest.raises(RightMissing, match="the controller may not get"):
         charts.helm.install(charts.request("web"))
 
     _grant(charts, f"--serviceaccount={charts.namespace}:{ACCOUNT}")

@@ -16,8 +16,6 @@ from tests.contract.conftest import Bench, wait_until
 
 pytestmark = pytest.mark.cluster
 
-# What follows is the same whoever has installed the objects.
-only_sdk = pytest.mark.parametrize("bench", ["sdk"], indirect=True)
 AUTOSCALER = Resource("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers")
 
 
@@ -62,7 +60,6 @@ def test_a_release_as_helm_left_it_does_not_drift(bench: Bench) -> None:
     assert "once" not in names
 
 
-@only_sdk
 def test_hand_edits_are_told_put_right_and_no_upgrade_fails_for_them(bench: Bench) -> None:
     deployed(bench)
     hook = hook_uid(bench)
@@ -121,7 +118,6 @@ def test_hand_edits_are_told_put_right_and_no_upgrade_fails_for_them(bench: Benc
     assert live["spec"]["template"]["spec"]["containers"][0]["image"] == "four"
 
 
-@only_sdk
 def test_replicas_that_an_autoscaler_sets_are_not_drift(bench: Bench) -> None:
     deployed(bench)
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -144,7 +140,6 @@ def test_replicas_that_an_autoscaler_sets_are_not_drift(bench: Bench) -> None:
     bench.kube.delete(AUTOSCALER, "web", bench.namespace)
 
 
-@only_sdk
 def test_what_cannot_be_changed_back_is_refused_with_the_field(bench: Bench) -> None:
     deployed(bench)
     kubectl(bench, "delete", "service", "store")

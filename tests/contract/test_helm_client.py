@@ -1,4 +1,4 @@
-"""What the product asks of Helm, on both adapters and a real API server."""
+"""What the product asks of Helm, on a real API server."""
 
 from __future__ import annotations
 

@@ -25,7 +25,6 @@ def installing(bench: Bench) -> Iterator[subprocess.Popen[bytes]]:
             sys.executable,
             "-m",
             "tests.contract.helm_action",
-            bench.adapter,
             str(bench.sandbox.helm),
             str(bench.sandbox.kubeconfig),
             bench.namespace,
@@ -43,7 +42,7 @@ def installing(bench: Bench) -> Iterator[subprocess.Popen[bytes]]:
 def test_a_killed_install_is_marked_failed_and_upgraded_with_its_hooks(bench: Bench) -> None:
     with installing(bench):
         pass
-    wait_until(lambda: bench.adapter == "sdk" or not _helm_processes(bench), "helm has ended with it")
+    wait_until(lambda: not _helm_processes(bench), "helm has ended with it")
     assert [one.status for one in bench.records.observe(bench.namespace)["web"]] == ["pending-install"]
 
     assert bench.records.mark_failed("web", bench.namespace, 1, "its writer is gone")

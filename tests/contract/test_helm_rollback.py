@@ -1,4 +1,4 @@
-"""Rollbacks and taken-back uninstalls, on both adapters: what labels tell, and what ends a hook."""
+"""Rollbacks and taken-back uninstalls: what labels tell, and what ends a hook."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from controller.ports.kubernetes import STATEFULSET
 from controller.reconcile.releases.actions.immutable_objects import refuse_fixed_changes
 from tests.contract.conftest import Bench, wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.parametrize("bench", ["sdk"], indirect=True)]
+pytestmark = pytest.mark.cluster
 
 
 def check(bench: Bench, values: dict[str, object], chart: str) -> None:

@@ -190,7 +190,6 @@ def test_claims_of_a_set_that_deletes_them_are_kept(bench: Bench, uninstall: boo
     assert [label(bench, name) for name in names] == [None, None]
 
 
-@pytest.mark.parametrize("bench", ["sdk"], indirect=True)
 def test_a_set_that_would_delete_claims_by_scaling_is_not_scaled(bench: Bench) -> None:
     bench.helm.install(bench.request("web", chart="stateful"))
     patch = {"spec": {"replicas": 3}}
@@ -203,7 +202,6 @@ def test_a_set_that_would_delete_claims_by_scaling_is_not_scaled(bench: Bench) -
         keeper(bench).refuse(less, bench.namespace, "upgrade")
 
 
-@pytest.mark.parametrize("bench", ["sdk"], indirect=True)
 @pytest.mark.parametrize(
     ("policy", "refused"),
     [("", True), ("before-hook-creation,hook-succeeded", False), ("hook-failed", False)],
@@ -228,7 +226,6 @@ def test_a_hook_that_deletes_its_claim_is_not_run(bench: Bench, policy: str, ref
     assert there.get("uid") != before or there.get("deletionTimestamp")
 
 
-@pytest.mark.parametrize("bench", ["sdk"], indirect=True)
 def test_a_persistent_volume_that_the_chart_drops_is_kept(bench: Bench) -> None:
     name = f"{bench.namespace}-volume"
     bench.helm.install(bench.request("web", {"volume": True}))
@@ -242,7 +239,6 @@ def test_a_persistent_volume_that_the_chart_drops_is_kept(bench: Bench) -> None:
         bench.kube.delete(PV, name)
 
 
-@pytest.mark.parametrize("bench", ["sdk"], indirect=True)
 def test_with_volumes_delete_a_dropped_claim_goes(bench: Bench) -> None:
     bench.helm.install(bench.request("web", {**WITH, "keptClaim": True}))
     request = bench.request("web", WITHOUT)

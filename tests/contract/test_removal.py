@@ -10,16 +10,7 @@ from tests.contract.conftest import Bench, wait_until
 pytestmark = pytest.mark.cluster
 
 
-@pytest.mark.parametrize(
-    ("bench", "events"),
-    [
-        ("sdk", "pre-delete"),
-        ("sdk", "post-delete"),
-        ("cli", "post-delete"),
-        ("sdk", "post-install,post-delete"),
-    ],
-    indirect=["bench"],
-)
+@pytest.mark.parametrize("events", ["pre-delete", "post-delete", "post-install,post-delete"])
 def test_what_hooks_of_the_deletion_made_goes_with_the_release(bench: Bench, events: str) -> None:
     bench.helm.install(bench.request("web", {"hook": {"events": events, "outcome": "succeeds"}}))
     state = bench.records.removal("web", bench.namespace)
@@ -31,7 +22,6 @@ def test_what_hooks_of_the_deletion_made_goes_with_the_release(bench: Bench, eve
     bench.uninstall("web")
 
 
-@pytest.mark.parametrize("bench", ["sdk"], indirect=True)
 def test_a_removal_that_was_cut_before_its_records_went_goes_on(bench: Bench) -> None:
     bench.helm.install(bench.request("web", {"hook": {"events": "post-delete", "outcome": "succeeds"}}))
     bench.helm.uninstall("web", bench.namespace, keep_history=True)

@@ -12,7 +12,6 @@ import json
 
 import pytest
 
-from controller.adapters.helm import go_library  # loads Helm under its own name
 from controller.adapters.helm.cancellation import CancellationToken
 from controller.adapters.helm.manifests import HOOK_ANNOTATION, annotations_of, parse_manifests
 from controller.adapters.helm.release_records import SecretRecords
@@ -75,8 +74,7 @@ from tests.contract.test_release_records import (
 from tests.fakes.kube import FakeKube
 from tests.fakes.stored_helm import StoredHelm
 from tests.fakes.world import FakeClock
-
-import helm_python  # isort: skip - after go_library
+from tests.helm_program import Chart
 
 OF_REAL_HELM = (
     test_a_claim_of_a_revision_stays_that_somebodys_helm_makes_during_the_uninstall,
@@ -125,9 +123,7 @@ OF_REAL_HELM = (
 
 @functools.cache
 def _files(chart: str, values: str, release: str, namespace: str) -> dict[str, str]:
-    with helm_python.Chart.load(chart) as loaded:
-        found: dict[str, str] = loaded.render(json.loads(values), name=release, namespace=namespace)
-    return found
+    return Chart.load(chart).render(json.loads(values), name=release, namespace=namespace)
 
 
 def render(request: HelmRequest) -> RenderedRelease:
@@ -156,8 +152,7 @@ def bench() -> Bench:
         return "Failed" if failed else "Succeeded"
 
     helm = StoredHelm(kube, FakeClock(), render, await_hook)
-    assert go_library.FIELD_MANAGER == "helm"
-    return Bench("memory", helm, kube, SecretRecords(kube), "contract", None)  # type: ignore[arg-type]
+    return Bench(helm, kube, SecretRecords(kube), "contract", None)  # type: ignore[arg-type]
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import helm_python
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 
 from controller.domain.values.merge import Layer, merge_layers
 from controller.errors import SpecInvalid
+from tests.helm_program import Chart
 
 pytestmark = pytest.mark.slow
 
@@ -42,8 +42,7 @@ def as_helm_sees(defaults: dict[str, Any], sent: dict[str, Any]) -> Any:
         (chart / "Chart.yaml").write_text("apiVersion: v2\nname: shown\nversion: 1.0.0\n")
         (chart / "values.yaml").write_text(json.dumps(defaults))
         (chart / "templates" / "shown.yaml").write_text(TEMPLATE)
-        with helm_python.Chart.load(str(chart)) as loaded:
-            [text] = loaded.render(sent, name="r", namespace="n").values()
+        [text] = Chart.load(chart).render(sent, name="r", namespace="n").values()
     return json.loads(yaml.safe_load(text)["data"]["values"])
 
 
@@ -55,7 +54,7 @@ def without_nulls(value: Any) -> Any:
 
 
 @given(DEFAULTS, st.lists(LAYERS, max_size=3))
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 def test_defaults_and_overlay_are_in_helm_what_we_say_they_are(
     defaults: dict[str, Any], layers: list[dict[str, Any]]
 ) -> None:
@@ -67,7 +66,7 @@ def test_defaults_and_overlay_are_in_helm_what_we_say_they_are(
 
 
 @given(DEFAULTS, LAYERS)
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 def test_one_layer_means_what_it_would_mean_as_a_values_file_of_helm(
     defaults: dict[str, Any], layer: dict[str, Any]
 ) -> None:

@@ -121,7 +121,6 @@ class FakeHelm:
         self.without_hooks: list[str] = []
         # Of each uninstall, the seconds that it might take.
         self.uninstalls_within: list[int] = []
-        self.detached = 0
         # What delays an uninstall, given how many seconds it may.
         self.on_uninstall: Callable[[float], object] = lambda seconds: None
 

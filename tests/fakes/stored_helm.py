@@ -52,8 +52,6 @@ _TAKEN = (
 class StoredHelm:
     """Helm on `kube`, as one process runs it. Not safe from several threads."""
 
-    detached = 0
-
     def __init__(
         self, kube: Kube, clock: Clock, render: Render, await_hook: Await, *, max_history: int = 5
     ) -> None:

@@ -16,10 +16,11 @@ from dockerfile_parse import DockerfileParser  # type: ignore[import-untyped]
 from packaging.requirements import Requirement
 
 from controller.domain.api.names import CONTAINERS, OPTIONAL_CONTAINERS
+from sandbox.helm import HELM
 from sandbox.patience import patient
 
 ROOT = Path(__file__).parents[2]
-LOCKS = ("requirements.lock", "requirements-dev.lock")
+LOCKS = ("requirements.lock", "requirements-dev.lock", "helm/go.lock")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 CHART_VALUES = yaml.load(
     (ROOT / "charts" / "openstack-controller" / "values.yaml").read_text(), yaml.CSafeLoader
@@ -57,13 +58,13 @@ def test_the_linter_has_nothing_to_say() -> None:
     assert (reported.returncode, reported.stdout) == (0, "")
 
 
-def test_its_two_stages_have_one_base_by_a_digest_that_a_build_names(parser: DockerfileParser) -> None:
+def test_its_stages_have_one_base_by_a_digest_that_a_build_names(parser: DockerfileParser) -> None:
     base = "${PYTHON_IMAGE}@${PYTHON_DIGEST}"
-    assert [values[0][1] for values in _stages(parser)] == [f"{base} AS build", base]
+    assert [values[0][1] for values in _stages(parser)] == [f"{base} AS helm", f"{base} AS build", base]
     image, *others = _instructions(parser, "ARG")
     assert re.fullmatch(r"PYTHON_IMAGE=python:3\.1[1-9]-slim-[a-z]+", image)
     # No digest is built in: one that is old would be used for years.
-    assert others == ["PYTHON_DIGEST", "PYTHON_IMAGE", "PYTHON_DIGEST"]
+    assert others == ["PYTHON_DIGEST", "GOPROXY", "PYTHON_IMAGE", "PYTHON_DIGEST"]
 
 
 def test_the_image_says_what_it_stands_on(parser: DockerfileParser) -> None:
@@ -84,7 +85,17 @@ def test_the_commands_of_the_page_name_the_digest_of_the_base_that_is_built_on(
 def test_the_last_stage_only_copies_what_was_built(parser: DockerfileParser) -> None:
     last = _stages(parser)[-1]
     assert [name for name, _ in last if name in ("RUN", "ADD", "EXPOSE", "VOLUME", "ENTRYPOINT")] == []
-    assert [value for name, value in last if name == "COPY"] == ["--from=build /opt/osctl /opt/osctl"]
+    assert [value for name, value in last if name == "COPY"] == [
+        "--from=build /opt/osctl /opt/osctl",
+        "--from=helm /opt/helm /opt/osctl/bin/helm",
+    ]
+
+
+def test_helm_is_built_from_the_pinned_module_as_the_sandbox_builds_it(parser: DockerfileParser) -> None:
+    [build] = [run for run in _instructions(parser, "RUN") if "go build" in run]
+    assert "-mod=readonly" in " ".join(_instructions(parser, "ENV"))
+    assert f"-X {HELM}/internal/version.version=$version" in build
+    assert f"go list -m -f '{{{{.Version}}}}' {HELM}" in build
 
 
 def test_it_runs_as_the_number_that_the_chart_says(parser: DockerfileParser) -> None:
@@ -101,7 +112,7 @@ def test_nothing_is_installed_without_its_hash(parser: DockerfileParser) -> None
         for command in re.split(r"&&|;", run)
         if re.search(r"\bpip (install|download|wheel)\b", command)
     ]
-    assert len(installs) == 2
+    assert len(installs) == 3
     for command in installs:
         hashed = "--require-hashes" in command and "--only-binary :all:" in command
         assert hashed or "--no-index" in command, command

@@ -110,7 +110,6 @@ class Bench:
                 requeue=self._requeue,
                 note_end=self._note_end,
                 learn=lambda texts: None,
-                abandon=lambda: None,
             ),
             slots=self.slots,
             hooks=HookFollower(self.kube, self.helm, self.clock, self.jobs),

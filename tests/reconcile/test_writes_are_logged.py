@@ -23,7 +23,6 @@ NOT_ACTIONS = {
     "reconcile/releases/drift/compare.py:correct",
     "adapters/helm/release_records.py:relabel",
     "adapters/helm/release_records.py:_rewrite",
-    "adapters/helm/sdk.py:_label",
 }
 
 

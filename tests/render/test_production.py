@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import yaml
-from helm_python import Chart
 
 from controller.domain.values.catalogue import EMBEDDED
+from tests.helm_program import Chart
 from tests.render import policies, production
 from tests.render.region import ROOT, core_spec, library, render
 from tests.upstream.regions import objects, releases

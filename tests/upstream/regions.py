@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from helm_python import Chart
 
 from controller.adapters.charts.cache import ChartCache
 from controller.adapters.charts.source import ChartStore
@@ -19,6 +18,7 @@ from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.chart_values import Values
 from controller.domain.values.secret_refs import resolve
 from controller.render.region import Region, RegionRelease, render_region
+from tests.helm_program import Chart
 from tests.render.region import ROOT, deployment, library
 from tests.render.specs import FEATURES, PAIRS, brought
 

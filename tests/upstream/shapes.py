@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from helm_python import Chart
 
 from controller.adapters.charts.source import ChartStore
 from controller.domain.releases.bundle import ChartRef
+from tests.helm_program import Chart
 
 FACTS = Path(__file__).parents[1] / "data" / "upstream-shape.json"
 # As `helm template` calls them.

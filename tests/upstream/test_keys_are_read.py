@@ -21,13 +21,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from helm_python import Chart
-from helm_python.errors import HelmError
 
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.chart_values import Path as Keys
 from controller.domain.values.secret_refs import resolve
 from tests.charts_controller.upstream_rights import recorded_rights
+from tests.helm_program import Chart, HelmError
 from tests.upstream.covering import covering
 from tests.upstream.regions import MADE_UP, NAMESPACE, region, releases, specs, store
 

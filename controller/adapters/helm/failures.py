@@ -52,6 +52,7 @@ _CHART = re.compile(
     r"|chart metadata|chart dependencies are missing|missing in charts/ directory|validation: chart"
     r"|path .* not found|not a local path|does not appear to be a gzipped archive|empty chart"
     r"|execution error at \(|parse error at \(|template: |error calling |YAML parse error on"
+    r"|executing \"[^\"]*\" at <|exceeded maximum template depth"
     r"|values don't meet the specifications of the schema|failed to parse .*/templates/",
     re.IGNORECASE,
 )

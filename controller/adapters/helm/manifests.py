@@ -20,7 +20,7 @@ KEEP_ANNOTATION = "helm.sh/resource-policy"
 HOOK_ANNOTATION = "helm.sh/hook"
 
 # As helm.sh/helm/v4/pkg/release/v1/util, SplitManifests.
-_SEPARATOR = re.compile(r"(?:^|\s*\n)---\s*")
+_SEPARATOR = re.compile(r"^---[ \t]*", re.MULTILINE)
 _TEXT = "tag:yaml.org,2002:str"
 _PLAIN = tuple(f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", "null", "timestamp"))
 

@@ -15,13 +15,19 @@ from typing import Any
 
 from controller.errors import HelmFailed
 
-# More than any Secret can hold once unpacked: the API server's limit is 1 MiB packed, and YAML packs
-# about 1:10. What grows beyond this is no release but a bomb.
-LARGEST_RECORD = 64 * 1024 * 1024
+# More than any Secret can hold: the API server's limit is 1 MiB.
+LARGEST_PACKED = 2 * 1024 * 1024
+# More than any release has once unpacked: YAML packs about 1:10. What grows beyond this is no release but a
+# bomb.
+LARGEST_RECORD = 24 * 1024 * 1024
+# What stands between values of JSON, that of texts counted too: each value takes some hundred octets here.
+MOST_SEPARATORS = 1_500_000
 
 
 def decode_record(data: str, name: str) -> dict[str, Any]:
     """The release that a record holds. `data` as in the Secret. Raises HelmFailed when unreadable."""
+    if len(data) > LARGEST_PACKED:
+        raise HelmFailed(f"Helm's record {name} is too large to be read")
     try:
         packed = base64.b64decode(base64.b64decode(data, validate=True), validate=True)
         if packed[:2] == b"\x1f\x8b":
@@ -29,6 +35,8 @@ def decode_record(data: str, name: str) -> dict[str, Any]:
             packed = unpacking.decompress(packed, LARGEST_RECORD)
             if unpacking.unconsumed_tail:
                 raise ValueError("too large")
+        if len(packed) > LARGEST_RECORD or sum(map(packed.count, (b",", b"[", b"{"))) > MOST_SEPARATORS:
+            raise ValueError("too large")
         record = json.loads(packed)
     except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
         # The error's text could quote the record, and the record holds secrets.

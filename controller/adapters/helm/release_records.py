@@ -210,6 +210,25 @@ class SecretRecords:
                     found.update(identify(obj, namespace) for obj in objects if is_named(obj))
         return found
 
+    def recorded_hooks(self, release: str, namespace: str) -> list[dict[str, Any]]:
+        """Hooks of the newest revision as Helm has recorded them. Raises ReleaseMissing and HelmFailed."""
+        version = self._newest(release, namespace)
+        if version is None:
+            raise ReleaseMissing(f"there is no release {release} in namespace {namespace}")
+        return self._read(release, namespace, version)[1].get("hooks") or []
+
+    def unreadable(self, release: str, namespace: str) -> tuple[str, ...]:
+        """Names of the release's records that hold no release: Helm reads all of them at each action."""
+        found = []
+        for version in self._versions(release, namespace):
+            try:
+                self._read(release, namespace, version)
+            except ReleaseMissing:
+                continue
+            except HelmFailed:
+                found.append(f"sh.helm.release.v1.{release}.v{version}")
+        return tuple(found)
+
     def keep_volumes(self, release: str, namespace: str, version: int, volumes: Collection[VolumeId]) -> None:
         self._insist(release, namespace, version, lambda record: keep_volumes(record, namespace, volumes))
 

@@ -1,14 +1,14 @@
-"""Renders releases through Helm's library, without a cluster and without a secret."""
+"""Renders releases by Helm's program, without a cluster and without a secret."""
 
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from pathlib import Path
 from typing import cast
 
 from controller.adapters.charts.source import ChartStore
+from controller.adapters.helm.client import HelmProgram
+from controller.adapters.helm.program import VARIABLE, find_program
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.release_size import nearly_too_large, release_octets, too_large
 from controller.domain.values.secret_refs import resolve
@@ -21,8 +21,7 @@ def render_release(release: ReleaseSpec, charts: ChartStore, helm: HelmClient) -
     """What Helm would send to the cluster; in place of each secret stands its name. Raises ChartInvalid."""
     values = resolve(release.values, _stand_in, release=release.name).values
     request = HelmRequest(release.name, release.namespace, charts.locate(release.chart), values)
-    with _silent_stderr():
-        return helm.render(request)
+    return helm.render(request)
 
 
 def size_problem(release: ReleaseSpec, charts: ChartStore, rendered: RenderedRelease) -> tuple[str, bool]:
@@ -36,11 +35,9 @@ def size_problem(release: ReleaseSpec, charts: ChartStore, rendered: RenderedRel
 
 
 def offline_helm() -> HelmClient:
-    """Helm's library for rendering; its other actions have no cluster to work on."""
-    # Half of osctl's commands never need it, and it costs them a tenth of a second.
-    from controller.adapters.helm.sdk import SdkClient
-
-    return SdkClient(cast(Kube, _NoKube()))
+    """Helm for rendering; its other actions have no cluster to work on. Raises ProgramMissing."""
+    named = os.environ.get(VARIABLE)
+    return HelmProgram(cast(Kube, _NoKube()), find_program(Path(named) if named else None))
 
 
 def _stand_in(name: str, key: str) -> str | None:
@@ -53,18 +50,3 @@ class _NoKube:
 
     def __getattr__(self, name: str) -> object:
         raise AttributeError(f"rendering is done without a cluster, and has no {name}")
-
-
-@contextmanager
-def _silent_stderr() -> Iterator[None]:
-    """Helm's library writes remarks on symbolic links of charts to the process's stderr."""
-    sys.stderr.flush()
-    saved = os.dup(2)
-    sink = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(sink, 2)
-        yield
-    finally:
-        os.dup2(saved, 2)
-        os.close(saved)
-        os.close(sink)

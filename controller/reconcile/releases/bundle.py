@@ -300,12 +300,6 @@ class BundleReconciler:
             self._histories.acted_on(request.key, request.bundle)
 
     def _ended(self, observed: ObservedBundle, request: ActionRequest) -> None:
-        if self._ports.helm.detached:
-            text = "%s of release %s does not end: this container ends, and the next one goes on"
-            place = f"{request.namespace}/{request.release}"
-            extra = {"object": place, "release": request.release, "reason": "HelmDoesNotEnd"}
-            log.error(text, request.action, request.release, extra=extra)
-            self._listeners.abandon()
         # First the work that others wait for, then the news of it.
         self._listeners.note_end((request.namespace, request.bundle))
         for key in (*self._waiting.woken_by(request.namespace, request.release), *self._slots.next_refused()):

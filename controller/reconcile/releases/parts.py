@@ -60,11 +60,9 @@ class BundleListeners:
     `requeue(key)` has another bundle looked at: an ended action may be what others wait for.
     `note_end(key)` has a bundle looked at whose action has ended, also by a container that is told to stop:
     how it ended is in no status yet.
-    `learn(texts)` gives the log which secrets must not be in it. `abandon()` ends the process when a
-    Helm action outlived its end, and nobody knows what it may still write.
+    `learn(texts)` gives the log which secrets must not be in it.
     """
 
     requeue: Callable[[BundleKey], None]
     note_end: Callable[[BundleKey], None]
     learn: Callable[[Iterable[str]], None]
-    abandon: Callable[[], None]

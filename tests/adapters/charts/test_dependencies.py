@@ -6,18 +6,17 @@ import json
 import os
 from pathlib import Path
 
-import helm_python
 import pytest
 
 from controller.adapters.charts.source import ChartStore
 from controller.errors import ChartInvalid, ChartNotFound
 from tests.adapters.charts.checkout import DEFINES, TOOLKIT, USES, checkout, store, web, write
 from tests.chart_repositories.packing import packed
+from tests.helm_program import Chart
 
 
 def rendered(path: str) -> str:
-    with helm_python.Chart.load(path) as chart:
-        return "".join(chart.render({}, name="r", namespace="n").values())
+    return "".join(Chart.load(path).render({}, name="r", namespace="n").values())
 
 
 def test_a_dependency_beside_the_chart_is_used(tmp_path: Path) -> None:

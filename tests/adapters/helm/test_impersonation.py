@@ -1,33 +1,39 @@
-"""The account that each helm process is asked to act as."""
+"""The account that Helm is asked to act as."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from controller.adapters.helm.cli import CliClient
+from controller.adapters.helm.client import HelmProgram
+from controller.ports.helm import HelmRequest
 from controller.settings import SettingInvalid, read_settings
+from tests.contract.conftest import CHARTS
+from tests.fakes.kube import FakeKube
 
 
-def arguments(directory: Path, service_account: str) -> list[str]:
-    """What a read of a release's history gives helm as its arguments."""
-    seen = directory / "arguments"
+def asked_user(directory: Path, service_account: str) -> str:
+    """The user in the request for a render, by a stand-in for Helm that notes it."""
+    seen = directory / "request"
     program = directory / "helm"
-    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >"{seen}"\necho "[]"\n', encoding="utf-8")
+    program.write_text(
+        f'#!/bin/sh\nread -r line\nprintf "%s" "$line" >"{seen}"\necho \'{{"done": true}}\'\n',
+        encoding="utf-8",
+    )
     program.chmod(0o755)
-    CliClient(program, service_account=service_account).history("web", "openstack")
-    return seen.read_text(encoding="utf-8").splitlines()
+    helm = HelmProgram(FakeKube(), program, service_account=service_account)
+    helm.render(HelmRequest("web", "openstack", str(CHARTS / "small"), {}))
+    return str(json.loads(seen.read_text(encoding="utf-8"))["user"])
 
 
 def test_helm_acts_as_the_service_account_in_the_releases_namespace(tmp_path: Path) -> None:
-    given = arguments(tmp_path, "charts")
-
-    assert given[given.index("--kube-as-user") + 1] == "system:serviceaccount:openstack:charts"
+    assert asked_user(tmp_path, "charts") == "system:serviceaccount:openstack:charts"
 
 
 def test_without_a_service_account_helm_acts_as_we_do(tmp_path: Path) -> None:
-    assert "--kube-as-user" not in arguments(tmp_path, "")
+    assert asked_user(tmp_path, "") == ""
 
 
 @pytest.mark.parametrize("text", ["Charts", "a b", "openstack:charts", "-charts"])

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 import yaml
-from helm_python import Chart
 
 from controller.domain.validation.rbac_union import permissions
 from tests.chart_repositories.packing import packed
 from tests.chart_repositories.upstream import upstream_charts, version_of
 from tests.charts_controller.chart_objects import CONTROLLER_CHART
 from tests.cli.objects import EXAMPLE, example_text, osctl
+from tests.helm_program import Chart
 
 OVN = {"networking": {"backend": "ml2/ovn"}}
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 import yaml
-from helm_python import Chart
 
 from controller.adapters.kubernetes.client import PykubeClient
 from controller.adapters.kubernetes.connection import connect
@@ -36,6 +35,7 @@ from tests.charts_controller.chart_objects import CONTROLLER_CHART
 from tests.cluster.machines.definitions import DEFINITIONS
 from tests.domain.machines.conversions import cases
 from tests.domain.machines.sources import edited, machine_set
+from tests.helm_program import Chart
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("machines")]
 

@@ -226,7 +226,6 @@ class Container:
                 requeue=lambda bundle: self.wake(("bundle", bundle[1])),
                 note_end=lambda bundle: self.wake(("bundle", bundle[1])),
                 learn=lambda texts: None,
-                abandon=lambda: None,
             ),
             slots=self.slots,
             hooks=HookFollower(self.kube, records, self.clock, self._jobs),

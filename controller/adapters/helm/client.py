@@ -1,0 +1,253 @@
+"""`controller.ports.helm.HelmClient` on Helm's own code, in processes beside ours (helm/main.go).
+
+Values go through standard input only: a command line, an environment or a file would show secrets to whoever
+looks at the machine. What Helm keeps is read from its records, not through it.
+
+**How an action is ended.** Helm's program leaves the Job of a hook that it waits for when it is ended. So
+that Job is made to fail first (one whose `activeDeadlineSeconds` has passed is failed by Kubernetes), upon
+which Helm records the failure and ends. A process that does not is asked to end by SIGTERM, and killed in the
+end.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from controller.adapters.helm.cancellation import CancellationToken
+from controller.adapters.helm.conversation import MIB, Bounds, Finished
+from controller.adapters.helm.exchange import hook_runs, require_chart, values_text
+from controller.adapters.helm.failures import failure
+from controller.adapters.helm.impersonation import service_account_user
+from controller.adapters.helm.manifests import HOOK_ANNOTATION, annotations_of, parse_manifests
+from controller.adapters.helm.memory_budget import MemoryBudget
+from controller.adapters.helm.release_records import SecretRecords, revision
+from controller.adapters.helm.render_memo import RenderMemo, RenderRefused
+from controller.adapters.helm.running_hooks import fail_running_hooks
+from controller.adapters.helm.workers import Workers
+from controller.errors import (
+    ApiUnavailable,
+    HelmCancelled,
+    HelmFailed,
+    KubeError,
+    ReleaseMissing,
+)
+from controller.ports.helm import Cancellation, HelmRequest, HookRun, RenderedRelease, Revision
+from controller.ports.kubernetes import Kube, KubeObject
+
+# Wall time of a render: much more than its processor time, for a machine that has much else to do.
+RENDER_SECONDS = 120.0
+RENDER_PROCESSOR_SECONDS = 20.0
+# Of an action, which is mostly spent in waiting.
+ACTION_PROCESSOR_SECONDS = 120.0
+# What is rendered must fit into a record of 1 MiB, which packs YAML about 1:10.
+OUTPUT_OCTETS = 12 * MIB
+# What the API server can do is looked up once for all processes, and again after this.
+DISCOVERY_SECONDS = 900.0
+_PASSED_ON = ("PATH", "HOME", "TMPDIR", "KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
+
+
+@dataclass(frozen=True)
+class HelmLimits:
+    """`qps` and `burst`: requests per second of each process. `memory`: octets that each may take, and
+    `together` all of them, 0 for as much as there is. `history`: revisions kept at a rollback."""
+
+    qps: float = 100.0
+    burst: int = 200
+    memory: int = 512 * MIB
+    together: int = 0
+    history: int = 5
+
+
+class HelmProgram:
+    """Helm on the cluster of `kubeconfig` (None: KUBECONFIG, or the pod's service account).
+
+    `program` is Helm 4. Helm acts as the ServiceAccount of that name in the release's namespace; as ourselves
+    where it is empty.
+    """
+
+    def __init__(
+        self,
+        kube: Kube,
+        program: Path,
+        kubeconfig: Path | None = None,
+        *,
+        limits: HelmLimits | None = None,
+        service_account: str = "",
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._kube = kube
+        self._records = SecretRecords(kube)
+        self._kubeconfig = kubeconfig
+        self._limits = limits or HelmLimits()
+        self._service_account = service_account
+        budget = MemoryBudget(self._limits.together)
+        self._workers = Workers(program, self._environment, self._limits.memory, budget)
+        self._rendered = RenderMemo(now)
+        self._now = now
+        self._home = tempfile.TemporaryDirectory(prefix="helm-")
+
+    def new_cancellation(self) -> CancellationToken:
+        return CancellationToken()
+
+    def install(self, request: HelmRequest, cancellation: Cancellation | None = None) -> Revision:
+        return self._release("install", request, cancellation)
+
+    def upgrade(self, request: HelmRequest, cancellation: Cancellation | None = None) -> Revision:
+        return self._release("upgrade", request, cancellation)
+
+    def uninstall(
+        self,
+        release: str,
+        namespace: str,
+        *,
+        timeout: int = 600,
+        hooks: bool = True,
+        keep_history: bool = False,
+        cancellation: Cancellation | None = None,
+    ) -> None:
+        more = {"noHooks": not hooks, "keepHistory": keep_history}
+        with suppress(ReleaseMissing):
+            self._act("uninstall", release, namespace, timeout, cancellation, more=more)
+
+    def rollback(
+        self,
+        release: str,
+        namespace: str,
+        version: int,
+        *,
+        timeout: int = 1800,
+        cancellation: Cancellation | None = None,
+    ) -> None:
+        more = {"version": version, "maxHistory": self._limits.history}
+        self._act("rollback", release, namespace, timeout, cancellation, more=more)
+
+    def history(self, release: str, namespace: str) -> tuple[Revision, ...]:
+        return self._records.observe(namespace, releases=(release,)).get(release, ())
+
+    def hooks(self, release: str, namespace: str) -> tuple[HookRun, ...]:
+        try:
+            return hook_runs(self._records.recorded_hooks(release, namespace))
+        except ReleaseMissing:
+            return ()
+
+    def render(self, request: HelmRequest, *, server: bool = False) -> RenderedRelease:
+        require_chart(request.chart_path)
+        values = values_text(request.values)
+        render = partial(self._render, request, values, server)
+        return render() if server else self._rendered.get(request, values, render)
+
+    def _render(self, request: HelmRequest, values: str, server: bool) -> RenderedRelease:
+        more = {"chart": request.chart_path, "values": values, "server": server}
+        asked = self._asked("render", request.release, request.namespace, more)
+        bounds = self._bounds(RENDER_SECONDS, RENDER_PROCESSOR_SECONDS)
+        ended = self._workers.call(asked, bounds)
+        if ended.killed:
+            # Perhaps before it was asked. It changes nothing, so that it may be asked again.
+            ended = self._workers.call(asked, bounds)
+        if ended.exceeded:
+            raise RenderRefused(f"chart {request.chart_path}: rendering {ended.exceeded}, and was ended")
+        if ended.cut:
+            raise ApiUnavailable(f"Helm: {request.release}: rendering was {ended.cut}")
+        self._require_done(ended, request.chart_path)
+        text = str(ended.answer.get("text", ""))
+        objects = parse_manifests(text)
+        manifest = tuple(obj for obj in objects if not _is_hook(obj))
+        return RenderedRelease(manifest, tuple(obj for obj in objects if _is_hook(obj)), text)
+
+    def _release(self, action: str, request: HelmRequest, cancellation: Cancellation | None) -> Revision:
+        require_chart(request.chart_path)
+        more = {
+            "chart": request.chart_path,
+            "values": values_text(request.values),
+            "labels": dict(request.labels),
+            "description": request.description,
+            "maxHistory": request.max_history,
+        }
+        ended = self._act(
+            action, request.release, request.namespace, request.timeout, cancellation, more=more
+        )
+        made, status = int(ended.answer.get("revision", 0)), str(ended.answer.get("status", ""))
+        return revision(made, status, request.labels, time.time())
+
+    def _act(
+        self,
+        action: str,
+        release: str,
+        namespace: str,
+        timeout: int,
+        cancellation: Cancellation | None,
+        *,
+        more: Mapping[str, Any],
+    ) -> Finished:
+        """Carries out one action. Raises what its failure means."""
+        token = cancellation if isinstance(cancellation, CancellationToken) else None
+        if token is not None and token.cancelled:
+            raise HelmCancelled(f"{release}: cancelled before it began")
+        ended = self._workers.call(
+            self._asked(action, release, namespace, {"timeout": timeout, **more}),
+            self._bounds(timeout, ACTION_PROCESSOR_SECONDS),
+            token=token,
+            make_it_end=partial(fail_running_hooks, self._kube, self._records, release, namespace),
+        )
+        if ended.exceeded:
+            why = self._unreadable(release, namespace)
+            raise HelmFailed(f"{release}: Helm {ended.exceeded}, and was ended{why}")
+        if ended.cut and not (ended.answer and "error" not in ended.answer):
+            raise HelmCancelled(f"{release}: {ended.cut}: {_cause(ended)}", ended.cut)
+        self._require_done(ended, str(more.get("chart", "")))
+        return ended
+
+    def _require_done(self, ended: Finished, chart: str) -> None:
+        if ended.died or "error" in ended.answer:
+            raise failure(_cause(ended), chart)
+
+    def _asked(self, action: str, release: str, namespace: str, more: Mapping[str, Any]) -> Mapping[str, Any]:
+        account = self._service_account
+        return {
+            "action": action,
+            "release": release,
+            "namespace": namespace,
+            "user": service_account_user(namespace, account) if account else "",
+            "qps": self._limits.qps,
+            "burst": self._limits.burst,
+            # A new directory now and then: what the API server can do changes.
+            "discovery": f"{self._home.name}/kube-{int(self._now() // DISCOVERY_SECONDS)}",
+            **more,
+        }
+
+    def _bounds(self, seconds: float, processor: float) -> Bounds:
+        return Bounds(self._limits.memory, processor, seconds, OUTPUT_OCTETS)
+
+    def _unreadable(self, release: str, namespace: str) -> str:
+        """Which of the records that Helm reads could be the cause."""
+        with suppress(KubeError):
+            found = self._records.unreadable(release, namespace)
+            if found:
+                return f"; Helm's record {found[0]} cannot be read: delete it, or put it back from a backup"
+        return ""
+
+    def _environment(self) -> dict[str, str]:
+        """Nothing of our own environment but what helm needs, and none of the user's Helm settings."""
+        home = self._home.name
+        found = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        found |= {f"HELM_{kind}_HOME": f"{home}/{kind.lower()}" for kind in ("CACHE", "CONFIG", "DATA")}
+        if self._kubeconfig is not None:
+            found["KUBECONFIG"] = str(self._kubeconfig)
+        return found
+
+
+def _cause(ended: Finished) -> str:
+    """Helm's own words, or the last ones of a process that gave no answer."""
+    return str(ended.answer.get("error") or ended.died)
+
+
+def _is_hook(obj: KubeObject) -> bool:
+    return HOOK_ANNOTATION in annotations_of(obj)

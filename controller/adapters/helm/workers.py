@@ -1,0 +1,164 @@
+"""Workers: processes of Helm that carry out one request at a time, and can be ended one by one.
+
+A worker is `helm work` (helm/main.go): it reads a request a line, and answers a line. One that has answered
+is kept for the next request, since its start takes longer than most of them. One that had to be ended, or
+holds much memory, is not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import resource
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from controller.adapters.helm.cancellation import CancellationToken
+from controller.adapters.helm.conversation import MIB, Bounds, Conversation, Finished, kill, processor_seconds
+from controller.adapters.helm.memory_budget import MemoryBudget, private_octets
+
+# Kept after their answer, and for how long: what follows on an action follows at once.
+MOST_IDLE = 4
+IDLE_SECONDS = 30.0
+# One that has grown beyond this, or served so many requests, is replaced.
+MOST_KEPT_OCTETS = 96 * MIB
+MOST_REQUESTS = 500
+
+
+@dataclass(eq=False)
+class Worker:
+    """One process, and how many requests it has had."""
+
+    process: subprocess.Popen[bytes]
+    requests: int = 0
+    idle_since: float = field(default=0.0)
+
+
+class Workers:
+    """Processes of `program`, as many as there are requests at a time. Safe from several threads.
+
+    Each may take `memory` octets; `budget` bounds all of them together.
+    """
+
+    def __init__(
+        self, program: Path, environment: Callable[[], Mapping[str, str]], memory: int, budget: MemoryBudget
+    ) -> None:
+        self._program = program
+        self._environment = environment
+        self._memory = memory
+        self._budget = budget
+        self._lock = threading.Lock()
+        self._idle: list[Worker] = []
+        self._timer: threading.Timer | None = None
+        # The kernel ends a worker with the thread that has started it: that one must stay.
+        self._starter = ThreadPoolExecutor(1, thread_name_prefix="helm: starts workers")
+
+    def call(
+        self,
+        request: Mapping[str, Any],
+        bounds: Bounds,
+        *,
+        token: CancellationToken | None = None,
+        make_it_end: Callable[[], None] | None = None,
+    ) -> Finished:
+        """One request's answer. Nothing of it goes on when this returns.
+
+        With `make_it_end` a request that is cancelled or late is asked to end first; without, it is killed.
+        """
+        worker = self._take()
+        worker.requests += 1
+        kept = False
+        try:
+            spent = processor_seconds(worker.process.pid)
+            with self._budget.counted(worker.process.pid):
+                conversation = Conversation(
+                    worker.process, bounds, self._budget, spent, token=token, make_it_end=make_it_end
+                )
+                ended = conversation.hold(json.dumps(request).encode() + b"\n")
+            kept = ended.whole and self._put_back(worker)
+            return ended
+        finally:
+            if not kept:
+                _end(worker)
+
+    def _take(self) -> Worker:
+        with self._lock:
+            while self._idle:
+                worker = self._idle.pop()
+                if worker.process.poll() is None:
+                    return worker
+                _end(worker)
+        return self._starter.submit(self._start).result()
+
+    def _put_back(self, worker: Worker) -> bool:
+        large = private_octets(worker.process.pid) > MOST_KEPT_OCTETS
+        with self._lock:
+            if large or worker.requests >= MOST_REQUESTS or len(self._idle) >= MOST_IDLE:
+                return False
+            worker.idle_since = time.monotonic()
+            self._idle.append(worker)
+            self._look_later()
+            return True
+
+    def _look_later(self) -> None:
+        if self._timer is None:
+            self._timer = threading.Timer(IDLE_SECONDS, self._end_idle)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _end_idle(self) -> None:
+        with self._lock:
+            self._timer = None
+            since = time.monotonic() - IDLE_SECONDS
+            old = [worker for worker in self._idle if worker.idle_since <= since]
+            self._idle = [worker for worker in self._idle if worker not in old]
+            if self._idle:
+                self._look_later()
+        for worker in old:
+            _end(worker)
+
+    def _start(self) -> Worker:
+        process = subprocess.Popen(
+            [*_dies_with_us(), str(self._program), "work"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**self._environment(), **_runtime(self._memory)},
+            start_new_session=True,  # a group of its own, so that all of it can be ended
+        )
+        for which, most in ((resource.RLIMIT_DATA, self._memory), (resource.RLIMIT_CORE, 0)):
+            with contextlib.suppress(ProcessLookupError):
+                resource.prlimit(process.pid, which, (most, most))
+        return Worker(process)
+
+
+def _runtime(memory: int) -> dict[str, str]:
+    """Go collects garbage harder before it meets its bound, uses two processors, and prints no stack."""
+    return {"GOMEMLIMIT": str(memory * 3 // 4), "GOGC": "200", "GOMAXPROCS": "2", "GOTRACEBACK": "none"}
+
+
+def _end(worker: Worker) -> None:
+    kill(worker.process, signal.SIGKILL)
+    worker.process.wait()
+    for stream in (worker.process.stdin, worker.process.stdout, worker.process.stderr):
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
+
+
+def _dies_with_us() -> tuple[str, ...]:
+    """Words before a command that end it when we are killed: nothing would be left to end it then.
+
+    util-linux's setpriv sets the signal that the kernel sends when the starting thread is gone. Where there
+    is no setpriv, a worker ends with its standard input, once its request is done.
+    """
+    setpriv = shutil.which("setpriv")
+    return (setpriv, "--pdeathsig", "KILL", "--") if setpriv else ()

@@ -1,0 +1,328 @@
+// Helm's own program, and with the argument "work" a worker for one process of the controller: it reads
+// requests from its standard input, one JSON document a line, and writes one answer a line, until its input
+// ends. A worker carries out one request at a time, so that whoever asks can end that one with the process.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"helm.sh/helm/v4/pkg/action"
+	chart "helm.sh/helm/v4/pkg/chart"
+	"helm.sh/helm/v4/pkg/chart/loader"
+	valuesloader "helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/cli"
+	helmcmd "helm.sh/helm/v4/pkg/cmd"
+	"helm.sh/helm/v4/pkg/kube"
+	release "helm.sh/helm/v4/pkg/release/v1"
+	"helm.sh/helm/v4/pkg/storage/driver"
+	_ "k8s.io/client-go/plugin/pkg/client/auth"
+)
+
+// The field manager of everything that Helm applies.
+const manager = "helm"
+
+type request struct {
+	Action      string            `json:"action"`
+	Release     string            `json:"release"`
+	Namespace   string            `json:"namespace"`
+	User        string            `json:"user"`
+	Chart       string            `json:"chart"`
+	Values      string            `json:"values"`
+	Labels      map[string]string `json:"labels"`
+	Description string            `json:"description"`
+	Timeout     int               `json:"timeout"`
+	Version     int               `json:"version"`
+	MaxHistory  int               `json:"maxHistory"`
+	Server      bool              `json:"server"`
+	NoHooks     bool              `json:"noHooks"`
+	KeepHistory bool              `json:"keepHistory"`
+	QPS         float32           `json:"qps"`
+	Burst       int               `json:"burst"`
+	// Where what the API server can do is kept for all workers.
+	Discovery string `json:"discovery"`
+}
+
+type answer struct {
+	// Always: that this is an answer.
+	Done     bool   `json:"done"`
+	Error    string `json:"error,omitempty"`
+	Missing  bool   `json:"missing,omitempty"`
+	Revision int    `json:"revision,omitempty"`
+	Status   string `json:"status,omitempty"`
+	Text     string `json:"text,omitempty"`
+}
+
+func main() {
+	kube.ManagedFieldsManager = manager
+	if len(os.Args) == 2 && os.Args[1] == "work" {
+		os.Exit(work(os.Stdin, os.Stdout))
+	}
+	command, err := helmcmd.NewRootCmd(os.Stdout, os.Args[1:], helmcmd.SetupLogging)
+	if err != nil {
+		slog.Warn("command failed", slog.Any("error", err))
+		os.Exit(1)
+	}
+	if err := command.Execute(); err != nil {
+		var failed helmcmd.CommandError
+		if errors.As(err, &failed) {
+			os.Exit(failed.ExitCode)
+		}
+		os.Exit(1)
+	}
+}
+
+// worker holds what requests share: connections by namespace and user.
+type worker struct {
+	connections map[string]*cli.EnvSettings
+	// Ends the present request, nil where nothing but the end of the process does.
+	cancel atomic.Pointer[context.CancelFunc]
+}
+
+func work(in io.Reader, out io.Writer) int {
+	// Remarks on charts and warnings of the API server are no part of an answer.
+	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	w := &worker{connections: map[string]*cli.EnvSettings{}}
+	go w.listen()
+	reader, encoder := bufio.NewReaderSize(in, 1<<16), json.NewEncoder(out)
+	for {
+		line, err := reader.ReadBytes('\n')
+		if err != nil {
+			return 0
+		}
+		var asked request
+		if err := json.Unmarshal(line, &asked); err != nil {
+			return 2
+		}
+		given, err := w.carryOut(asked)
+		if err != nil {
+			given.Error = err.Error()
+			given.Missing = errors.Is(err, driver.ErrReleaseNotFound)
+		}
+		given.Done = true
+		if err := encoder.Encode(given); err != nil {
+			return 2
+		}
+	}
+}
+
+// listen ends the present request at SIGTERM; what it cannot end so, it ends with the process.
+func (w *worker) listen() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM)
+	<-signals
+	if cancel := w.cancel.Load(); cancel != nil {
+		(*cancel)()
+		return
+	}
+	os.Exit(143)
+}
+
+func (w *worker) carryOut(asked request) (answer, error) {
+	switch asked.Action {
+	case "render":
+		return w.render(asked)
+	case "install":
+		return w.install(asked)
+	case "upgrade":
+		return w.upgrade(asked)
+	case "uninstall":
+		return w.uninstall(asked)
+	case "rollback":
+		return w.rollback(asked)
+	}
+	return answer{}, fmt.Errorf("no action %q is known", asked.Action)
+}
+
+func (w *worker) configuration(asked request) (*action.Configuration, error) {
+	configuration := action.NewConfiguration()
+	settings := w.settings(asked)
+	if err := configuration.Init(settings.RESTClientGetter(), asked.Namespace, "secret"); err != nil {
+		return nil, err
+	}
+	return configuration, nil
+}
+
+func (w *worker) settings(asked request) *cli.EnvSettings {
+	os.Setenv("KUBECACHEDIR", asked.Discovery)
+	key := asked.Namespace + "\x00" + asked.User + "\x00" + asked.Discovery
+	if known, found := w.connections[key]; found {
+		return known
+	}
+	settings := cli.New()
+	settings.SetNamespace(asked.Namespace)
+	settings.KubeAsUser = asked.User
+	settings.QPS, settings.BurstLimit = asked.QPS, asked.Burst
+	w.connections[key] = settings
+	return settings
+}
+
+func inputs(asked request) (chart.Charter, map[string]any, error) {
+	values, err := valuesloader.LoadValues(strings.NewReader(asked.Values))
+	if err != nil {
+		return nil, nil, err
+	}
+	loaded, err := loader.Load(asked.Chart)
+	if err != nil {
+		return nil, nil, err
+	}
+	accessor, err := chart.NewAccessor(loaded)
+	if err != nil {
+		return nil, nil, err
+	}
+	if kind, _ := accessor.MetadataAsMap()["Type"].(string); kind != "" && kind != "application" {
+		return nil, nil, fmt.Errorf("%s charts are not installable", kind)
+	}
+	if needed := accessor.MetaDependencies(); len(needed) > 0 {
+		if err := action.CheckDependencies(loaded, needed); err != nil {
+			return nil, nil, fmt.Errorf("chart dependencies are missing: %w", err)
+		}
+	}
+	return loaded, values, nil
+}
+
+func (w *worker) render(asked request) (answer, error) {
+	configuration, err := w.configuration(asked)
+	if err != nil {
+		return answer{}, err
+	}
+	loaded, values, err := inputs(asked)
+	if err != nil {
+		return answer{}, err
+	}
+	client := action.NewInstall(configuration)
+	client.DryRunStrategy = action.DryRunClient
+	if asked.Server {
+		client.DryRunStrategy = action.DryRunServer
+		// It would look whose the objects are, and give nothing else where some are not the release's.
+		client.TakeOwnership = true
+	}
+	client.ReleaseName, client.Namespace = asked.Release, asked.Namespace
+	client.Replace = true // the name may be in use
+	made, err := client.Run(loaded, values)
+	if err != nil {
+		return answer{}, err
+	}
+	rendered, err := asRelease(made)
+	if err != nil {
+		return answer{}, err
+	}
+	var text strings.Builder
+	fmt.Fprintln(&text, strings.TrimSpace(rendered.Manifest))
+	for _, hook := range rendered.Hooks {
+		fmt.Fprintf(&text, "---\n# Source: %s\n%s\n", hook.Path, hook.Manifest)
+	}
+	return answer{Text: text.String()}, nil
+}
+
+func (w *worker) install(asked request) (answer, error) {
+	configuration, err := w.configuration(asked)
+	if err != nil {
+		return answer{}, err
+	}
+	loaded, values, err := inputs(asked)
+	if err != nil {
+		return answer{}, err
+	}
+	client := action.NewInstall(configuration)
+	client.ReleaseName, client.Namespace = asked.Release, asked.Namespace
+	client.Replace = true // else a name all of whose revisions have failed is refused
+	client.ForceConflicts = true
+	client.DisableOpenAPIValidation = true
+	client.WaitStrategy = kube.HookOnlyStrategy
+	client.Timeout = time.Duration(asked.Timeout) * time.Second
+	client.Labels, client.Description = asked.Labels, asked.Description
+	return w.cancellable(func(ctx context.Context) (any, error) {
+		return client.RunWithContext(ctx, loaded, values)
+	})
+}
+
+func (w *worker) upgrade(asked request) (answer, error) {
+	configuration, err := w.configuration(asked)
+	if err != nil {
+		return answer{}, err
+	}
+	loaded, values, err := inputs(asked)
+	if err != nil {
+		return answer{}, err
+	}
+	client := action.NewUpgrade(configuration)
+	client.Namespace = asked.Namespace
+	client.ResetValues = true // empty values mean none, not those of before
+	client.ForceConflicts = true
+	client.ServerSideApply = "auto"
+	client.DisableOpenAPIValidation = true
+	client.WaitStrategy = kube.HookOnlyStrategy
+	client.Timeout = time.Duration(asked.Timeout) * time.Second
+	client.MaxHistory = asked.MaxHistory
+	client.Labels, client.Description = asked.Labels, asked.Description
+	return w.cancellable(func(ctx context.Context) (any, error) {
+		return client.RunWithContext(ctx, asked.Release, loaded, values)
+	})
+}
+
+// cancellable runs what a context ends: Helm then records that it failed.
+func (w *worker) cancellable(run func(context.Context) (any, error)) (answer, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	w.cancel.Store(&cancel)
+	defer w.cancel.Store(nil)
+	made, err := run(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	done, err := asRelease(made)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{Revision: done.Version, Status: string(done.Info.Status)}, nil
+}
+
+func (w *worker) uninstall(asked request) (answer, error) {
+	configuration, err := w.configuration(asked)
+	if err != nil {
+		return answer{}, err
+	}
+	client := action.NewUninstall(configuration)
+	client.DeletionPropagation = "background"
+	client.DisableHooks, client.KeepHistory = asked.NoHooks, asked.KeepHistory
+	client.WaitStrategy = kube.HookOnlyStrategy
+	client.Timeout = time.Duration(asked.Timeout) * time.Second
+	_, err = client.Run(asked.Release)
+	return answer{}, err
+}
+
+func (w *worker) rollback(asked request) (answer, error) {
+	configuration, err := w.configuration(asked)
+	if err != nil {
+		return answer{}, err
+	}
+	client := action.NewRollback(configuration)
+	client.Version, client.MaxHistory = asked.Version, asked.MaxHistory
+	client.ForceConflicts = true
+	client.ServerSideApply = "auto"
+	client.WaitStrategy = kube.HookOnlyStrategy
+	client.Timeout = time.Duration(asked.Timeout) * time.Second
+	return answer{}, client.Run(asked.Release)
+}
+
+func asRelease(made any) (*release.Release, error) {
+	switch one := made.(type) {
+	case *release.Release:
+		return one, nil
+	case release.Release:
+		return &one, nil
+	}
+	return nil, fmt.Errorf("a release of type %T is not known", made)
+}
