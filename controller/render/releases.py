@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from controller.domain.region.external_servers import parted_databases
+from controller.domain.region.external_servers import parted_databases, unread_databases
 from controller.domain.region.pod_values import eviction_warnings, limit_problems, pod_problems, pod_warnings
 from controller.domain.region.required_certificates import omitted_templates
 from controller.domain.releases.bundle import ChartRef
@@ -35,7 +35,7 @@ def release_problems(
         asked += refused or limit_problems(layer, merged.values)
         asked += policy_problems(layer)
     secrets = password_problems(release, merged, spec, service)
-    return [*asked, *secrets, *parted_databases(release, merged.values)]
+    return [*asked, *secrets, *parted_databases(release, merged)]
 
 
 def written_faults(
@@ -56,6 +56,7 @@ def written_faults(
             *misread_texts(layer, lower),
             *unknown_options(layer, lower, service),
             *unknown_policy_names(layer, lower, service),
+            *unread_databases(layer, lower, service.chart),
         )
         wrong = list(wrong_values(layer, lower, service))
         doubtful = (one.problem for one in wrong if not one.certain)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from controller.cli.offline.cross_checks import awaited_in_vain, collisions
 from controller.cli.offline.input_files import InputObject
 from controller.cli.offline.manifests import offline_helm, render_release, size_problem
-from controller.cli.offline.missing_objects import missing_objects
+from controller.cli.offline.missing_objects import missing_objects, named
 from controller.cli.offline.own_kinds import is_bundle, is_region, is_self_contained, misnamed
 from controller.cli.offline.region import OfflineRegion, OfflineRenderer
+from controller.cli.offline.unread_keys import large_numbers, unread_keys
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.validation.asked_resources import AskedResources, asked_resources, marked_nodes
+from controller.domain.validation.dangling import made_by
+from controller.domain.validation.endpoint_hosts import unmade_hosts
 from controller.domain.validation.object_rules import all_faults
 from controller.domain.validation.shared_claims import claim_problems
+from controller.domain.values.chart_values import Values
 from controller.errors import ChartInvalid, Problem, SpecInvalid
 from controller.ports.kubernetes import KubeObject
 
@@ -97,18 +101,49 @@ def check(
     if region is None:
         return Checked(item.title, item.source, checked=True)
     bundles = region.region.bundles
-    problems, large, asked = _rendered(region, renderer, given) if manifests else ([], [], None)
+    found = _rendered(region, renderer, given) if manifests else _Rendered()
+    unread = unread_keys(region.region, renderer.library.open_maps, _Texts(renderer, found.texts))
     return Checked(
         item.title,
         item.source,
         checked=True,
-        problems=tuple(item.locate_all(problems)),
-        warnings=tuple(item.locate_all((*region.region.warnings, *large))),
+        problems=tuple(item.locate_all(found.problems)),
+        warnings=tuple(item.locate_all((*region.region.warnings, *unread, *found.warnings))),
         services=len(bundles),
         releases=sum(len(bundle.releases) for bundle in bundles),
         region=region,
-        asked=asked,
+        asked=found.asked,
     )
+
+
+@dataclass
+class _Rendered:
+    """Mistakes and warnings that show only once Helm has rendered the releases, and what these ask for."""
+
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    asked: AskedResources | None = None
+    texts: dict[str, str] = field(default_factory=dict)  # by release
+    made: dict[str, Sequence[KubeObject]] = field(default_factory=dict)  # by release
+    places: dict[str, str] = field(default_factory=dict)  # the field of each release
+
+
+@dataclass
+class _Texts:
+    """What Helm makes of releases; of those whose values are not changed as it was made before."""
+
+    renderer: OfflineRenderer
+    made: dict[str, str]
+    values: dict[str, Values] = field(default_factory=dict)
+
+    def __call__(self, release: ReleaseSpec) -> str:
+        first = self.values.setdefault(release.name, release.values)
+        if release.values is first and release.name in self.made:
+            return self.made[release.name]
+        text = render_release(release, self.renderer.charts, offline_helm()).text
+        if release.values is first:
+            self.made[release.name] = text
+        return text
 
 
 def _of_bundle(
@@ -124,47 +159,50 @@ def _of_bundle(
         except ChartInvalid as error:
             problems.append(Problem(path, f"release {release.name} cannot be rendered: {error}"))
             continue
-        faults = all_faults((*rendered.manifest, *rendered.hooks))
-        problems += (Problem(path, f"Kubernetes refuses {fault}", MEND) for fault in faults)
+        problems += _refused(path, (*rendered.manifest, *rendered.hooks))
     return item.locate_all(problems)
 
 
-def _rendered(
-    region: OfflineRegion, renderer: OfflineRenderer, given: Sequence[InputObject]
-) -> tuple[list[Problem], list[Problem], AskedResources | None]:
-    """Mistakes and warnings that show only once Helm has rendered the releases, and what these ask for."""
+def _rendered(region: OfflineRegion, renderer: OfflineRenderer, given: Sequence[InputObject]) -> _Rendered:
     helm = offline_helm()
-    problems: list[Problem] = []
-    warnings: list[Problem] = []
-    made: dict[str, Sequence[KubeObject]] = {}
+    found = _Rendered()
     for bundle in region.region.bundles:
         for release in bundle.releases:
-            path = f"spec.services.{bundle.service}.{release.spec.chart.name}"
+            name = release.spec.name
+            path = found.places[name] = f"spec.services.{bundle.service}.{release.spec.chart.name}"
             try:
                 rendered = render_release(release.spec, renderer.charts, helm)
                 size, refused = size_problem(release.spec, renderer.charts, rendered)
             except ChartInvalid as error:
-                problems.append(Problem(path, f"release {release.spec.name} cannot be rendered: {error}"))
+                found.problems.append(Problem(path, f"release {name} cannot be rendered: {error}"))
                 continue
-            made[release.spec.name] = (*rendered.manifest, *rendered.hooks)
+            found.made[name] = (*rendered.manifest, *rendered.hooks)
+            found.texts[name] = rendered.text
             if size:
-                (problems if refused else warnings).append(
-                    Problem(path, f"release {release.spec.name}: {size}")
-                )
-    places = {
-        release.spec.name: f"spec.services.{bundle.service}.{release.spec.chart.name}"
-        for bundle in region.region.bundles
-        for release in bundle.releases
-    }
-    for name, objects in made.items():
-        problems += (
-            Problem(places[name], f"Kubernetes refuses {fault}", MEND) for fault in all_faults(objects)
-        )
-    if problems:
-        return problems, warnings, None  # what those releases make is not known
-    problems += claim_problems(made, places)
+                problem = Problem(path, f"release {name}: {size}")
+                (found.problems if refused else found.warnings).append(problem)
+            found.problems += large_numbers(release, found.made[name])
+            found.problems += _refused(path, found.made[name])
+    if not found.problems:  # else it is not known what those releases make
+        _compare(region, renderer, given, found)
+    return found
+
+
+def _compare(
+    region: OfflineRegion, renderer: OfflineRenderer, given: Sequence[InputObject], found: _Rendered
+) -> None:
+    """What objects of releases say of each other, and what all of them ask for."""
+    made = found.made
     in_charts, to_bring = missing_objects(region, made, given, renderer.known_references)
+    found.problems += [*claim_problems(made, found.places), *in_charts]
+    found.warnings += to_bring
+    there = made_by([*(obj for objects in made.values() for obj in objects), *named(given)])
     releases = [one for bundle in region.region.bundles for one in bundle.releases]
+    for one in releases:
+        found.warnings += unmade_hosts(one.spec.name, one.merged, there)
     marked = [each for one in releases for each in marked_nodes(one.spec.chart.name, one.merged.values)]
-    asked = asked_resources((obj for objects in made.values() for obj in objects), marked)
-    return [*problems, *in_charts], [*warnings, *to_bring], asked
+    found.asked = asked_resources((obj for objects in made.values() for obj in objects), marked)
+
+
+def _refused(path: str, objects: Sequence[KubeObject]) -> list[Problem]:
+    return [Problem(path, f"Kubernetes refuses {fault}", MEND) for fault in all_faults(objects)]

@@ -37,7 +37,7 @@ def missing_objects(
 
     `made` are the objects of the releases by name; `given` are those of the files.
     """
-    there = made_by([*(obj for objects in made.values() for obj in objects), *_named(given)])
+    there = made_by([*(obj for objects in made.values() for obj in objects), *named(given)])
     for secret in region.region.credentials:
         there.add(SECRET, secret.name, secret.credentials)
     for name, keys in secrets_made(region.region.certificates).items():
@@ -112,5 +112,5 @@ def _of_values(region: OfflineRegion, release: str) -> Iterable[Reference]:
     return (Reference(f"values of {release}", SECRET, one.name, one.key) for one in secrets)
 
 
-def _named(given: Iterable[InputObject]) -> Iterable[KubeObject]:
+def named(given: Iterable[InputObject]) -> Iterable[KubeObject]:
     return (item.obj for item in given if item.name)

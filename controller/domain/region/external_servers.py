@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from controller.domain.values.chart_values import is_map, lookup
+from controller.domain.values.chart_values import Values, is_map, lookup
+from controller.domain.values.merge import Layer, MergedValues
 from controller.errors import Problem
 
 Features = Mapping[str, Any]
@@ -46,11 +47,14 @@ def external_server_problems(features: Features) -> Iterator[Problem]:
         yield Problem("spec.features.messaging.dedicatedBrokers", message, remedy)
 
 
-def parted_databases(release: str, values: Mapping[str, Any]) -> list[Problem]:
+def parted_databases(release: str, merged: MergedValues) -> list[Problem]:
     """Databases of one service that its values have on different servers: the override of one does not reach
-    the others, and Nova would look for its cells beside them."""
+    the others, and Nova would look for its cells beside them. What the chart does not have counts nothing."""
     places = {
-        name: _place(endpoint) for name in _OF_NOVA if is_map(endpoint := lookup(values, ("endpoints", name)))
+        name: _place(endpoint)
+        for name in _OF_NOVA
+        if is_map(endpoint := lookup(merged.values, ("endpoints", name)))
+        and is_map(lookup(merged.defaults, ("endpoints", name)))
     }
     if len(set(places.values())) < 2:
         return []
@@ -60,6 +64,20 @@ def parted_databases(release: str, values: Mapping[str, Any]) -> list[Problem]:
         "set spec.features.database.external, which all follow, or give all of them the same hosts and port"
     )
     return [Problem("spec.services", message, remedy)]
+
+
+def unread_databases(layer: Layer, defaults: Values, chart: str) -> Iterator[Problem]:
+    """Warnings of databases of Nova that other builds of its chart have, and this one does not read."""
+    for name in _OF_NOVA if chart == "nova" else ():
+        path = ("endpoints", name)
+        there = lookup(layer.values, path) is not None
+        if (
+            there
+            and not is_map(lookup(defaults, path))
+            and is_map(lookup(defaults, ("endpoints", "oslo_db")))
+        ):
+            message = f'this build of chart nova has no endpoint "{name}", and reads nothing of it'
+            yield Problem(layer.full_path(path), message, "remove it", layer.place(path))
 
 
 def _place(endpoint: Mapping[str, Any]) -> str:

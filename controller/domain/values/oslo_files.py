@@ -42,8 +42,9 @@ _FLAT_FILES = frozenset(
     ("libvirt", "memcached", "qemu", "rabbitmq", "rabbit_additonal_conf", "rabbit_advanced_config")
 )
 _UWSGI = "_uwsgi"
+_BOOTSTRAP = "bootstrap"
 # The least number that Go's verb %v prints with an exponent, as a float.
-_EXPONENT_FROM = 1_000_000
+EXPONENT_FROM = 1_000_000
 _MEMCACHE_KEY = ("endpoints", "oslo_cache", "auth", "memcache_secret_key")
 
 
@@ -104,8 +105,8 @@ def _is_printed(path: DocumentPath) -> bool:
 
 
 def with_numbers_as_text(values: Values) -> Values:
-    """The values with whole numbers that would get an exponent in a file of options as text; all others,
-    and those elsewhere, as they are. The very same object where there are none."""
+    """The values with whole numbers as text that would get an exponent in a file of options, or in the script
+    of a bootstrap; all others as they are. The very same object where there are none."""
     found: Values = _with_numbers_as_text(values, ())
     return found
 
@@ -113,7 +114,8 @@ def with_numbers_as_text(values: Values) -> Values:
 def _with_numbers_as_text(value: Any, path: DocumentPath) -> Any:
     kind = value.__class__
     if kind is int:
-        return str(value) if abs(value) >= _EXPONENT_FROM and _is_printed(path) else value
+        printed = path[:1] == (_BOOTSTRAP,) or _is_printed(path)
+        return str(value) if printed and abs(value) >= EXPONENT_FROM else value
     if kind is not dict and kind is not list:
         return value
     parts = value.items() if kind is dict else enumerate(value)
@@ -130,9 +132,9 @@ def _with_numbers_as_text(value: Any, path: DocumentPath) -> Any:
 
 def printed_number(number: float) -> str:
     """A number that is no whole one in YAML, as Go prints it (verb %v)."""
-    if number.is_integer() and abs(number) < _EXPONENT_FROM:
+    if number.is_integer() and abs(number) < EXPONENT_FROM:
         return str(int(number))
-    if not math.isfinite(number) or 1e-4 <= abs(number) < _EXPONENT_FROM:
+    if not math.isfinite(number) or 1e-4 <= abs(number) < EXPONENT_FROM:
         return repr(number)
     return next(text for digits in range(18) if float(text := f"{number:.{digits}e}") == number)
 

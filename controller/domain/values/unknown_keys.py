@@ -79,7 +79,7 @@ def known_part(layer: Layer, defaults: Values, open_maps: OpenMaps) -> KnownPart
     set_paths = {path: value for path, value in unknown.items() if not _deletes(value)}
     needed = [path for path, value in set_paths.items() if _is_needed(path, value)]
     return KnownPart(
-        replace(layer, values=_without(layer.values, unknown)),
+        replace(layer, values=without_paths(layer.values, unknown)),
         tuple(format_path(path) for path in needed),
         tuple(format_path(path) for path in set_paths if path not in needed),
     )
@@ -100,7 +100,8 @@ def _has_secret(value: Any) -> bool:
     return any(_has_secret(part) for part in parts)
 
 
-def _without(values: Values, paths: Iterable[Path], prefix: Path = ()) -> dict[str, Any]:
+def without_paths(values: Values, paths: Iterable[Path], prefix: Path = ()) -> dict[str, Any]:
+    """The values without what is at these paths."""
     gone = set(paths)
     kept: dict[str, Any] = {}
     for key, value in values.items():
@@ -108,5 +109,5 @@ def _without(values: Values, paths: Iterable[Path], prefix: Path = ()) -> dict[s
         if below in gone:
             continue
         inside = is_map(value) and any(path[: len(below)] == below for path in gone)
-        kept[key] = _without(value, gone, below) if inside else value
+        kept[key] = without_paths(value, gone, below) if inside else value
     return kept

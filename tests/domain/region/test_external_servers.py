@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from controller.domain.region.external_servers import parted_databases
+from controller.domain.region.external_servers import parted_databases, unread_databases
+from controller.domain.values.merge import Layer, MergedValues, merge_layers
 from tests.domain.region.test_deployment_rules import problems
 
 DATABASE = {"external": {"address": "192.0.2.10"}}
@@ -54,6 +55,10 @@ def endpoint(host: str, **more: Any) -> dict[str, Any]:
     return {"hosts": {"default": host}, "port": {"mysql": {"default": 3306}}, **more}
 
 
+def merged(values: dict[str, Any]) -> MergedValues:
+    return merge_layers(values, [])
+
+
 @pytest.mark.parametrize(
     "moved",
     [
@@ -65,12 +70,23 @@ def endpoint(host: str, **more: Any) -> dict[str, Any]:
 )
 def test_an_override_that_moves_one_of_novas_databases_is_refused(moved: dict[str, Any]) -> None:
     values = {"endpoints": {"oslo_db": moved, "oslo_db_cell0": endpoint("mariadb")}}
-    (problem,) = parted_databases("nova", values)
+    (problem,) = parted_databases("nova", merged(values))
     assert "spec.features.database.external" in problem.remedy
-    assert parted_databases("nova", {"endpoints": {"oslo_db": moved, "oslo_db_cell0": moved}}) == []
+    assert parted_databases("nova", merged({"endpoints": {"oslo_db": moved, "oslo_db_cell0": moved}})) == []
+
+
+def test_a_database_that_this_build_of_the_chart_does_not_have_parts_nothing_and_is_told() -> None:
+    known = {"endpoints": {"oslo_db": endpoint("mariadb"), "oslo_db_cell0": endpoint("mariadb")}}
+    other = {"endpoints": {"oslo_db_api": {"hosts": {"default": "db"}}}}
+    layer = Layer("services", other, "region.yaml", ("spec",))
+    assert parted_databases("nova", merge_layers(known, [layer])) == []
+    [warning] = unread_databases(layer, known, "nova")
+    assert warning.path == "spec.endpoints.oslo_db_api"
+    assert 'has no endpoint "oslo_db_api"' in warning.message
+    assert list(unread_databases(Layer("services", known), known, "nova")) == []
 
 
 def test_where_the_certificate_of_a_server_is_said_its_place_is_the_same() -> None:
     encrypted = endpoint("mariadb", host_fqdn_override={"default": {"tls": {"secretName": "nova-client"}}})
     values = {"endpoints": {"oslo_db": encrypted, "oslo_db_cell0": endpoint("mariadb")}}
-    assert parted_databases("nova", values) == []
+    assert parted_databases("nova", merged(values)) == []

@@ -35,7 +35,7 @@ NAMES = KnownNames(
 )
 LOWER: dict[str, Any] = {
     "conf": {
-        "nova": {"DEFAULT": {"of_the_chart": 1}, "libvirt": {}},
+        "nova": {"DEFAULT": {"of_the_chart": 1, "osapi_compute_workers": 1}, "libvirt": {}},
         "cinder": {},
         "backends": {},
         "policy": {},
@@ -67,6 +67,11 @@ def test_what_is_near_to_nothing_may_be_a_plugins() -> None:
     assert problem.remedy == "the service passes over it, unless a plugin reads it"
 
 
+def test_an_option_of_the_chart_is_told_when_nothing_reads_it() -> None:
+    [problem] = told({"nova": {"DEFAULT": {"of_the_chart": 2, "osapi_compute_workers": 8}}})
+    assert problem.path == "spec.conf.nova.DEFAULT.of_the_chart"
+
+
 def test_an_option_that_another_series_has_is_not_known_to_this_one() -> None:
     conf = {"nova": {"DEFAULT": {"old_ratio": 1}}}
     assert told(conf, series="2025.1") == []
@@ -76,7 +81,7 @@ def test_an_option_that_another_series_has_is_not_known_to_this_one() -> None:
 @pytest.mark.parametrize(
     "conf",
     [
-        {"nova": {"DEFAULT": {"debug": True, "log-file": "x", "of_the_chart": 2}}},
+        {"nova": {"DEFAULT": {"debug": True, "log-file": "x", "osapi_compute_workers": 2}}},
         {"nova": {"DEFAULT": {"cpu_alocation_ratio": None, "$patch": "replace"}}},
         {"nova": {"placement_of_a_plugin": {"anything": 1}}},
         {"nova": {"LIBVIRT": {"virt_type": "kvm"}}},

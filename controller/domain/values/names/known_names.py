@@ -29,6 +29,28 @@ _STORES: Mapping[tuple[str, str], tuple[str, ...]] = {
 }
 # Sections with an option for each plug-in, and the option beside them that lists the plug-ins.
 _PLUGINS: Mapping[tuple[str, str], str] = {("keystone", "auth"): "methods"}
+# Options of charts' own values that no package has, but the chart's templates read, as `section.option`; and
+# those that a service registers and does not list.
+_READ_BY_CHARTS: Mapping[str, frozenset[str]] = {
+    "cinder": frozenset(("DEFAULT.internal_project_name", "DEFAULT.internal_user_name")),
+    "designate": frozenset(("service:worker.enabled", "service:worker.notify")),
+    "gnocchi": frozenset(
+        ("indexer.driver", "storage.provided_keyring", "statsd.project_id", "statsd.user_id")
+    ),
+    "heat": frozenset(
+        ("heat_api.bind_port", "heat_api.workers", "heat_api_cfn.bind_port", "heat_api_cfn.workers")
+    ),
+    "neutron": frozenset(("ironic.region_name", "ironic.valid_interfaces")),
+    "nova": frozenset(
+        (
+            *("DEFAULT.osapi_compute_listen", "DEFAULT.osapi_compute_listen_port", "ironic.api_endpoint"),
+            *("DEFAULT.osapi_compute_workers", "DEFAULT.metadata_workers"),
+        )
+    ),
+    "octavia": frozenset(("neutron.region_name", "neutron.valid_interfaces")),
+}
+# Files of programs whose packages are not asked.
+_OF_OTHER_PACKAGES = ("masakarimonitors",)
 _RULES: Path = ("conf", "policy")
 _REFERENCE = re.compile(r"(?<![\w:])rule:([^\s()]+)")
 _AS_WRITTEN = "It is sent as it is written."
@@ -136,7 +158,7 @@ class Service:
     def slips(
         self, file: str, section: str, options: Mapping[str, Any], there: Mapping[str, Any]
     ) -> Iterator[tuple[Path, str, str]]:
-        """Path below the section, message and remedy of what no package has, and is not `there` either.
+        """Path below the section, message and remedy of what no package has; no section that is `there`.
 
         Of a section that people name, only what is nearly an option: a driver may be of somebody else."""
         known = self.sections.get(section if section == "DEFAULT" else section.lower())
@@ -154,12 +176,17 @@ class Service:
             known |= _listed({**there, **options}.get(_PLUGINS[self.chart, section]))
         for name, value in options.items():
             plain = name.replace("-", "_")
-            if value is None or name == PATCH or name in there or plain in known:
+            if value is None or name == PATCH or plain in known:
+                continue
+            if name in there and (named or self._is_read(file, section, name)):
                 continue
             near = _nearest(plain, known)
             if near or not named:
                 where = f"section {section} of {file}.conf" if section else "a store"
                 yield (name,), f'{package} an option "{name}" in {where}', self._remedy(plain, near)
+
+    def _is_read(self, file: str, section: str, name: str) -> bool:
+        return file in _OF_OTHER_PACKAGES or f"{section}.{name}" in _READ_BY_CHARTS.get(self.chart, ())
 
     def _remedy(self, name: str, near: str) -> str:
         others = sorted(section for section, known in self.sections.items() if name in known)
