@@ -27,7 +27,7 @@ export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/pycache
 # seconds in each process of pytest. Empty is off.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup helm helm-newer demo demo-real demo-down test test-changed test-fast test-servers test-cluster test-sample test-openstack test-image test-real image test-exhaustive test-upstream lint lock rbac pins service schemas bench soak clean
+.PHONY: help setup helm helm-newer demo demo-real demo-down test test-changed test-fast test-servers test-cluster test-sample test-openstack test-image test-real image test-exhaustive test-upstream lint docs lock rbac pins service schemas bench soak clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -138,11 +138,20 @@ lint: setup ## style, types, layering and the language of the pages
 	@$(BIN)/python -m tests.charts.shell
 	@$(BIN)/python -m tools.prose
 
+docs: setup ## the documentation as a site in build/site, with every link checked
+	@test -x $(VENV)/docs/bin/zensical && test $(VENV)/docs/bin/zensical -nt requirements-docs.lock \
+	  || { $(PYTHON) -m venv $(VENV)/docs && env -u PYTHONPYCACHEPREFIX $(VENV)/docs/bin/python -m pip install --quiet \
+	  --disable-pip-version-check --require-hashes -r requirements-docs.lock && touch $(VENV)/docs/bin/zensical; }
+	@$(BIN)/python -m tools.docs_site build/site-source
+	@$(VENV)/docs/bin/zensical build --clean --strict --config-file mkdocs.yml
+
 lock: ## renews the lock files from pyproject.toml (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  pyproject.toml -o requirements.lock
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  --group dev pyproject.toml -o requirements-dev.lock
+	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
+	  --group docs -o requirements-docs.lock
 
 rbac: setup ## writes what charts grant into the rights of our own chart; CHARTS=… renders OpenStack-Helm's again
 	@$(BIN)/python -m tests.charts_controller.chart_objects $(CHARTS)

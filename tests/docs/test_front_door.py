@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
 import yaml
+
+from tools.docs_site import lay_out
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,3 +45,28 @@ def test_the_targets_that_contributors_are_shown_are_there() -> None:
     shown += re.findall(r"`(test-?[a-z]*)`", _text("CONTRIBUTING.md"))
     targets = set(re.findall(r"^([a-z-]+):", _text("Makefile"), re.M))
     assert len(shown) > 10 and set(shown) <= targets
+
+
+def _pages_of(nav: object) -> set[str]:
+    if isinstance(nav, str):
+        return {nav}
+    parts = nav.values() if isinstance(nav, dict) else nav
+    assert isinstance(parts, Iterable)
+    return {page for part in parts for page in _pages_of(part)}
+
+
+def test_the_site_has_every_page_in_its_navigation() -> None:
+    text = _text("mkdocs.yml").replace("!!python/name:", "")
+    shown = _pages_of(yaml.safe_load(text)["nav"])
+    there = {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")}
+    assert there - shown == set()
+    assert [page for page in shown if not (ROOT / page).exists()] == []
+
+
+@pytest.mark.slow
+def test_the_site_has_what_its_pages_link_to_and_every_field(tmp_path: Path) -> None:
+    lay_out(tmp_path)
+    assert (tmp_path / "charts/openstack-controller/examples/core-single.yaml").is_file()
+    fields = (tmp_path / "docs/reference-fields.md").read_text(encoding="utf-8")
+    for field in ("spec.openstackVersion", "spec.features.networking.backend", "spec.releases[].values"):
+        assert f"\n| `{field}` | " in fields
