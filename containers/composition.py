@@ -15,6 +15,7 @@ from controller.adapters.kubernetes.events import KubeEvents
 from controller.adapters.kubernetes.watches import Key
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.core_dumps import forbid_core_dumps
+from controller.adapters.system.lease_process import split_off_work
 from controller.adapters.system.logs import LogSecrets, configure_logs, set_level
 from controller.adapters.system.metrics import PrometheusMetrics
 from controller.adapters.system.randomness import SystemRandomness
@@ -23,6 +24,7 @@ from controller.operator import Container, exit_container, run_container
 from controller.ports.kubernetes import Events, Kube
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.shared.lease import LeaseTimes, WriterLease, lease_holder, lease_name
+from controller.reconcile.shared.lease_board import LeaseBoard
 from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import Settings, read_settings
 
@@ -30,8 +32,6 @@ log = logging.getLogger(__name__)
 
 # EX_CONFIG of sysexits.h.
 UNUSABLE = 78
-# Seconds: a renewal against a server that hangs ends in time for another one.
-LEASE_READ_TIMEOUT = 4.0
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,10 @@ def run(name: str, compose: Callable[[Parts], Container]) -> None:
         settings = read_settings()
         set_level(settings.log_level)
         connection = connect()
-        kube = PykubeClient(connection, user_agent=f"openstack-controller/{name}")
         clock, randomness = SystemClock(), SystemRandomness()
+        # What follows is in the working process alone.
+        lease = _split(name, settings, connection, clock)
+        kube = PykubeClient(connection, user_agent=f"openstack-controller/{name}")
         parts = Parts(
             settings=settings,
             connection=connection,
@@ -85,19 +87,6 @@ def run(name: str, compose: Callable[[Parts], Container]) -> None:
     except ControllerError as error:
         log.critical("%s", error, extra={"object": name, "reason": type(error).__name__})
         exit_container(UNUSABLE)
-    lease = WriterLease(
-        PykubeClient(
-            connection,
-            user_agent=f"openstack-controller/{name}",
-            read_timeout=LEASE_READ_TIMEOUT,
-            retries_within=0,
-        ),
-        clock,
-        name=lease_name(name),
-        namespace=settings.region_namespace,
-        holder=lease_holder(settings.pod_namespace, settings.pod_name),
-        times=LeaseTimes(settings.lease_duration),
-    )
     try:
         code = run_container(
             container,
@@ -111,3 +100,24 @@ def run(name: str, compose: Callable[[Parts], Container]) -> None:
         log.critical("%s", error, extra={"object": name, "reason": type(error).__name__})
         code = UNUSABLE
     exit_container(code)
+
+
+def _split(name: str, settings: Settings, connection: Connection, clock: Clock) -> LeaseBoard:
+    times = LeaseTimes(settings.lease_duration)
+
+    def make_lease() -> WriterLease:
+        return WriterLease(
+            PykubeClient(
+                connection,
+                user_agent=f"openstack-controller/{name}",
+                read_timeout=times.answer_within,
+                retries_within=0,
+            ),
+            clock,
+            name=lease_name(name),
+            namespace=settings.region_namespace,
+            holder=lease_holder(settings.pod_namespace, settings.pod_name),
+            times=times,
+        )
+
+    return split_off_work(name, make_lease, clock, times)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import platform
-import signal
 import threading
 import time
 import traceback
@@ -23,7 +22,8 @@ from controller.domain.shared import metrics
 from controller.errors import ApiUnavailable, ControllerError, ObjectReplaced
 from controller.ports.metrics import Metrics
 from controller.ports.system import Clock
-from controller.reconcile.shared.lease import RETRY_EVERY, WriterLease
+from controller.reconcile.shared.lease_board import LeaseBoard
+from controller.reconcile.shared.lease_keeping import LEASE_BROKEN, LEASE_LOST
 from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import Settings
 
@@ -34,18 +34,13 @@ Reconcile = Callable[[str, str], float | None]
 # Work that takes longer than this without an end, or a loop that stands still, is a broken container.
 STUCK_AFTER = 600.0
 # Exit codes; Kubernetes starts the container again, and it waits for the Lease.
-LEASE_LOST = 70
 WATCHES_ENDED = 71
-LEASE_BROKEN = 73
 WORKER_ENDED = 74
-# How often a container without its Lease tries to take it.
-TAKE_EVERY = 1.0
-# How often the end of a Lease is looked for.
+# How often the end of a Lease is looked for, and its beginning.
 FENCE_EVERY = 0.5
+AWAIT_EVERY = 0.1
 # How often the order to stop is looked for.
 STOP_CHECK_SECONDS = 0.1
-# A renewal of the Lease that is under way has so long to end before the Lease is given back.
-LEASE_ENDS_WITHIN = 5.0
 # What a pass was about has gone meanwhile: so long until the next, should no event bring it earlier.
 REPLACED_RETRY_SECONDS = 1.0
 
@@ -135,49 +130,45 @@ def run_container(
     *,
     settings: Settings,
     connection: Connection,
-    lease: WriterLease,
+    lease: LeaseBoard,
     measures: PrometheusMetrics,
     clock: Clock,
 ) -> int:
-    """Runs until a signal or the end of the watches; gives the exit code: 0 after a signal.
+    """Runs until it is told to stop or the watches end; gives the exit code: 0 where it was told.
 
-    Nothing is written before the Lease is held; when it is lost the process ends at once, with code 70.
-    After a signal no more is begun, and what is under way has `settings.stop_within` seconds to end and to
-    be written down, with the Lease still renewed; then the Lease is given back. What takes longer is left
-    half done: the next run finds and finishes it, as after a kill, once the Lease has ended by itself. A
-    second signal ends the wait.
+    The Lease is kept by another process. Nothing is written before it is held; when it is lost the process
+    ends at once, with code 70. Once told to stop no more is begun, and what is under way has
+    `settings.stop_within` seconds to end and to be written down, with the Lease still renewed; then the Lease
+    is given back. What takes longer is left half done: the next run finds and finishes it, as after a kill,
+    once the Lease has ended by itself. To be told again ends the wait.
 
     Raises EndpointUnavailable when the port of `settings` cannot be listened on.
     """
     tenure = _Tenure()
     signs = SignsOfLife((watch.resource for watch in container.watches), clock)
     ended = threading.Event()
-    # Why to stop, once there is a reason. Not an Event: the handler of a signal runs on the main thread,
-    # and might set it while that very thread holds its lock.
+    # With which code to end, once there is a reason of our own.
     codes: list[int] = []
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: codes.append(0))
     _measure(container, settings, tenure, signs, measures)
     if settings.health_port:
-        endpoint = _endpoint(container, tenure, signs, codes, measures)
+        endpoint = _endpoint(container, tenure, signs, lease, measures)
         serve_endpoint(endpoint, settings.health_port, address=settings.health_address)
-    keeper = _start("lease", _keep_lease, lease, container, tenure, ended, measures)
+    following = _start("lease", _follow_lease, lease, container, tenure, ended, measures)
 
     # Not on the main thread: there Kopf would answer signals itself, and take seconds to wind down
     # what need not be wound down.
     watched = (container, settings, connection, signs, codes)
     threading.Thread(target=_watch, args=watched, name="watch", daemon=True).start()
-    while not codes:
+    while not codes and not lease.stops():
         time.sleep(STOP_CHECK_SECONDS)
+    code = codes[0] if codes else 0
     container.wind_down()
-    if codes[0] == 0 and _comes_to_rest(container, settings.stop_within, codes):
+    if code == 0 and _comes_to_rest(container, settings.stop_within, lease):
         ended.set()
-        keeper.join(LEASE_ENDS_WITHIN)
-        # One that still renews would take back what is given.
-        if not keeper.is_alive():
-            lease.release()
+        following.join()
+        lease.give_back()
     container.queue.close()
-    return codes[0]
+    return code
 
 
 def _watch(
@@ -203,8 +194,8 @@ def _watch(
         codes.append(WATCHES_ENDED)
 
 
-def _comes_to_rest(container: Container, seconds: float, codes: Sequence[int]) -> bool:
-    """Waits until nothing is under way, at most so long or until a second signal; whether that came.
+def _comes_to_rest(container: Container, seconds: float, lease: LeaseBoard) -> bool:
+    """Waits until nothing is under way, at most so long or until it is told again; whether that came.
 
     The Lease is renewed and fenced meanwhile: what is under way still writes.
     """
@@ -212,7 +203,7 @@ def _comes_to_rest(container: Container, seconds: float, codes: Sequence[int]) -
     logged = False
     while busy := container.under_way():
         named = ", ".join(busy)
-        if time.monotonic() >= until or codes.count(0) > 1:
+        if time.monotonic() >= until or lease.stops() > 1:
             text = "stopped with work under way, which the next run takes up: %s"
             log.warning(text, named, extra={"object": container.name, "reason": "StoppedAtWork"})
             return False
@@ -234,7 +225,7 @@ def _endpoint(
     container: Container,
     tenure: _Tenure,
     signs: SignsOfLife,
-    codes: Sequence[int],
+    lease: LeaseBoard,
     measures: PrometheusMetrics,
 ) -> Endpoint:
     """Alive: its loop turns, its watches are heard of, its work goes on. Ready: it works, and goes on to."""
@@ -247,7 +238,7 @@ def _endpoint(
         ready={
             "lease": tenure.waits,
             "watches begun": signs.have_not_begun,
-            "stop": lambda: "told to stop" if codes else "",
+            "stop": lambda: "told to stop" if lease.stops() else "",
         },
         exposition=measures.exposition,
     )
@@ -285,63 +276,43 @@ def _start(name: str, target: Callable[..., None], *given: object) -> threading.
     return thread
 
 
-def _keep_lease(
-    lease: WriterLease, container: Container, tenure: _Tenure, ended: threading.Event, measures: Metrics
+def _follow_lease(
+    lease: LeaseBoard, container: Container, tenure: _Tenure, ended: threading.Event, measures: Metrics
 ) -> None:
-    """Takes the Lease, lets the workers begin, and renews it; any error ends the process."""
+    """Lets the workers begin once the Lease is held, and ends the process when it is lost.
+
+    It shows the keeper that the process lives. On a thread that waits for no server. Any error ends the
+    process.
+    """
     try:
-        if not _take_lease(lease, ended):
-            return
-        extra = {"object": container.name, "reason": "LeaseHeld"}
-        log.info("holding the Lease of %s", container.name, extra=extra)
-        tenure.begin()
-        _start("fence", _fence, lease, ended)
-        for number in range(container.workers):
-            _start(f"worker-{number}", _work, container, measures)
-        renewed = True
-        while not ended.wait(lease.times.renew_every if renewed else RETRY_EVERY):
-            renewed = lease.try_take(container.queue.longest())
+        while True:
+            lease.beat(container.queue.longest() if tenure.held.is_set() else 0.0)
+            if lease.lost():
+                _end_without_lease(lease)
+                return
+            if lease.held() and not tenure.held.is_set():
+                tenure.begin()
+                for number in range(container.workers):
+                    _start(f"worker-{number}", _work, container, measures)
+            if ended.wait(FENCE_EVERY if tenure.held.is_set() else AWAIT_EVERY):
+                return
     except BaseException as error:
-        # Without this thread nothing renews, or nothing ever begins: a new process may do better.
+        # Nothing would see the Lease end, or nothing ever begins: a new process may do better.
         reason = type(error).__name__
         extra = {"object": container.name, "reason": reason}
-        log.error("the Lease cannot be kept: %s\n%s", reason, _stack(error), extra=extra)
+        log.error("the Lease cannot be followed: %s\n%s", reason, _stack(error), extra=extra)
         exit_container(LEASE_BROKEN)
         raise
 
 
-def _take_lease(lease: WriterLease, ended: threading.Event) -> bool:
-    """Waits for the Lease; False when the container ends before."""
-    waiting = False
-    # One that was long in coming may be as good as over.
-    while not lease.try_take() or lease.lost():
-        if lease.forfeited():
-            # Taken too slowly, and gone before the next try: no try takes it again.
-            _end_without_lease()
-            return False
-        if not waiting:
-            text = "waiting for the Lease: another pod holds it, or the API server does not answer"
-            log.info(text, extra={"object": "Lease", "reason": "LeaseAwaited"})
-            waiting = True
-        if ended.wait(TAKE_EVERY):
-            return False
-    return True
-
-
-def _fence(lease: WriterLease, ended: threading.Event) -> None:
-    """Ends the process when the Lease is lost, on a thread that waits for no server."""
-    while not ended.wait(FENCE_EVERY):
-        if lease.lost():
-            _end_without_lease()
-
-
-def _end_without_lease() -> None:
+def _end_without_lease(lease: LeaseBoard) -> None:
     # At once, without ceremony: a write from now on could meet another pod's.
-    log.error(
-        "the Lease is lost: another pod may hold it, it was deleted, or etcd was restored; "
-        "this container ends",
-        extra={"object": "Lease", "reason": "LeaseLost"},
-    )
+    late = lease.age() - lease.times.renew_every
+    why = "another pod may hold it, it was deleted, or etcd was restored"
+    if not lease.is_forfeited():
+        why = f"its renewal is {late:.1f} s late, and another pod may soon take it"
+    text = "the Lease is lost: %s; this container ends"
+    log.error(text, why, extra={"object": "Lease", "reason": "LeaseLost"})
     exit_container(LEASE_LOST)
 
 

@@ -167,14 +167,21 @@ class Controllers:
         path = self.log_file(name)
         return path.read_text(errors="replace") if path.exists() else ""
 
+    def pids(self, name: str) -> tuple[int, ...]:
+        """Of all its processes: the one that keeps its Lease, and those below it."""
+        found = [self.pid(name)] if self.pid(name) else []
+        for pid in found:
+            for task in Path(f"/proc/{pid}/task").glob("*/children"):
+                with contextlib.suppress(OSError):
+                    found += map(int, task.read_text().split())
+        return tuple(found)
+
     def rss(self, name: str) -> int:
-        """Resident memory in bytes, 0 while it does not run."""
-        try:
-            lines = Path(f"/proc/{self.pid(name) or 'none'}/status").read_text().splitlines()
-        except (FileNotFoundError, ProcessLookupError):
-            return 0
-        found = [line.split()[1] for line in lines if line.startswith("VmRSS:")]
-        return int(found[0]) * 1024 if found else 0
+        """Resident memory in bytes of the process that works, 0 while it does not run.
+
+        The one that keeps its Lease shares nearly all of its own with it.
+        """
+        return max((_resident(pid) for pid in self.pids(name)), default=0)
 
     def healthy(self, name: str) -> bool:
         """Whether its liveness endpoint answers 200, as the kubelet would ask."""
@@ -297,3 +304,12 @@ class Controllers:
     def _why(self, name: str, state: str) -> str:
         tail = "\n".join(self.log(name).splitlines()[-12:])
         return f"the container {name} {state}; the end of {self.log_file(name)}:\n{tail}"
+
+
+def _resident(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    found = [line.split()[1] for line in lines if line.startswith("VmRSS:")]
+    return int(found[0]) * 1024 if found else 0

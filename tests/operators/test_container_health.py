@@ -16,6 +16,8 @@ from controller.domain.shared import metrics
 from controller.errors import ApiUnavailable, ObjectReplaced
 from controller.operator import STUCK_AFTER, Container
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
+from controller.reconcile.shared.lease import LeaseTimes
+from controller.reconcile.shared.lease_board import BOARD_SIZE, LeaseBoard
 from controller.reconcile.shared.work_queue import WorkQueue
 from tests.fakes.metrics import FakeMetrics
 from tests.fakes.world import FakeClock, FakeRandomness
@@ -34,9 +36,9 @@ class _Running:
         self.container = Container("core", (), {}, self.queue)
         self.tenure = operator._Tenure()
         self.signs = SignsOfLife((OSDPL, HELMBUNDLE), self.clock)
-        self.codes: list[int] = []
+        self.board = LeaseBoard(memoryview(bytearray(BOARD_SIZE)), LeaseTimes(), self.clock.monotonic)
         self.measures = PrometheusMetrics("core")
-        self.endpoint = operator._endpoint(self.container, self.tenure, self.signs, self.codes, self.measures)
+        self.endpoint = operator._endpoint(self.container, self.tenure, self.signs, self.board, self.measures)
 
     def begin(self) -> None:
         """The Lease is held and both watches were answered."""
@@ -139,7 +141,7 @@ def test_a_loop_that_stands_still_is_no_life(running: _Running) -> None:
 
 def test_told_to_stop_it_is_not_ready_and_alive(running: _Running) -> None:
     running.begin()
-    running.codes.append(0)
+    running.board.stop()
     assert running.ask("/readyz") == (503, "stop: told to stop")
     assert running.ask("/healthz")[0] == 200
 

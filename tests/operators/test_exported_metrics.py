@@ -23,6 +23,8 @@ from controller.domain.api.names import CONTAINERS
 from controller.domain.credentials.certificates import ISSUED, TLS_TYPE
 from controller.ports.kubernetes import HELMBUNDLE, NODE, NODE_MAINTENANCE, OSDPL, SECRET, SERVER
 from controller.reconcile.credentials.certificates import CHECK_SECONDS
+from controller.reconcile.shared.lease import LeaseTimes
+from controller.reconcile.shared.lease_board import BOARD_SIZE, LeaseBoard
 from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import read_settings
 from tests.api.definitions import server
@@ -110,7 +112,8 @@ class Composed:
 
     def scrape(self) -> dict[str, list[tuple[dict[str, str], float]]]:
         """Over HTTP, from the container's one port: values with their labels, by name."""
-        endpoint = operator._endpoint(self.container, self.tenure, self.signs, [], self.measures)
+        board = LeaseBoard(memoryview(bytearray(BOARD_SIZE)), LeaseTimes(), self.cluster.clock.monotonic)
+        endpoint = operator._endpoint(self.container, self.tenure, self.signs, board, self.measures)
         server = serve_endpoint(endpoint, 0, address="127.0.0.1")
         try:
             with urllib.request.urlopen(

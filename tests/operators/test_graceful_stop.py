@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import signal
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any, cast
+from collections.abc import Iterator
+from typing import cast
 
 import pytest
 
@@ -17,11 +16,12 @@ from controller.adapters.system.metrics import PrometheusMetrics
 from controller.errors import ApiUnavailable
 from controller.operator import WATCHES_ENDED, Container
 from controller.ports.kubernetes import HELMBUNDLE, LEASE
-from controller.reconcile.shared.lease import LeaseTimes, WriterLease
+from controller.reconcile.shared.lease import WriterLease
 from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import read_settings
 from tests.contract.conftest import wait_until
 from tests.fakes.helm import Hook
+from tests.fakes.lease import KeptInThread
 from tests.fakes.world import FakeRandomness
 from tests.reconcile.bundles import NAMESPACE, Bench
 from tests.reconcile.releases.test_action_slots import hold
@@ -39,7 +39,7 @@ class _Process:
         self.queue: WorkQueue[Key] = WorkQueue(self.clock, FakeRandomness())
         self.bench.note_end = lambda key: self.queue.add(("bundle", *key), last=True)
         self.go, self.looking = threading.Event(), threading.Event()
-        self.handlers: dict[int, Callable[..., Any]] = {}
+        self.kept = KeptInThread(self.lease("pod-a"), self.clock)
         self.codes: list[int] = []
         self.stuck = False
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -48,6 +48,7 @@ class _Process:
     def start(self, *, seconds: float = DEADLINE) -> None:
         self.seconds = seconds
         self._thread.start()
+        self.kept.start()
         wait_until(lambda: self.holder() == "pod-a", "the Lease is held", DEADLINE)
 
     def _run(self) -> None:
@@ -58,10 +59,11 @@ class _Process:
             container,
             settings=read_settings({"STOP_WITHIN_SECONDS": str(self.seconds)}),
             connection=cast(Connection, None),
-            lease=self.lease("pod-a"),
+            lease=self.kept.board,
             measures=PrometheusMetrics("helmbundle"),
             clock=self.clock,
         )
+        self.kept.finish()
         self.codes.append(code)
 
     def _reconcile(self, namespace: str, name: str) -> float | None:
@@ -85,8 +87,9 @@ class _Process:
     def renewed(self) -> str:
         return str((self.kube.get(LEASE, "osctl-helmbundle", "openstack") or {})["spec"]["renewTime"])
 
-    def tell(self, number: int = signal.SIGTERM) -> None:
-        self.handlers[number](number, None)
+    def tell(self) -> None:
+        """As the keeper does when it gets a signal."""
+        self.kept.board.stop()
 
     def ends_with(self) -> int:
         self._thread.join(DEADLINE)
@@ -98,9 +101,7 @@ class _Process:
 def process(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Process]:
     made, over = _Process(), threading.Event()
     monkeypatch.setattr(operator, "run_watches", lambda *_, **__: over.wait(DEADLINE))
-    monkeypatch.setattr(signal, "signal", made.handlers.__setitem__)
     monkeypatch.setattr(operator, "STOP_CHECK_SECONDS", 0.01)
-    monkeypatch.setattr(LeaseTimes, "renew_every", 0.01)
     yield made
     made.go.set()
     made.queue.close()
@@ -157,8 +158,8 @@ def test_a_look_under_way_comes_to_its_end_and_begins_no_action(
 def test_a_second_signal_ends_the_wait(process: _Process) -> None:
     process.start()
     assert hold(process.slots, "compute", "nova", process.go)
-    process.tell(signal.SIGINT)
-    process.tell(signal.SIGINT)
+    process.tell()
+    process.tell()
     assert process.ends_with() == 0
     assert process.holder() == "pod-a"
 
@@ -167,6 +168,7 @@ def test_the_end_of_the_watches_waits_for_nothing(process: _Process, monkeypatch
     monkeypatch.setattr(operator, "run_watches", lambda *_, **__: None)
     assert hold(process.slots, "compute", "nova", process.go)
     process._thread.start()
+    process.kept.start()
     assert process.ends_with() == WATCHES_ENDED
 
 

@@ -16,9 +16,11 @@ from controller.operator import LEASE_BROKEN, LEASE_LOST, STUCK_AFTER, Container
 from controller.ports.kubernetes import LEASE
 from controller.ports.metrics import NoMetrics
 from controller.reconcile.shared.lease import LeaseTimes, WriterLease
+from controller.reconcile.shared.lease_board import LeaseBoard
 from controller.reconcile.shared.work_queue import WorkQueue
 from sandbox.patience import patient
 from tests.fakes.kube import FakeKube, Request
+from tests.fakes.lease import KeptInThread
 from tests.fakes.world import FakeClock, FakeRandomness
 
 DEADLINE = 60.0
@@ -35,7 +37,12 @@ class _Running:
         self.tenure = operator._Tenure()
         self.ended, self.exited = threading.Event(), threading.Event()
         self.codes: list[int] = []
+        self.kept = KeptInThread(self.lease("pod-a"), self.clock)
         self._thread: threading.Thread | None = None
+
+    @property
+    def board(self) -> LeaseBoard:
+        return self.kept.board
 
     def lease(self, pod: str) -> WriterLease:
         return WriterLease(self.kube, self.clock, name="osctl-core", namespace="openstack", holder=pod)
@@ -46,24 +53,25 @@ class _Running:
         self.exited.set()
 
     def start(self) -> None:
-        given = (self.lease("pod-a"), self.container, self.tenure, self.ended, NoMetrics())
-        self._thread = threading.Thread(target=operator._keep_lease, args=given, daemon=True)
+        given = (self.board, self.container, self.tenure, self.ended, NoMetrics())
+        self._thread = threading.Thread(target=operator._follow_lease, args=given, daemon=True)
         self._thread.start()
+        self.kept.start()
 
     def stop(self) -> None:
         self.ended.set()
         self.queue.close()
         if self._thread:
             self._thread.join(DEADLINE)
+            self.kept.finish()
 
 
 @pytest.fixture
 def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Running]:
     made = _Running()
     monkeypatch.setattr(operator, "exit_container", made.exit)
-    for period in ("TAKE_EVERY", "RETRY_EVERY", "FENCE_EVERY"):
+    for period in ("AWAIT_EVERY", "FENCE_EVERY"):
         monkeypatch.setattr(operator, period, 0.01)
-    monkeypatch.setattr(LeaseTimes, "renew_every", 0.01)
     yield made
     made.stop()
 
@@ -116,21 +124,35 @@ def test_a_lease_that_is_lost_before_the_work_begins_ends_the_process(running: _
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_what_nobody_foresaw_ends_the_process_and_tells_no_content(
-    running: _Running, caplog: pytest.LogCaptureFixture
+    running: _Running, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    content = " ".join(("what", "the", "server", "said"))
+    content = " ".join(("what", "the", "work", "said"))
 
-    def fail() -> None:
+    def fail() -> float:
         raise RuntimeError(content)
 
+    monkeypatch.setattr(running.queue, "longest", fail)
     running.start()
-    assert running.tenure.held.wait(DEADLINE)
-    _at_the_next_write(running.kube, fail)
     assert running.exited.wait(DEADLINE)
     assert running.codes == [LEASE_BROKEN]
     assert "RuntimeError" in caplog.text
-    assert "try_take" in caplog.text
+    assert "_follow_lease" in caplog.text
     assert all(content not in record.getMessage() for record in caplog.records)
+
+
+def test_a_container_that_loses_its_lease_says_how_late_it_was(
+    running: _Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    running.start()
+    assert running.tenure.held.wait(DEADLINE)
+    released = threading.Event()
+    hangs = _at_the_next_write(running.kube, lambda: released.wait(DEADLINE) and None)
+    assert hangs.wait(DEADLINE)
+    running.clock.advance(12.5)
+    assert running.exited.wait(DEADLINE)
+    assert running.codes[0] == LEASE_LOST
+    assert "its renewal is 7.5 s late" in caplog.text
+    released.set()
 
 
 def test_a_standby_is_alive_however_long_its_work_waits(running: _Running) -> None:

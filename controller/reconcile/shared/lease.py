@@ -43,6 +43,21 @@ class LeaseTimes:
     def give_up_after(self) -> float:
         return self.duration * 2 / 3
 
+    @property
+    def answer_within(self) -> float:
+        """A renewal against a server that hangs ends in time for another one."""
+        return self.duration * 4 / 15
+
+    @property
+    def end_after(self) -> float:
+        """Work that has not given up by then is ended from outside, before another pod may begin."""
+        return self.duration * 5 / 6
+
+    @property
+    def silent_for(self) -> float:
+        """A busy node, or one long call, holds a process up for less: after that it counts as dead."""
+        return self.duration * 4.0
+
 
 def lease_name(container: str) -> str:
     """Name of a container's Lease, in the namespace of the region."""
@@ -93,6 +108,8 @@ class WriterLease:
         self._held = False
         self._lost = False
         self._work_age = 0.0
+        # Why the last try came to nothing, in words for the log.
+        self.trouble = ""
 
     def try_take(self, work_age: float = 0.0) -> bool:
         """Takes or renews the Lease; False while someone else holds it or the API does not answer.
@@ -112,12 +129,15 @@ class WriterLease:
             return False
         self._work_age = work_age
         asked_at = self._clock.monotonic()
+        self.trouble = ""
         try:
             held = self._take()
-        except KubeError:
+        except KubeError as error:
             held = False
-        except _Lost:
+            self.trouble = f"the API server: {error}"
+        except _Lost as error:
             self._lost = True
+            self.trouble = str(error)
             return False
         if held:
             self._renewed = asked_at
@@ -146,12 +166,12 @@ class WriterLease:
         lease = self._kube.get(LEASE, self._name, self._namespace)
         if lease is None:
             if self._held and not self._is_ending():
-                raise _Lost
+                raise _Lost("the Lease was deleted")
             return self._held or self._write(self._kube.create, self._object({}, transitions=0))
         spec = lease.get("spec") or {}
         holder = spec.get("holderIdentity") or ""
         if self._held and (holder != self._holder or str(spec.get("renewTime")) not in self._written):
-            raise _Lost
+            raise _Lost(f"{holder} holds it" if holder != self._holder else "it is not as we left it")
         if holder not in ("", self._holder) and not self._expired(lease):
             return False
         transitions = _transitions(lease) + (holder != self._holder)

@@ -136,17 +136,20 @@ class Cost:
     writes: float
 
 
-def cpu_seconds(pid: int) -> float:
-    """User and system time that the process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def cpu_seconds(pids: Iterable[int]) -> float:
+    """User and system time that these processes have used."""
+    ticks = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def costs(region: Region, during: Callable[[], Any]) -> dict[str, Cost]:
     """What each container costs while `during` runs."""
-    pids = {name: region.controllers.pid(name) for name in WATCHERS}
+    pids = {name: region.controllers.pids(name) for name in WATCHERS}
     began, moment = time.monotonic(), datetime.now(UTC)
-    before = {name: cpu_seconds(pid) for name, pid in pids.items()}
+    before = {name: cpu_seconds(own) for name, own in pids.items()}
     during()
     minutes = (time.monotonic() - began) / 60
     user = f"system:serviceaccount:{region.namespace}:osctl-{region.namespace}"
@@ -154,10 +157,10 @@ def costs(region: Region, during: Callable[[], Any]) -> dict[str, Cost]:
     return {
         name: Cost(
             memory=round(region.controllers.rss(name) / MIB, 1),
-            processor=round((cpu_seconds(pid) - before[name]) / (minutes * 60), 3),
+            processor=round((cpu_seconds(own) - before[name]) / (minutes * 60), 3),
             writes=round(sum(one.agent.endswith(f"/{name}") for one in written) / minutes, 1),
         )
-        for name, pid in pids.items()
+        for name, own in pids.items()
     }
 
 
