@@ -84,6 +84,10 @@ class ObjectRefused(KubeError):
     """The API server refuses this object for good (400, 413, 422, undeclared fields)."""
 
 
+class ObjectTooLarge(ObjectRefused):
+    """An object, or a request, is larger than the API server or etcd takes: no other try mends that."""
+
+
 class ApiUnavailable(KubeError):
     """The API server cannot be reached, or is overloaded; worth another try.
 

@@ -22,8 +22,8 @@ from controller.domain.shared import metrics
 from controller.errors import ApiUnavailable, ControllerError, ObjectReplaced
 from controller.ports.metrics import Metrics
 from controller.ports.system import Clock
-from controller.reconcile.shared.lease_board import LeaseBoard
-from controller.reconcile.shared.lease_keeping import LEASE_BROKEN, LEASE_LOST
+from controller.reconcile.shared.leases.board import LeaseBoard
+from controller.reconcile.shared.leases.keeping import LEASE_BROKEN, LEASE_LOST
 from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import Settings
 

@@ -22,6 +22,7 @@ from controller.domain.region.service_releases import ReleaseTemplate, read_rele
 from controller.domain.region.tls_features import tls_problems, tls_warnings
 from controller.domain.releases.bundle import BundleSpec, ChartRef, ReleaseSpec
 from controller.domain.releases.drift_rules import drift_of, unknown_releases
+from controller.domain.releases.sizes.bundle_size import size_problem
 from controller.domain.values.catalogue import (
     CertificateRequest,
     CredentialSecret,
@@ -280,10 +281,10 @@ class _RegionRenderer:
                 problems += error.problems
         if problems:
             raise SpecInvalid(problems)
-        spec = BundleSpec(
-            releases=tuple(release.spec for release in rendered),
-            volumes=self.deployment.spec.volumes,
-        )
+        sent = tuple(release.spec for release in rendered)
+        spec = BundleSpec(releases=sent, volumes=self.deployment.spec.volumes)
+        if too_large := size_problem(entry.name, spec):
+            raise SpecInvalid([too_large])
         return RegionBundle(entry.name, entry.name, tuple(rendered), spec)
 
     def _service_template(self, entry: ServiceEntry, region_input: RegionInput) -> RenderedTemplate:

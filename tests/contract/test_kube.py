@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from controller.errors import Conflict, ObjectMissing, ObjectRefused
+from controller.errors import Conflict, ObjectMissing, ObjectRefused, ObjectTooLarge
 from controller.ports.kubernetes import EVENT, POD, SECRET
 from controller.reconcile.shared.preconditioned_writes import NOTHING_READ
 from tests.contract.kube_api import PROBE, Api, api
+from tests.fakes.kube import FakeKube
 
 __all__ = ["api"]
 
@@ -467,6 +468,14 @@ def test_what_has_another_owner_stays(api: Api) -> None:
     api.kube.delete(PROBE, "one", api.namespace)
     api.eventually(lambda: api.kube.get(SECRET, "marker", api.namespace) is None, "the marker is gone")
     assert api.kube.get(SECRET, "owned", api.namespace)
+
+
+@pytest.mark.parametrize("octets", [1_600_000, 2_200_000, 3_300_000], ids=["etcd", "its client", "request"])
+def test_what_cannot_be_stored_for_its_size_is_refused_at_once(api: Api, octets: int) -> None:
+    if isinstance(api.kube, FakeKube):
+        pytest.skip("in memory there is no limit")
+    with pytest.raises(ObjectTooLarge):
+        api.apply("a", spec={"values": {"text": "x" * octets}})
 
 
 # -- Secrets

@@ -6,8 +6,8 @@ import threading
 
 from controller.ports.system import Clock
 from controller.reconcile.shared.lease import WriterLease
-from controller.reconcile.shared.lease_board import BOARD_SIZE, LeaseBoard
-from controller.reconcile.shared.lease_keeping import LeaseKeeping, keep
+from controller.reconcile.shared.leases.board import BOARD_SIZE, LeaseBoard
+from controller.reconcile.shared.leases.keeping import LeaseKeeping, keep
 
 
 class KeptInThread:

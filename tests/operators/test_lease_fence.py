@@ -16,7 +16,7 @@ from controller.operator import LEASE_BROKEN, LEASE_LOST, STUCK_AFTER, Container
 from controller.ports.kubernetes import LEASE
 from controller.ports.metrics import NoMetrics
 from controller.reconcile.shared.lease import LeaseTimes, WriterLease
-from controller.reconcile.shared.lease_board import LeaseBoard
+from controller.reconcile.shared.leases.board import LeaseBoard
 from controller.reconcile.shared.work_queue import WorkQueue
 from sandbox.patience import patient
 from tests.fakes.kube import FakeKube, Request

@@ -20,7 +20,15 @@ import requests
 import tenacity
 
 from controller.adapters.kubernetes.connection import Connection, open_client
-from controller.errors import ApiUnavailable, Conflict, Forbidden, KubeError, ObjectMissing, ObjectRefused
+from controller.errors import (
+    ApiUnavailable,
+    Conflict,
+    Forbidden,
+    KubeError,
+    ObjectMissing,
+    ObjectRefused,
+    ObjectTooLarge,
+)
 from controller.ports.kubernetes import POD, KubeObject, KubeObjects, Resource, resource_of
 
 CONNECT_TIMEOUT, READ_TIMEOUT = 5.0, 30.0
@@ -287,6 +295,10 @@ _MEANINGS: Mapping[int, type[KubeError]] = {
 } | dict.fromkeys((400, 405, 406, 413, 415, 422), ObjectRefused)
 
 
+# What etcd says, and the API server's own client of it, with status 500.
+_TOO_LARGE = ("etcdserver: request is too large", "trying to send message larger than max")
+
+
 def _pause(state: tenacity.RetryCallState) -> float:
     error = state.outcome.exception() if state.outcome else None
     asked = error.retry_after if isinstance(error, ApiUnavailable) else None
@@ -310,6 +322,8 @@ def answer_error(method: str, target: str, response: requests.Response) -> KubeE
         text = response.text[:300] or str(response.reason)
     code = response.status_code
     message = f"{method} {target.partition('?')[0]}: {code} {text}"
+    if code == 413 or any(words in text for words in _TOO_LARGE):
+        return ObjectTooLarge(message)
     if code in _MEANINGS:
         return _MEANINGS[code](message)
     undeclared = code == 500 and ("field not declared" in text or "failed to create typed" in text)

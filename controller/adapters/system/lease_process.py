@@ -19,8 +19,8 @@ from collections.abc import Callable
 
 from controller.ports.system import Clock
 from controller.reconcile.shared.lease import LeaseTimes, WriterLease
-from controller.reconcile.shared.lease_board import BOARD_SIZE, LeaseBoard
-from controller.reconcile.shared.lease_keeping import (
+from controller.reconcile.shared.leases.board import BOARD_SIZE, LeaseBoard
+from controller.reconcile.shared.leases.keeping import (
     LEASE_BROKEN,
     STOOD_STILL,
     LeaseKeeping,

@@ -27,6 +27,7 @@ class ReportedState(StrEnum):
 
 # Characters that the messages and errors of all releases of a bundle share.
 MOST_TEXT = 300_000
+_SHORTEST = 100
 # Claims that the status of one release names.
 MOST_KEPT = 32
 
@@ -87,6 +88,17 @@ def release_entries(views: Sequence[ReleaseView]) -> list[dict[str, Any]]:
         if "error" in attempt:
             entry["lastAttempt"] = {**attempt, "error": shorten(str(attempt["error"]), limit)}
     return entries
+
+
+def shortest_entries(releases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The same entries with no more than the state of each release, where there is no room for the rest."""
+    lean = [{key: one[key] for key in one if key not in ("hooks", "drift", "kept")} for one in releases]
+    for entry in lean:
+        entry.update({key: shorten(str(entry[key]), _SHORTEST) for key in ("message",) if key in entry})
+        attempt = entry.get("lastAttempt") or {}
+        if "error" in attempt:
+            entry["lastAttempt"] = {**attempt, "error": shorten(str(attempt["error"]), _SHORTEST)}
+    return lean
 
 
 def bundle_conditions(

@@ -12,7 +12,8 @@ from controller.domain.api.names import (
     field_manager,
 )
 from controller.domain.api.region_spec import VolumePolicy
-from controller.errors import Conflict
+from controller.domain.releases.sizes.bundle_size import bundle_too_large
+from controller.errors import Conflict, ObjectTooLarge
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Kube, KubeObject, KubeObjects
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.preconditioned_writes import ATTEMPTS, NOTHING_READ, patch_seen
@@ -35,6 +36,10 @@ class BundleWriter:
         changed = [
             obj for obj in desired if (current := there.get(name_of(obj))) is None or not _same(current, obj)
         ]
+        for obj in changed:
+            if why := bundle_too_large(obj):
+                # A dry run would not tell, and others of the pass would be written before.
+                raise ObjectTooLarge(f"{name_of(obj)}: {why}")
         if len(changed) > 1:
             # All or nothing: what the API server would refuse is known before the first is written.
             for obj in changed:

@@ -33,6 +33,7 @@ from controller.domain.releases.digests import fingerprint
 from controller.errors import (
     BundleNameTaken,
     ChartInvalid,
+    Forbidden,
     ObjectRefused,
     SecretMissing,
     SpecInvalid,
@@ -137,7 +138,8 @@ class DeploymentReconciler:
             found = without_charts(found, chart_reason(error), error, retry_after(error))
         except SecretMissing as error:
             found = without_charts(found, Reason.SECRET_MISSING, error, RETRY_SECONDS)
-        except ObjectRefused as error:
+        except (ObjectRefused, Forbidden) as error:
+            # No other try mends it: what is there meanwhile is told all the same.
             found = replace(found, problem=f"a HelmBundle was refused: {error}")
         self._sum_up(osdpl, found)
         return AT_ONCE if found.begins else min(self._settings.resync, found.again)

@@ -15,9 +15,10 @@ from controller.domain.releases.bundle_status import (
     paused_condition,
     progress_text,
     release_entries,
+    shortest_entries,
 )
 from controller.domain.releases.requests import suspended_by
-from controller.errors import SpecInvalid
+from controller.errors import ObjectTooLarge, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, Kube
 from controller.ports.system import Clock
 from controller.reconcile.shared.preconditioned_writes import apply_to_seen
@@ -105,7 +106,13 @@ class BundleStatusWriter:
         known["conditions"] = sorted(known["conditions"] or [], key=lambda one: str(one["type"]))
         if known == status and ("plan" in before) == ("plan" in status):
             return
-        apply_to_seen(self._kube, HELMBUNDLE, obj, manager=MANAGER, status=status)
+        try:
+            apply_to_seen(self._kube, HELMBUNDLE, obj, manager=MANAGER, status=status)
+        except ObjectTooLarge:
+            # The spec leaves hardly any room: what the status says first is still to be read.
+            lean = {key: value for key, value in status.items() if key != "plan"}
+            lean["releases"] = shortest_entries(releases)
+            apply_to_seen(self._kube, HELMBUNDLE, obj, manager=MANAGER, status=lean)
 
 
 def _paused(obj: Mapping[str, Any]) -> str:

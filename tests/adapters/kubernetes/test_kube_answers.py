@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import socket
 import threading
 import time
@@ -11,9 +13,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pykube
 import pytest
 
-from controller.adapters.kubernetes.client import READ_TIMEOUT, PykubeClient
+from controller.adapters.kubernetes.client import READ_TIMEOUT, RETRIES_WITHIN, PykubeClient
 from controller.adapters.kubernetes.connection import Connection
-from controller.errors import ApiUnavailable
+from controller.errors import ApiUnavailable, ObjectTooLarge
 from controller.ports.kubernetes import LEASE
 
 
@@ -56,6 +58,25 @@ def test_a_success_without_an_object_is_an_api_server_that_is_away(
     with pytest.raises(ApiUnavailable, match="200 without a JSON object") as caught:
         PykubeClient(_connection(proxy.server_port)).get(LEASE, "osctl-core", "openstack")
     assert "back soon" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (500, "etcdserver: request is too large"),
+        (500, "rpc error: code = ResourceExhausted desc = trying to send message larger than max (2 vs. 1)"),
+        (413, "Request entity too large: limit is 3145728"),
+    ],
+)
+def test_what_is_too_large_is_refused_at_once(
+    proxy: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch, code: int, text: str
+) -> None:
+    monkeypatch.setattr(_Proxy, "code", code)
+    monkeypatch.setattr(_Proxy, "body", json.dumps({"message": text}).encode())
+    began = time.monotonic()
+    with pytest.raises(ObjectTooLarge, match=re.escape(text)):
+        PykubeClient(_connection(proxy.server_port)).get(LEASE, "osctl-core", "openstack")
+    assert time.monotonic() - began < RETRIES_WITHIN
 
 
 def test_a_server_that_hangs_is_left_after_the_time_given_and_not_asked_again() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.reconcile.shared.lease_keeping import LEASE_BROKEN, LEASE_LOST, STOOD_STILL
+from controller.reconcile.shared.leases.keeping import LEASE_BROKEN, LEASE_LOST, STOOD_STILL
 
 pytestmark = pytest.mark.slow
 

@@ -27,7 +27,7 @@ from controller.domain.api.names import (
 )
 from controller.domain.region.deployment import parse_deployment
 from controller.domain.releases.bundle_facts import bundle_mark, marks_digest
-from controller.errors import ObjectRefused
+from controller.errors import Forbidden, ObjectRefused, ObjectTooLarge
 from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, OSDPL, SECRET, Resource
 from controller.reconcile.region.deployment import FINALIZER, DeploymentReconciler
 from controller.reconcile.region.parts import RegionPorts, RegionSettings
@@ -780,3 +780,39 @@ def test_a_region_that_was_never_served_can_go_at_once(core: DeploymentReconcile
     core.reconcile(KEY)
     kube.delete(OSDPL, KEY[1], KEY[0])
     assert kube.get(OSDPL, KEY[1], KEY[0]) is None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ObjectTooLarge("PATCH /helmbundles/compute: 500 etcdserver: request is too large"),
+        ObjectRefused("PATCH /helmbundles/compute: 422 spec.releases: Invalid value"),
+        Forbidden("PATCH /helmbundles/compute: 403 denied by policy"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_bundle_that_no_other_try_gets_stored_is_told_within_the_pass(
+    core: DeploymentReconciler, kube: FakeKube, error: Exception
+) -> None:
+    kube.create(osdpl())
+
+    def refuse(request: Request) -> None:
+        if request.kind == HELMBUNDLE.kind and not request.dry_run:
+            raise error
+
+    kube.before_write = refuse
+    core.reconcile(KEY)
+    told = find(status(kube)["conditions"], "Ready")
+    assert told["status"] == "False"
+    assert str(error) in told["message"]
+
+
+def test_a_bundle_that_is_too_large_is_told_before_any_is_written(
+    core: DeploymentReconciler, kube: FakeKube, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controller.domain.releases.sizes.bundle_size.MOST", 2048)
+    monkeypatch.setattr("controller.render.region.size_problem", lambda *_: None)
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    assert kube.objects("HelmBundle") == []
+    assert "at most 2 KiB can be stored" in find(status(kube)["conditions"], "Ready")["message"]

@@ -8,8 +8,8 @@ from controller.domain.api.names import WORK_AGE_ANNOTATION
 from controller.errors import ApiUnavailable
 from controller.ports.kubernetes import LEASE
 from controller.reconcile.shared.lease import RETRY_EVERY, LeaseTimes, WriterLease
-from controller.reconcile.shared.lease_board import BOARD_SIZE, LeaseBoard
-from controller.reconcile.shared.lease_keeping import LEASE_LOST, STOOD_STILL, TAKE_EVERY, LeaseKeeping
+from controller.reconcile.shared.leases.board import BOARD_SIZE, LeaseBoard
+from controller.reconcile.shared.leases.keeping import LEASE_LOST, STOOD_STILL, TAKE_EVERY, LeaseKeeping
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock
 
@@ -135,7 +135,7 @@ def test_a_late_renewal_after_a_failed_one_names_what_the_api_server_said(
 ) -> None:
     kept.clock.advance(TIMES.renew_every)
     kept.fail(ApiUnavailable("503 after a while"))
-    for _ in range(4):
+    for _ in range(6):
         kept.clock.advance(kept.step())
     kept.kube.before_write = lambda _: None
     kept.step()

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 from controller.ports.system import Clock
 from controller.reconcile.shared.lease import RETRY_EVERY, WriterLease
-from controller.reconcile.shared.lease_board import LeaseBoard
+from controller.reconcile.shared.leases.board import LeaseBoard
 
 log = logging.getLogger(__name__)
 
 # How often a container without its Lease tries to take it.
 TAKE_EVERY = 1.0
-# Beyond the usual pause, until a renewal counts as late.
-LATE_AFTER = 1.0
+# Seconds without a processor, or for an answer, that are worth a word.
+_LONG = 1.0
 
 
 # Exit codes; Kubernetes starts the container again, and it waits for the Lease.
@@ -49,6 +49,7 @@ class LeaseKeeping:
         self._waiting = False
         # What the tries since the last renewal came upon.
         self._trouble = ""
+        self._took = 0.0
         self._due = clock.monotonic()
 
     def step(self) -> float:
@@ -57,6 +58,7 @@ class LeaseKeeping:
         overslept = began - self._due
         taken = self._lease.try_take(self._board.work_age)
         self._trouble = self._lease.trouble or self._trouble
+        self._took = self._clock.monotonic() - began
         if self._lease.forfeited():
             self._board.forfeited()
         first = not self._board.held()
@@ -86,19 +88,21 @@ class LeaseKeeping:
 
     def _tell_late(self, overslept: float) -> None:
         """Whoever sets durations has to know how near it was."""
-        late = self._board.age() - self._lease.times.renew_every
-        if late <= LATE_AFTER or not self._board.held():
+        times = self._lease.times
+        late = self._board.age() - times.renew_every
+        # Half of the time there is between the two.
+        if not self._board.held() or late <= (times.give_up_after - times.renew_every) / 2:
             return
         extra = {**self._extra, "reason": "LeaseLate"}
         text = "the Lease was renewed %.1f s late, %.1f s before it would have been given up: %s"
-        left = self._lease.times.give_up_after - self._board.age()
+        left = times.give_up_after - self._board.age()
         log.warning(text, late, left, self.cause(overslept), extra=extra)
 
     def cause(self, overslept: float = 0.0) -> str:
         """Why a renewal is late, as far as is known here."""
-        if overslept > LATE_AFTER:
+        if overslept > _LONG:
             return f"this process got no processor for {overslept:.1f} s"
-        return self._trouble or "the API server was slow to answer"
+        return self._trouble or f"the request took {self._took:.1f} s"
 
     def overdue(self) -> Overdue | None:
         """Why the working process has to be ended now, None where it may go on."""

@@ -1,0 +1,1 @@
+"""How large an object of a bundle may become."""

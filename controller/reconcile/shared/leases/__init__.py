@@ -1,0 +1,1 @@
+"""The Lease of a container between its two processes."""
