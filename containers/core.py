@@ -7,11 +7,10 @@ from typing import Any
 
 from containers.charts import CHECK_EVERY, chart_store, check_charts
 from containers.composition import Parts, run
-from containers.keys import owner_key, region_key
+from containers.keys import owner_key
 from controller.adapters.kubernetes.watches import Watch
 from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.values_files import load_library
-from controller.domain.api.keys import RegionKey
 from controller.domain.region.deployment import parse_deployment
 from controller.domain.region.facts import ANSWERED_BY
 from controller.operator import Container
@@ -19,6 +18,7 @@ from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.other_containers import OtherContainers, SilenceTimes
 from controller.reconcile.region.parts import RegionPorts, RegionSettings
+from controller.reconcile.shared.known_regions import KnownRegions
 from controller.reconcile.shared.status_metrics import measured_region, region_series
 from controller.render.chart_builds import ChartDefaults
 from controller.render.region import Region, render_region
@@ -45,10 +45,15 @@ def compose(parts: Parts) -> Container:
         return region
 
     rendered = RenderedRegion(render, charts=charts, clock=parts.clock)
-    asked: set[RegionKey] = set()
+    regions, measure = KnownRegions(), measured_region(parts.metrics, region_series)
 
     def requeue_regions() -> None:
-        for key in tuple(asked):
+        for key in regions.served():
+            parts.queue.add(("region", *key))
+
+    def region_seen(event: str | None, obj: Mapping[str, Any]) -> None:
+        measure(event, obj)
+        for key in regions.feed(event, obj):
             parts.queue.add(("region", *key))
 
     others = OtherContainers(
@@ -66,20 +71,16 @@ def compose(parts: Parts) -> Container:
         silence=others.silence,
     )
 
-    def reconcile(namespace: str, name: str) -> float | None:
-        asked.add((namespace, name))
-        return reconciler.reconcile((namespace, name))
-
     parts.queue.add(("charts", settings.region_namespace, "directories"), after=CHECK_EVERY)
     parts.queue.add(("containers", settings.region_namespace, "leases"))
     return Container(
         name="core",
         watches=(
-            Watch(OSDPL, region_key, measured_region(parts.metrics, region_series)),
+            Watch(OSDPL, seen=region_seen),
             Watch(HELMBUNDLE, owner_key),
         ),
         reconcilers={
-            "region": reconcile,
+            "region": lambda namespace, name: reconciler.reconcile((namespace, name)),
             "charts": check_charts(charts, requeue_regions),
             "containers": lambda namespace, name: others.observe(),
         },

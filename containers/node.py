@@ -65,7 +65,7 @@ def compose(parts: Parts) -> Container:
     regions = KnownRegions()
 
     def queue_regions() -> None:
-        for key in regions.all():
+        for key in regions.served():
             parts.queue.add(("region", *key), after=GATHERING)
 
     shared = _NodeParts(
@@ -166,12 +166,11 @@ class _WatchedObjects:
 
     def region_seen(self, event: str | None, obj: Mapping[str, Any]) -> None:
         self._measure(event, obj)
-        key = ("region", *self._regions.feed(event, obj))
-        if self._edits.feed(event, obj):
-            self._queue.add(key, after=GATHERING)
+        edited = self._edits.feed(event, obj)
+        for key in self._regions.feed(event, obj):
+            self._queue.add(("region", *key), after=GATHERING if edited else AFTER_REPORTS)
+        if edited:
             self._queue.add(HOSTS, after=GATHERING)
-        else:
-            self._queue.add(key, after=AFTER_REPORTS)
 
     def maintenance_seen(self, event: str | None, obj: Mapping[str, Any]) -> None:
         if not is_served_in(self._shared.parts.settings.region_namespace, obj):

@@ -35,12 +35,13 @@ def observing_container(
 
     def seen(resource: Resource, event: str | None, obj: Mapping[str, Any]) -> None:
         if store.feed(resource, event, obj):
-            for key in regions.all():
+            for key in regions.served():
                 queue.add(("region", *key), after=GATHERING)
 
     def region_seen(event: str | None, obj: Mapping[str, Any]) -> None:
         measure(event, obj)
-        queue.add(("region", *regions.feed(event, obj)), after=GATHERING)
+        for key in regions.feed(event, obj):
+            queue.add(("region", *key), after=GATHERING)
 
     watches = (Watch(resource, seen=partial(seen, resource)) for resource in store.resources)
     return Container(

@@ -75,7 +75,7 @@ from controller.reconcile.credentials.rotation.rotation_records import (
 )
 from controller.reconcile.credentials.rotation.rotation_times import with_times
 from controller.reconcile.credentials.store import CredentialStore, made_changes, unusable
-from controller.reconcile.shared.managed_region import managed_region
+from controller.reconcile.shared.managed_region import observe_regions
 from controller.reconcile.shared.region_status import apply_region_status
 from controller.reconcile.shared.remaining_claims import (
     credentials_policy,
@@ -159,8 +159,9 @@ class SecretsReconciler:
         osdpl = self._kube.get(OSDPL, name, namespace)
         if osdpl is None:
             return None
-        if managed_region(self._kube, namespace) != name:
-            return self._resync
+        regions = observe_regions(self._kube, namespace)
+        if regions.managed != name:
+            return regions.pause(name, self._resync)
         store = CredentialStore(self._kube, self._randomness, osdpl, self._digest_key)
         if osdpl["metadata"].get("deletionTimestamp"):
             self._apply_retention(store, osdpl)

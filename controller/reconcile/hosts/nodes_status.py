@@ -19,7 +19,7 @@ from controller.errors import ObjectMissing
 from controller.ports.kubernetes import NODE, OSDPL, Events, Kube, Resource
 from controller.ports.system import Clock
 from controller.reconcile.hosts.last_host_findings import HostFindings, LastHostFindings
-from controller.reconcile.shared.managed_region import managed_region
+from controller.reconcile.shared.managed_region import observe_regions
 from controller.reconcile.shared.object_store import CATCHING_UP, ObjectStore, Parse
 from controller.reconcile.shared.region_status import WRITE_EVERY, apply_region_status
 
@@ -78,8 +78,9 @@ class NodesReconciler:
         if osdpl is None:
             self._written.pop(key, None)
             return None
-        if managed_region(self._kube, namespace) != name:
-            return self._resync
+        regions = observe_regions(self._kube, namespace)
+        if regions.managed != name:
+            return regions.pause(name, self._resync)
         before = osdpl.get("status") or {}
         known = before.get("conditions") or []
         nodes = self._store.facts(NODE)

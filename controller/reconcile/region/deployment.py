@@ -70,7 +70,7 @@ from controller.reconcile.region.version_gate import refuse_version_steps
 from controller.reconcile.region.volume_node import keep_volume_place
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.chart_errors import RETRY_SECONDS, chart_reason, retry_after
-from controller.reconcile.shared.managed_region import managed_region
+from controller.reconcile.shared.managed_region import observe_regions
 from controller.reconcile.shared.preconditioned_writes import apply_to_seen
 from controller.reconcile.shared.region_status import apply_region_status
 from controller.render.region import Region, RegionBundle
@@ -110,10 +110,10 @@ class DeploymentReconciler:
             return None
         if osdpl["metadata"].get("deletionTimestamp"):
             return self._delete(osdpl)
-        managed = managed_region(self._ports.kube, namespace)
-        if managed and managed != name:
-            self._refuse_second(osdpl, managed)
-            return 30.0
+        regions = observe_regions(self._ports.kube, namespace)
+        if regions.managed not in ("", name):
+            self._refuse_second(osdpl, regions.managed)
+            return regions.pause(name, self._settings.resync)
         # Before the spec is judged: whoever pauses a region does so while they mend it.
         paused = _spec(osdpl).paused
         bundles = self._writer.spare(self._bundles(osdpl), _spec(osdpl).volumes)

@@ -8,28 +8,39 @@ from typing import Any
 
 from controller.domain.api.keys import RegionKey
 
+# One of them is served, the oldest. A deletion that no watch has reported leaves a key behind it.
+MOST = 3
+
 
 class KnownRegions:
-    """The keys of all OpenStackDeployments seen and not deleted. Safe from any thread."""
+    """The OpenStackDeployments seen and not deleted, in the order of `managed_region`. Safe from any thread.
+
+    There may be a hundred that are not served: nothing that happens in the region brings a pass at those.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._keys: set[RegionKey] = set()
+        self._created: dict[RegionKey, str] = {}
 
-    def feed(self, event: str | None, obj: Mapping[str, Any]) -> RegionKey:
-        """Takes in one event of a watch; the key that it is about.
+    def feed(self, event: str | None, obj: Mapping[str, Any]) -> tuple[RegionKey, ...]:
+        """Takes in one event of a watch; the keys that it concerns.
 
-        A deletion that no watch reports leaves a key behind, and a pass at nothing.
+        These are its own and, where the one that was served may be gone, those that may be served now.
         """
-        key = (str(obj["metadata"]["namespace"]), str(obj["metadata"]["name"]))
+        meta = obj["metadata"]
+        key = (str(meta["namespace"]), str(meta["name"]))
         with self._lock:
-            if event == "DELETED":
-                self._keys.discard(key)
-            else:
-                self._keys.add(key)
-        return key
+            if event != "DELETED":
+                self._created[key] = str(meta.get("creationTimestamp") or "")
+                return (key,)
+            concerned = key in self._oldest()
+            self._created.pop(key, None)
+            return (key, *self._oldest()) if concerned else (key,)
 
-    def all(self) -> tuple[RegionKey, ...]:
-        """All of them, sorted."""
+    def served(self) -> tuple[RegionKey, ...]:
+        """The one that is served, and the next ones, should that have gone unseen."""
         with self._lock:
-            return tuple(sorted(self._keys))
+            return self._oldest()
+
+    def _oldest(self) -> tuple[RegionKey, ...]:
+        return tuple(sorted(self._created, key=lambda key: (self._created[key], key[1]))[:MOST])
