@@ -78,8 +78,7 @@ class NodesReconciler:
         if osdpl is None:
             self._written.pop(key, None)
             return None
-        regions = observe_regions(self._kube, namespace)
-        if regions.managed != name:
+        if (regions := observe_regions(self._kube, namespace)).managed != name:
             return regions.pause(name, self._resync)
         before = osdpl.get("status") or {}
         known = before.get("conditions") or []
