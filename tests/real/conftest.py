@@ -28,7 +28,14 @@ IMAGE = "sandbox.local/base:1"
 # What stands on what: a node, a region on it, what becomes of it; the last has it made anew. That of
 # OpenStack-Helm has a node of its own, which is gone before.
 ORDER = (
-    *("test_upstream_region", "test_node", "test_region", "test_lived_with", "test_boots"),
+    *(
+        "test_upstream_region",
+        "test_node",
+        "test_region",
+        "test_schema_before_code",
+        "test_lived_with",
+        "test_boots",
+    ),
     "test_first_install",
 )
 

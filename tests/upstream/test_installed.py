@@ -79,10 +79,10 @@ def case(
     request: pytest.FixtureRequest, charts: Path, sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Installed]:
     """One after the other: each takes as much of the machine as there is."""
-    yield from _applied(sandbox, charts, covering()[request.param], tmp_path_factory.mktemp("region"))
+    yield from applied(sandbox, charts, covering()[request.param], tmp_path_factory.mktemp("region"))
 
 
-def _applied(sandbox: Sandbox, charts: Path, spec: Mapping[str, Any], directory: Path) -> Iterator[Installed]:
+def applied(sandbox: Sandbox, charts: Path, spec: Mapping[str, Any], directory: Path) -> Iterator[Installed]:
     namespace = f"test-{secrets.token_hex(4)}"
     sandbox.create_namespace(namespace, {})
     prepare(sandbox)
@@ -266,7 +266,7 @@ def test_a_region_of_the_previous_builds_is_upgraded_to_the_pinned_ones(
     name: str,
     record_property: Record,
 ) -> None:
-    for case in _applied(sandbox, previous, specs()[name], tmp_path):
+    for case in applied(sandbox, previous, specs()[name], tmp_path):
         region = case.region
         region.wait_ready(READY_SECONDS)
         claims, before, made = region.claims(), region.revisions(), _made_whole(region)
