@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from controller.domain.api.names import ROLLBACK_RELEASE_PREFIX
-from controller.ports.kubernetes import DEPLOYMENT, JOB
+from controller.ports.kubernetes import CONFIGMAP, DEPLOYMENT, JOB
 from tests.fakes.helm import Hook
 from tests.reconcile.bundles import NAMESPACE, Bench
 
@@ -120,6 +120,21 @@ def test_pods_of_before_serve_until_the_jobs_of_the_new_ones_have_succeeded(worl
     world.bench.settle()
     assert world.bench.helm.calls == [("Upgrade", "api")] * 2
     assert world.bench.release("pages", "api")["reason"] == "InSync"
+
+
+def test_files_of_old_pods_stay_until_then(world: World) -> None:
+    def file() -> str:
+        found = world.bench.kube.get(CONFIGMAP, "etc", NAMESPACE)
+        return str(found["data"]["conf"]) if found else ""
+
+    began = world.runs("db-init")
+    world.ask(2, conf="b")
+    world.bench.until(began, "the Jobs run")
+    assert file() == "a"
+    world.finish("db-init", "db-sync")
+    world.bench.until(lambda: file() == "b", "the upgrade follows")
+    world.finish("db-init", "db-sync", "bootstrap")
+    world.bench.settle()
 
 
 def test_only_jobs_that_pods_wait_for_run_before_them(world: World) -> None:

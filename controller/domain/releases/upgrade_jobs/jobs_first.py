@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from controller.domain.api.names import HOOK, MANAGED_BY, RELEASE_NAME, RELEASE_NAMESPACE
@@ -26,6 +26,13 @@ OBJECTS_KEY, GIVEN_KEY = "osctlObjects", "osctlGiven"
 NO_DIGEST = "0" * 40
 # What a Job is granted, in place of what it was granted before.
 RIGHTS = ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
+# Where a pod names a file of each kind.
+_SOURCES: Mapping[str, str] = {
+    **dict.fromkeys(("configMap", "configMapRef", "configMapKeyRef"), "ConfigMap"),
+    **dict.fromkeys(("secret", "secretRef", "secretKeyRef"), "Secret"),
+}
+COPIED = ("ConfigMap", "Secret")
+_COPY, _LONGEST_NAME = "-jobs-first", 253
 _PAIR = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
 
 
@@ -63,6 +70,50 @@ def as_hooks(jobs: Sequence[KubeObject], release: str, namespace: str) -> tuple[
         labels = {**(meta.get("labels") or {}), MANAGED_BY: "Helm"}
         found.append({**job, "metadata": {**meta, "annotations": notes, "labels": labels}})
     return tuple(found)
+
+
+def copies_of(objects: Iterable[KubeObject]) -> tuple[KubeObject, ...]:
+    """The files of Jobs under names of their own, as hooks that go when the Jobs have succeeded.
+
+    Pods that serve still read those of before when a container of theirs starts again.
+    """
+    found = []
+    for obj in objects:
+        meta = obj["metadata"]
+        notes = {
+            **(meta.get("annotations") or {}),
+            HOOK: "post-upgrade",
+            WEIGHT: "0",
+            DELETE_POLICY: "before-hook-creation,hook-succeeded",
+        }
+        found.append({**obj, "metadata": {**meta, "name": copy_name(meta["name"]), "annotations": notes}})
+    return tuple(found)
+
+
+def copy_name(name: str) -> str:
+    """The name of what is copied for the Jobs."""
+    return f"{name[: _LONGEST_NAME - len(_COPY)]}{_COPY}"
+
+
+def with_copies(job: KubeObject, copied: Set[Reference]) -> KubeObject:
+    """The Job with its pods' references to what was copied turned to the copies."""
+    spec = job.get("spec") or {}
+    return {**job, "spec": {**spec, "template": _redirected(spec.get("template"), copied)}}
+
+
+def _redirected(value: Any, copied: Set[Reference]) -> Any:
+    if isinstance(value, list):
+        return [_redirected(one, copied) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    found = {key: _redirected(part, copied) for key, part in value.items()}
+    for key, kind in _SOURCES.items():
+        part = found.get(key)
+        if isinstance(part, Mapping):
+            name = "secretName" if "secretName" in part else "name"
+            if (kind, str(part.get(name))) in copied:
+                found[key] = {**part, name: copy_name(str(part[name]))}
+    return found
 
 
 def without_upgrade(hooks: Iterable[KubeObject]) -> tuple[KubeObject, ...]:

@@ -35,12 +35,15 @@ from controller.domain.releases.upgrade_jobs.awaited_jobs import (
     upgrade_jobs,
 )
 from controller.domain.releases.upgrade_jobs.jobs_first import (
+    COPIED,
     NO_DIGEST,
     RIGHTS,
     as_hooks,
     as_it_is,
+    copies_of,
     references_of,
     values_of,
+    with_copies,
     without_upgrade,
 )
 from controller.domain.values.account_names import renames_accounts
@@ -121,18 +124,19 @@ class JobsFirst:
         references = references_of(awaited.jobs, rendered.manifest)
         jobs = {self._identify(one) for one in awaited.jobs}
         held = self._held(jobs)
-        needed = {
-            object_: obj
-            for object_, obj in manifest.items()
-            if (object_.kind, object_.name) in references
-            and (object_ not in held or object_.kind in ("ConfigMap", "Secret", *RIGHTS))
+        needed = {one: obj for one, obj in manifest.items() if (one.kind, one.name) in references}
+        missing = {one: obj for one, obj in needed.items() if one not in held or one.kind in RIGHTS}
+        copied = {
+            one: obj for one, obj in needed.items() if one in held and one.kind in COPIED and held[one] != obj
         }
         prepared = references_of(awaited.jobs, rendered.hooks)
         hooks = [one for one in rendered.hooks if is_named(one) and self._identify(one) not in jobs]
         before = [one for one in hooks if runs_in(one, "Upgrade") and _reference(one) in prepared]
         others = without_upgrade(one for one in hooks if one not in before)
-        first = as_hooks(awaited.jobs, self._request.release, self._request.namespace)
-        manifest_now = {**held, **needed}.values()
+        names = {(one.kind, one.name) for one in copied}
+        own = [with_copies(one, names) for one in awaited.jobs]
+        first = (*copies_of(copied.values()), *as_hooks(own, self._request.release, self._request.namespace))
+        manifest_now = {**held, **missing}.values()
         return RenderedRelease(tuple(map(dict, manifest_now)), tuple(map(dict, (*others, *before, *first))))
 
     def helm_request(self, whole: HelmRequest, chart_path: str, half: RenderedRelease) -> HelmRequest:
