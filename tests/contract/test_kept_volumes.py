@@ -161,6 +161,30 @@ def test_a_claim_of_a_revision_stays_that_somebodys_helm_makes_during_the_uninst
     assert (uid(bench), label(bench)) == (before, "web")
 
 
+def test_a_claim_stays_where_the_newest_record_is_deleted_during_the_uninstall(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As somebody does by hand while a hook of the removal runs: an older record is the newest then."""
+    values = {**WITH, "hook": {"events": "pre-delete", "outcome": "succeeds"}}
+    bench.helm.install(bench.request("web", values))
+    bench.helm.upgrade(bench.request("web", values))
+    before, uninstall = uid(bench), bench.helm.uninstall
+
+    def and_then_without_record(release: str, namespace: str, **more: Any) -> None:
+        uninstall(release, namespace, **more)
+        if more.get("keep_history"):
+            bench.kube.delete(SECRET, "sh.helm.release.v1.web.v2", bench.namespace)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(bench.helm, "uninstall", and_then_without_record)
+        with pytest.raises(Conflict, match="the record of revision 2 is gone"):
+            bench.uninstall("web")
+    bench.uninstall("web")
+    wait_until(lambda: bench.object("configmap", "web") is None, "the rest is gone")
+    assert bench.statuses("web") == []
+    assert (uid(bench), label(bench)) == (before, "web")
+
+
 def test_helm_can_still_upgrade_a_release_whose_claims_are_retained(bench: Bench) -> None:
     bench.helm.install(bench.request("web", {"claim": True}))
     keeper(bench).keep("web", bench.namespace, NOTHING)

@@ -67,7 +67,7 @@ def choose(revisions: tuple[Revision, ...], requested: int, release: str) -> int
 
     Raises ObjectMissing, naming those that there are.
     """
-    usable = [one.version for one in revisions if one.status in USABLE]
+    usable = [one.version for one in revisions if one.status in USABLE and not one.jobs_for]
     before = [version for version in usable if version != revisions[-1].version]
     if requested in usable or (not requested and before):
         return requested or before[-1]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from controller.domain.api.conditions import shorten
 from controller.domain.api.keys import ReleaseKey
 from controller.domain.api.names import SKIP_HOOKS_RELEASE_PREFIX
-from controller.domain.releases.actions import Action
+from controller.domain.releases.actions import MAKING, Action
 from controller.domain.releases.hooks import AWAITED, EVENTS, HookPhase, HookView
 from controller.domain.shared.redaction import Redactor
 from controller.errors import (
@@ -118,7 +118,11 @@ class ActionErrors:
             newest = newest_revision(self._records, request)
         except ControllerError:
             return ""
-        return f"sh.helm.release.v1.{request.release}.v{newest.version}" if newest else ""
+        # Any other one is what counts since a person has deleted that of the request.
+        its = request.version - 1 if request.action in MAKING else request.version
+        if newest is None or newest.version not in (its, request.version):
+            return ""
+        return f"sh.helm.release.v1.{request.release}.v{newest.version}"
 
     def _of_hook(self, key: ReleaseKey, action: str, failure: HelmFailed, redactor: Redactor) -> ActionError:
         """The cause of an action's failure; Helm's own words where no hook is to blame."""

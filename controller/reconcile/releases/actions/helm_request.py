@@ -13,7 +13,7 @@ from controller.domain.api.names import (
     ROLLBACK_LABEL,
     SPEC_DIGEST_LABEL,
 )
-from controller.domain.releases.actions import MAKING
+from controller.domain.releases.actions import MAKING, Action
 from controller.domain.releases.requests import label_of
 from controller.errors import Conflict, HelmFailed
 from controller.ports.charts import ChartSource
@@ -103,7 +103,8 @@ def _insist_on_newest(there: int, request: ActionRequest) -> None:
             f"another Helm has made revision {there} while the {request.action} from revision {prepared} was "
             f"prepared: the next try starts from {there}"
         )
-    if there < prepared:
+    # Nothing at all is nothing to be uninstalled.
+    if there < prepared and (there or request.action != Action.UNINSTALL):
         left = f"revision {there}" if there else "nothing"
         raise Conflict(
             f"the record of revision {prepared} is gone since its {request.action} was decided on; {left} "

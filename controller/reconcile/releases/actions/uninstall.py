@@ -87,10 +87,10 @@ def _call_helm(
     hooks: bool,
     keep_history: bool = False,
 ) -> None:
+    insist_on_revisions(ports.records, request, seen)
     if not (request.volumes == "Delete" and request.spec is None):
         volumes = VolumeKeeper(ports.kube, ports.records)
         volumes.insist_on_marks(request.release, request.namespace, request.version)
-    insist_on_revisions(ports.records, request, seen)
     ports.helm.uninstall(
         request.release,
         request.namespace,

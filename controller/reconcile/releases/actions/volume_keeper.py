@@ -139,7 +139,12 @@ class VolumeKeeper:
     def insist_on_marks(self, release: str, namespace: str, version: int) -> None:
         """Right before an uninstall, which looks at the record alone: Helm deletes none of the volumes that
         are there. Raises Conflict where it would, KubeError and HelmFailed."""
-        recorded = self._records.manifest(release, namespace, version)
+        try:
+            recorded = self._records.manifest(release, namespace, version)
+        except ReleaseMissing as error:
+            raise Conflict(
+                f"{error}: Helm would take the one before"
+            ) from None
         unmarked = [
             identify(obj, namespace)
             for obj in recorded.manifest
