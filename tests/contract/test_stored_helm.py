@@ -44,9 +44,15 @@ from tests.contract.test_hook_policies import (
     test_a_hook_that_fails_once_all_is_gone_keeps_the_record_and_runs_anew,
     test_helm_alone_takes_the_failed_job_for_the_new_one_and_fails_at_once,
 )
+from tests.contract.test_jobs_first import (
+    test_a_job_that_fails_leaves_the_pods_as_they_are_and_its_mending_goes_on,
+    test_a_release_goes_whole_after_the_first_half_of_an_upgrade,
+    test_the_jobs_of_new_pods_succeed_before_the_pods_are_sent,
+)
 from tests.contract.test_kept_volumes import (
     test_a_claim_of_a_revision_stays_that_somebodys_helm_makes_during_the_uninstall,
     test_a_claim_of_the_last_deployed_revision_is_kept_after_an_upgrade_that_failed,
+    test_a_claim_stays_where_the_newest_record_is_deleted_during_the_uninstall,
     test_a_claim_that_a_rollback_drops_is_kept,
     test_a_claim_that_an_upgrade_drops_is_kept_and_taken_up_again,
     test_an_earlier_kept_claim_outlives_the_release,
@@ -78,6 +84,7 @@ from tests.helm_program import Chart
 
 OF_REAL_HELM = (
     test_a_claim_of_a_revision_stays_that_somebodys_helm_makes_during_the_uninstall,
+    test_a_claim_stays_where_the_newest_record_is_deleted_during_the_uninstall,
     test_a_claim_of_the_last_deployed_revision_is_kept_after_an_upgrade_that_failed,
     test_a_claim_that_a_rollback_drops_is_kept,
     test_a_claim_that_an_upgrade_drops_is_kept_and_taken_up_again,
@@ -88,6 +95,9 @@ OF_REAL_HELM = (
     test_a_hook_that_failed_runs_again_and_succeeds,
     test_a_hook_that_fails_once_all_is_gone_keeps_the_record_and_runs_anew,
     test_a_hook_that_would_replace_somebodys_job_is_refused,
+    test_a_job_that_fails_leaves_the_pods_as_they_are_and_its_mending_goes_on,
+    test_a_release_goes_whole_after_the_first_half_of_an_upgrade,
+    test_the_jobs_of_new_pods_succeed_before_the_pods_are_sent,
     test_a_kept_object_is_taken_up_by_the_next_install,
     test_a_rollback_has_the_labels_of_the_revision_it_goes_back_to_until_they_are_set,
     test_a_rollback_to_a_revision_that_is_not_there_says_so,

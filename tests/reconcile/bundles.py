@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
+from controller.adapters.charts import source
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.releases.hooks import JOB_NAME, parse_hook_job
 from controller.ports.kubernetes import HELMBUNDLE, JOB, POD
@@ -41,7 +43,7 @@ class Charts:
         return ""
 
     def of_objects(self) -> str:
-        return "/charts/objects"
+        return str(Path(source.__file__).with_name("objects"))
 
     def defaults(self, chart: ChartRef) -> Mapping[str, Any]:
         return {}
