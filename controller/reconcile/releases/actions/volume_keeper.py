@@ -142,9 +142,7 @@ class VolumeKeeper:
         try:
             recorded = self._records.manifest(release, namespace, version)
         except ReleaseMissing as error:
-            raise Conflict(
-                f"{error}: Helm would take the one before"
-            ) from None
+            raise Conflict(f"{error}: Helm would take the one before") from None
         unmarked = [
             identify(obj, namespace)
             for obj in recorded.manifest
