@@ -124,6 +124,7 @@ AMPHORA_LABEL = f"{GROUP}/amphora-certificate"
 AMPHORAE_TRUST_ANNOTATION = f"{GROUP}/amphorae-trust"
 
 # What the region's administrator is known by in its OpenStack: a clouds.yaml, in the region's namespace.
+CREDENTIAL_REGISTER = "osctl-credentials"  # names of the credentials that the region has had
 CLOUDS_SECRET = "openstack-clouds"  # noqa: S105 - a name
 CLOUDS_KEY = "clouds.yaml"
 # Whom to trust, where Keystone is reached by https.

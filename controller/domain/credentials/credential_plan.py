@@ -172,9 +172,10 @@ def plan_credentials(
     return CredentialPlan(tuple(changes), (), tuple(problems), tuple(lost))
 
 
-def lost_problem(lost: SecretChange, namespace: str, why: str) -> CredentialProblem:
+def lost_problem(lost: SecretChange, namespace: str, why: str, older: str = "") -> CredentialProblem:
     """What is told of credentials that nobody but a person can bring back, with the commands. `why`: they
-    could not be taken from what Helm has recorded."""
+    could not be taken from what Helm has recorded. `older`: nobody knows whether they were there, and this is
+    left of an earlier life."""
     keys = sorted(lost.add)
     if lost.stored is None:
         emptied = " ".join(f"--from-literal={key}=" for key in keys)
@@ -182,8 +183,14 @@ def lost_problem(lost: SecretChange, namespace: str, why: str) -> CredentialProb
     else:
         emptied = ",".join(f'"{key}":""' for key in keys)
         again = f"kubectl -n {namespace} patch secret {lost.name} -p '{{\"stringData\":{{{emptied}}}}}'"
+    what = "was there and is gone"
+    if older:
+        what = (
+            f"may have been there: {older} is older than this OpenStackDeployment, nothing tells which "
+            "credentials there were"
+        )
     text = (
-        f"{', '.join(keys)} was there and is gone, and {why}; restore it from a backup: "
+        f"{', '.join(keys)} {what}, and {why}; restore it from a backup: "
         f"osctl credentials restore FILE -n {namespace} --secret {lost.name}; or, only if no data and no "
         f"server knows it any more, have a new one made: {again}"
     )

@@ -6,7 +6,7 @@ lost: it comes from the records of Helm, where these leave no doubt, or from a p
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,12 +14,8 @@ from controller.domain.api.names import ROTATION_ANNOTATION
 from controller.domain.api.reasons import Reason
 from controller.domain.credentials.credential_plan import (
     CredentialProblem,
-    EarlierLife,
     SecretChange,
-    StoredSecret,
     lost_problem,
-    with_earlier_life,
-    without_trace,
 )
 from controller.domain.credentials.recorded_texts import SecretKey, agreed_texts, recorded_texts
 from controller.domain.credentials.rotation.record import (
@@ -28,19 +24,15 @@ from controller.domain.credentials.rotation.record import (
     recorded_rotation,
     restored_by_rotation,
 )
-from controller.domain.credentials.secret_status import recorded_keys
-from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.chart_values import Values
 from controller.domain.values.secret_refs import find_references
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import HelmFailed, SpecInvalid
 from controller.ports.helm import ReleaseRecords, Revision
-from controller.ports.kubernetes import Events, Kube, KubeObject, KubeObjects
-from controller.reconcile.credentials.certificate_uptake import used_by_installed
+from controller.ports.kubernetes import Events, KubeObject, KubeObjects
 from controller.reconcile.credentials.refused_writes import refusal_of
 from controller.reconcile.credentials.rotation.rotation_records import rotation_of
 from controller.reconcile.credentials.store import CredentialStore
-from controller.reconcile.shared.remaining_claims import releases_with_kept_claims
 
 _NOT_USED = "no release uses it at present"
 _NOT_RECORDED = "no release that uses it has a record of it for its present values"
@@ -69,9 +61,15 @@ class LostCredentials:
         self._in_vain: dict[tuple[str, str], tuple[object, ...]] = {}
 
     def bring_back(
-        self, osdpl: KubeObject, store: CredentialStore, bundles: KubeObjects, lost: Sequence[SecretChange]
+        self,
+        osdpl: KubeObject,
+        store: CredentialStore,
+        bundles: KubeObjects,
+        lost: Sequence[SecretChange],
+        unsure: Mapping[str, str],
     ) -> list[CredentialProblem]:
-        """Writes what the records hold; what is told of the rest. Raises Conflict, KubeError."""
+        """Writes what the records hold; what is told of the rest. `unsure` as of `KnownCredentials`. Raises
+        Conflict, KubeError."""
         problems = []
         lost = tuple(_without_rotating(store, change) for change in lost)
         gone = {(change.name, key) for change in lost for key in change.add}
@@ -115,7 +113,8 @@ class LostCredentials:
                     rest.setdefault(why, {})[key] = kind
             for why, kinds in rest.items():
                 left = replace(change, add=kinds, stored=store.stored().get(change.name))
-                problems.append(lost_problem(left, str(osdpl["metadata"]["namespace"]), why))
+                namespace = str(osdpl["metadata"]["namespace"])
+                problems.append(lost_problem(left, namespace, why, unsure.get(change.name, "")))
         return problems
 
     def _recorded(
@@ -172,9 +171,11 @@ def _moved(osdpl: KubeObject, store: CredentialStore, name: str) -> frozenset[st
     return frozenset(record.kept_accounts if record is not None else ())
 
 
-def held_back(lost: Sequence[SecretChange], namespace: str) -> list[CredentialProblem]:
+def held_back(
+    lost: Sequence[SecretChange], namespace: str, unsure: Mapping[str, str]
+) -> list[CredentialProblem]:
     """What is told of lost credentials while nothing may be written."""
-    return [lost_problem(change, namespace, _ON_HOLD) for change in lost]
+    return [lost_problem(one, namespace, _ON_HOLD, unsure.get(one.name, "")) for one in lost]
 
 
 def _rotation_notes(osdpl: KubeObject, lost: SecretChange, suffix: str) -> dict[str, str]:
@@ -224,21 +225,3 @@ def _uses(bundles: KubeObjects, lost: Set[SecretKey]) -> Iterator[_Use]:
                 namespace = str(release.get("namespace") or meta["namespace"])
                 generation = int(meta.get("generation") or 0)
                 yield _Use(namespace, str(release["name"]), values, generation, frozenset(keys))
-
-
-def recorded_of(
-    kube: Kube,
-    osdpl: KubeObject,
-    bundles: KubeObjects,
-    desired: tuple[CredentialSecret, ...],
-    stored: Mapping[str, StoredSecret],
-) -> Mapping[str, Collection[str]]:
-    """The keys that each Secret has had: by the status, or by what remains of an earlier life. Raises
-    KubeError."""
-    recorded = recorded_keys(osdpl.get("status") or {})
-    unknown = without_trace(desired, stored, recorded)
-    if not unknown:
-        return recorded
-    kept = releases_with_kept_claims(kube, osdpl["metadata"]["namespace"])
-    earlier = EarlierLife(used_by_installed(bundles), kept)
-    return with_earlier_life(recorded, desired, unknown, earlier)

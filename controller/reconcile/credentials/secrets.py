@@ -37,6 +37,7 @@ from controller.domain.credentials.secret_status import (
     waiting_condition,
     with_certificates,
 )
+from controller.domain.credentials.signs_of_life import KnownCredentials
 from controller.domain.region.plan import awaits_approval
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
 from controller.domain.values.ceph_needs import CephNeeds
@@ -56,7 +57,8 @@ from controller.reconcile.credentials.certificates import Certificates
 from controller.reconcile.credentials.clouds_export import CloudsExport
 from controller.reconcile.credentials.credential_views import CredentialViews
 from controller.reconcile.credentials.exchanged_objects import ExchangedObjects
-from controller.reconcile.credentials.lost_credentials import LostCredentials, held_back, recorded_of
+from controller.reconcile.credentials.known_credentials import CredentialMemory
+from controller.reconcile.credentials.lost_credentials import LostCredentials, held_back
 from controller.reconcile.credentials.namespace_exchange import GoneOffers, NamespaceExchange
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
 from controller.reconcile.credentials.own_texts import text_doubts
@@ -129,6 +131,7 @@ class SecretsReconciler:
         self._rotation = rotation
         self._digest_key = digest_key
         self._resync = resync
+        self._records = records
         self._lost = LostCredentials(records, events)
         self._gone = GoneOffers(clock)
         self._clouds = CloudsExport(kube)
@@ -209,8 +212,9 @@ class SecretsReconciler:
         services = services_of(bundles)
         stored = store.observe((*(secret.name for secret in desired), *self._reader.names(osdpl)))
         recalled = recall_rotations(osdpl, store, held_by(read_only))
-        recorded = recorded_of(self._kube, osdpl, bundles, desired, stored)
-        plan, problems = self._completed(store, osdpl, bundles, desired, recorded, read_only=read_only)
+        memory = CredentialMemory(self._kube, self._records, osdpl)
+        known = memory.observe(bundles, desired, stored)
+        plan, problems = self._completed(store, osdpl, bundles, desired, known, read_only=read_only)
         problems += [*disowned, *(CredentialProblem(name, UNREADABLE) for name in unknown(recalled))]
         rotations, reader = self._rotated(osdpl, store, bundles, desired, recalled, read_only=read_only)
         problems += reader.problems
@@ -218,10 +222,17 @@ class SecretsReconciler:
         problems += unusable(store, own)
         doubts = text_doubts(store, own, desired, osdpl, services=services, read_only=read_only)
         published = CredentialViews(store, self._digest_key, problems, doubts)
-        views = {**published.of_own(own), **published.of_ours(desired, recorded=recorded, services=services)}
+        views = {
+            **published.of_own(own),
+            **published.of_ours(desired, recorded=known.recorded, services=services),
+        }
         problems += self._ensured_certificates(osdpl, bundles, planned=read_only)
-        amphorae = self._ensured_amphorae(osdpl, store, recorded, planned=read_only)
+        amphorae = self._ensured_amphorae(osdpl, store, known.keys, planned=read_only)
         problems += amphorae.problems
+        if not read_only:
+            problems += memory.note(
+                store.stored(), {name: view.keys for name, view in amphorae.views.items()}
+            )
         views |= amphorae.views
         views |= reader.views
         views |= self._clouds.publish(osdpl, bundles, store, self._digest_key, problems, read_only=read_only)
@@ -243,8 +254,8 @@ class SecretsReconciler:
         condition = secrets_condition(
             problems, len(needed), credentials, generation_of(osdpl), later=later, doubts=doubts, notes=notes
         )
-        known = (osdpl.get("status") or {}).get("secrets") or {}
-        self._publish(osdpl, secret_entries(views.values(), known, self._clock.now()), condition)
+        before = (osdpl.get("status") or {}).get("secrets") or {}
+        self._publish(osdpl, secret_entries(views.values(), before, self._clock.now()), condition)
         return problems, shared.busy or ceph is not None
 
     def _rotated(
@@ -274,7 +285,7 @@ class SecretsReconciler:
         osdpl: KubeObject,
         bundles: KubeObjects,
         desired: tuple[CredentialSecret, ...],
-        recorded: Mapping[str, Collection[str]],
+        known: KnownCredentials,
         *,
         read_only: bool,
     ) -> tuple[CredentialPlan, list[CredentialProblem]]:
@@ -282,13 +293,13 @@ class SecretsReconciler:
         is wrong."""
 
         def planned() -> CredentialPlan:
-            return plan_credentials(desired, store.stored(), recorded=recorded)
+            return plan_credentials(desired, store.stored(), recorded=known.keys)
 
         plan = planned()
         if read_only:
-            lost = held_back(plan.lost, str(osdpl["metadata"]["namespace"]))
+            lost = held_back(plan.lost, str(osdpl["metadata"]["namespace"]), known.unsure)
         else:
-            lost = self._lost.bring_back(osdpl, store, bundles, plan.lost)
+            lost = self._lost.bring_back(osdpl, store, bundles, plan.lost, known.unsure)
             plan = planned() if plan.lost else plan
         changes = plan_disowning(store.stored().values()) if read_only else plan.changes
         return plan, [*lost, *plan.problems, *made_changes(store, changes)]
@@ -346,6 +357,8 @@ class SecretsReconciler:
             store.apply(change)
         for secret in plan.remove:
             store.remove(secret)
+        if policy == "Delete" and not (bundles or plan.changes):
+            CredentialMemory(self._kube, self._records, osdpl).forget()
         if policy == "Delete" and not bundles:
             self._amphorae.remove(osdpl)
 

@@ -184,7 +184,7 @@ def test_a_second_look_writes_nothing(bed: Bed) -> None:
     bed.clock.advance(1000)
     assert bed.restarted(seed=1).reconcile((NS, REGION)) == RESYNC
     assert bed.kube.writes == []
-    assert len(bed.kube.requests) <= 11
+    assert len(bed.kube.requests) <= 12
     assert len(bed.events.seen) == 1
 
 

@@ -244,7 +244,7 @@ class Cluster:
                 claim = f"data-{name}-{number}"
                 live = self.raw("PersistentVolumeClaim", claim)
                 if live is None:
-                    meta = {"name": claim, "namespace": NAMESPACE, "labels": {"application": name}}
+                    meta = {"name": claim, "namespace": NAMESPACE, "labels": {"release_group": name}}
                     meta |= {"ownerReferences": owners} if owners else {}
                     self.kube.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta})
                 elif (live["metadata"].get("ownerReferences") or None) != owners:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
 from unittest.mock import patch
@@ -10,6 +10,9 @@ from unittest.mock import patch
 from controller.adapters.helm.release_records import SecretRecords
 from controller.domain.api.object_owner import Owner, Ownership
 from controller.domain.api.region_spec import VolumePolicy
+from controller.domain.credentials.secret_status import recorded_keys
+from controller.domain.credentials.signs_of_life import KnownCredentials
+from controller.reconcile.credentials.known_credentials import CredentialMemory
 from controller.reconcile.region.bundle_writer import BundleWriter
 from controller.reconcile.releases.actions.object_owners import ObjectOwners, OwnerGuard
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
@@ -19,12 +22,14 @@ from tests.world.guards import Guard, Off
 from tests.world.releases.truth import CREDENTIALS, DATA, OTHERS, TWO
 
 GUARDS: dict[str, Guard] = {}
-CLAIMS, SERVICE, REGION, NAMES, PODS = (
+CLAIMS, SERVICE, REGION, NAMES, PODS, LOSSES, BUNDLES = (
     "claims come and go",
     "a service goes and comes back",
     "the region comes back",
     "others have our names",
     "two of us",
+    "all is lost and found",
+    "bundles of our names",
 )
 
 
@@ -73,17 +78,27 @@ def _looks_not_again(stack: ExitStack) -> None:
 
 @guard("what is lost is reported", CREDENTIALS, REGION)
 def _forgets(stack: ExitStack) -> None:
-    _set(stack, "controller.reconcile.credentials.secrets.recorded_keys", lambda status: {})
-    _remembers_no_earlier_life(stack)
+    _knows(stack, lambda status: {})
 
 
-@guard("so it is where the record is lost too", CREDENTIALS, REGION)
+@guard("so it is where the record is lost too", CREDENTIALS, LOSSES)
 def _remembers_no_earlier_life(stack: ExitStack) -> None:
-    _set(
-        stack,
-        "controller.reconcile.credentials.secrets.with_earlier_life",
-        lambda recorded, *_: recorded,
-    )
+    _knows(stack, recorded_keys)
+
+
+def _knows(stack: ExitStack, of_status: Callable[[Mapping[str, Any]], Any]) -> None:
+    """What credentials there were, by the status of the osdpl alone."""
+
+    def observe(self: CredentialMemory, *_: Any) -> KnownCredentials:
+        keys = of_status(self._osdpl.get("status") or {})
+        return KnownCredentials(keys, keys)
+
+    stack.enter_context(patch.object(CredentialMemory, "observe", observe))
+
+
+@guard("a foreign HelmBundle with the name of a service is left as it is", OTHERS, BUNDLES)
+def _takes_any_name(stack: ExitStack) -> None:
+    _set(stack, "controller.reconcile.region.taken_names._is_free", lambda *_: True)
 
 
 @guard("an object of others refuses the action", OTHERS, NAMES)

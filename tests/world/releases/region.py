@@ -107,8 +107,8 @@ def _mariadb(values: Mapping[str, Any]) -> tuple[tuple[Object, ...], tuple[Objec
     spec = {
         "serviceName": "mariadb",
         "replicas": values.get("replicas", 1),
-        "selector": {"matchLabels": {"application": "mariadb"}},
-        "template": {"metadata": {"labels": {"application": "mariadb"}}, "spec": {}},
+        "selector": {"matchLabels": {"release_group": "mariadb"}},
+        "template": {"metadata": {"labels": {"release_group": "mariadb"}}, "spec": {}},
         "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {}}],
         "persistentVolumeClaimRetentionPolicy": retention,
     }

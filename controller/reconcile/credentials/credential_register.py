@@ -1,0 +1,88 @@
+"""Which credentials a region has had, beside its status: a ConfigMap of names that outlives its osdpl.
+
+What is there under its name and is not the controller's is left as it is, and counts for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from controller.domain.api.names import CREDENTIAL_REGISTER, DEPLOYMENT_LABEL, MANAGED_BY, MANAGED_BY_US
+from controller.domain.credentials.credential_plan import CredentialProblem
+from controller.ports.kubernetes import CONFIGMAP, Kube, KubeObject
+from controller.reconcile.shared.action_log import log_action
+
+TAKEN = (
+    "a ConfigMap of this name belongs to something else; rename that, or delete it: the region notes there "
+    "which credentials it has, and otherwise an OpenStackDeployment that is lost takes that along"
+)
+
+
+# No Secret has such a name.
+_INCOMPLETE = "_incomplete"
+
+
+@dataclass(frozen=True)
+class NotedCredentials:
+    """The keys by Secret. Not `complete`: it was begun when nobody knew what there had been before."""
+
+    keys: Mapping[str, Collection[str]] = field(default_factory=dict)
+    complete: bool = True
+
+
+class CredentialRegister:
+    """Of one region, as one pass finds it."""
+
+    def __init__(self, kube: Kube, osdpl: KubeObject) -> None:
+        self._kube = kube
+        self._namespace = str(osdpl["metadata"]["namespace"])
+        self._region = str(osdpl["metadata"]["name"])
+        self._live: KubeObject | None = None
+
+    def read(self) -> NotedCredentials | None:
+        """What is noted; None where there is no register. Raises KubeError."""
+        self._live = self._kube.get(CONFIGMAP, CREDENTIAL_REGISTER, self._namespace)
+        if self._live is None or not self._is_ours():
+            return None
+        data = self._live.get("data") or {}
+        keys = {name: tuple(str(text).split()) for name, text in data.items() if name != _INCOMPLETE}
+        return NotedCredentials(keys, complete=_INCOMPLETE not in data)
+
+    def write(self, noted: NotedCredentials) -> list[CredentialProblem]:
+        """Notes this, and nothing else, on condition that it is as it was read; what stands in the way.
+        Raises Conflict, KubeError."""
+        if self._live is not None and not self._is_ours():
+            return [CredentialProblem(CREDENTIAL_REGISTER, TAKEN, kind="ConfigMap")]
+        data = {name: " ".join(sorted(those)) for name, those in sorted(noted.keys.items()) if those}
+        if not data and self._live is None:
+            return []
+        data |= {} if noted.complete else {_INCOMPLETE: "true"}
+        if self._live is None:
+            labels = {MANAGED_BY: MANAGED_BY_US, DEPLOYMENT_LABEL: self._region}
+            meta = {"name": CREDENTIAL_REGISTER, "namespace": self._namespace, "labels": labels}
+            head = {"apiVersion": CONFIGMAP.api_version, "kind": CONFIGMAP.kind}
+            self._live = self._kube.create({**head, "metadata": meta, "data": data})
+        elif (self._live.get("data") or {}) != data:
+            self._live = self._kube.replace({**self._live, "data": data})
+        else:
+            return []
+        text = f"ConfigMap {CREDENTIAL_REGISTER}: {len(noted.keys)} Secrets with credentials noted"
+        log_action("record", f"{self._namespace}/{CREDENTIAL_REGISTER}", text)
+        return []
+
+    def remove(self) -> None:
+        """With the region, and its credentials. Raises Conflict, KubeError."""
+        if self.read() is None or self._live is None:
+            return
+        meta = self._live["metadata"]
+        version = str(meta["resourceVersion"])
+        self._kube.delete(
+            CONFIGMAP, CREDENTIAL_REGISTER, self._namespace, uid=str(meta["uid"]), version=version
+        )
+        text = f"ConfigMap {CREDENTIAL_REGISTER}: deleted, with the credentials"
+        log_action("delete", f"{self._namespace}/{CREDENTIAL_REGISTER}", text)
+
+    def _is_ours(self) -> bool:
+        labels = ((self._live or {}).get("metadata") or {}).get("labels") or {}
+        return bool(labels.get(MANAGED_BY) == MANAGED_BY_US)
