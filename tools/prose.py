@@ -29,7 +29,9 @@ MOST_LONG_OF_A_PAGE = 0.06
 
 FORBIDDEN = re.compile(
     r"\b(?:somebody|nobody|anybody|everybody|told|one's own|for ever|of before|thereof|thereby"
-    r"|whereby|therein|let(?:s|ting)? in|pass(?:es|ed)? over|without a word|unwedge|makes? good)\b",
+    r"|whereby|therein|anew|let(?:s|ting)? in|pass(?:es|ed)? over|without a word|unwedge|makes? good"
+    r"|mend(?:s|ed|ing)?|for want of|at the (?:most|least)|be it|but for"
+    r"|(?-i:Where (?:a|an|the|no|there)))\b",
     re.IGNORECASE,
 )
 _CODE = "\N{REPLACEMENT CHARACTER}"

@@ -84,7 +84,7 @@ TABLE = {
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
-    "first install failed a moment ago, for want of a right": (
+    "first install failed a moment ago, a right is missing": (
         at(attempt=failed_attempt(action="Install", lacks_right=True)),
         ReleaseState.ABSENT,
         Action.WAIT,
