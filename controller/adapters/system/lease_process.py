@@ -22,7 +22,6 @@ from controller.reconcile.shared.lease import LeaseTimes, WriterLease
 from controller.reconcile.shared.leases.board import BOARD_SIZE, LeaseBoard
 from controller.reconcile.shared.leases.keeping import (
     LEASE_BROKEN,
-    STOOD_STILL,
     LeaseKeeping,
     keep,
 )
@@ -58,8 +57,9 @@ def split_off_work(
     if os.getppid() != keeper:
         os._exit(LEASE_BROKEN)
     for number in _SIGNALS:
-        # The keeper is told, and tells us: a signal to the whole group is no second one.
-        signal.signal(number, signal.SIG_IGN)
+        # The keeper hears it and passes it on: a signal to the whole group is no second one. Programs that
+        # are started here would inherit SIG_IGN.
+        signal.signal(number, lambda *_: None)
     return board
 
 
@@ -83,8 +83,9 @@ class _Keeper:
         threading.Thread(target=self._guard, name="guard", daemon=True).start()
         code = self._reap()
         self._over.set()
-        # Nothing writes any more. One that still renews would take back what is given.
-        if self._board.is_given_back() or self._code == STOOD_STILL:
+        # Work that was ended gives nothing back: what it had started (Helm) may outlive it for a moment, and
+        # in a container ends with us. One that still renews would take back what is given.
+        if self._board.is_given_back() and self._code is None:
             renewing.join(LEASE_ENDS_WITHIN)
             if not renewing.is_alive():
                 self._lease.release()
