@@ -17,6 +17,7 @@ from controller.cli.offline.region import OfflineRegion, offline_renderer
 from controller.cli.views.diff import RegionDiff, diff_regions
 from controller.domain.credentials.own_passwords import own_password_warnings
 from controller.domain.credentials.rotation.accounts import releases_of
+from controller.domain.region.spec_changes import spec_changes
 from controller.domain.region.version_steps import accepted_versions, image_problems, series_problems
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
@@ -89,6 +90,9 @@ def difference(compared: Compared, helm: HelmClient | None) -> RegionDiff:
         found = replace(found, another=_another(before, after))
     if found.another:
         return found
+    schema = offline_renderer().region_schema.root["properties"]["spec"]
+    changes = spec_changes(before.deployment, after.deployment, schema)
+    found = replace(found, settings=(*found.settings, *changes))
     running = observe_keepers(kube, compared.namespace) if kube is not None else None
     return replace(found, refused=_refused(before, after, running), warnings=_warnings(compared))
 
@@ -130,7 +134,12 @@ def _warnings(compared: Compared) -> tuple[str, ...]:
         secret = _secret(name, compared)
         return None if secret is None else dict(secret_texts(secret)).get(ACCOUNT_SUFFIX, "")
 
-    return tuple(map(str, own_password_warnings(old, new, generated, suffix_of)))
+    there = [release.spec.name for bundle in compared.before.region.bundles for release in bundle.releases]
+    _, unreadable = admit_running(compared.after.region.lacking, there)
+    known = admit_running(compared.before.region.lacking, there)[1]
+    told = [one for one in unreadable if (one.path, one.message) not in {(o.path, o.message) for o in known}]
+    passwords = own_password_warnings(old, new, generated, suffix_of)
+    return tuple(map(str, (*passwords, *compared.after.item.locate_all(told))))
 
 
 def _secret(name: str, compared: Compared) -> Mapping[str, Any] | None:

@@ -207,7 +207,8 @@ def kinds(definitions):
     found = {}
     for section, options in definitions.options.items():
         for name, option in options.items():
-            found.setdefault(section, {})[name.replace("-", "_")] = _kind(option)
+            plain, kind = name.replace("-", "_"), _kind(option)
+            found.setdefault(section, {})[plain] = kind or found.get(section, {}).get(plain, "")
     for (section, name), (_, option) in definitions.former.items():
         found.setdefault(section, {}).setdefault(name.replace("-", "_"), _kind(option))
     return {section: {name: kind for name, kind in by.items() if kind} for section, by in found.items()}
@@ -292,24 +293,31 @@ def _bound(number):
 
 
 def read_back(definitions, asked):
-    """Of each [section, option, text] what oslo.config makes of a file with it: whether the packages' option
-    takes it, and the text that it found. The file has the text as charts write it."""
+    """Of each [section, option, lines of a file] whether the packages' option takes it, and what is read."""
     answer = []
     for section, name, text in asked:
         option, _ = definitions.find(section, name)
         try:
             sections = read(f"[{section}]\n{text}\n")
             found = sections.get(section, {})
-            values = found.get(name) or found.get(name.replace("_", "-"))
-            others = sorted({*found} - {name})
-            if values is None or others or len(sections) > 1:
-                answer.append([False, "another option"])
+            values = found.get(name)
+            if values is None or len(found) > 1 or len(sections) > 1:
+                answer.append([False, "it is another option"])
                 continue
             taken = [option.type(value) for value in (values if option.multi else values[-1:])]
-            answer.append([True, str(taken if option.multi else taken[0])])
+            answer.append([True, _plain(taken if option.multi else taken[0])])
         except (ValueError, TypeError, cfg.ParseError) as error:
-            answer.append([False, str(error)[:200]])
+            answer.append([False, str(error)[:120]])
     return answer
+
+
+def _plain(value):
+    """What JSON can say of it."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, bool | int | float | str) or value is None else str(value)
 
 
 def main():

@@ -130,6 +130,12 @@ def objects(
     return _OBJECTS[identity]
 
 
+def of_chart(path: Path, values: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """What Helm makes of a chart in a directory with these values."""
+    texts = Chart.load(str(path)).render(dict(values), name=path.name, namespace=NAMESPACE)
+    return tuple(obj for text in texts.values() for obj in yaml.load_all(text, yaml.CSafeLoader) if obj)
+
+
 @cache
 def _chart(path: str) -> Chart:
     return Chart.load(path)

@@ -88,6 +88,8 @@ def print_diff(console: Console, found: RegionDiff, *, every_tag: bool = False) 
         console.print(Text(f"warning  {text}", "yellow"), soft_wrap=True)
     for setting in found.settings:
         console.print(_setting_line(setting, "~ spec."), soft_wrap=True)
+        if setting.does:
+            console.print(Text(f"    {setting.does}", "dim"), soft_wrap=True)
         if setting.path == VOLUMES and setting.after == "Delete":
             console.print(Text(f"    {DELETES_LATER}", "bold red"), soft_wrap=True)
     _print_images(console, folded)
@@ -260,6 +262,7 @@ def _settings(changes: Sequence[SettingChange]) -> list[dict[str, str]]:
             "path": change.path,
             "before": value_text(change.before, 4096),
             "after": value_text(change.after, 4096),
+            **({"does": change.does} if change.does else {}),
         }
         for change in changes
     ]

@@ -14,11 +14,13 @@ VOLUMES = "volumes"
 
 @dataclass(frozen=True)
 class SettingChange:
-    """One setting that is to be another; `path` is that of the field of a release, or of a bundle."""
+    """One setting that is to be another; `path` is that of the field of a release, of a bundle or of the
+    region's spec. `does` says what the field makes the controller do, empty where that is known."""
 
     path: str
     before: Any
     after: Any
+    does: str = ""
 
 
 def release_changes(old: ReleaseSpec, new: ReleaseSpec) -> tuple[SettingChange, ...]:

@@ -213,6 +213,11 @@ def _of_kind(kind: str, value: Any, text: str) -> _Fault | None:
         return None  # what another option has is not known here
     if isinstance(value, list) and parts_of(kind)[0] == "brackets":
         text = f"[{text}]"  # as it is sent
+    if parts_of(kind)[0] == "list" and text.startswith("[") and text.endswith("]"):
+        message = (
+            "is a list without brackets, and the service takes them for a part of its first and last item"
+        )
+        return _Fault(message, "leave them out, or give a list", certain=False)
     wanted = unmet(kind, text.replace("$$", "$"))
     if not wanted:
         return None

@@ -1,0 +1,49 @@
+"""Every field of a spec that is edited is told, with what it makes the controller do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from controller.domain.region.spec_changes import spec_changes
+from controller.domain.releases.release_settings import SettingChange
+from tests.render.region import core_spec, deployment, schema
+
+
+def changes(before: dict[str, Any], after: dict[str, Any]) -> dict[str, SettingChange]:
+    old, new = deployment(core_spec(**before)), deployment(core_spec(**after))
+    found = spec_changes(old, new, schema().root["properties"]["spec"])
+    return {change.path: change for change in found}
+
+
+def test_fields_that_change_no_release_are_told_with_what_they_do() -> None:
+    features = {
+        "nodes": {"evacuation": "Auto"},
+        "credentialRotation": {"every": "30d"},
+        "readOnlyAccount": {"enabled": True},
+    }
+    found = changes({}, {"features": features})
+    assert set(found) == {
+        "features.nodes.evacuation",
+        "features.credentialRotation.every",
+        "features.readOnlyAccount.enabled",
+    }
+    evacuation = found["features.nodes.evacuation"]
+    assert (evacuation.before, evacuation.after) == ("Never", "Auto")
+    assert "starts the servers of a dead node on other nodes" in evacuation.does
+    account = found["features.readOnlyAccount.enabled"]
+    assert account.does.startswith("An account of Keystone that may only read")
+    assert "Default:" not in account.does
+
+
+def test_a_default_that_is_written_out_changes_nothing() -> None:
+    assert changes({}, {"features": {"nodes": {"evacuation": "Never"}}}) == {}
+
+
+def test_what_is_taken_out_again_is_told() -> None:
+    found = changes({"features": {"nodes": {"evacuation": "Auto"}}}, {})
+    assert [(one.before, one.after) for one in found.values()] == [("Auto", "Never")]
+
+
+def test_main_fields_are_told_and_values_are_left_to_the_releases() -> None:
+    values = {"services": {"compute": {"nova": {"values": {"conf": {"nova": {"DEFAULT": {"debug": True}}}}}}}}
+    assert set(changes({}, {"publicDomainName": "cloud.example.org", **values})) == {"publicDomainName"}
