@@ -35,6 +35,7 @@ from controller.errors import (
     ChartInvalid,
     Forbidden,
     ObjectRefused,
+    ObjectTooLarge,
     SecretMissing,
     SpecInvalid,
 )
@@ -335,14 +336,20 @@ class DeploymentReconciler:
     def _publish(self, osdpl: KubeObject, summary: RegionSummary) -> None:
         before = osdpl.get("status") or {}
         conditions = entries(summary.conditions, before.get("conditions") or [], self._ports.clock.now())
-        written = apply_region_status(
-            self._ports.kube,
-            osdpl,
-            {**summary.fields, "conditions": conditions},
-            manager=MANAGER,
-            own_conditions=OWN_CONDITIONS,
-            own_fields=OWN_FIELDS,
-        )
+        try:
+            written = apply_region_status(
+                self._ports.kube,
+                osdpl,
+                {**summary.fields, "conditions": conditions},
+                manager=MANAGER,
+                own_conditions=OWN_CONDITIONS,
+                own_fields=OWN_FIELDS,
+            )
+        except ObjectTooLarge as error:
+            # The spec leaves no room for it: an Event is another object.
+            text, reason = f"the status cannot be written: {error}", Reason.SPEC_INVALID
+            self._ports.events.emit(osdpl, type_=reason.event, reason=reason, message=text)
+            raise
         if written:
             self._announce(osdpl, before, conditions)
 

@@ -816,3 +816,18 @@ def test_a_bundle_that_is_too_large_is_told_before_any_is_written(
     core.reconcile(KEY)
     assert kube.objects("HelmBundle") == []
     assert "at most 2 KiB can be stored" in find(status(kube)["conditions"], "Ready")["message"]
+
+
+def test_a_status_that_finds_no_room_beside_the_spec_is_told_by_an_event(
+    core: DeploymentReconciler, kube: FakeKube, events: SilentEvents
+) -> None:
+    kube.create(osdpl())
+
+    def refuse(request: Request) -> None:
+        if request.subresource == "status":
+            raise ObjectTooLarge("PATCH: 500 etcdserver: request is too large")
+
+    kube.before_write = refuse
+    with pytest.raises(ObjectTooLarge):
+        core.reconcile(KEY)
+    assert events.emitted[-1] == ("Warning", "SpecInvalid")
