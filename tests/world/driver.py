@@ -7,6 +7,7 @@ nowhere. Some follow a theme: events that lead to where a hazard is near, with o
 from __future__ import annotations
 
 import gc
+import os
 import random
 import time
 from collections import Counter
@@ -70,7 +71,8 @@ class Found:
     story: list[str]
 
     def __str__(self) -> str:
-        lines = [f"{self.text}", f"seed {self.plot.seed}; {self.plot.setting}", *self.story]
+        seed = self.plot.seed
+        lines = [f"{self.text}", f"seed {seed}, again with SEED={seed}; {self.plot.setting}", *self.story]
         lines += ["", "As a test:", f"    PLAY.replay({self.plot.setting!r},"]
         return "\n".join([*lines, *(f"        {event!r}," for event in self.plot.events), "    )"])
 
@@ -79,6 +81,7 @@ class Found:
 class Report:
     """What a search did."""
 
+    first: int | None = None
     sequences: int = 0
     steps: int = 0
     seconds: float = 0.0
@@ -91,7 +94,8 @@ class Report:
 
     def tell(self, record: Callable[[str, object], None]) -> None:
         """How often each fault occurred, among the last words of the run."""
-        record(SEARCHED, f"{self.sequences} sequences, {self.steps} steps, {self.seconds:.0f} s")
+        seeds = f"from SEED={self.first} on"
+        record(SEARCHED, f"{self.sequences} sequences {seeds}, {self.steps} steps, {self.seconds:.0f} s")
         for name, count in sorted(self.met.items()):
             record(SEARCHED, f"{count:8} {name}")
 
@@ -104,6 +108,14 @@ def _collect_seldom() -> None:
     """What a sequence leaves behind is little beside what it makes, and nothing of it is in circles."""
     gc.freeze()
     gc.set_threshold(200_000, 20, 20)
+
+
+def fresh_seeds(count: int) -> range:
+    """Seeds that nobody has drawn before; from SEED of the environment on, where that is set, which a run has
+    printed."""
+    given = os.environ.get("SEED", "")
+    first = int(given) if given else random.SystemRandom().randrange(10**9, 10**12)
+    return range(first, first + count)
 
 
 @dataclass(frozen=True)
@@ -161,6 +173,7 @@ class Play:
         report, began = Report(), time.monotonic()
         _collect_seldom()
         for seed in seeds:
+            report.first = seed if report.first is None else report.first
             plot = self.draw(seed, steps)
             violation, story, met = self.perform(plot)
             report.met.update(met)

@@ -26,11 +26,12 @@ from controller.domain.credentials.shared_secrets import (
     parse_place,
     requested_from,
 )
-from controller.errors import Forbidden, KubeError, is_refusal
+from controller.errors import Forbidden, KubeError, ObjectRefused, is_refusal
 from controller.ports.kubernetes import CONFIGMAP, SECRET, Kube, KubeObject
 from controller.ports.system import Clock
 from controller.reconcile.credentials.refused_writes import REFUSED, refusal_of
 from controller.reconcile.shared.action_log import log_action
+from controller.reconcile.shared.own_record import own_record
 
 NO_RIGHT = (
     "the controller may not {0} it; name it in exchange.namespaces of the values of its chart, "
@@ -263,7 +264,11 @@ class NamespaceExchange:
         return ""
 
     def _read_record(self) -> dict[Place, str]:
-        self._record = self._kube.get(CONFIGMAP, COPIES_CONFIGMAP, self._namespace)
+        self._taken: KubeError | None = None
+        try:
+            self._record = own_record(self._kube, COPIES_CONFIGMAP, self._namespace)
+        except ObjectRefused as error:
+            self._record, self._taken = None, error
         data: Mapping[str, str] = (self._record or {}).get("data") or {}
         # No namespace has a dot in its name.
         places = ((parse_place(key.replace(".", "/", 1)), name) for key, name in data.items())
@@ -282,6 +287,8 @@ class NamespaceExchange:
         return ""
 
     def _write_record(self, copies: Mapping[Place, str]) -> None:
+        if self._taken is not None:
+            raise self._taken
         data = {f"{place.namespace}.{place.name}": name for place, name in sorted(copies.items())}
         if self._record is None:
             meta = {

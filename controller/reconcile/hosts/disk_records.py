@@ -21,6 +21,7 @@ from controller.ports.system import Clock
 from controller.reconcile.hosts.observe import NodesSnapshot
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.fair_order import FairOrder
+from controller.reconcile.shared.own_record import own_record
 
 NAME = "osctl-host-disks"
 FILE = "nova.conf"
@@ -56,7 +57,7 @@ class DiskRecords:
 
     def read(self) -> dict[str, HostDisks]:
         """By host. Raises KubeError."""
-        return _records(self._kube.get(CONFIGMAP, NAME, self._namespace))
+        return _records(own_record(self._kube, NAME, self._namespace))
 
     def begun_since(self, hosts: Mapping[str, str]) -> tuple[str, ...]:
         """Those of these hosts, given by name of their Node, whose nova-compute began after the last look at
@@ -89,7 +90,7 @@ class DiskRecords:
         computes = (name for name in snapshot.nodes if snapshot.is_compute(name))
         hosts = {name: host for name in computes if (host := snapshot.host(name, view))}
         running = _running(snapshot, hosts)
-        live = self._kube.get(CONFIGMAP, NAME, self._namespace)
+        live = own_record(self._kube, NAME, self._namespace)
         before = _records(live)
         found = self._configurations(running, before)
         now = self._clock.now()

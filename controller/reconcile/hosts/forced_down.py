@@ -18,6 +18,7 @@ from controller.errors import Conflict, KubeError
 from controller.ports.kubernetes import CONFIGMAP, Kube, KubeObject
 from controller.ports.system import Clock
 from controller.reconcile.shared.action_log import log_action
+from controller.reconcile.shared.own_record import own_record
 from controller.reconcile.shared.preconditioned_writes import read_again
 
 log = logging.getLogger(__name__)
@@ -71,7 +72,7 @@ class ForcedDownHosts:
         return self._last
 
     def _read(self, view: CloudView) -> Mapping[str, str]:
-        live = self._kube.get(CONFIGMAP, NAME, self._namespace)
+        live = own_record(self._kube, NAME, self._namespace)
         found = {host: _parsed(text) for host, text in _records(live).items()}
         now = self._clock.now()
         over = [host for host, record in found.items() if record.is_over(view.service(host), now)]
@@ -85,7 +86,7 @@ class ForcedDownHosts:
 
     def noted(self, host: str) -> str:
         """What is recorded of a host, word for word: `forget` takes out just that. Raises KubeError."""
-        return _records(self._kube.get(CONFIGMAP, NAME, self._namespace)).get(host, "")
+        return _records(own_record(self._kube, NAME, self._namespace)).get(host, "")
 
     def is_recorded(self, host: str, service: ComputeService) -> bool:
         """Whether it is remembered that we forced this service down. Raises KubeError."""
@@ -101,7 +102,7 @@ class ForcedDownHosts:
         read_again(lambda: self._remember(host, service))
 
     def _remember(self, host: str, service: ComputeService) -> None:
-        live = self._kube.get(CONFIGMAP, NAME, self._namespace)
+        live = own_record(self._kube, NAME, self._namespace)
         there = _records(live).get(host, "")
         before = _parsed(there)
         known = before.service == service.id
@@ -128,7 +129,7 @@ class ForcedDownHosts:
         if not noted:
             return
         try:
-            live = self._kube.get(CONFIGMAP, NAME, self._namespace)
+            live = own_record(self._kube, NAME, self._namespace)
             if live is not None and _records(live).get(host) == noted:
                 self._patch(live, {host: None}, f"host {host} is not forced down")
         except KubeError as error:

@@ -58,6 +58,8 @@ class Cluster:
         self.hooks_fail: set[str] = set()
         # Releases whose last record a person has deleted.
         self.forgotten: set[str] = set()
+        # Releases whose bundle is lost: where their service is not wanted any more, nobody removes them.
+        self.orphaned: set[str] = set()
         # Whether somebody of ours hears nothing of what persons edit, until its next look.
         self.is_deaf: Callable[[], bool] = lambda: False
         # By uid: claims that persons have deleted, and since when a deletion was last asked for by a spec.

@@ -74,6 +74,7 @@ def bundle_is_lost(world: World, draw: Draw) -> str | None:
         return None
     world.cluster.kube.merge_patch(HELMBUNDLE, name, NAMESPACE, {"metadata": {"finalizers": None}})
     world.cluster.kube.delete(HELMBUNDLE, name, NAMESPACE)
+    world.cluster.orphaned |= set(SERVICES[name])
     return f"the bundle {name} is lost"
 
 
@@ -111,6 +112,9 @@ def person_makes_bundle_of_our_name(world: World, draw: Draw) -> str | None:
         world.cluster.foreign.forget(there)
         world.cluster.kube.delete(HELMBUNDLE, name, NAMESPACE)
         return f"somebody deletes their bundle {name}"
+    if any(records_of(world, release) for release in SERVICES[name]):
+        # By the bundle's name they are that bundle's: who takes it takes them along, as docs/safety.md says.
+        return None
     values = {"names": [f"of-their-{name}"]}
     release = {"name": f"their-{name}", "chart": {"name": "own", "path": "own"}, "values": values}
     spec = {"mode": draw.one(("Apply", "Paused")), "volumes": "Retain", "releases": [release]}

@@ -188,7 +188,7 @@ def _remove_lost_claims(world: World) -> None:
         uid, name = claim["metadata"]["uid"], claim["metadata"]["name"]
         deleting = claim["metadata"].get("deletionTimestamp")
         release = (claim["metadata"].get("annotations") or {}).get(RELEASE_NAME)
-        forgotten = release in world.cluster.forgotten
+        forgotten = release in world.cluster.forgotten | world.cluster.orphaned
         if deleting and release in SERVICE_OF and (forgotten or not _records(world, release)):
             # Whoever has deleted Helm's record of a release removes the rest of it, as docs/safety.md says.
             # Where it is installed again meanwhile, its health tells of the claim.
@@ -265,6 +265,8 @@ def _of_release(world: World, osdpl: KubeObject, service: str, release: str) -> 
 def _left_of(world: World, release: str) -> list[str]:
     mine = world.cluster.raw("HelmBundle", "mine")
     if mine is not None and mine["spec"]["releases"][0]["name"] == release:
+        return []
+    if release in world.cluster.orphaned:
         return []
     records = [one for one in _records(world, release) if BUNDLE_LABEL in one["metadata"]["labels"]]
     why = [f"{one['metadata']['name']} is left" for one in records]
