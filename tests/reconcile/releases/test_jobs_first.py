@@ -47,11 +47,13 @@ def config(text: str) -> dict[str, Any]:
 class World:
     """One release with an API and the Jobs that its pods wait for, deployed."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, installed: bool = True) -> None:
         self.bench = Bench()
         began = self.runs("db-init")
         self.ask(1)
         self.bench.until(began, "the first install")
+        if not installed:
+            return
         self.finish("db-init", "db-sync", "bootstrap")
         self.bench.settle()
         assert self.image() == "api:1"
@@ -253,3 +255,32 @@ def test_nobody_goes_back_to_the_first_half_of_an_upgrade(world: World) -> None:
     world.bench.annotate("pages", {f"{ROLLBACK_RELEASE_PREFIX}/api": "2 now"})
     world.bench.settle()
     assert world.bench.release("pages", "api")["reason"] == "RollbackImpossible"
+
+
+def test_where_nothing_was_ever_deployed_it_is_enough_that_the_old_jobs_are_gone() -> None:
+    """No pods serve: they wait for Jobs that never succeeded, or for those that did."""
+    world = World(installed=False)
+    world.finish("db-init", "db-sync")
+    world.bench.helm.finish("bootstrap", "Failed")
+    world.bench.until(lambda: world.bench.release("pages", "api").get("state") == "Failed", "it fails")
+    assert world.uid("db-sync")
+    began = world.runs("db-init")
+    world.ask(2)
+    world.bench.until(began, "another try")
+    assert (world.revisions()[-1], world.image()) == (("pending-upgrade", "whole"), "api:2")
+    assert not world.uid("db-sync"), "the new pods would begin with the old schema"
+    world.finish("db-init", "db-sync", "bootstrap")
+    world.bench.settle()
+
+
+def test_a_try_after_a_failure_of_a_later_job_runs_none_of_them_alone(world: World) -> None:
+    """The pods are as they are to be already."""
+    world.ask(1, conf="b")
+    world.finish("db-init")
+    world.bench.helm.finish("db-sync", "Failed")
+    world.bench.until(lambda: world.bench.release("pages", "api").get("state") == "Failed", "it fails")
+    assert world.conf() == "b"
+    world.bench.clock.advance(600)
+    world.finish("db-init", "db-sync", "bootstrap")
+    world.bench.settle()
+    assert {half for _, half in world.revisions()} == {"whole"}
