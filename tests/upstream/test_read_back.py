@@ -47,8 +47,11 @@ kind: ConfigMap
 metadata: {name: conf}
 data: {conf: {{ include "helm-toolkit.utils.to_oslo_conf" .Values.conf | toJson }}}
 """
-# Types of services' own: numbers that are whole labels of a zone, and names of capabilities.
-_OWN_TYPES = ("ipv4_ptr_zone_prefix_size", "ipv6_ptr_zone_prefix_size", "capabilities")
+# Types of services' own: numbers that are whole labels of a zone, names of capabilities and of resources.
+_OWN_TYPES = (
+    *("ipv4_ptr_zone_prefix_size", "ipv6_ptr_zone_prefix_size"),
+    *("capabilities", "unified_limits_resource_list"),
+)
 
 
 def toolkit(charts: Path, directory: Path) -> Path:
@@ -89,6 +92,8 @@ def untold(service: Service, file: str) -> Iterator[tuple[str, str, Any, Any]]:
 def same(given: Any, read: Any) -> bool:
     """Whether what is read is what was given, as its kind says it."""
     if isinstance(read, list):
+        if len(read) == 1 and isinstance(read[0], dict):
+            return same(given, read[0])
         if isinstance(given, str):
             bare = given.removeprefix("[").removesuffix("]") if [given] != read else given
             return [str(item) for item in read] in (
