@@ -24,7 +24,7 @@ from pathlib import Path
 from sandbox.builds import demand_builds
 from sandbox.errors import BuildFailed, DiskFull
 from sandbox.locks import locked
-from sandbox.paths import cache_root
+from sandbox.paths import cache_root, is_writable
 from sandbox.processes import die_with_caller
 from sandbox.toolchain import ensure_go
 
@@ -156,6 +156,16 @@ def check_room(places: Sequence[tuple[Path, int]]) -> None:
             raise _disk_full(place, size)
 
 
+def _caches() -> dict[str, str]:
+    """Where Go keeps what it compiles and fetches; ours where the home directory cannot be written."""
+    if is_writable(Path.home() / ".cache" / "go-build"):
+        return {}
+    own = {"GOCACHE": "build", "GOMODCACHE": "modules", "GOPATH": "path"}
+    return {
+        name: str(cache_root() / "go-caches" / place) for name, place in own.items() if name not in os.environ
+    }
+
+
 class Go:
     """The toolchain in the directory of a module, with an environment of our choice."""
 
@@ -168,6 +178,7 @@ class Go:
             "GOFLAGS": "-buildvcs=false -mod=readonly",
             "GOWORK": "off",
             "CGO_ENABLED": "0",
+            **_caches(),
             **module.environment,
         }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import stat
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +17,35 @@ NAME_PATTERN = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 
 
 def cache_root() -> Path:
-    """What can be made again: binaries and the Go wheel."""
+    """What can be made again: binaries and the Go wheel.
+
+    Raises SandboxError where the home directory cannot be written and the place beside it is not ours.
+    """
     base = os.environ.get("XDG_CACHE_HOME") or ""
-    root = Path(base) if base.startswith("/") else Path.home() / ".cache"
-    return root / PRODUCT
+    if base.startswith("/"):
+        return Path(base) / PRODUCT
+    home = Path.home() / ".cache" / PRODUCT
+    return home if is_writable(home) else _temporary_root()
+
+
+def is_writable(path: Path) -> bool:
+    """Whether this process may make or change it."""
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return os.access(path, os.W_OK | os.X_OK)
+
+
+def _temporary_root() -> Path:
+    """In the temporary directory, where others write too: made by us, and readable by us alone."""
+    root = Path(tempfile.gettempdir()) / f"{PRODUCT}-{os.getuid()}"
+    root.mkdir(mode=0o700, exist_ok=True)
+    found = root.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise SandboxError(
+            f"{root} is not this user's own directory, and the home directory cannot be written: "
+            "set XDG_CACHE_HOME to a directory of your own"
+        )
+    return root
 
 
 def state_root() -> Path:

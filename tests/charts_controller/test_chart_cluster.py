@@ -20,7 +20,7 @@ from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.randomness import SystemRandomness
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.lease import WriterLease
-from sandbox.cluster import Sandbox
+from sandbox.cluster import Sandbox, take_down
 from sandbox.errors import SandboxError
 from sandbox.patience import patient
 from tests.api.definitions import CRDS, osdpl
@@ -301,28 +301,45 @@ def _applied(sandbox: Sandbox, obj: Mapping[str, Any]) -> bool:
     return True
 
 
-def test_definitions_and_region_outlive_the_chart_and_are_taken_up_again(private_sandbox: Sandbox) -> None:
-    private_sandbox.create_namespace("openstack", {})
+@pytest.fixture(scope="module")
+def empty_cluster(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Sandbox]:
+    """A control plane of its own, with a namespace for the controller, and no definition of ours yet."""
+    if request.config.getoption("existing_cluster") is not None:
+        pytest.skip("the test deletes definitions: not on an existing cluster")
+    name = f"private-{secrets.token_hex(3)}"
+    directory = tmp_path_factory.mktemp("sandbox") / name
+    try:
+        box = Sandbox.up(name, directory, private=True)
+        box.create_namespace("openstack", {})
+        yield box
+    finally:
+        take_down(name, directory)
+
+
+@pytest.mark.xdist_group("chart-life")
+def test_definitions_and_region_outlive_the_chart_and_are_taken_up_again(empty_cluster: Sandbox) -> None:
     install = ("upgrade", "--install", "osctl", str(CONTROLLER_CHART))
-    _helm(private_sandbox, "openstack", *install)
-    private_sandbox.kubectl("wait", "--for=condition=Established", "--timeout=120s", "-f", str(CRDS))
-    wait_until("the kind is served", lambda: _applied(private_sandbox, osdpl()), 120)
-    _helm(private_sandbox, "openstack", "uninstall", "osctl")
-    kept = private_sandbox.kubectl("-n", "openstack", "get", "osdpl", "-o", "name")
+    _helm(empty_cluster, "openstack", *install)
+    empty_cluster.kubectl("wait", "--for=condition=Established", "--timeout=120s", "-f", str(CRDS))
+    wait_until("the kind is served", lambda: _applied(empty_cluster, osdpl()), 120)
+    _helm(empty_cluster, "openstack", "uninstall", "osctl")
+    kept = empty_cluster.kubectl("-n", "openstack", "get", "osdpl", "-o", "name")
     assert kept.strip() == "openstackdeployment.osctl.dev/region-one"
     with pytest.raises(SandboxError, match="not found"):
-        private_sandbox.kubectl("-n", "openstack", "get", "deployment", "osctl")
-    _helm(private_sandbox, "openstack", *install)
-    private_sandbox.kubectl("-n", "openstack", "get", "deployment", "osctl")
+        empty_cluster.kubectl("-n", "openstack", "get", "deployment", "osctl")
+    _helm(empty_cluster, "openstack", *install)
+    empty_cluster.kubectl("-n", "openstack", "get", "deployment", "osctl")
 
 
-def test_an_upgrade_of_the_chart_upgrades_the_definitions(private_sandbox: Sandbox, tmp_path: Path) -> None:
+@pytest.mark.xdist_group("chart-life")
+def test_an_upgrade_of_the_chart_upgrades_the_definitions(empty_cluster: Sandbox, tmp_path: Path) -> None:
     older = tmp_path / "openstack-controller"
     subprocess.run(["cp", "-r", str(CONTROLLER_CHART), str(older)], check=True)
     path = older / "files" / "crds" / "helmbundles.yaml"
     path.write_text(path.read_text(encoding="utf-8").replace("shortNames: [hb]", "shortNames: [older]"))
-    private_sandbox.create_namespace("openstack", {})
-    for chart in (older, CONTROLLER_CHART):
-        _helm(private_sandbox, "openstack", "upgrade", "--install", "osctl", str(chart))
-    definition = json.loads(private_sandbox.kubectl("get", "crd", "helmbundles.osctl.dev", "-o", "json"))
-    assert definition["spec"]["names"]["shortNames"] == ["hb"]
+    for chart, short in ((older, "older"), (CONTROLLER_CHART, "hb")):
+        _helm(empty_cluster, "openstack", "upgrade", "--install", "osctl", str(chart))
+        definition = json.loads(empty_cluster.kubectl("get", "crd", "helmbundles.osctl.dev", "-o", "json"))
+        assert definition["spec"]["names"]["shortNames"] == [short]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -12,8 +13,9 @@ import pytest
 
 from controller.domain.api.names import RELEASE_NAMESPACE
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Resource
-from sandbox.cluster import Sandbox
+from sandbox.cluster import Sandbox, take_down
 from sandbox.paths import Layout
+from sandbox.profiles import node_object, parse_profile
 from tests.cluster.leaks import (
     ComponentLogs,
     GeneratedValues,
@@ -29,6 +31,8 @@ CLUSTER_ROLE = Resource("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterr
 CLUSTER_ROLE_BINDING = Resource(
     "rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False
 )
+
+PROFILE = "single"
 
 
 @pytest.fixture
@@ -49,6 +53,27 @@ def shared_region(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) ->
         region.wait_ready()
         yield region
     sandbox.kubectl("delete", "namespace", namespace, "--wait=false", "--ignore-not-found")
+
+
+@pytest.fixture(scope="session")
+def _hosts_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    name = f"hosts-{secrets.token_hex(3)}"
+    directory = tmp_path_factory.mktemp("sandbox") / name
+    yield name, directory
+    take_down(name, directory)
+
+
+@pytest.fixture
+def hosts_sandbox(request: pytest.FixtureRequest, _hosts_place: tuple[str, Path]) -> Sandbox:
+    """A control plane with one node, which tests of the xdist_group `hosts` change or delete."""
+    if request.config.getoption("existing_cluster") is not None:
+        pytest.skip("the test changes nodes: not on an existing cluster")
+    name, directory = _hosts_place
+    box = Sandbox.up(name, directory, PROFILE, private=True)  # it runs from the first test on
+    [shape] = parse_profile(PROFILE)
+    if shape.name not in box.kubectl("get", "nodes", "-o", "name"):  # a test has deleted it
+        box.kubectl("create", "-f", "-", input=json.dumps(node_object(shape, PROFILE)))
+    return box
 
 
 def installed(

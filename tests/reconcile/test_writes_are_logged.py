@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 CONTROLLER = Path(__file__).parents[2] / "controller"
 WRITES = {"create", "replace", "merge_patch", "delete", "apply"}
 # A status says itself what happened, a Lease is renewed every few seconds, and what is written into Helm's
@@ -53,6 +55,7 @@ def _logs(function: ast.FunctionDef) -> bool:
     return any(isinstance(node, ast.Name) and node.id == "log_action" for node in ast.walk(function))
 
 
+@pytest.mark.slow
 def test_what_writes_to_kubernetes_logs_it() -> None:
     found, silent = 0, []
     for path in _sources():

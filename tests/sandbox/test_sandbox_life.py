@@ -148,15 +148,9 @@ def test_stale_pid_files_harm_nobody(place: Path) -> None:
     assert list(place.parent.iterdir()) == []
 
 
-def test_processes_whose_pid_files_are_lost_are_still_ended(place: Path) -> None:
-    box = up(place)
-    began = list(pids(box).values())
-    shutil.rmtree(place / "pids")
-    box.down()
-    assert [pid for pid in began if processes.observe_process(pid)] == []
-
-
-def test_a_port_taken_before_the_start_is_passed_over(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_taken_before_the_start_is_passed_over_and_lost_pid_files_keep_nobody(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     chosen = find_free_ports()
     answers = iter([chosen])
     monkeypatch.setattr(cluster, "find_free_ports", lambda: next(answers, None) or find_free_ports())
@@ -166,6 +160,15 @@ def test_a_port_taken_before_the_start_is_passed_over(place: Path, monkeypatch: 
         box = up(place)
         assert box.state.ports.apiserver != chosen.apiserver
         assert all_healthy(box)
+    assert_ended_without_pid_files(box)
+
+
+def assert_ended_without_pid_files(box: Sandbox) -> None:
+    """Processes whose pid files are lost are still ended."""
+    began = list(pids(box).values())
+    shutil.rmtree(box.layout.directory / "pids")
+    box.down()
+    assert [pid for pid in began if processes.observe_process(pid)] == []
 
 
 def test_a_port_taken_between_test_and_use_is_passed_over(

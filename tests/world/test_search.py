@@ -51,7 +51,7 @@ def test_nothing_forbidden_happens_in_sequences_that_were_never_drawn() -> None:
     PLAY.search(fresh_seeds(FRESH)).holds()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_nothing_forbidden_happens_in_some_hundred_sequences() -> None:
     report = PLAY.search(range(FEW, FEW + SOME))
     report.holds()

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import base64
 import json
+import secrets
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,17 +18,17 @@ from tests.cluster.conftest import installed
 from tests.cluster.region import Region, wait_until
 from tests.domain.credentials.ceph.samples import ROOK_CLUSTER, ROOK_MONITORS, key_of, rook_client
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("ceph"), pytest.mark.timeout(1800)]
 
 CONSUMERS = {"glance": "glance_api", "libvirt": "libvirt", "nova": "nova_compute"}
 # Passes without an event come this often here; nothing tells of a change in another namespace.
 RESYNC = 5
 
 
-@pytest.fixture
-def ceph(sandbox: Sandbox, namespace: str) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def ceph(sandbox: Sandbox) -> Iterator[str]:
     """A namespace with the definitions of Rook, without Rook."""
-    name = f"{namespace}-ceph"
+    name = f"test-{secrets.token_hex(4)}-ceph"
     sandbox.create_namespace(name, {})
     for kind, plural in (("CephBlockPool", "cephblockpools"), ("CephClient", "cephclients")):
         sandbox.kubectl("apply", "-f", "-", input=json.dumps(_definition(kind, plural)))
@@ -36,14 +36,18 @@ def ceph(sandbox: Sandbox, namespace: str) -> Iterator[str]:
     sandbox.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
 
 
-@pytest.fixture
-def region(sandbox: Sandbox, namespace: str, ceph: str, tmp_path: Path) -> Iterator[Region]:
+@pytest.fixture(scope="module")
+def region(sandbox: Sandbox, ceph: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Region]:
+    namespace = f"test-{secrets.token_hex(4)}"
+    sandbox.create_namespace(namespace, {})
+    directory = tmp_path_factory.mktemp("ceph")
     environment = {"RESYNC_SECONDS": str(RESYNC)}
     containers = ("core", "helmbundle", "secrets")
-    for region in installed(sandbox, namespace, tmp_path, containers, environment):
+    for region in installed(sandbox, namespace, directory, containers, environment):
         place = f"ceph.namespaces[0].name={ceph},ceph.namespaces[0].rookObjects=true"
         region.install_chart("--set", place)
         yield region
+    sandbox.kubectl("delete", "namespace", namespace, "--wait=false", "--ignore-not-found")
 
 
 def _definition(kind: str, plural: str) -> dict[str, Any]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import secrets
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
 from tests.cluster.region import Region, wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("secrets")]
 
 CONDITION = "SecretsExchanged"
 KILLS = 5
@@ -24,6 +26,24 @@ KILLS = 5
 @pytest.fixture
 def region(sandbox: Sandbox, namespace: str, tmp_path: Path) -> Iterator[Region]:
     yield from installed(sandbox, namespace, tmp_path, ("secrets",))
+
+
+@pytest.fixture(scope="module")
+def settled(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Region]:
+    """One whose credentials are in place; each test leaves them as they were."""
+    namespace = f"test-{secrets.token_hex(4)}"
+    sandbox.create_namespace(namespace, {})
+    for region in installed(sandbox, namespace, tmp_path_factory.mktemp("secrets"), ("secrets",)):
+        region.apply()
+        wait_until("all credentials are in place", partial(in_place, region))
+        yield region
+    sandbox.kubectl("delete", "namespace", namespace, "--wait=false", "--ignore-not-found")
+
+
+def look(region: Region) -> None:
+    """An edit that changes nothing of Secrets has them looked at now."""
+    drift = region.osdpl()["spec"].get("drift")
+    region.edit(drift="Correct" if drift == "Warn" else "Warn")
 
 
 def in_place(region: Region) -> bool:
@@ -53,13 +73,12 @@ def test_killed_while_it_generates_it_makes_every_credential_once(region: Region
     assert {f"{name}/{key}" for name, entry in entries.items() for key in entry["keys"]} == set(now)
 
 
-def test_a_lost_secret_is_told_and_left_to_a_person(region: Region) -> None:
-    region.apply()
-    wait_until("all credentials are in place", lambda: in_place(region))
+def test_a_lost_secret_is_told_and_left_to_a_person(settled: Region) -> None:
+    region = settled
     before = region.secret_texts()
     saved = region.get("secret", "database-credentials")
     region.kubectl("delete", "secret", "database-credentials")
-    region.edit(drift="Warn")
+    look(region)
     wait_until("the loss is told", lambda: reported(region, "root-password"))
     assert not any(name.startswith("database-credentials/") for name in region.secret_texts())
     kept = {key: saved["metadata"][key] for key in ("name", "namespace", "labels")}
@@ -68,34 +87,32 @@ def test_a_lost_secret_is_told_and_left_to_a_person(region: Region) -> None:
     assert region.secret_texts() == before
 
 
-def test_an_edit_is_told_until_it_is_taken_back(region: Region) -> None:
-    region.apply()
-    wait_until("all credentials are in place", lambda: in_place(region))
+def test_an_edit_is_told_until_it_is_taken_back(settled: Region) -> None:
+    region = settled
     name, key = "database-credentials", "root-password"
     before = region.secret_texts()
 
-    def write(text: str, drift: str) -> None:
+    def write(text: str) -> None:
         region.kubectl("patch", "secret", name, "-p", json.dumps({"stringData": {key: text}}))
-        region.edit(drift=drift)  # has the Secrets looked at now
+        look(region)
 
-    write("of-a-person", "Warn")
+    write("of-a-person")
     wait_until("the edit is told", lambda: reported(region, f"{key} is not what the controller has written"))
     assert region.condition(CONDITION)["status"] == "True"
     assert region.secret_texts() == {**before, f"{name}/{key}": "of-a-person"}
-    write(before[f"{name}/{key}"], "Correct")
+    write(before[f"{name}/{key}"])
     wait_until("nothing is told any more", lambda: region.condition(CONDITION)["reason"] == "SecretsReady")
     assert region.secret_texts() == before
 
 
-def test_after_a_restart_only_the_edit_is_written(region: Region) -> None:
-    region.apply()
-    wait_until("all credentials are in place", lambda: in_place(region))
+def test_after_a_restart_only_the_edit_is_written(settled: Region) -> None:
+    region = settled
     # What the process that ends had still to write is none of the next one's.
     wait_until("it is told by an event", lambda: region.events("SecretsReady"))
     moment = audit.now()
     region.controllers.restart("secrets")
     region.controllers.wait_healthy()
-    region.edit(drift="Warn")
+    look(region)
     generation = region.osdpl()["metadata"]["generation"]
     wait_until(
         "the edit is seen", lambda: region.condition(CONDITION).get("observedGeneration") == generation

@@ -17,7 +17,7 @@ from tests.charts.lean import objects
 from tests.cli.objects import osctl
 from tests.cluster.installation import Installation
 
-pytestmark = [pytest.mark.cluster]
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("hosts")]
 
 LABEL = "disks"
 RBD = {"conf": {"nova": {"libvirt": {"images_type": "rbd", "images_rbd_pool": "vms"}}}}
@@ -28,10 +28,10 @@ LOCAL = {
 
 
 @pytest.fixture
-def installation(private_sandbox: Sandbox, tmp_path: Path) -> Iterator[Installation]:
-    (node,) = json.loads(private_sandbox.kubectl("get", "nodes", "-o", "json"))["items"]
+def installation(hosts_sandbox: Sandbox, tmp_path: Path) -> Iterator[Installation]:
+    (node,) = json.loads(hosts_sandbox.kubectl("get", "nodes", "-o", "json"))["items"]
     with ExitStack() as stack:
-        yield Installation(private_sandbox, tmp_path / "one", stack, node["metadata"]["name"])
+        yield Installation(hosts_sandbox, tmp_path / "one", stack, node["metadata"]["name"])
 
 
 def deploy_compute(installation: Installation) -> None:

@@ -12,15 +12,15 @@ import pytest
 from sandbox.cluster import Sandbox
 from tests.cluster.region import Region, wait_until
 
-pytestmark = [pytest.mark.cluster]
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("hosts")]
 
 
 @pytest.fixture
-def region(private_sandbox: Sandbox, tmp_path: Path) -> Iterator[Region]:
+def region(hosts_sandbox: Sandbox, tmp_path: Path) -> Iterator[Region]:
     """A region on nodes of its own, of which only the node container runs."""
     namespace = f"test-{secrets.token_hex(4)}"
-    private_sandbox.create_namespace(namespace, {})
-    region = Region(private_sandbox, namespace, tmp_path, containers=("node",))
+    hosts_sandbox.create_namespace(namespace, {})
+    region = Region(hosts_sandbox, namespace, tmp_path, containers=("node",))
     region.install()
     region.apply()
     yield region

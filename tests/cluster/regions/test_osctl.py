@@ -20,7 +20,7 @@ import yaml
 from sandbox.cluster import Sandbox
 from sandbox.patience import patient
 from tests.cluster.conftest import installed
-from tests.cluster.region import NAME, RELEASES, ROOT, Region
+from tests.cluster.region import NAME, RELEASES, ROOT, Region, wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("osctl"), pytest.mark.timeout(1800)]
 
@@ -211,10 +211,75 @@ def test_the_token_of_nobody_is_refused_in_one_line(osctl: Osctl, tmp_path: Path
     assert "forbidden" in line
 
 
-def test_waiting_for_deletion_follows_the_releases_until_all_are_gone(osctl: Osctl, applied: object):
+@dataclass
+class Deleted:
+    """What there was before, and what `osctl wait --for deleted` said."""
+
+    secrets: dict[str, str]
+    claims: set[str]
+    waited: subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="module")
+def deleted(osctl: Osctl, applied: object) -> Deleted:
+    """The region is gone from here on."""
     region = osctl.region
+    region.wait_ready()
+    before = region.secret_texts(), region.claims()
+    assert all(before)
     region.kubectl("delete", "osdpl", NAME, "--wait=false")
-    found = osctl("wait", NAME, "-n", region.namespace, "--for", "deleted", "--timeout", "8m")
+    waited = osctl("wait", NAME, "-n", region.namespace, "--for", "deleted", "--timeout", "8m")
+    return Deleted(*before, waited)
+
+
+def test_waiting_for_deletion_follows_the_releases_until_all_are_gone(osctl: Osctl, deleted: Deleted):
+    found = deleted.waited
     assert found.returncode == 0, found.stdout + found.stderr
     assert found.stdout.startswith(f"{NAME}: deleted, in ")
+    assert_everything_is_gone(osctl.region)
+    assert_uninstalled_against_the_order_of_need(osctl.region)
+
+
+def test_a_region_that_was_deleted_comes_back_and_goes_for_good(osctl: Osctl, deleted: Deleted):
+    """Volumes and credentials stay and are taken up again, unless the spec says that they go too."""
+    region = osctl.region
+    assert region.claims() == deleted.claims
+    assert region.secret_texts() == deleted.secrets
+
+    region.apply(region.manifest(volumes="Delete"))
+    region.wait_ready()
+    assert region.secret_texts() == deleted.secrets
+    assert region.claims() == deleted.claims
+
+    region.kubectl("delete", "osdpl", NAME, "--timeout=500s")
+    assert_everything_is_gone(region)
+    wait_until(
+        "volumes and credentials are gone",
+        lambda: not region.claims() and not region.secret_texts() and not kept_keys(region),
+        show=lambda: region.kubectl("get", "pvc,secrets"),
+    )
+
+
+def kept_keys(region: Region) -> list[str]:
+    """Secrets that Keystone's chart keeps when its release goes."""
+    names = (item["metadata"]["name"] for item in region.get("secrets")["items"])
+    return [name for name in names if name.startswith("keystone-")]
+
+
+def assert_everything_is_gone(region: Region) -> None:
     assert region.revisions() == {}
+    assert region.get("hb")["items"] == []
+    # What Helm has deleted goes when the garbage collector has been at what it owns.
+    wait_until("nothing of it is left", lambda: not left(region), show=lambda: "\n".join(left(region)))
+
+
+def left(region: Region) -> list[str]:
+    return region.kubectl("get", "deploy,sts,ds,jobs,cm,svc,pdb", "-l", "application", "-o", "name").split()
+
+
+def assert_uninstalled_against_the_order_of_need(region: Region) -> None:
+    lines = region.controllers.log("helmbundle").splitlines()
+    gone = [name for line in lines for name in RELEASES if f"release {name}: Uninstall succ" in line]
+    assert set(gone) == RELEASES
+    assert gone.index("nova") < gone.index("keystone") < gone.index("mariadb")
+    assert gone.index("glance") < gone.index("keystone") < gone.index("rabbitmq")

@@ -1,4 +1,4 @@
-"""A region is deleted, comes back, is killed at work, and is described badly."""
+"""A region whose containers are killed while it is installed."""
 
 from __future__ import annotations
 
@@ -8,62 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.cluster.region import NAME, RELEASES, Region, wait_until
+from tests.cluster.region import RELEASES, Region, wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
-
-
-def test_a_region_goes_and_comes_back_and_goes_for_good(region: Region) -> None:
-    """Volumes and credentials stay and are taken up again, unless the spec says that they go too."""
-    region.apply()
-    region.wait_ready()
-    secrets, claims = region.secret_texts(), region.claims()
-    assert secrets
-    assert claims
-
-    region.kubectl("delete", "osdpl", NAME, "--timeout=500s")
-    assert_everything_is_gone(region)
-    assert_uninstalled_against_the_order_of_need(region)
-    assert region.claims() == claims
-    assert region.secret_texts() == secrets
-
-    region.apply(region.manifest(volumes="Delete"))
-    region.wait_ready()
-    assert region.secret_texts() == secrets
-    assert region.claims() == claims
-
-    region.kubectl("delete", "osdpl", NAME, "--timeout=500s")
-    assert_everything_is_gone(region)
-    wait_until(
-        "volumes and credentials are gone",
-        lambda: not region.claims() and not region.secret_texts() and not kept_keys(region),
-        show=lambda: region.kubectl("get", "pvc,secrets"),
-    )
-
-
-def kept_keys(region: Region) -> list[str]:
-    """Secrets that Keystone's chart keeps when its release goes."""
-    names = (item["metadata"]["name"] for item in region.get("secrets")["items"])
-    return [name for name in names if name.startswith("keystone-")]
-
-
-def assert_everything_is_gone(region: Region) -> None:
-    assert region.revisions() == {}
-    assert region.get("hb")["items"] == []
-    # What Helm has deleted goes when the garbage collector has been at what it owns.
-    wait_until("nothing of it is left", lambda: not left(region), show=lambda: "\n".join(left(region)))
-
-
-def left(region: Region) -> list[str]:
-    return region.kubectl("get", "deploy,sts,ds,jobs,cm,svc,pdb", "-l", "application", "-o", "name").split()
-
-
-def assert_uninstalled_against_the_order_of_need(region: Region) -> None:
-    lines = region.controllers.log("helmbundle").splitlines()
-    gone = [name for line in lines for name in RELEASES if f"release {name}: Uninstall succ" in line]
-    assert set(gone) == RELEASES
-    assert gone.index("nova") < gone.index("keystone") < gone.index("mariadb")
-    assert gone.index("glance") < gone.index("keystone") < gone.index("rabbitmq")
 
 
 def _killed_while_installing(region: Region, seed: int, kills: int) -> None:

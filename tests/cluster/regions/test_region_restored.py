@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sandbox.cluster import Sandbox
-from tests.cluster.conftest import installed
 from tests.cluster.region import NAME, Region, wait_until
 
-pytestmark = pytest.mark.cluster
-
-
-@pytest.fixture
-def region(sandbox: Sandbox, namespace: str, tmp_path: Path) -> Iterator[Region]:
-    yield from installed(sandbox, namespace, tmp_path, containers=("core", "helmbundle", "secrets"))
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("shared-region"), pytest.mark.timeout(1800)]
 
 
 def uids(region: Region, kind: str) -> dict[str, str]:
@@ -30,10 +21,18 @@ def credentials(region: Region) -> dict[str, Any]:
     return {one["metadata"]["name"]: (one["metadata"]["uid"], one["data"]) for one in found["items"]}
 
 
-def test_nothing_is_uninstalled_and_no_data_goes_when_it_comes_back(region: Region) -> None:
-    spec = {"volumes": "Delete"}
-    region.apply(region.manifest(**spec))
+def backup(region: Region) -> dict[str, Any]:
+    """What a backup has of the OpenStackDeployment."""
+    live = region.osdpl()
+    meta = {key: live["metadata"][key] for key in ("name", "namespace", "annotations")}
+    return {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": meta, "spec": live["spec"]}
+
+
+def test_nothing_is_uninstalled_and_no_data_goes_when_it_comes_back(shared_region: Region) -> None:
+    region = shared_region
+    region.edit(volumes="Delete")
     region.wait_ready()
+    kept = backup(region)
     before = (uids(region, "hb"), region.revisions(), uids(region, "pvc"), credentials(region))
     assert all(before)
     first = region.osdpl()["metadata"]["uid"]
@@ -48,7 +47,7 @@ def test_nothing_is_uninstalled_and_no_data_goes_when_it_comes_back(region: Regi
     region.kubectl("delete", "osdpl", NAME)
     gone = ("get", "configmap", "canary", "--ignore-not-found", "-o", "name")
     wait_until("what it owned is collected", lambda: not region.kubectl(*gone).strip())
-    region.apply(region.manifest(**spec))
+    region.apply(kept)
     region.controllers.start("core")
     region.wait_ready()
 
@@ -56,7 +55,6 @@ def test_nothing_is_uninstalled_and_no_data_goes_when_it_comes_back(region: Regi
     after = (uids(region, "hb"), region.revisions(), uids(region, "pvc"), credentials(region))
     assert after == before
     assert uids(region, "sts,deploy") == pods
-
-    region.kubectl("delete", "osdpl", NAME, "--timeout=300s")
-    assert region.revisions() == {}
-    assert credentials(region) == {}
+    # That they would go with the region is asked where a region goes for good.
+    region.put_back(volumes=None)
+    region.wait_ready()

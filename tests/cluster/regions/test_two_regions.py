@@ -13,15 +13,15 @@ from sandbox.cluster import Sandbox
 from tests.cluster.installation import Installation
 from tests.cluster.region import NAME
 
-pytestmark = [pytest.mark.cluster]
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("hosts")]
 
 
 @pytest.fixture
-def both(private_sandbox: Sandbox, tmp_path: Path) -> Iterator[tuple[Installation, Installation]]:
-    (node,) = json.loads(private_sandbox.kubectl("get", "nodes", "-o", "json"))["items"]
+def both(hosts_sandbox: Sandbox, tmp_path: Path) -> Iterator[tuple[Installation, Installation]]:
+    (node,) = json.loads(hosts_sandbox.kubectl("get", "nodes", "-o", "json"))["items"]
     name = node["metadata"]["name"]
     with ExitStack() as stack:
-        one, two = (Installation(private_sandbox, tmp_path / each, stack, name) for each in ("one", "two"))
+        one, two = (Installation(hosts_sandbox, tmp_path / each, stack, name) for each in ("one", "two"))
         yield one, two
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,7 @@ from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
 from tests.cluster.region import CHART, Region, wait_until
 
-pytestmark = pytest.mark.cluster
-
-
-@pytest.fixture
-def bench(sandbox: Sandbox, namespace: str, tmp_path: Path) -> Iterator[Region]:
-    """helmbundle alone, without a region."""
-    yield from installed(sandbox, namespace, tmp_path, containers=("helmbundle",))
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("releases")]
 
 
 def bundle(region: Region, name: str, *releases: dict[str, Any], **spec: Any) -> None:
@@ -132,6 +125,7 @@ def test_a_suspended_release_is_left_alone_and_said_to_be_so(bench: Region) -> N
     bundle(bench, "caches", memcached(suspend=True, replicas=2))
     wait_until("it is suspended", lambda: state(bench, "caches") == "Suspended")
     assert bench.revisions() == {"memcached": (1, "deployed")}
+    bundle(bench, "caches", memcached())  # else it would stay when its bundle goes
 
 
 def test_a_chart_that_is_not_there_is_reported_and_taken_up_once_the_spec_is_right(bench: Region) -> None:

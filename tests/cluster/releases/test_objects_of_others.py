@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from controller.domain.api.names import HAND_OVER_ANNOTATION, SUSPEND_ANNOTATION
-from sandbox.cluster import Sandbox
-from tests.cluster.conftest import installed
 from tests.cluster.region import CHART, Region, wait_until
 from tests.cluster.releases.test_bundles import bundle, entry, memcached, wait_ready
 
-pytestmark = pytest.mark.cluster
-
-
-@pytest.fixture
-def bench(sandbox: Sandbox, namespace: str, tmp_path: Path) -> Iterator[Region]:
-    own = {"OWN_RELEASE": f"osctl-{namespace}"}
-    yield from installed(sandbox, namespace, tmp_path, containers=("helmbundle",), environment=own)
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("releases")]
 
 
 def wait_refused(bench: Region, reason: str, release: str = "memcached") -> str:

@@ -241,6 +241,7 @@ def test_an_authority_whose_leaves_clients_refuse_as_weak_is_told(
     assert re.search(words, found) if words else found == ""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl")
 @pytest.mark.parametrize("hash_", ["sha1", "md5"])
 def test_an_authority_whose_signature_clients_refuse_is_told(tmp_path: Path, hash_: str) -> None:

@@ -357,6 +357,7 @@ class KilledLife:
             raise Killed
 
 
+@pytest.mark.slow
 def test_killed_after_each_step_it_ends_as_if_it_had_not_been() -> None:
     with readers_bed() as bed:
         whole = KilledLife(bed, 0)

@@ -534,6 +534,7 @@ def test_one_that_nobody_knows_any_more_is_told_and_left_alone(bed: RotationBed)
     assert exchanged(bed)["status"] == "True"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_killed_at_its_end_it_does_not_begin_again_from_the_status(after: bool) -> None:
     for nth in range(1, 12):
