@@ -135,7 +135,7 @@ lint: setup ## style, types, layering and the language of the pages
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/deptry controller containers
-	@$(BIN)/python -m tests.charts.shell
+	@$(BIN)/python -m tools.shell
 	@$(BIN)/python -m tools.prose
 
 docs: setup ## the documentation as a site in build/site, with every link checked
@@ -155,11 +155,11 @@ lock: ## renews the lock files from pyproject.toml (needs uv)
 
 rbac: setup ## writes what charts grant into the rights of our own chart; CHARTS=… renders OpenStack-Helm's again
 	@$(BIN)/python -m tests.charts_controller.chart_objects $(CHARTS)
-	@$(BIN)/python -m tests.charts_controller.rights_table
+	@$(BIN)/python -m tools.rights_table
 
 pins: setup ## writes values/charts/ from CHARTS, a checkout with its history, at the commits PINNED and PREVIOUS
 	@test -n "$(CHARTS)" || { echo "CHARTS=<checkout of openstack/openstack-helm> is missing"; exit 2; }
-	@$(BIN)/python -m tests.upstream.pins "$(CHARTS)" --pinned "$(PINNED)" $(if $(PREVIOUS),--previous "$(PREVIOUS)") \
+	@$(BIN)/python -m tools.pins "$(CHARTS)" --pinned "$(PINNED)" $(if $(PREVIOUS),--previous "$(PREVIOUS)") \
 	  $(if $(IMAGES),--images "$(IMAGES)")
 
 service: setup ## writes what CHARTS says into the folder of SERVICE, and lists what its entry lacks
@@ -167,7 +167,7 @@ service: setup ## writes what CHARTS says into the folder of SERVICE, and lists 
 	@$(BIN)/python -m tools.service "$(SERVICE)" "$(CHARTS)"
 
 schemas: setup ## writes values.schema.json of the lean charts from charts/values-schemas.yaml
-	@$(BIN)/python -m tests.charts.value_schemas
+	@$(BIN)/python -m tools.value_schemas
 
 bench: setup ## figures against a named baseline of the same run
 	@$(BIN)/python -m tests.bench

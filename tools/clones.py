@@ -24,6 +24,8 @@ ROOT = Path(__file__).parents[1]
 COMMANDS = ("setup", "demo", "demo-down", "test")
 # Beside make and a Python: what any system has.
 BARE_PATH = "/usr/bin:/bin"
+# Of what is built, by its place in the cache.
+PROGRAMS = ("kubernetes", "helm")
 KEPT = ("PATH", "LANG", "TMPDIR", "SSL_CERT_", "REQUESTS_CA_", "PIP_", "GOPROXY", "GOSUMDB")
 OTHER_USER = 65534
 HOURS = 6 * 3600.0
@@ -119,9 +121,10 @@ def _environment(place: Place, base: Path, home: Path, *, fresh: bool) -> dict[s
         # Where the HOME cannot be written, what is built lies in the temporary directory.
         root = home / ".cache/openstack-controller" if place.home_mode & 0o200 else _in_temporary(base, place)
         root.mkdir(parents=True, mode=0o700)
-        if not fresh and (built / "openstack-controller" / "kubernetes").is_dir():
-            source = built / "openstack-controller" / "kubernetes"
-            shutil.copytree(source, root / "kubernetes", symlinks=True)
+        for program in () if fresh else PROGRAMS:
+            source = built / "openstack-controller" / program
+            if source.is_dir():
+                shutil.copytree(source, root / program, symlinks=True)
     found = {**kept, **own, **place.environment}
     return {name: text for name, text in found.items() if text is not None}
 

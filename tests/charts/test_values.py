@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.charts.lean import CHARTS, LEAN, REQUIRED, ROOT, chart, credentials, merged, own_values
-from tests.charts.value_schemas import schemas
+from tools.value_schemas import schemas
 
 UPSTREAM_KEYS = ROOT / "tests" / "data" / "upstream-keys"
 # Options by chart, file and section, as the packages of OpenStack define them.

@@ -14,8 +14,8 @@ import yaml
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from tests.api.definitions import CRDS, bundle, osdpl
-from tests.charts_controller.rights_table import rights_table, written_table
 from tests.cluster.region import wait_until
+from tools.rights_table import rights_table, written_table
 
 PAGE = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
 CONTROLLER = "system:serviceaccount:openstack-controller:openstack-controller"

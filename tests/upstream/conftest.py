@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.render.region import library
-from tests.upstream.pins import history_of, tree_of, upstream_charts
 from tests.upstream.regions import charts_given
 from tests.upstream.report import Results, text_of
+from tools.pins import history_of, tree_of, upstream_charts
 
 HOW_TO_GET_ONE = (
     "CHARTS names no checkout of OpenStack-Helm and no directory of its charts: "

@@ -19,8 +19,8 @@ from controller.domain.releases.bundle import ChartRef
 from controller.errors import ChartInvalid
 from tests.render.region import library
 from tests.upstream.covering import features_of
-from tests.upstream.pins import upstream_charts
 from tests.upstream.regions import store
+from tools.pins import upstream_charts
 
 # xdist writes the group of a test behind it.
 _PARAMETER = re.compile(r"\[(.+?)\](@\w+)?$")

@@ -30,8 +30,8 @@ from sandbox.patience import patient
 from tests.render.region import library
 from tests.render.specs import PAIRS
 from tests.upstream import images, shapes
-from tests.upstream.pins import KEYS, keys_of, read_builds, upstream_charts
 from tests.upstream.regions import objects, region, releases, specs, store
+from tools.pins import KEYS, keys_of, read_builds, upstream_charts
 
 pytestmark = [pytest.mark.upstream, pytest.mark.timeout(900)]
 

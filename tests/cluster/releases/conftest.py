@@ -46,5 +46,5 @@ def _clear(region: Region) -> None:
         region.helm("uninstall", release)
     for one in LEFT.split(","):
         region.kubectl("delete", one, "--ignore-not-found")
-    kinds = "deploy,sts,jobs,pods"
-    wait_until("its workloads are gone", lambda: not region.kubectl("get", kinds, "-o", "name").split())
+    theirs = ("get", "deploy,sts,jobs,svc", "-l", "application", "-o", "name")
+    wait_until("its workloads are gone", lambda: not region.kubectl(*theirs).split())

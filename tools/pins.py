@@ -24,7 +24,7 @@ from controller.domain.values.password_guard import literal_secrets
 from tests.archives import unpack
 from tests.upstream import images, shapes
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 VALUES = ROOT / "values"
 KEYS = ROOT / "tests" / "data" / "upstream-keys"
 _HEAD = """\
@@ -78,7 +78,10 @@ def keys_of(values: Mapping[Any, Any]) -> dict[str, Any]:
     flagged = {tuple(path) for path in literal_secrets(values)}
     # A stand-in text would be taken for a secret under these names, and upstream has none there.
     harmless = {tuple(path) for path in literal_secrets(_with_texts(values))} - flagged
-    return _keys(values, (), {**dict.fromkeys(harmless, "harmless"), **dict.fromkeys(flagged, "secret")})
+    found: dict[str, Any] = _keys(
+        values, (), {**dict.fromkeys(harmless, "harmless"), **dict.fromkeys(flagged, "secret")}
+    )
+    return found
 
 
 def _keys(value: Any, path: tuple[Any, ...], told: Mapping[tuple[Any, ...], str]) -> Any:

@@ -1,6 +1,6 @@
 """The table of the controller's rights in docs/security.md, from a render of its chart.
 
-`python -m tests.charts_controller.rights_table` (make rbac) writes it; a test compares the two.
+`python -m tools.rights_table` (make rbac) writes it; a test compares the two.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from controller.domain.validation.rbac_union import Permission, granted
 from tests.charts_controller.chart_objects import CONTROLLER_CHART
 from tests.helm_program import Chart
 
-PAGE = Path(__file__).parents[2] / "docs" / "security.md"
+PAGE = Path(__file__).parents[1] / "docs" / "security.md"
 BEGIN = "<!-- Written by `make rbac`; do not edit. -->\n"
 END = "<!-- The end of what is written. -->\n"
 NAMESPACE = "openstack-controller"

@@ -1,4 +1,4 @@
-"""`python -m tests.charts.value_schemas` (make schemas): writes values.schema.json of every lean chart.
+"""`python -m tools.value_schemas` (make schemas): writes values.schema.json of every lean chart.
 
 They differ only in which keys a chart takes. charts/values-schemas.yaml says which, and what each key may
 hold; a test compares the files with it.
@@ -7,12 +7,12 @@ hold; a test compares the files with it.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tests.charts.lean import CHARTS
-
+CHARTS = Path(__file__).parents[1] / "charts"
 SOURCE = CHARTS / "values-schemas.yaml"
 _ANY_MAP = {"type": "object"}
 

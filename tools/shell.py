@@ -1,4 +1,4 @@
-"""`python -m tests.charts.shell`: shellcheck on every shell script, those of charts as they are rendered."""
+"""`python -m tools.shell`: shellcheck on every shell script, those of charts as they are rendered."""
 
 from __future__ import annotations
 
