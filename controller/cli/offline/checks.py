@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from controller.adapters.system.clock import SystemClock
 from controller.cli.offline.cross_checks import awaited_in_vain, collisions
 from controller.cli.offline.input_files import InputObject
 from controller.cli.offline.manifests import offline_helm, render_release, size_problem
 from controller.cli.offline.missing_objects import missing_objects, named
+from controller.cli.offline.own_certificates import certificate_warnings
 from controller.cli.offline.own_kinds import is_bundle, is_region, is_self_contained, misnamed
 from controller.cli.offline.region import OfflineRegion, OfflineRenderer
 from controller.cli.offline.unread_keys import large_numbers, unread_keys
@@ -102,13 +104,14 @@ def check(
         return Checked(item.title, item.source, checked=True)
     bundles = region.region.bundles
     found = _rendered(region, renderer, given) if manifests else _Rendered()
+    served = certificate_warnings(region, given, renderer.library.catalogue, SystemClock().now())
     unread = unread_keys(region.region, renderer.library.open_maps, _Texts(renderer, found.texts))
     return Checked(
         item.title,
         item.source,
         checked=True,
         problems=tuple(item.locate_all(found.problems)),
-        warnings=tuple(item.locate_all((*region.region.warnings, *unread, *found.warnings))),
+        warnings=tuple(item.locate_all((*region.region.warnings, *served, *unread, *found.warnings))),
         services=len(bundles),
         releases=sum(len(bundle.releases) for bundle in bundles),
         region=region,
