@@ -54,6 +54,9 @@ def test_the_jobs_of_new_pods_succeed_before_the_pods_are_sent(bench: Bench) -> 
     assert all(job in said for job in ("web-init", "web-sync", "web-plain"))
     assert "web-later" not in said
     assert state(bench) == ("code:1", "red", "sync:2")
+    job = bench.kube.get(JOB, "web-sync", bench.namespace)
+    assert job is not None
+    assert job["spec"]["template"]["spec"]["volumes"][0]["configMap"]["name"] == "web-jobs-first"
     assert bench.records.observe(bench.namespace)["web"][-1].jobs_for == "2job-succeeds"
     assert bench.kube.get(CONFIGMAP, "web-jobs-first", bench.namespace) is None
     act(bench, ask(2, "blue"))

@@ -284,3 +284,19 @@ def test_a_try_after_a_failure_of_a_later_job_runs_none_of_them_alone(world: Wor
     world.finish("db-init", "db-sync", "bootstrap")
     world.bench.settle()
     assert {half for _, half in world.revisions()} == {"whole"}
+
+
+def test_pods_that_somebody_has_changed_by_hand_stay_so_until_then(world: World) -> None:
+    """They serve as they are, and not as Helm's record has them."""
+    live = world.bench.kube.get(DEPLOYMENT, "api", NAMESPACE)
+    assert live is not None
+    template = {"metadata": {"annotations": {"conf": "a"}}, **waiting("api:mended", "db-sync")}
+    world.bench.kube.replace({**live, "spec": {"template": template}})
+    began = world.runs("db-init")
+    world.ask(2)
+    world.bench.until(began, "the Jobs run")
+    assert (world.revisions()[-1], world.image()) == (("pending-upgrade", "half"), "api:mended")
+    world.finish("db-init", "db-sync")
+    world.bench.until(lambda: world.image() == "api:2", "the upgrade follows")
+    world.finish("db-init", "db-sync", "bootstrap")
+    world.bench.settle()

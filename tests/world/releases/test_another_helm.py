@@ -11,7 +11,6 @@ import pytest
 from controller.adapters.helm.cancellation import CancellationToken
 from controller.ports.helm import HelmRequest
 from controller.ports.kubernetes import SECRET, KubeObject
-from controller.reconcile.releases.actions import uninstall
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
 from tests.world.releases.events import own_helm
 from tests.world.releases.process import Container
@@ -95,14 +94,14 @@ def test_a_claim_stays_where_the_newest_record_is_deleted_right_before_the_relea
     world: World, claim: Volume, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every record is marked: whichever is the newest then."""
-    insist, once = uninstall.insist_on_revisions, [lambda: lose_newest_record(world)]
+    insist, once = VolumeKeeper.insist_on_marks, [lambda: lose_newest_record(world)]
 
-    def insisted(*given: Any) -> None:
-        insist(*given)
-        if once and given[1].release == "glance":
+    def insisted(keeper: VolumeKeeper, release: str, *given: Any) -> None:
+        insist(keeper, release, *given)
+        if once and release == "glance":
             once.pop()()
 
-    monkeypatch.setattr(uninstall, "insist_on_revisions", insisted)
+    monkeypatch.setattr(VolumeKeeper, "insist_on_marks", insisted)
     world.cluster.edit_region(WITHOUT_IMAGE)
     world.live(300.0)
     assert world.cluster.volume("glance-images") is claim
