@@ -12,6 +12,7 @@ end.
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -218,10 +219,22 @@ class HelmProgram:
             "user": service_account_user(namespace, account) if account else "",
             "qps": self._limits.qps,
             "burst": self._limits.burst,
-            # A new directory now and then: what the API server can do changes.
-            "discovery": f"{self._home.name}/kube-{int(self._now() // DISCOVERY_SECONDS)}",
+            "discovery": self._discovery(),
             **more,
         }
+
+    def _discovery(self) -> str:
+        """Where workers keep what the API server can do: a new directory now and then, since that changes."""
+        root = Path(self._home.name) / "discovery"
+        period = int(self._now() // DISCOVERY_SECONDS)
+        place = root / str(period)
+        if not place.is_dir():
+            place.mkdir(parents=True, exist_ok=True)
+            # That of before may be read still.
+            for old in root.iterdir():
+                if int(old.name) < period - 1:
+                    shutil.rmtree(old, ignore_errors=True)
+        return str(place)
 
     def _bounds(self, seconds: float, processor: float) -> Bounds:
         return Bounds(self._limits.memory, processor, seconds, OUTPUT_OCTETS)

@@ -10,7 +10,6 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 MIB = 1024 * 1024
@@ -29,27 +28,24 @@ class MemoryBudget:
         self._busy = threading.Event()
         self._watch: threading.Thread | None = None
 
-    @contextlib.contextmanager
-    def counted(self, pid: int) -> Iterator[None]:
-        """While within, the process counts. It must not be reaped before it is counted no more."""
+    def count(self, pid: int) -> None:
+        """From now on the process counts. It must not be reaped before `discount`."""
         if not self._octets:
-            yield
             return
         with self._lock:
             self._counted.add(pid)
-            self._killed.pop(pid, None)
             self._busy.set()
             if self._watch is None:
                 self._watch = threading.Thread(target=self._look, name="helm: memory", daemon=True)
                 self._watch.start()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._counted.discard(pid)
-                self._killed.pop(pid, None)
-                if not self._counted:
-                    self._busy.clear()
+
+    def discount(self, pid: int) -> None:
+        """The process counts no more."""
+        with self._lock:
+            self._counted.discard(pid)
+            self._killed.pop(pid, None)
+            if not self._counted:
+                self._busy.clear()
 
     def killed(self, pid: int) -> str:
         """Why this process was ended, in words; empty where it was not."""
@@ -68,7 +64,7 @@ class MemoryBudget:
 
     def _end(self, pid: int, held: dict[int, int]) -> None:
         self._killed[pid] = (
-            f"held {held[pid] // MIB} MiB of memory, the most of {len(held)} at work, which may hold "
+            f"held {held[pid] // MIB} MiB of memory, the most of {len(held)} processes, which may hold "
             f"{self._octets // MIB} MiB together"
         )
         with contextlib.suppress(ProcessLookupError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import resource
 import shutil
 import signal
@@ -26,8 +27,8 @@ from controller.adapters.helm.conversation import MIB, Bounds, Conversation, Fin
 from controller.adapters.helm.memory_budget import MemoryBudget, private_octets
 
 # Kept after their answer, and for how long: what follows on an action follows at once.
-MOST_IDLE = 4
-IDLE_SECONDS = 30.0
+MOST_IDLE = 16
+IDLE_SECONDS = 15.0
 # One that has grown beyond this, or served so many requests, is replaced.
 MOST_KEPT_OCTETS = 96 * MIB
 MOST_REQUESTS = 500
@@ -78,24 +79,23 @@ class Workers:
         kept = False
         try:
             spent = processor_seconds(worker.process.pid)
-            with self._budget.counted(worker.process.pid):
-                conversation = Conversation(
-                    worker.process, bounds, self._budget, spent, token=token, make_it_end=make_it_end
-                )
-                ended = conversation.hold(json.dumps(request).encode() + b"\n")
+            conversation = Conversation(
+                worker.process, bounds, self._budget, spent, token=token, make_it_end=make_it_end
+            )
+            ended = conversation.hold(json.dumps(request).encode() + b"\n")
             kept = ended.whole and self._put_back(worker)
             return ended
         finally:
             if not kept:
-                _end(worker)
+                self._end(worker)
 
     def _take(self) -> Worker:
         with self._lock:
             while self._idle:
                 worker = self._idle.pop()
-                if worker.process.poll() is None:
+                if _is_alive(worker.process):
                     return worker
-                _end(worker)
+                self._end(worker)
         return self._starter.submit(self._start).result()
 
     def _put_back(self, worker: Worker) -> bool:
@@ -123,7 +123,7 @@ class Workers:
             if self._idle:
                 self._look_later()
         for worker in old:
-            _end(worker)
+            self._end(worker)
 
     def _start(self) -> Worker:
         process = subprocess.Popen(
@@ -137,7 +137,17 @@ class Workers:
         for which, most in ((resource.RLIMIT_DATA, self._memory), (resource.RLIMIT_CORE, 0)):
             with contextlib.suppress(ProcessLookupError):
                 resource.prlimit(process.pid, which, (most, most))
+        self._budget.count(process.pid)
         return Worker(process)
+
+    def _end(self, worker: Worker) -> None:
+        kill(worker.process, signal.SIGKILL)
+        self._budget.discount(worker.process.pid)
+        worker.process.wait()
+        for stream in (worker.process.stdin, worker.process.stdout, worker.process.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
 
 
 def _runtime(memory: int) -> dict[str, str]:
@@ -145,13 +155,9 @@ def _runtime(memory: int) -> dict[str, str]:
     return {"GOMEMLIMIT": str(memory * 3 // 4), "GOGC": "200", "GOMAXPROCS": "2", "GOTRACEBACK": "none"}
 
 
-def _end(worker: Worker) -> None:
-    kill(worker.process, signal.SIGKILL)
-    worker.process.wait()
-    for stream in (worker.process.stdin, worker.process.stdout, worker.process.stderr):
-        if stream is not None:
-            with contextlib.suppress(OSError):
-                stream.close()
+def _is_alive(process: subprocess.Popen[bytes]) -> bool:
+    """Without reaping it: its number must not be another's while it counts in the budget."""
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None
 
 
 def _dies_with_us() -> tuple[str, ...]:
