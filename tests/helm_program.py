@@ -12,10 +12,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from controller.adapters.helm.conversation import MIB, Bounds
 from controller.adapters.helm.manifests import split_documents
+from controller.adapters.helm.memory_budget import MemoryBudget
 from controller.adapters.helm.program import find_program
+from controller.adapters.helm.workers import Workers
 
 _SECONDS = 120
+_BOUNDS = Bounds(memory=1024 * MIB, processor=120, seconds=600, output=64 * MIB)
 _SOURCE = "# Source: "
 
 
@@ -24,7 +28,7 @@ class HelmError(Exception):
 
 
 class Chart:
-    """One chart. Every render is a process."""
+    """One chart."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -36,7 +40,7 @@ class Chart:
 
     def render(self, values: Mapping[str, Any], *, name: str, namespace: str) -> dict[str, str]:
         """By file of the chart, hooks included, all that it gives. Raises HelmError."""
-        output = run(["template", name, str(self.path), "--namespace", namespace, "-f", "-"], values)
+        output = _rendered(self.path, values, name, namespace)
         texts: dict[str, list[str]] = defaultdict(list)
         for document in split_documents(output):
             source, _, text = document.lstrip().partition("\n")
@@ -72,6 +76,19 @@ def run(arguments: list[str], values: Mapping[str, Any]) -> str:
     if done.returncode != 0:
         raise HelmError(done.stderr.strip() or done.stdout.strip())
     return done.stdout
+
+
+def _rendered(chart: Path, values: Mapping[str, Any], name: str, namespace: str) -> str:
+    asked = {"action": "render", "release": name, "namespace": namespace, "chart": str(chart)}
+    ended = _workers().call({**asked, "values": json.dumps(values)}, _BOUNDS)
+    if "text" not in ended.answer:
+        raise HelmError(ended.answer.get("error") or ended.exceeded or ended.died or "nothing was rendered")
+    return str(ended.answer["text"])
+
+
+@cache
+def _workers() -> Workers:
+    return Workers(_program(), _environment, _BOUNDS.memory, MemoryBudget())
 
 
 @cache
