@@ -113,12 +113,12 @@ def test_the_volume_with_images_outlives_its_release_and_is_taken_up_again(relea
 
 
 @pytest.mark.parametrize("name", ["keystone", "nova"])
-def test_the_helm_command_renders_what_the_library_renders(name: str, releases: Releases) -> None:
+def test_the_helm_command_renders_what_a_worker_renders(name: str, releases: Releases) -> None:
     text = releases.helm("template", name, str(CHARTS / name), "--values", releases.values(name))
     by_command = [item for item in yaml.safe_load_all(text) if item]
 
     def by_name(item: Mapping[str, Any]) -> tuple[str, str]:
         return item["kind"], item["metadata"]["name"]
 
-    by_library = objects(name, namespace=releases.namespace)
-    assert sorted(by_command, key=by_name) == sorted(by_library, key=by_name)
+    by_worker = objects(name, namespace=releases.namespace)
+    assert sorted(by_command, key=by_name) == sorted(by_worker, key=by_name)
