@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from containers.charts import CHECK_EVERY, chart_store, check_charts
@@ -11,12 +12,15 @@ from containers.helm import helm_client
 from containers.keys import owner_key, region_key
 from containers.region_events import RegionEvents
 from controller.adapters.charts.source import ChartStore
+from controller.adapters.helm.impersonation import service_account_user
 from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.kubernetes.client import PykubeClient
+from controller.adapters.kubernetes.connection import Connection
 from controller.adapters.kubernetes.metadata_watch import MetadataWatches
 from controller.adapters.kubernetes.watches import Watch
 from controller.domain.releases.hooks import parse_hook_job
 from controller.operator import Container
-from controller.ports.kubernetes import HELMBUNDLE, JOB, OSDPL
+from controller.ports.kubernetes import HELMBUNDLE, JOB, OSDPL, Kube
 from controller.reconcile.releases.action_slots import ActionSlots
 from controller.reconcile.releases.bundle import BundleReconciler
 from controller.reconcile.releases.bundle_event_filter import BundleEventFilter
@@ -29,6 +33,8 @@ from controller.reconcile.shared.object_store import ObjectStore
 from controller.reconcile.shared.status_metrics import measured_bundle
 from controller.settings import reserved_release
 
+USER_AGENT = "openstack-controller/helmbundle"
+
 
 def main() -> None:
     """Entry point of the `osctl-helmbundle` command."""
@@ -38,7 +44,9 @@ def main() -> None:
 def compose(parts: Parts) -> Container:
     """Wires the reconciler of bundles to Helm, its records and the charts of the image."""
     settings, queue = parts.settings, parts.queue
-    records = SecretRecords(parts.kube)
+    connection = _connection_as_charts(parts)
+    as_charts = PykubeClient(connection, user_agent=USER_AGENT)
+    records = SecretRecords(as_charts)
     jobs = ObjectStore(parts.kube, parts.clock, settings.region_namespace, {JOB: parse_hook_job})
     slots = ActionSlots(settings.concurrency, parts.metrics, waiters=settings.hook_waiters)
     hook_events = HookEventFilter(
@@ -53,9 +61,9 @@ def compose(parts: Parts) -> Container:
         if changes.concerns_reconcile(event, obj):
             queue.add(("bundle", str(obj["metadata"]["namespace"]), str(obj["metadata"]["name"])))
 
-    drift = _drift_watch(parts, records)
+    drift = _drift_watch(parts, connection, as_charts, records)
     bundles = BundleReconciler(
-        _release_ports(parts, records, charts),
+        _release_ports(parts, as_charts, records, charts),
         BundleSettings(
             settings.resync,
             settings.history,
@@ -94,11 +102,21 @@ def compose(parts: Parts) -> Container:
     )
 
 
-def _release_ports(parts: Parts, records: SecretRecords, charts: ChartStore) -> ReleasePorts:
+def _connection_as_charts(parts: Parts) -> Connection:
+    """That of the account which charts act as in the region's namespace, as Helm does."""
+    settings = parts.settings
+    if not settings.charts_service_account:
+        return parts.connection
+    user = service_account_user(settings.region_namespace, settings.charts_service_account)
+    return replace(parts.connection, acts_as=user)
+
+
+def _release_ports(parts: Parts, as_charts: Kube, records: SecretRecords, charts: ChartStore) -> ReleasePorts:
     key = InstallationKey(parts.kube, parts.randomness, parts.settings.region_namespace)
     return ReleasePorts(
         kube=parts.kube,
-        helm=helm_client(parts.settings, parts.kube, parts.connection.kubeconfig),
+        as_charts=as_charts,
+        helm=helm_client(parts.settings, as_charts, parts.connection.kubeconfig),
         records=records,
         charts=charts,
         clock=parts.clock,
@@ -108,15 +126,13 @@ def _release_ports(parts: Parts, records: SecretRecords, charts: ChartStore) -> 
     )
 
 
-def _drift_watch(parts: Parts, records: SecretRecords) -> DriftWatch:
+def _drift_watch(parts: Parts, connection: Connection, as_charts: Kube, records: SecretRecords) -> DriftWatch:
     """Follows the objects of deployed releases by watches of their metadata alone."""
     settings, queue = parts.settings, parts.queue
     return DriftWatch(
-        kube=parts.kube,
+        kube=as_charts,
         records=records,
-        watch=MetadataWatches(
-            parts.connection, parts.randomness, user_agent="openstack-controller/helmbundle"
-        ),
+        watch=MetadataWatches(connection, parts.randomness, user_agent=USER_AGENT),
         clock=parts.clock,
         measures=parts.metrics,
         reconcile_after=lambda after: queue.add(("drift", settings.region_namespace, "objects"), after),

@@ -21,6 +21,7 @@ from controller.domain.values.ceph_needs import CephNeeds
 from controller.operator import Container
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.credentials.rotation.rotation import CredentialRotation
+from controller.reconcile.credentials.sealing_key import SealingKey
 from controller.reconcile.credentials.secrets import SecretsReconciler
 from controller.reconcile.shared.installation_key import InstallationKey, KeptInstallationKey
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
@@ -70,6 +71,7 @@ def compose(parts: Parts) -> Container:
         ),
         readers=servers,
         digest_key=KeptInstallationKey(key, parts.clock).read,
+        sealing=SealingKey(parts.kube, parts.randomness, settings.pod_namespace, settings.region_namespace),
         resync=settings.resync,
     )
     measure = measured_region(parts.metrics, secret_series)

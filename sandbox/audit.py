@@ -7,7 +7,7 @@ there; it is told by the parameter `dryRun`, or by the options of a deletion.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -97,8 +97,14 @@ def _files(path: Path, since: datetime | None) -> list[Path]:
     return [*rotated, path]
 
 
-def requests(path: Path, since: datetime | None = None, user: str | None = None) -> Iterator[Request]:
-    """Every request in the log, reads too, of `user` (exact name) and since then. Skips a half line."""
+def requests(
+    path: Path, since: datetime | None = None, user: str | Collection[str] | None = None
+) -> Iterator[Request]:
+    """Every request in the log, reads too, of `user` (exact names) and since then. Skips a half line.
+
+    Who acts as another user is that user.
+    """
+    users = {user} if isinstance(user, str) else user
     # The server writes times in one format of fixed width, so that they compare as text: most lines of a
     # long log need not be parsed.
     earliest = since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if since is not None else ""
@@ -111,7 +117,7 @@ def requests(path: Path, since: datetime | None = None, user: str | None = None)
                     request = _parse_event(json.loads(line))
                 except (json.JSONDecodeError, KeyError):
                     continue
-                if user in {None, request.user}:
+                if users is None or request.user in users:
                     yield request
 
 
@@ -124,7 +130,7 @@ def _received(line: str) -> str:
 def writes(
     path: Path,
     since: datetime | None = None,
-    user: str | None = None,
+    user: str | Collection[str] | None = None,
     *,
     leases: bool = False,
     events: bool = False,

@@ -270,6 +270,7 @@ class Controllers:
             "REGION_NAMESPACE": self.region_namespace,
             "POD_NAMESPACE": self.namespace,
             "POD_NAME": self._pod_name,
+            "CHARTS_SERVICE_ACCOUNT": f"{self._service_account}-charts",
             "DEPLOYED_CONTAINERS": ",".join(self.containers),
             "HEALTH_PORT": str(port),
             "HEALTH_ADDRESS": LOOPBACK,

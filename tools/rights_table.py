@@ -1,29 +1,37 @@
-"""The table of the controller's rights in docs/security.md, from a render of its chart.
+"""The table of the rights of the controller and of charts in docs/security.md, from a render of its chart.
 
 `python -m tools.rights_table` (make rbac) writes it; a test compares the two.
 """
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-from controller.domain.validation.rbac_union import Permission, granted
+from controller.domain.validation.rbac_union import Permission, granted, union
 from tests.charts_controller.chart_objects import CONTROLLER_CHART
 from tests.helm_program import Chart
 
+DATA = Path(__file__).parents[1] / "tests" / "data" / "held-rights.yaml"
 PAGE = Path(__file__).parents[1] / "docs" / "security.md"
 BEGIN = "<!-- Written by `make rbac`; do not edit. -->\n"
 END = "<!-- The end of what is written. -->\n"
 NAMESPACE = "openstack-controller"
 WHERE = "the cluster"
-VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "bind")
+VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "bind", "impersonate")
+ACCOUNTS = {"openstack-controller": "the controller", "openstack-controller-charts": "charts"}
 
 
-def rights_table() -> str:
-    """Markdown: where, which verbs, on what. What is granted on one object of a kind names it."""
+Held = Mapping[str, Mapping[str, frozenset[Permission]]]
+
+
+def held_rights() -> Held:
+    """By account and place, what the chart grants with its own values."""
     rendered = Chart.load(CONTROLLER_CHART).render(
         {"crds": {"install": False}}, name="openstack-controller", namespace=NAMESPACE
     )
@@ -34,17 +42,42 @@ def rights_table() -> str:
         for obj in yaml.load_all(text, Loader=yaml.CSafeLoader)
         if obj
     ]
-    places: dict[str, set[Permission]] = defaultdict(set)
+    roles = {(obj["kind"], _place(obj), obj["metadata"]["name"]): obj for obj in objects}
+    found: dict[str, dict[str, frozenset[Permission]]] = {account: {} for account in ACCOUNTS.values()}
     for obj in objects:
-        places[obj["metadata"].get("namespace") or WHERE] |= granted([obj])
-    lines = ["| where | may | what |", "|---|---|---|"]
-    for place in sorted(place for place, rights in places.items() if rights):
-        shown = place if place == WHERE else f"`{place}`"
-        lines += [f"| {shown} | {verbs} | {what} |" for verbs, what in _rows(places[place])]
+        if obj["kind"] in ("RoleBinding", "ClusterRoleBinding"):
+            ref, [subject] = obj["roleRef"], obj["subjects"]
+            places, place = found[ACCOUNTS[subject["name"]]], _place(obj)
+            places[place] = places.get(place, frozenset()) | granted([roles[ref["kind"], place, ref["name"]]])
+    return found
+
+
+def rights_table(held: Held) -> str:
+    """Markdown: who, where, which verbs, on what. What is granted on one object of a kind names it."""
+    lines = ["| who | where | may | what |", "|---|---|---|---|"]
+    for account, places in held.items():
+        for place in sorted(places):
+            shown = place if place == WHERE else f"`{place}`"
+            lines += [f"| {account} | {shown} | {verbs} | {what} |" for verbs, what in _rows(places[place])]
     return "\n".join(lines) + "\n"
 
 
-def _rows(rights: set[Permission]) -> list[tuple[str, str]]:
+def rights_data(held: Held) -> str:
+    """YAML for tests that ask what an account may do, and render nothing."""
+    lines = ["# What the controller's chart grants. Written by `make rbac`; do not edit.\n"]
+    for account, places in held.items():
+        lines.append(f"{account}:\n")
+        for place in sorted(places):
+            lines.append(f"  {place}:\n")
+            lines += [f"    - {json.dumps(rule)}\n" for rule in union(places[place])]
+    return "".join(lines)
+
+
+def _place(obj: Mapping[str, Any]) -> str:
+    return str(obj["metadata"].get("namespace") or WHERE)
+
+
+def _rows(rights: frozenset[Permission]) -> list[tuple[str, str]]:
     verbs: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     for group, resource, name, verb in rights:
         if not name or (group, resource, "", verb) not in rights:
@@ -63,10 +96,12 @@ def written_table() -> str:
 
 
 def main() -> None:
+    held = held_rights()
+    DATA.write_text(rights_data(held), encoding="utf-8")
     page = PAGE.read_text(encoding="utf-8")
     before, rest = page.split(BEGIN, 1)
     after = rest.split(END, 1)[1]
-    PAGE.write_text(f"{before}{BEGIN}\n{rights_table()}\n{END}{after}", encoding="utf-8")
+    PAGE.write_text(f"{before}{BEGIN}\n{rights_table(held)}\n{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

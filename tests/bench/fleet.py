@@ -130,10 +130,8 @@ class Fleet:
 
     def requests(self, since: datetime) -> Counter[str]:
         """API requests of the container since then, by verb."""
-        user = f"system:serviceaccount:{self.region.namespace}:osctl-{self.region.namespace}"
-        return Counter(
-            f"{one.verb} {one.resource}" for one in audit.requests(self.region.sandbox.audit_log, since, user)
-        )
+        found = audit.requests(self.region.sandbox.audit_log, since, self.region.users)
+        return Counter(f"{one.verb} {one.resource}" for one in found)
 
     def _unready(self) -> int:
         bundles = self._kube.list(HELMBUNDLE, self.region.namespace)

@@ -18,6 +18,8 @@ from controller.adapters.kubernetes.client import PykubeClient
 from controller.adapters.kubernetes.connection import connect
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.randomness import SystemRandomness
+from controller.domain.credentials.x509 import AuthorityUnusable
+from controller.reconcile.credentials.sealing_key import SealingKey
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.lease import WriterLease
 from sandbox.cluster import Sandbox, take_down
@@ -29,6 +31,7 @@ from tests.cluster.region import wait_until
 
 pytestmark = pytest.mark.cluster
 EVERYTHING = ("get", "list", "watch", "create", "update", "patch", "delete")
+EVERYTHING_BUT_UPDATE = tuple(verb for verb in EVERYTHING if verb != "update")
 
 
 def _helm(sandbox: Sandbox, namespace: str, *arguments: str) -> str:
@@ -70,11 +73,17 @@ class Account:
             and self.may("create", "leases.coordination.k8s.io", self.region)
             and self.may("list", "openstackdeployments.osctl.dev", self.region)
             and self.may("list", "secrets", self.region)
+            and self.may("list", "secrets", self.region, user=self.charts)
             and (not self.team or self.may("list", "openstackservers.osctl.dev", self.team))
         )
 
-    def may(self, verb: str, resource: str, namespace: str = "", name: str = "") -> bool:
-        """What the API server answers when it is asked about the account."""
+    @property
+    def charts(self) -> str:
+        """The account that charts act as, as the API server names it."""
+        return f"system:serviceaccount:{self.region}:{self.name}-charts"
+
+    def may(self, verb: str, resource: str, namespace: str = "", name: str = "", *, user: str = "") -> bool:
+        """What the API server answers when it is asked about the account, or about another user."""
         plural, _, group = resource.partition(".")
         plural, _, subresource = plural.partition("/")
         attributes = {
@@ -85,7 +94,7 @@ class Account:
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SubjectAccessReview",
             "spec": {
-                "user": f"system:serviceaccount:{self.namespace}:{self.name}",
+                "user": user or f"system:serviceaccount:{self.namespace}:{self.name}",
                 "groups": ["system:serviceaccounts", "system:authenticated"],
                 "resourceAttributes": attributes,
             },
@@ -96,7 +105,7 @@ class Account:
         return bool(answer.json()["status"]["allowed"])
 
     def create(self, obj: Mapping[str, Any]) -> str:
-        """Asks the server, as the account, to create the object in the region; why not, or nothing."""
+        """Asks the server, as charts do, to create the object in the region; why not, or nothing."""
         connection = connect(self.kubeconfig)
         assert connection.token_file is not None
         connection.config.user["token"] = connection.token_file.read()
@@ -108,6 +117,7 @@ class Account:
             namespace=self.region,
             url=plural,
             params={"dryRun": "All"},
+            headers={"Impersonate-User": self.charts},
             data=json.dumps(placed),
         )
         return "" if answer.status_code == 201 else str(answer.json()["message"])
@@ -152,14 +162,13 @@ def test_the_linter_has_nothing_to_say(sandbox: Sandbox) -> None:
         ("openstackdeployments/status.osctl.dev", ("patch",)),
         ("helmbundles.osctl.dev", ("get", "list", "watch", "create", "patch", "delete")),
         ("helmbundles/status.osctl.dev", ("patch",)),
-        ("secrets", EVERYTHING),
-        ("configmaps", EVERYTHING),
-        ("statefulsets.apps", EVERYTHING),
-        ("jobs.batch", EVERYTHING),
-        ("roles.rbac.authorization.k8s.io", EVERYTHING),
-        ("poddisruptionbudgets.policy", EVERYTHING),
+        ("secrets", ("get", "list", "create", "update", "patch", "delete")),
+        ("configmaps", ("get", "list", "create", "update", "patch", "delete")),
+        ("statefulsets.apps", ("list", "watch")),
+        ("jobs.batch", ("get", "list", "watch", "create")),
+        ("poddisruptionbudgets.policy", ("get", "list", "create", "update", "patch", "delete")),
+        ("pods", EVERYTHING_BUT_UPDATE),
         ("pods/log", ("get",)),
-        ("horizontalpodautoscalers.autoscaling", ("list",)),
         ("events", ("get", "list", "create", "patch")),
     ],
 )
@@ -187,13 +196,90 @@ def test_in_the_region_the_account_may_do_its_work(
         ("impersonate", "serviceaccounts"),
         ("escalate", "roles.rbac.authorization.k8s.io"),
         ("bind", "roles.rbac.authorization.k8s.io"),
-        ("delete", "endpointslices.discovery.k8s.io"),
-        ("patch", "horizontalpodautoscalers.autoscaling"),
+        ("get", "roles.rbac.authorization.k8s.io"),
+        ("create", "serviceaccounts"),
+        ("create", "deployments.apps"),
+        ("delete", "persistentvolumeclaims"),
+        ("delete", "jobs.batch"),
+        ("list", "horizontalpodautoscalers.autoscaling"),
         ("get", "namespaces"),
     ],
 )
 def test_in_the_region_the_account_may_do_no_more(account: Account, verb: str, resource: str) -> None:
     assert not account.may(verb, resource, account.region)
+
+
+@pytest.mark.parametrize(
+    ("resource", "verbs"),
+    [
+        ("secrets", EVERYTHING),
+        ("configmaps", EVERYTHING),
+        ("statefulsets.apps", EVERYTHING),
+        ("jobs.batch", EVERYTHING),
+        ("roles.rbac.authorization.k8s.io", EVERYTHING),
+        ("poddisruptionbudgets.policy", EVERYTHING),
+        ("horizontalpodautoscalers.autoscaling", ("list",)),
+    ],
+)
+def test_in_the_region_charts_may_make_what_they_are_made_of(
+    account: Account, resource: str, verbs: tuple[str, ...]
+) -> None:
+    assert [
+        verb for verb in verbs if not account.may(verb, resource, account.region, user=account.charts)
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource"),
+    [
+        ("get", "openstackdeployments.osctl.dev"),
+        ("get", "helmbundles.osctl.dev"),
+        ("create", "helmbundles.osctl.dev"),
+        ("patch", "helmbundles/status.osctl.dev"),
+        ("get", "leases.coordination.k8s.io"),
+        ("create", "leases.coordination.k8s.io"),
+        ("create", "events"),
+        ("get", "pods/log"),
+        ("create", "pods/exec"),
+        ("deletecollection", "secrets"),
+        ("create", "serviceaccounts/token"),
+        ("impersonate", "serviceaccounts"),
+        ("escalate", "roles.rbac.authorization.k8s.io"),
+        ("bind", "roles.rbac.authorization.k8s.io"),
+        ("delete", "endpointslices.discovery.k8s.io"),
+        ("patch", "horizontalpodautoscalers.autoscaling"),
+        ("get", "namespaces"),
+    ],
+)
+def test_in_the_region_charts_may_do_no_more(account: Account, verb: str, resource: str) -> None:
+    assert not account.may(verb, resource, account.region, user=account.charts)
+
+
+def test_elsewhere_charts_have_no_rights_but_those_that_roles_of_openstack_helm_grant(
+    account: Account,
+) -> None:
+    assert all(account.may(verb, "nodes", user=account.charts) for verb in ("get", "list", "patch"))
+    for verb, resource in (
+        ("watch", "nodes"),
+        ("delete", "nodes"),
+        ("get", "nodemaintenances.osctl.dev"),
+        ("create", "nodemaintenances.osctl.dev"),
+        ("get", "secrets"),
+        ("get", "configmaps"),
+        ("create", "clusterroles.rbac.authorization.k8s.io"),
+    ):
+        assert not account.may(verb, resource, user=account.charts), resource
+        assert not account.may(verb, resource, account.namespace, user=account.charts), resource
+
+
+def test_the_controller_poses_as_the_account_of_charts_and_as_no_other(account: Account) -> None:
+    name = f"{account.name}-charts"
+    assert account.may("impersonate", "serviceaccounts", account.region, name)
+    assert not account.may("impersonate", "serviceaccounts", account.region, "default")
+    assert not account.may("impersonate", "serviceaccounts", account.namespace, name)
+    assert not account.may("impersonate", "serviceaccounts", "kube-system", name)
+    assert not account.may("impersonate", "users", "", "admin")
+    assert not account.may("impersonate", "groups", "", "system:masters")
 
 
 def test_in_the_region_the_account_keeps_its_leases_and_no_others(account: Account) -> None:
@@ -205,14 +291,28 @@ def test_in_the_region_the_account_keeps_its_leases_and_no_others(account: Accou
     assert not account.may("delete", leases, account.region, "osctl-core")
 
 
-def test_in_its_own_namespace_the_account_has_no_rights(account: Account) -> None:
+def test_the_key_that_seals_is_made_there_by_its_name_and_no_other_secret(account: Account) -> None:
+    kube = PykubeClient(connect(account.kubeconfig))
+    key = SealingKey(kube, SystemRandomness(), account.namespace, account.region)
+    stored = key.seal("text")
+    again = SealingKey(kube, SystemRandomness(), account.namespace, account.region)
+    assert again.open(stored) == "text"
+    with pytest.raises(AuthorityUnusable, match="forbidden"):
+        SealingKey(kube, SystemRandomness(), account.namespace, "another").seal("text")
+    name = f"osctl-authority-key.{account.region}"
+    assert not account.may("get", "secrets", account.namespace, name, user=account.charts)
+
+
+def test_in_its_own_namespace_the_account_has_one_secret_and_no_other_rights(account: Account) -> None:
     assert not account.may("get", "secrets", account.namespace)
+    assert not account.may("create", "secrets", account.namespace)
     assert not account.may("create", "leases.coordination.k8s.io", account.namespace)
     assert not account.may("get", "leases.coordination.k8s.io", account.namespace, "osctl-core")
 
 
-def test_elsewhere_the_account_reads_nodes_and_nothing_else(account: Account) -> None:
-    # Roles of upstream's nova and ovn read nodes, too: who grants it must hold it.
+def test_elsewhere_the_account_serves_nodes_and_takes_finalizers_off_and_nothing_else(
+    account: Account,
+) -> None:
     assert all(account.may(verb, "nodes") for verb in ("get", "list", "watch"))
     for verb, resource in (
         ("update", "nodes"),
@@ -221,7 +321,9 @@ def test_elsewhere_the_account_reads_nodes_and_nothing_else(account: Account) ->
         ("list", "namespaces"),
         ("create", "clusterroles.rbac.authorization.k8s.io"),
         ("patch", "customresourcedefinitions.apiextensions.k8s.io"),
-        ("list", "openstackdeployments.osctl.dev"),
+        ("create", "openstackdeployments.osctl.dev"),
+        ("delete", "helmbundles.osctl.dev"),
+        ("patch", "helmbundles/status.osctl.dev"),
     ):
         assert not account.may(verb, resource), resource
         assert not account.may(verb, resource, "kube-system"), resource
@@ -272,7 +374,7 @@ def test_with_the_region_elsewhere_leases_and_the_installation_key_are_kept_ther
     assert InstallationKey(kube, SystemRandomness(), region).read() == key
 
 
-def test_the_account_can_grant_what_the_charts_grant(account: Account) -> None:
+def test_charts_can_grant_what_they_grant(account: Account) -> None:
     roles = [obj for chart in service_charts() for obj in objects(chart) if obj["kind"] == "Role"]
     assert roles
     for role in {json.dumps(role["rules"]): role for role in roles}.values():
@@ -280,7 +382,7 @@ def test_the_account_can_grant_what_the_charts_grant(account: Account) -> None:
 
 
 @pytest.mark.parametrize("verb", ["create", "*", "escalate"])
-def test_the_account_cannot_grant_what_it_does_not_hold(account: Account, verb: str) -> None:
+def test_charts_cannot_grant_what_they_do_not_hold(account: Account, verb: str) -> None:
     role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "Role",

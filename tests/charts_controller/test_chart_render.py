@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from controller.domain.api.names import CONTAINERS, OPTIONAL_CONTAINERS
-from controller.domain.validation.rbac_union import granted, permissions
+from controller.domain.api.names import CONTAINERS, OPTIONAL_CONTAINERS, SEALING_KEY_SECRET
+from controller.domain.validation.rbac_union import granted
 from controller.ports.kubernetes import resource_of
 from controller.settings import MIB, MachineSettings, read_settings
 from tests.api.definitions import CRDS
@@ -22,6 +22,8 @@ DEFAULTS: Mapping[str, Any] = yaml.load(
     (CONTROLLER_CHART / "values.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader
 )
 FORBIDDEN_VERBS = {"*", "escalate", "bind", "impersonate", "deletecollection", "approve", "sign"}
+# The one account that the containers may pose as.
+CHARTS_ACCOUNT = ("impersonate", "serviceaccounts", "osctl-charts")
 
 
 def _render(*, definitions: bool = False, **values: Any) -> list[dict[str, Any]]:
@@ -188,8 +190,9 @@ def test_mirrors_have_a_role_where_the_sets_are_and_one_where_the_cluster_is() -
 def test_edits_of_mirrors_are_denied_unless_that_was_chosen() -> None:
     for chosen, count in ({}, 3), ({"denyEdits": False}, 0):
         rendered = _render(servers={"enabled": True}, machines={**MACHINES, **chosen})
-        assert len(_of("ValidatingAdmissionPolicy", rendered)) == count
-        assert len(_of("ValidatingAdmissionPolicyBinding", rendered)) == count
+        for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"):
+            made = [one["metadata"]["name"] for one in _of(kind, rendered)]
+            assert len([name for name in made if "-machines-" in name]) == count
 
 
 @pytest.mark.parametrize(
@@ -245,11 +248,12 @@ def test_the_region_has_a_namespace_of_its_own_unless_said_otherwise() -> None:
 
 def test_the_account_is_in_no_namespace_in_which_something_is_rendered() -> None:
     rendered = _render()
-    [account] = _of("ServiceAccount", rendered)
+    [account] = [one for one in _of("ServiceAccount", rendered) if one["metadata"]["name"] == "osctl"]
     assert account["metadata"]["namespace"] == "controllers"
     for role in _of("Role", rendered):
-        if any({"pods", "secrets"} & set(rule["resources"]) for rule in role["rules"]):
-            assert role["metadata"]["namespace"] == "openstack"
+        for rule in role["rules"]:
+            if {"pods", "secrets"} & set(rule["resources"]) and not rule.get("resourceNames"):
+                assert role["metadata"]["namespace"] == "openstack"
 
 
 def test_what_reaches_the_pod_are_probes_and_scrapes() -> None:
@@ -402,7 +406,8 @@ def test_no_right_is_a_wildcard_or_makes_more_rights() -> None:
     assert everything
     for group, resource, name, verb in everything:
         assert "*" not in group + resource + name + verb
-        assert verb not in FORBIDDEN_VERBS or (verb == "bind" and name), (resource, verb)
+        named = (verb == "bind" and name) or (verb, resource, name) == CHARTS_ACCOUNT
+        assert verb not in FORBIDDEN_VERBS or named, (resource, verb)
 
 
 def test_no_right_reaches_into_pods_or_poses_as_another() -> None:
@@ -417,32 +422,114 @@ def test_no_right_reaches_into_pods_or_poses_as_another() -> None:
 
 
 CLUSTER_WIDE = {
+    # Finalizers come off also when the Roles have gone with the namespace; a policy bounds the rest.
+    ("osctl.dev", "openstackdeployments"): {"get", "list", "watch", "patch"},
+    ("osctl.dev", "helmbundles"): {"get", "list", "watch", "patch"},
     ("", "nodes"): {"get", "list", "watch", "patch"},
     ("osctl.dev", "nodemaintenances"): {"get", "list", "watch", "create", "patch", "delete"},
     ("osctl.dev", "nodemaintenances/status"): {"patch"},
 }
 
 
-def test_in_the_whole_cluster_nodes_and_their_maintenances_are_served_and_nothing_else() -> None:
+def test_in_the_whole_cluster_nodes_their_maintenances_and_finalizers_are_served_and_nothing_else() -> None:
     rendered = _render(rbac={"upstream": {"sets": []}})
     cluster = granted(obj for obj in rendered if obj["kind"] == "ClusterRole")
     assert cluster == {
         (group, resource, "", verb) for (group, resource), verbs in CLUSTER_WIDE.items() for verb in verbs
-    }
+    } | {("", "namespaces", "openstack", "get")}
 
 
-def test_rights_are_bound_to_the_one_account_in_the_region_and_for_events_of_nodes() -> None:
+def test_rights_are_bound_to_the_account_of_the_containers_and_to_that_of_charts() -> None:
     rendered = _render(region={"namespace": "openstack"})
     bindings = [obj for obj in rendered if obj["kind"] in ("RoleBinding", "ClusterRoleBinding")]
-    account = {"kind": "ServiceAccount", "name": "osctl", "namespace": "controllers"}
-    assert [binding["subjects"] for binding in bindings] == [[account]] * len(bindings)
+    ours = {"kind": "ServiceAccount", "name": "osctl", "namespace": "controllers"}
+    charts = {"kind": "ServiceAccount", "name": "osctl-charts", "namespace": "openstack"}
+    for binding in bindings:
+        held = charts if binding["metadata"]["name"].endswith("osctl-charts") else ours
+        assert binding["subjects"] == [held], binding["metadata"]["name"]
     roles = {(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in _of("Role", rendered)}
     assert roles == {
-        ("openstack", "osctl-leases"), ("openstack", "osctl-region"), ("openstack", "osctl-helm"),
-        ("default", "controllers-osctl-node-events"),
+        ("openstack", "osctl-leases"), ("openstack", "osctl-region"), ("openstack", "osctl-charts"),
+        ("controllers", "osctl-own"), ("default", "controllers-osctl-node-events"),
     }  # fmt: skip
     bound = {(obj["metadata"]["namespace"], obj["roleRef"]["name"]) for obj in _of("RoleBinding", rendered)}
     assert bound == roles
+
+
+def _held(rendered: list[dict[str, Any]], account: str) -> frozenset[tuple[str, str, str, str]]:
+    """What is bound to this account, wherever."""
+    roles = {
+        (obj["kind"], obj["metadata"].get("namespace"), obj["metadata"]["name"]): obj for obj in rendered
+    }
+    bound = [one for one in rendered if one["kind"] in ("RoleBinding", "ClusterRoleBinding")]
+    return granted(
+        roles[one["roleRef"]["kind"], one["metadata"].get("namespace"), one["roleRef"]["name"]]
+        for one in bound
+        if account in [subject["name"] for subject in one["subjects"]]
+    )
+
+
+def test_charts_hold_nothing_of_ours_and_nothing_beyond_the_regions_namespace() -> None:
+    everything: dict[str, Any] = {
+        "servers": {"enabled": True, "namespaces": ["team"]},
+        "ceph": {"namespaces": [{"name": "rook-ceph", "rookObjects": True}]},
+        "exchange": {"namespaces": [{"name": "directory", "offers": ["ldap-bind"]}]},
+        "machines": {"enabled": True, "cluster": "one"},
+    }
+    rendered = _render(**everything)
+    held = _held(rendered, "osctl-charts")
+    assert ("", "secrets", "", "get") in held and ("apps", "deployments", "", "create") in held
+    assert not {group for group, *_ in held} & {"osctl.dev", "coordination.k8s.io"}
+    assert not {verb for *_, verb in held} & {"impersonate", "escalate"}
+    places = {
+        one["metadata"].get("namespace")
+        for one in _of("RoleBinding", rendered)
+        if one["subjects"][0]["name"] == "osctl-charts"
+    }
+    assert places == {"openstack"}
+
+
+def test_the_containers_hold_nothing_that_only_charts_need() -> None:
+    held = _held(_render(), "osctl")
+    assert not {group for group, *_ in held} & {
+        "rbac.authorization.k8s.io", "networking.k8s.io", "gateway.networking.k8s.io", "cert-manager.io",
+        "discovery.k8s.io", "extensions", "autoscaling",
+    }  # fmt: skip
+    made = {(resource, verb) for _, resource, _, verb in held if verb in ("create", "delete")}
+    assert not {resource for resource, _ in made} & {
+        "deployments", "statefulsets", "daemonsets", "services", "serviceaccounts", "persistentvolumeclaims",
+    }  # fmt: skip
+    assert ("jobs", "delete") not in made
+    impersonated = {(resource, name) for _, resource, name, verb in held if verb == "impersonate"}
+    assert impersonated == {("serviceaccounts", "osctl-charts")}
+
+
+def test_helm_acts_as_the_account_that_holds_the_rights_of_charts() -> None:
+    for given, name in (({}, "osctl-charts"), ({"name": "charts"}, "charts")):
+        rendered = _render(chartsServiceAccount=given)
+        [account] = [
+            one for one in _of("ServiceAccount", rendered) if one["metadata"]["namespace"] == "openstack"
+        ]
+        assert account["metadata"]["name"] == name
+        for container in _pod(chartsServiceAccount=given)["containers"]:
+            expected = name if container["name"] == "helmbundle" else ""
+            assert read_settings(_environment(container)).charts_service_account == expected
+        assert ("apps", "deployments", "", "create") in _held(rendered, name)
+        assert ("", "serviceaccounts", name, "impersonate") in _held(rendered, "osctl")
+
+
+def test_in_its_own_namespace_the_controller_has_the_key_of_its_region_and_nothing_else() -> None:
+    rendered = _render(region={"namespace": "somewhere"})
+    roles = [one for one in _of("Role", rendered) if one["metadata"]["namespace"] == "controllers"]
+    name = SEALING_KEY_SECRET.format(region="somewhere")
+    assert granted(roles) == {("", "secrets", name, verb) for verb in ("get", "create", "patch")}
+
+
+def test_without_helmbundle_there_is_no_account_of_charts() -> None:
+    rendered = _render(containers={"helmbundle": {"enabled": False}})
+    assert [one["metadata"]["name"] for one in _of("ServiceAccount", rendered)] == ["osctl"]
+    assert not _held(rendered, "osctl-charts")
+    assert "impersonate" not in {verb for *_, verb in _held(rendered, "osctl")}
 
 
 def _in_ceph(**place: Any) -> set[tuple[str, str, str, str]]:
@@ -523,14 +610,20 @@ def test_leases_can_be_written_by_their_names_only() -> None:
 
 def test_roles_can_be_left_to_someone_else() -> None:
     kinds = {
-        obj["kind"] for obj in _render(rbac={"create": False}, serviceAccount={"create": False, "name": "x"})
+        obj["kind"]
+        for obj in _render(
+            rbac={"create": False},
+            serviceAccount={"create": False, "name": "x"},
+            chartsServiceAccount={"create": False, "name": "y"},
+        )
+        if not obj["kind"].startswith("ValidatingAdmissionPolicy")
     }
     assert kinds == {"Deployment", "Namespace", "NetworkPolicy"}
 
 
 def test_the_account_mounts_no_token_by_itself() -> None:
-    [account] = _of("ServiceAccount", _render())
-    assert account["automountServiceAccountToken"] is False
+    accounts = _of("ServiceAccount", _render())
+    assert [one["automountServiceAccountToken"] for one in accounts] == [False, False]
     assert _pod()["automountServiceAccountToken"] is True
 
 
@@ -541,7 +634,7 @@ def test_the_rules_of_the_shipped_charts_are_held_as_their_union() -> None:
 
 @pytest.mark.slow
 def test_what_the_shipped_charts_grant_is_held() -> None:
-    held = permissions(rule for obj in _of("Role", _render()) for rule in obj["rules"])
+    held = _held(_render(), "osctl-charts")
     for chart in service_charts():
         missing = {
             (group, resource, name, verb)
@@ -600,8 +693,9 @@ def test_values_that_cannot_be_meant_are_refused(values: dict[str, Any]) -> None
 def test_every_value_is_known_to_the_schema_and_to_a_template() -> None:
     templates = "".join(path.read_text() for path in (CONTROLLER_CHART / "templates").iterdir())
     for path in _leaves(DEFAULTS):
-        # what a container has is reached through a variable
-        name = path[-1] if path[0] in ("containers", "servers") else ".".join(path)
+        # what a container has is reached through a variable, as is what older values do not have
+        whole = path[0] not in ("containers", "servers", "chartsServiceAccount") and "policies" not in path
+        name = ".".join(path) if whole else path[-1]
         assert re.search(rf"\.{re.escape(name)}\b", templates), ".".join(path)
 
 

@@ -208,10 +208,15 @@ class Region:
         newest.pop(f"osctl-{self.namespace}", None)
         return newest
 
+    @property
+    def users(self) -> tuple[str, str]:
+        """The controller, and the account that charts act as, to the API server."""
+        own = f"system:serviceaccount:{self.namespace}:osctl-{self.namespace}"
+        return own, f"{own}-charts"
+
     def writes_since(self, moment: datetime) -> list[audit.Write]:
-        """Writes of our ServiceAccount, without leases and dry runs, events counted."""
-        user = f"system:serviceaccount:{self.namespace}:osctl-{self.namespace}"
-        return audit.writes(self.sandbox.audit_log, moment, user, events=True)
+        """Writes of the controller and of charts, without leases and dry runs, events counted."""
+        return audit.writes(self.sandbox.audit_log, moment, self.users, events=True)
 
     def secret_texts(self) -> dict[str, str]:
         """Every generated credential, decoded, by `<Secret>/<key>`."""

@@ -85,6 +85,7 @@ class Bench:
         """As actions of ours are given them."""
         return ReleasePorts(
             kube=self.kube,
+            as_charts=self.kube,
             helm=self.helm,
             records=self.records,
             charts=Charts(),

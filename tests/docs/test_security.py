@@ -15,7 +15,7 @@ from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from tests.api.definitions import CRDS, bundle, osdpl
 from tests.cluster.region import wait_until
-from tools.rights_table import rights_table, written_table
+from tools.rights_table import DATA, held_rights, rights_data, rights_table, written_table
 
 PAGE = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
 CONTROLLER = "system:serviceaccount:openstack-controller:openstack-controller"
@@ -23,7 +23,10 @@ FOREIGN = "https://charts.example.org.somebody.example/"
 
 
 def test_the_table_of_rights_is_what_the_chart_grants() -> None:
-    assert written_table() == rights_table(), "make rbac writes it"
+    held = held_rights()
+    assert written_table() == rights_table(held), "make rbac writes it"
+    # By which tests of reconcilers know what is refused.
+    assert DATA.read_text(encoding="utf-8") == rights_data(held), "make rbac writes it"
 
 
 def policies() -> list[dict[str, Any]]:

@@ -20,6 +20,7 @@ from controller.reconcile.releases.hooks.progress import HookFollower
 from controller.reconcile.releases.parts import BundleListeners, BundleSettings, DriftRates, ReleasePorts
 from controller.reconcile.shared.object_store import ObjectStore
 from sandbox.patience import Patience
+from tests.fakes.held_rights import CHARTS, CONTROLLER, HeldRights
 from tests.fakes.helm import FakeHelm
 from tests.fakes.kube import FakeKube
 from tests.fakes.release import FakeWatch
@@ -82,13 +83,16 @@ class Bench:
         self.restart()
 
     def restart(self) -> None:
+        # What the chart grants: who acts as the wrong account is refused.
+        accounts = (HeldRights(self.kube, account, NAMESPACE) for account in (CONTROLLER, CHARTS))
+        own, charts = self.accounts = tuple(accounts)
         self.slots = ActionSlots(self.size, waiters=self.waiters)
-        self.jobs = ObjectStore(self.kube, self.clock, NAMESPACE, {JOB: parse_hook_job})
+        self.jobs = ObjectStore(own, self.clock, NAMESPACE, {JOB: parse_hook_job})
         self.asked: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
         self.watch = FakeWatch(self.kube)
         self.drift = DriftWatch(
-            kube=self.kube,
+            kube=charts,
             records=self.helm,
             watch=self.watch,
             clock=self.clock,
@@ -98,7 +102,8 @@ class Bench:
         )
         self.reconciler = BundleReconciler(
             ReleasePorts(
-                kube=self.kube,
+                kube=own,
+                as_charts=charts,
                 helm=self.helm,
                 records=self.helm,
                 charts=self.charts,
@@ -114,7 +119,7 @@ class Bench:
                 learn=lambda texts: None,
             ),
             slots=self.slots,
-            hooks=HookFollower(self.kube, self.helm, self.clock, self.jobs),
+            hooks=HookFollower(own, self.helm, self.clock, self.jobs),
             drift=self.drift,
         )
 

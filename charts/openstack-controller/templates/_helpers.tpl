@@ -7,6 +7,11 @@
 {{- .Values.serviceAccount.name | default (include "controller.name" .) -}}
 {{- end -}}
 
+{{/* The account in the region's namespace that charts act as. */}}
+{{- define "controller.chartsAccount" -}}
+{{- (.Values.chartsServiceAccount | default dict).name | default (printf "%s-charts" (include "controller.name" .)) -}}
+{{- end -}}
+
 {{- define "controller.region" -}}
 {{- .Values.region.namespace | default .Release.Namespace -}}
 {{- end -}}
@@ -53,7 +58,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- concat (list (include "controller.region" .)) .Values.servers.namespaces | uniq | toJson -}}
 {{- end -}}
 
-{{/* Subjects of every binding: the one account of all containers. */}}
+{{/* Subjects of the bindings of what charts may do. */}}
+{{- define "controller.chartsSubjects" -}}
+subjects:
+  - kind: ServiceAccount
+    name: {{ include "controller.chartsAccount" . }}
+    namespace: {{ include "controller.region" . }}
+{{- end -}}
+
+{{/* Subjects of every other binding: the one account of all containers. */}}
 {{- define "controller.subjects" -}}
 subjects:
   - kind: ServiceAccount

@@ -12,7 +12,7 @@ from controller.domain.validation.rbac_union import permissions, union
 
 _NOT_HELD = re.compile(
     r'(?P<kind>[a-z]+)\.rbac\.authorization\.k8s\.io "(?P<name>[^"]*)" is forbidden: '
-    r'user "(?:[^"]*)" .*?is attempting to grant RBAC permissions not currently held:(?P<rules>.*)',
+    r'user "(?P<user>[^"]*)" .*?is attempting to grant RBAC permissions not currently held:(?P<rules>.*)',
     re.DOTALL,
 )
 _RULE = re.compile(
@@ -20,7 +20,8 @@ _RULE = re.compile(
     r"(?:, ResourceNames:\[(?P<names>[^\]]*)\])?, Verbs:\[(?P<verbs>[^\]]*)\]\}"
 )
 _DENIED = re.compile(
-    r'(?P<object>"[^"]*" )?is forbidden: User "[^"]*" cannot (?P<verb>\w+) resource "(?P<resource>[^"]+)" '
+    r'(?P<object>"[^"]*" )?is forbidden: User "(?P<user>[^"]*)" cannot (?P<verb>\w+) '
+    r'resource "(?P<resource>[^"]+)" '
     r'in API group "(?P<group>[^"]*)" (?:in the namespace "(?P<namespace>[^"]*)"|at the cluster scope)'
 )
 _WORD = re.compile(r'"([^"]*)"')
@@ -31,15 +32,20 @@ def missing_right(text: str) -> str:
     granting = _NOT_HELD.search(text)
     if granting is not None:
         rules = _rules(granting["rules"])
-        return (
-            f'{granting["kind"]} "{granting["name"]}" would grant what the controller does not hold: {rules}'
-        )
+        holder = _account(granting["user"])
+        return f'{granting["kind"]} "{granting["name"]}" would grant what {holder} does not hold: {rules}'
     denied = _DENIED.search(text)
     if denied is None:
         return ""
     resource = _named(denied["resource"], denied["group"])
     where = f'in namespace "{denied["namespace"]}"' if denied["namespace"] else "in the whole cluster"
-    return f"the controller may not {denied['verb']} {resource} {denied['object'] or ''}{where}"
+    return f"{_account(denied['user'])} may not {denied['verb']} {resource} {denied['object'] or ''}{where}"
+
+
+def _account(user: str) -> str:
+    """Whose right it is that is missing."""
+    namespace, found, name = user.removeprefix("system:serviceaccount:").partition(":")
+    return f"ServiceAccount {namespace}/{name}" if found else "the controller"
 
 
 def _rules(text: str) -> str:

@@ -255,9 +255,7 @@ class PykubeClient:
         """One request. With `stream_within`, its timeouts instead of ours, and its body is still to be
         read."""
         client = self._client()
-        headers = dict(headers)
-        if self._connection.token_file:
-            headers["Authorization"] = f"Bearer {self._connection.token_file.read()}"
+        headers = {**headers, **self._connection.headers()}
         try:
             response: requests.Response = client.session.request(
                 method,

@@ -53,12 +53,18 @@ class TokenFile:
 class Connection:
     """Everything needed to open clients: pykube's configuration, and the token's file if there is one.
 
-    `kubeconfig` is the path given, None inside a pod.
+    `kubeconfig` is the path given, None inside a pod. `acts_as`: the user to act as, empty for our own.
     """
 
     config: pykube.KubeConfig
     token_file: TokenFile | None
     kubeconfig: Path | None
+    acts_as: str = ""
+
+    def headers(self) -> dict[str, str]:
+        """Who asks, and as whom. The API server adds the groups of a ServiceAccount that is impersonated."""
+        found = {"Authorization": f"Bearer {self.token_file.read()}"} if self.token_file else {}
+        return {**found, "Impersonate-User": self.acts_as} if self.acts_as else found
 
     @property
     def server(self) -> str:

@@ -170,9 +170,7 @@ class _Watch:
 
     def _get(self, query: Mapping[str, str], accept: str, *, stream: bool) -> requests.Response:
         url = resource_url(self.resource, self.namespace)
-        headers = {"Accept": accept, "User-Agent": self._user_agent}
-        if self._connection.token_file:
-            headers["Authorization"] = f"Bearer {self._connection.token_file.read()}"
+        headers = {"Accept": accept, "User-Agent": self._user_agent, **self._connection.headers()}
         target = f"{url}?{urlencode(query)}"
         try:
             response: requests.Response = self._client.session.get(

@@ -14,7 +14,7 @@ from controller.cli.output import Format, print_data, stderr
 from controller.domain.validation.rights import GROUP, Rights, choose_sets
 from controller.ports.kubernetes import KubeObject, resource_of
 
-# Releases of any chart are made of these, and the controller itself reads and writes them.
+# Releases of any chart are made of these, and Helm keeps its records as Secrets.
 _ALWAYS = ("", "apps", "batch")
 
 

@@ -111,6 +111,8 @@ DIGEST_KEY_SECRET = "osctl-digest-key"  # noqa: S105 - a name
 # the next has what all trust; the label says on each which of them it is.
 AUTHORITY_SECRET = "osctl-authority"  # noqa: S105 - a name
 AUTHORITY_TYPE = f"{GROUP}/authority"
+# In the controller's own namespace, for each region: what the keys in that record are sealed with.
+SEALING_KEY_SECRET = "osctl-authority-key.{region}"  # noqa: S105 - a name
 CA_BUNDLE_SECRET = "openstack-ca-bundle"  # noqa: S105 - a name
 CERTIFICATE_LABEL = f"{GROUP}/certificate"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from controller.domain.api.conditions import timestamp
 from controller.domain.credentials.authority import AuthorityRecord, StoredLeaf, leaf_digest
@@ -32,6 +32,12 @@ def parse_record(texts: Mapping[str, str]) -> AuthorityRecord | None:
     if not generation or (active is None and following is None):
         return None
     return AuthorityRecord(generation, active, following, texts.get(_TRUSTED, ""))
+
+
+def with_keys(texts: Mapping[str, str], change: Callable[[str], str]) -> dict[str, str]:
+    """A stored record whose private keys are changed so; what becomes empty is left out."""
+    changed = {name: change(text) if name in (_ACTIVE[1], _NEXT[1]) else text for name, text in texts.items()}
+    return {name: text for name, text in changed.items() if text}
 
 
 def leaf_texts(leaf: StoredLeaf, *, hypervisors: bool) -> dict[str, str]:

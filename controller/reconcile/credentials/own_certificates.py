@@ -37,6 +37,7 @@ from controller.domain.credentials.certificate_secrets import (
     parse_record,
     record_texts,
     stored_leaf,
+    with_keys,
 )
 from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.domain.credentials.x509 import (
@@ -58,6 +59,7 @@ from controller.reconcile.credentials.certificate_store import CertificateStore,
 from controller.reconcile.credentials.certificate_uptake import are_deployed, is_taken_up, texts_in_use
 from controller.reconcile.credentials.clock_patience import ClockPatience
 from controller.reconcile.credentials.refused_writes import refusal_of
+from controller.reconcile.credentials.sealing_key import SealingKey
 from controller.reconcile.shared.action_log import log_action
 
 # A region's clock may have been wrong when its authority was made.
@@ -85,14 +87,23 @@ _TOLD = 3
 
 class OwnCertificates:
     """Of one region. `has_bundle`: there is one of ours to trust, as the last pass found it; `unfinished`:
-    another authority is on its way, and consumers have to take it up first."""
+    another authority is on its way, and consumers have to take it up first. Its private keys are stored
+    as `sealing` has them, None for as they are."""
 
-    def __init__(self, kube: Kube, clock: Clock, randomness: Randomness, events: Events) -> None:
+    def __init__(
+        self,
+        kube: Kube,
+        clock: Clock,
+        randomness: Randomness,
+        events: Events,
+        sealing: SealingKey | None = None,
+    ) -> None:
         self._kube = kube
         self._clock = clock
         self._randomness = randomness
         self._events = events
         self._patience = ClockPatience(clock)
+        self._sealing = sealing
         self.has_bundle = False
         self.unfinished = False
 
@@ -127,9 +138,9 @@ class OwnCertificates:
             source = authority_secret or AUTHORITY_SECRET
             try:
                 pass_ = self._planned(osdpl, requests, stored, authority_secret, bundles)
+                problems |= self._write(store, osdpl, pass_)
             except AuthorityUnusable as error:
                 return _problems({**problems, source: str(error)})
-            problems |= self._write(store, osdpl, pass_)
             self.has_bundle = CA_BUNDLE_SECRET in store.names
             self.unfinished = pass_.record.next is not None and self._clock.now() >= pass_.announced_until
             end = ends_first(pass_.record) if authority_secret else None
@@ -150,7 +161,7 @@ class OwnCertificates:
     def _signs_today(self, name: str, stored: Mapping[str, KubeObject], osdpl: KubeObject) -> bool:
         """Whether the authority that the spec asks for is the one of the record: it may not change yet."""
         try:
-            record = parse_record(texts_of(stored.get(AUTHORITY_SECRET)))
+            record = self._stored_record(stored)
             if record is None:
                 return False
             known = record.next or record.active
@@ -160,6 +171,11 @@ class OwnCertificates:
         except AuthorityUnusable:
             return False
         return given.is_same(known)
+
+    def _stored_record(self, stored: Mapping[str, KubeObject]) -> AuthorityRecord | None:
+        """The record with the keys that can be opened. Raises AuthorityUnusable, KubeError."""
+        texts = texts_of(stored.get(AUTHORITY_SECRET))
+        return parse_record(with_keys(texts, self._sealing.open) if self._sealing and texts else texts)
 
     def _planned(
         self,
@@ -172,7 +188,7 @@ class OwnCertificates:
         """What has to be there after this pass. Raises AuthorityUnusable."""
         namespace, now = str(osdpl["metadata"]["namespace"]), self._clock.now()
         given = self._given(authority_secret, namespace, now) if authority_secret else None
-        record = parse_record(texts_of(stored.get(AUTHORITY_SECRET)))
+        record = self._stored_record(stored)
         if record is None and AUTHORITY_SECRET in stored:
             raise AuthorityUnusable("it cannot be read; restore it from a backup, or delete it")
         leaves = {r.name: stored_leaf(texts_of(stored.get(r.name))) for r in requests}
@@ -233,6 +249,7 @@ class OwnCertificates:
 
     def _record(self, store: CertificateStore, osdpl: KubeObject, planned: _Pass) -> None:
         step, texts = planned.step, record_texts(planned.record, planned.given)
+        texts = with_keys(texts, self._sealing.seal) if self._sealing else texts
         message, last = step.message, planned.announced_until
         if last > planned.now:
             message += (
@@ -352,7 +369,8 @@ def _requests_of(stored: Mapping[str, KubeObject]) -> list[CertificateRequest]:
 def _overdue(stored: Mapping[str, KubeObject], now: float, why: str) -> list[CredentialProblem]:
     """Told once certificates should have been renewed, and were not."""
     try:
-        record = parse_record(texts_of(stored.get(AUTHORITY_SECRET)))
+        # Its dates are asked for, which takes no key.
+        record = parse_record(with_keys(texts_of(stored.get(AUTHORITY_SECRET)), lambda _key: ""))
     except AuthorityUnusable:
         return []
     if record is None or now < record.due:

@@ -76,6 +76,7 @@ from controller.reconcile.credentials.rotation.rotation_records import (
     unknown,
 )
 from controller.reconcile.credentials.rotation.rotation_times import with_times
+from controller.reconcile.credentials.sealing_key import SealingKey
 from controller.reconcile.credentials.store import CredentialStore, made_changes, unusable
 from controller.reconcile.shared.managed_region import observe_regions
 from controller.reconcile.shared.region_status import apply_region_status
@@ -101,8 +102,8 @@ class SecretsReconciler:
     `credentials_of` says which credentials an osdpl needs, `certificates_of` which certificates of its own
     authority, `ceph_of` what of a Ceph cluster that it exchanges with; each raises SpecInvalid. `records` are
     Helm's, `rotation` replaces what is asked to be rotated, `readers` makes accounts
-    that may only read, None for nothing. `digest_key` gives the installation's key for published digests;
-    `resync` is in seconds.
+    that may only read, None for nothing. `digest_key` gives the installation's key for published digests,
+    `sealing` seals the keys of the region's authority, None for not; `resync` is in seconds.
     """
 
     def __init__(
@@ -119,6 +120,7 @@ class SecretsReconciler:
         rotation: CredentialRotation | None = None,
         readers: ReaderAccounts | None = None,
         digest_key: Callable[[], bytes],
+        sealing: SealingKey | None = None,
         resync: float,
     ) -> None:
         self._kube = kube
@@ -137,7 +139,7 @@ class SecretsReconciler:
         self._clouds = CloudsExport(kube)
         self._reader = ReadOnlyAccount(kube, clock, randomness, events, readers)
         self._certificates = Certificates(kube, clock)
-        self._own_certificates = OwnCertificates(kube, clock, randomness, events)
+        self._own_certificates = OwnCertificates(kube, clock, randomness, events, sealing)
         self._amphorae = AmphoraCertificates(kube, clock, randomness, events)
 
     def reconcile(self, key: RegionKey) -> float | None:

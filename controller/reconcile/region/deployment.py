@@ -71,7 +71,7 @@ from controller.reconcile.region.version_gate import refuse_version_steps
 from controller.reconcile.region.volume_node import keep_volume_place
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.chart_errors import RETRY_SECONDS, chart_reason, retry_after
-from controller.reconcile.shared.managed_region import observe_regions
+from controller.reconcile.shared.managed_region import is_ending, observe_regions
 from controller.reconcile.shared.preconditioned_writes import apply_to_seen
 from controller.reconcile.shared.region_status import apply_region_status
 from controller.render.region import Region, RegionBundle
@@ -279,17 +279,22 @@ class DeploymentReconciler:
     def _delete(self, osdpl: KubeObject) -> float | None:
         if FINALIZER not in (osdpl["metadata"].get("finalizers") or []):
             return None
-        volumes = _spec(osdpl).volumes
         bundles = self._bundles(osdpl)
-        self._writer.remove_all(bundles, volumes)
-        # Where secrets is not deployed nobody has made any.
-        exchanges = "secrets" in self._settings.containers
-        if not bundles and not (exchanges and credentials_have_to_go(self._ports.kube, osdpl)):
-            self._set_finalizers(osdpl, [])
-            return None
-        self._sum_up(osdpl, RegionObservation(bundles=bundles, deleting=True))
-        # No event says when the last Secret is out.
-        return self._settings.resync if bundles else RETRY_SECONDS
+        try:
+            self._writer.remove_all(bundles, _spec(osdpl).volumes)
+            # Where secrets is not deployed nobody has made any.
+            exchanges = "secrets" in self._settings.containers
+            if bundles or (exchanges and credentials_have_to_go(self._ports.kube, osdpl)):
+                self._sum_up(osdpl, RegionObservation(bundles=bundles, deleting=True))
+                # No event says when the last Secret is out.
+                return self._settings.resync if bundles else RETRY_SECONDS
+        except Forbidden:
+            if not is_ending(self._ports.kube, str(osdpl["metadata"]["namespace"])):
+                raise
+            if bundles:  # Our Roles have gone with the namespace, which deletes the rest.
+                return RETRY_SECONDS
+        self._set_finalizers(osdpl, [])
+        return None
 
     def _hold(self, osdpl: KubeObject) -> None:
         """Has the osdpl stay until its bundles are gone: nobody would uninstall their releases after it."""

@@ -20,8 +20,8 @@ from controller.domain.releases.gates import no_slot, owned_by
 from controller.domain.releases.situation import Attempt
 from controller.domain.shared import metrics
 from controller.domain.shared.redaction import Redactor
-from controller.errors import SpecInvalid
-from controller.ports.kubernetes import HELMBUNDLE
+from controller.errors import Forbidden, SpecInvalid
+from controller.ports.kubernetes import HELMBUNDLE, KubeObject
 from controller.reconcile.releases.action_request import ActionOutcome, ActionRequest, RunningAction
 from controller.reconcile.releases.action_slots import ActionSlots
 from controller.reconcile.releases.actions.perform import ReleaseActions
@@ -45,9 +45,12 @@ from controller.reconcile.releases.planning.bundle_plan import BundlePlanner
 from controller.reconcile.releases.release_sizes import ReleaseSizes
 from controller.reconcile.releases.release_view import as_before, release_view, resting_state
 from controller.reconcile.releases.waiting_bundles import WaitingBundles
+from controller.reconcile.shared.managed_region import is_ending
 from controller.reconcile.shared.secret_values import SecretValues
 
 log = logging.getLogger(__name__)
+# Until it is looked whether a right has been granted meanwhile: no event says so.
+DENIED_SECONDS = 60.0
 
 
 _BEGUN = {
@@ -90,7 +93,7 @@ class BundleReconciler:
         self._waiting = WaitingBundles()
         self._names: dict[BundleKey, frozenset[str]] = {}
         self._histories = ReleaseHistories(ports.records, ports.clock)
-        self._kept = KeptClaims(ports.kube, ports.records, ports.clock)
+        self._kept = KeptClaims(ports.as_charts, ports.records, ports.clock)
 
     def reconcile(self, key: BundleKey) -> float | None:
         """One pass; the seconds until the next that nothing will announce, None when the bundle is gone."""
@@ -118,6 +121,21 @@ class BundleReconciler:
             # What cannot be read can still go: its releases are known by their records.
             volumes: VolumePolicy = "Delete" if _asks_to_delete_volumes(obj) else "Retain"
             bundle = Bundle(**vars(parse_meta(obj)), spec=BundleSpec((), volumes=volumes))
+        try:
+            return self._reconcile_read(key, obj, bundle, waits_for)
+        except Forbidden as error:
+            if not (bundle.deleting and is_ending(self._ports.kube, namespace)):
+                self._report.write_denied(obj, error, generation)
+                return DENIED_SECONDS
+            # Our Roles have gone with the namespace, and so goes whatever its releases have there.
+            self._report.let_go(obj)
+            self._keep_only(key, ())
+            return None
+
+    def _reconcile_read(
+        self, key: BundleKey, obj: KubeObject, bundle: Bundle, waits_for: set[str]
+    ) -> float | None:
+        namespace, name = key
         if not bundle.deleting:
             self._report.ensure_finalizer(obj)
         # Taken before the records are read: an action that ends in between would make them look as if

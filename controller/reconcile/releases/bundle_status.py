@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from controller.domain.api.conditions import Condition, entries
+from controller.domain.api.conditions import Condition, entries, shorten
 from controller.domain.api.names import field_manager, finalizer
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.bundle_object import Bundle
@@ -18,13 +18,17 @@ from controller.domain.releases.bundle_status import (
     shortest_entries,
 )
 from controller.domain.releases.requests import suspended_by
-from controller.errors import ObjectTooLarge, SpecInvalid
+from controller.errors import Forbidden, ObjectTooLarge, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, Kube
 from controller.ports.system import Clock
 from controller.reconcile.shared.preconditioned_writes import apply_to_seen
 
 MANAGER = field_manager("helmbundle")
 FINALIZER = finalizer("helmbundle")
+
+
+# A status is for people.
+DENIED_LIMIT = 1000
 
 
 class BundleStatusWriter:
@@ -49,6 +53,15 @@ class BundleStatusWriter:
         desired = [
             Condition("Ready", "False", Reason.SPEC_INVALID, text, generation),
             Condition("Stalled", "True", Reason.SPEC_INVALID, "edit the spec as Ready says", generation),
+            paused_condition((), generation, _paused(obj)),
+        ]
+        self._apply_status(obj, desired, list((obj.get("status") or {}).get("releases") or []), generation)
+
+    def write_denied(self, obj: Mapping[str, Any], error: Forbidden, generation: int) -> None:
+        """Reports that nothing can be found out of the releases, which keep the entries they have."""
+        text = f"{error}; helm upgrade of the controller's chart grants that"
+        desired = [
+            Condition("Ready", "False", Reason.RIGHT_MISSING, shorten(text, DENIED_LIMIT), generation),
             paused_condition((), generation, _paused(obj)),
         ]
         self._apply_status(obj, desired, list((obj.get("status") or {}).get("releases") or []), generation)

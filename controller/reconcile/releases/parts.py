@@ -17,9 +17,15 @@ from controller.reconcile.releases.action_request import UNINSTALL_SECONDS
 
 @dataclass(frozen=True)
 class ReleasePorts:
-    """The world as releases need it. `digest_key` gives the installation's key for published digests."""
+    """The world as releases need it. `digest_key` gives the installation's key for published digests.
+
+    `kube` has the controller's own rights, `as_charts` those of the account that Helm acts as. What a chart
+    has chosen, by its objects or by Helm's records of them, is read, sent and deleted by the latter alone: a
+    chart would have our rights otherwise.
+    """
 
     kube: Kube
+    as_charts: Kube
     helm: HelmClient
     records: ReleaseRecords
     charts: ChartSource

@@ -14,9 +14,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from controller.domain.api.names import WORK_AGE_ANNOTATION
-from controller.errors import Conflict, KubeError
-from controller.ports.kubernetes import LEASE, NAMESPACE, Kube
+from controller.errors import Conflict, Forbidden, KubeError
+from controller.ports.kubernetes import LEASE, Kube, KubeObject
 from controller.ports.system import Clock
+from controller.reconcile.shared.managed_region import is_ending
 
 # After a renewal that failed, so that a cut connection does not use up the time there is.
 RETRY_EVERY = 0.5
@@ -163,7 +164,7 @@ class WriterLease:
             return
 
     def _take(self) -> bool:
-        lease = self._kube.get(LEASE, self._name, self._namespace)
+        lease = self._observe()
         if lease is None:
             if self._held and not self._is_ending():
                 raise _Lost("the Lease was deleted")
@@ -188,10 +189,18 @@ class WriterLease:
         self._held, self._written = True, {moment}
         return True
 
+    def _observe(self) -> KubeObject | None:
+        """The Lease, or None. A namespace that is being deleted loses our Role with it."""
+        try:
+            return self._kube.get(LEASE, self._name, self._namespace)
+        except Forbidden:
+            if self._held and self._is_ending():
+                return None
+            raise
+
     def _is_ending(self) -> bool:
         """Whether the namespace is being deleted: the API server lets nobody make anything there any more."""
-        found = self._kube.get(NAMESPACE, self._namespace)
-        return found is not None and bool(found["metadata"].get("deletionTimestamp"))
+        return is_ending(self._kube, self._namespace)
 
     def _expired(self, lease: dict[str, Any]) -> bool:
         now = self._clock.monotonic()

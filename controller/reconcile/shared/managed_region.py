@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controller.ports.kubernetes import OSDPL, Kube
+from controller.ports.kubernetes import NAMESPACE, OSDPL, Kube
 from controller.reconcile.shared.known_regions import MOST
 
 
@@ -43,3 +43,10 @@ def observe_regions(kube: Kube, namespace: str) -> Regions:
 def managed_region(kube: Kube, namespace: str) -> str:
     """Name of the one osdpl that is served, empty when there is none."""
     return observe_regions(kube, namespace).managed
+
+
+def is_ending(kube: Kube, namespace: str) -> bool:
+    """Whether the namespace is being deleted: nothing can be made there, and our Roles there go. Raises
+    KubeError."""
+    found = kube.get(NAMESPACE, namespace)
+    return found is not None and bool(found["metadata"].get("deletionTimestamp"))

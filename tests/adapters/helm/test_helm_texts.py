@@ -56,7 +56,7 @@ def test_a_lost_request_is_told_from_what_a_release_itself_fails_at(text: str) -
     assert found.interrupted == (text in LOST_ON_THE_WAY)
 
 
-ACCOUNT = "system:serviceaccount:openstack:openstack-controller"
+ACCOUNT = "system:serviceaccount:openstack:charts"
 GRANTING = (
     "failed to create resource: server-side apply failed for object openstack/mariadb-test "
     'rbac.authorization.k8s.io/v1, Kind=Role: roles.rbac.authorization.k8s.io "mariadb-test" is forbidden: '
@@ -86,15 +86,16 @@ CORE_GROUP = (
     [
         (
             GRANTING,
-            'roles "mariadb-test" would grant what the controller does not hold: patch of secrets keys; '
-            "get, list of endpointslices.discovery.k8s.io, services.discovery.k8s.io",
+            'roles "mariadb-test" would grant what ServiceAccount openstack/charts does not hold: '
+            "patch of secrets keys; get, list of endpointslices.discovery.k8s.io, services.discovery.k8s.io",
         ),
         (
             CLUSTER_ROLE,
-            'the controller may not get clusterroles.rbac.authorization.k8s.io "ovn-x" in the whole cluster',
+            "ServiceAccount openstack/charts may not get clusterroles.rbac.authorization.k8s.io "
+            '"ovn-x" in the whole cluster',
         ),
-        (LISTING, 'the controller may not list jobs.batch in namespace "openstack"'),
-        (CORE_GROUP, 'the controller may not patch secrets "keys" in namespace "openstack"'),
+        (LISTING, 'ServiceAccount openstack/charts may not list jobs.batch in namespace "openstack"'),
+        (CORE_GROUP, 'ServiceAccount openstack/charts may not patch secrets "keys" in namespace "openstack"'),
     ],
 )
 def test_a_missing_right_is_told_in_one_line(text: str, told: str) -> None:

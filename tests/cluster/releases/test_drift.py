@@ -65,8 +65,7 @@ def corrections(region: Region) -> list[str]:
 
 def questions(region: Region, moment: Any) -> list[str]:
     """Dry runs of ours since then."""
-    user = f"system:serviceaccount:{region.namespace}:osctl-{region.namespace}"
-    asked = audit.requests(region.sandbox.audit_log, moment, user)
+    asked = audit.requests(region.sandbox.audit_log, moment, region.users)
     return [f"{one.resource}/{one.name}" for one in asked if one.dry_run]
 
 

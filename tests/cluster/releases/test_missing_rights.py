@@ -39,8 +39,8 @@ def test_a_release_that_lacks_a_right_is_told_and_deployed_within_a_minute_of_it
 
         entry = wait_until("the missing right is told", reported, 60)
         assert entry["message"].startswith(
-            'roles "granting" would grant what the controller does not hold: '
-            "watch of leases.coordination.k8s.io; "
+            f'roles "granting" would grant what ServiceAccount {namespace}/osctl-{namespace}-charts does not '
+            "hold: watch of leases.coordination.k8s.io; "
             f"to grant what the region needs: kubectl -n {namespace} get osdpl -o yaml | osctl rbac - | "
         )
         rule = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["watch"]}

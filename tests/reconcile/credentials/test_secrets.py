@@ -17,6 +17,7 @@ from controller.domain.values.catalogue import CertificateRequest, CredentialSec
 from controller.domain.values.ceph_needs import CephNeeds
 from controller.errors import ApiUnavailable, Conflict, ObjectRefused, Problem, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, PVC, SECRET, KubeObject
+from controller.reconcile.credentials.sealing_key import SealingKey
 from controller.reconcile.credentials.secrets import RESYNC_SECONDS, SecretsReconciler
 from controller.reconcile.shared.secret_values import SecretValues
 from tests.fakes.kube import FakeKube, Request
@@ -84,9 +85,14 @@ class Bed:
             certificates_of=lambda _: self.wanted,
             ceph_of=self.ceph_of,
             digest_key=lambda: b"k" * 32,
+            sealing=self.sealing(seed),
             resync=RESYNC,
         )
         return self.reconciler
+
+    def sealing(self, seed: int) -> SealingKey | None:
+        """What seals the keys of the region's authority in this process."""
+        return None
 
     def days(self, days: float) -> None:
         """So much later, a pass."""

@@ -28,10 +28,11 @@ from controller.domain.api.names import (
 from controller.domain.region.deployment import parse_deployment
 from controller.domain.releases.bundle_facts import bundle_mark, marks_digest
 from controller.errors import Forbidden, ObjectRefused, ObjectTooLarge
-from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, OSDPL, SECRET, Resource
+from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, NAMESPACE, OSDPL, SECRET, Resource
 from controller.reconcile.region.deployment import FINALIZER, DeploymentReconciler
 from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from controller.render.region import Region, render_region
+from tests.fakes.held_rights import CONTROLLER, HeldRights
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock
 from tests.reconcile.watched import DEFINITIONS
@@ -443,6 +444,35 @@ def test_deletion_waits_for_the_bundles_and_then_lets_go(core: DeploymentReconci
     kept = kube.get(OSDPL, KEY[1], KEY[0])
     assert kept is not None
     assert kept["metadata"]["finalizers"] == [FINALIZER]
+    hold_bundles(kube, held=False)
+    core.reconcile(KEY)
+    assert kube.get(OSDPL, KEY[1], KEY[0]) is None
+
+
+def test_in_a_namespace_that_is_being_deleted_it_lets_go_without_our_roles(
+    kube: FakeKube, clock: FakeClock, events: SilentEvents
+) -> None:
+    account = HeldRights(kube, CONTROLLER, "openstack")
+    core = DeploymentReconciler(
+        RegionPorts(kube=account, clock=clock, events=events, charts=CHARTS),
+        RegionSettings(containers=("core", "helmbundle", "secrets"), version="0.1.0", resync=300),
+        render=render,
+    )
+    meta = {"name": "openstack", "finalizers": ["kubernetes"]}
+    kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    hold_bundles(kube)
+    account.lose_roles()
+    kube.delete(OSDPL, KEY[1], KEY[0])
+    with pytest.raises(Forbidden):
+        core.reconcile(KEY)
+    kube.delete(NAMESPACE, "openstack")
+    for bundle in kube.objects("HelmBundle"):
+        kube.delete(HELMBUNDLE, bundle["metadata"]["name"], "openstack")
+    core.reconcile(KEY)
+    kept = kube.get(OSDPL, KEY[1], KEY[0])
+    assert kept is not None and kept["metadata"]["finalizers"] == [FINALIZER]
     hold_bundles(kube, held=False)
     core.reconcile(KEY)
     assert kube.get(OSDPL, KEY[1], KEY[0]) is None

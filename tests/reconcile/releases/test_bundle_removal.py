@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from controller.domain.api.names import SKIP_HOOKS_ANNOTATION, SKIP_HOOKS_RELEASE_PREFIX
-from controller.errors import ApiUnavailable
+from controller.errors import ApiUnavailable, Forbidden
 from controller.ports.kubernetes import HELMBUNDLE, JOB, SECRET
 from controller.ports.kubernetes import NAMESPACE as NAMESPACE_RESOURCE
 from tests.fakes.helm import Hook
@@ -355,3 +355,23 @@ def test_the_uninstall_of_what_no_spec_has_any_more_may_take_as_long_as_the_sett
     bench.bundle("images", "placement")
     bench.until(lambda: bench.helm.status("glance") == "", "the release is gone")
     assert bench.helm.uninstalls_within == [1200]
+
+
+@pytest.mark.parametrize("ending", [True, False])
+def test_a_bundle_whose_namespace_has_lost_our_roles_goes_only_with_the_namespace(
+    bench: Bench, *, ending: bool
+) -> None:
+    meta = {"name": NAMESPACE, "finalizers": ["kubernetes"]}
+    bench.kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
+    if ending:
+        bench.kube.delete(NAMESPACE_RESOURCE, NAMESPACE)
+    for account in bench.accounts:
+        account.lose_roles()
+    if ending:
+        assert bench.reconciler.reconcile((NAMESPACE, "images")) is None
+    else:
+        with pytest.raises(Forbidden):
+            bench.reconciler.reconcile((NAMESPACE, "images"))
+    assert is_gone(bench) is ending
+    assert bench.helm.calls == []

@@ -21,7 +21,8 @@ def test_the_message_names_the_object_the_rule_and_the_command_in_one_line() -> 
     assert reported["state"] == "Failed"
     assert reported["reason"] == "RightMissing"
     assert reported["message"].startswith(
-        'roles "mariadb-test" would grant what the controller does not hold: patch of secrets keys; '
+        'roles "mariadb-test" would grant what ServiceAccount openstack/charts does not hold: '
+        "patch of secrets keys; "
     )
     command = (
         f"kubectl -n {NAMESPACE} get osdpl -o yaml | osctl rbac - | helm -n NAMESPACE upgrade RELEASE CHART"

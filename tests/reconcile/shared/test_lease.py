@@ -10,6 +10,7 @@ import pytest
 from controller.errors import ApiUnavailable
 from controller.ports.kubernetes import LEASE, NAMESPACE, KubeObject
 from controller.reconcile.shared.lease import LeaseTimes, WriterLease
+from tests.fakes.held_rights import CONTROLLER, HeldRights
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock
 
@@ -209,6 +210,23 @@ def test_in_a_namespace_that_is_being_deleted_the_last_holder_goes_on(
         clock.advance(5)
         assert lease.try_take()
         assert not lease.lost()
+
+
+def test_so_it_does_when_its_role_has_gone_with_the_namespace(kube: FakeKube, clock: FakeClock) -> None:
+    held = {"name": "openstack", "finalizers": ["example.com/held"]}
+    kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": held})
+    account = HeldRights(kube, CONTROLLER, "openstack")
+    lease = WriterLease(account, clock, name="osctl-core", namespace="openstack", holder="pod-a")
+    assert lease.try_take()
+    account.lose_roles()
+    assert not lease.try_take()  # the namespace is there for good: somebody has taken the Role
+    kube.delete(NAMESPACE, "openstack")
+    for _ in range(10):
+        clock.advance(5)
+        assert lease.try_take()
+        assert not lease.lost()
+    newer = WriterLease(account, clock, name="osctl-core", namespace="openstack", holder="pod-b")
+    assert not newer.try_take()
 
 
 def test_of_two_pods_that_try_at_once_one_wins(kube: FakeKube, clock: FakeClock) -> None:

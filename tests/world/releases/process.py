@@ -214,6 +214,7 @@ class Container:
         bundles = BundleReconciler(
             ReleasePorts(
                 kube=self.kube,
+                as_charts=self.kube,
                 helm=helm,
                 records=records,
                 charts=Charts(),

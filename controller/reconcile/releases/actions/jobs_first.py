@@ -81,7 +81,7 @@ class JobsFirst:
     """For one upgrade. Where a render has no Jobs that pods wait for, nothing is asked of the API server."""
 
     def __init__(self, ports: ReleasePorts, request: ActionRequest, before: BaseRevisions) -> None:
-        self._kube = ports.kube
+        self._kube = ports.as_charts
         self._records = ports.records
         self._request = request
         self._before = before

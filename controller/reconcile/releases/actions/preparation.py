@@ -77,9 +77,9 @@ def refuse(ports: ReleasePorts, request: ActionRequest, rendered: RenderedReleas
     `ObjectOwner` and `ImmutableFields`), HelmFailed, and KubeError."""
     owners = _owner_guard(ports, request).refuse(rendered, str(request.action))
     if request.action != Action.INSTALL:
-        refuse_fixed_changes(ports.kube, rendered, request.release, request.namespace)
+        refuse_fixed_changes(ports.as_charts, rendered, request.release, request.namespace)
     if request.volumes == "Retain":
-        volumes = VolumeKeeper(ports.kube, ports.records)
+        volumes = VolumeKeeper(ports.as_charts, ports.records)
         volumes.refuse(rendered, request.namespace, str(request.action).lower())
     return owners
 
@@ -97,11 +97,11 @@ def make_way(
     make Helm fail out of its way; gives in words which volumes it keeps. Raises HelmFailed, and KubeError:
     Conflict where another Helm has come in between."""
     guard = _owner_guard(ports, request)
-    volumes = VolumeKeeper(ports.kube, ports.records)
+    volumes = VolumeKeeper(ports.as_charts, ports.records)
     guard.take_over(owners)
     ours = guard.leave_to_others(rendered, before)
     if request.action != Action.INSTALL:
-        replace_immutable_jobs(ports.kube, rendered, request.release, request.namespace)
+        replace_immutable_jobs(ports.as_charts, rendered, request.release, request.namespace)
     # A release whose records are lost may have left runs of its hooks.
     delete_hooks_of_before(ports, request, rendered, cancellation)
     # Last of all: what takes its time is over, and Helm looks at the live volumes itself.
@@ -120,7 +120,7 @@ def leave_to_others(
 
 
 def _owner_guard(ports: ReleasePorts, request: ActionRequest) -> OwnerGuard:
-    return OwnerGuard(ports.kube, ports.records, request.release, request.namespace)
+    return OwnerGuard(ports.as_charts, ports.records, request.release, request.namespace)
 
 
 def delete_hooks_of_before(
@@ -128,7 +128,7 @@ def delete_hooks_of_before(
 ) -> None:
     """Deletes what earlier runs have left of the hooks that this action runs, and waits until it is gone."""
     delete_last_runs(
-        ports.kube,
+        ports.as_charts,
         rendered.hooks,
         str(request.action),
         request.release,

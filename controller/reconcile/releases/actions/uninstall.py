@@ -11,7 +11,7 @@ from controller.domain.api.object_owner import Ownership, owner_of
 from controller.domain.releases.volume_claims import is_kept
 from controller.errors import HelmCancelled, ReleaseMissing
 from controller.ports.helm import Cancellation, RenderedRelease
-from controller.ports.kubernetes import HELMBUNDLE, NAMESPACE, OSDPL, SECRET, Kube, KubeObject
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, SECRET, Kube, KubeObject
 from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.base_revisions import all_revisions
 from controller.reconcile.releases.actions.helm_request import (
@@ -24,6 +24,7 @@ from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeK
 from controller.reconcile.releases.drift.compare import identify
 from controller.reconcile.releases.parts import ReleasePorts
 from controller.reconcile.shared.action_log import log_action
+from controller.reconcile.shared.managed_region import is_ending
 from controller.reconcile.shared.remaining_claims import has_kept_claims
 
 
@@ -49,7 +50,8 @@ def uninstall(ports: ReleasePorts, request: ActionRequest, cancellation: Cancell
     # A release that is desired again is installed again right away: what its deletion would clean up,
     # or wait for, is wanted by nobody any more.
     allowed = for_good and not request.skip_hooks
-    hooks = allowed and state.runs_hooks and not _is_ending(ports.kube, namespace)
+    # Nothing new can be made in a namespace that is being deleted, so no hook can run.
+    hooks = allowed and state.runs_hooks and not is_ending(ports.kube, namespace)
     recorded = records.manifest(release, namespace, request.version)
     every = all_revisions(records, release, namespace)
     leave_to_others(ports, request, recorded.hooks if hooks else (), every)
@@ -62,7 +64,7 @@ def uninstall(ports: ReleasePorts, request: ActionRequest, cancellation: Cancell
         _delete_kept_secrets(ports, request, recorded)
     else:
         # In every record: whichever is the newest in the end is what Helm goes by.
-        kept = VolumeKeeper(ports.kube, records).keep(release, namespace, NOTHING, before=every)
+        kept = VolumeKeeper(ports.as_charts, records).keep(release, namespace, NOTHING, before=every)
     if hooks:
         delete_hooks_of_before(ports, request, recorded, cancellation)
     elif state.runs_hooks:
@@ -89,7 +91,7 @@ def _call_helm(
 ) -> None:
     insist_on_revisions(ports.records, request, seen)
     if not (request.volumes == "Delete" and request.spec is None):
-        volumes = VolumeKeeper(ports.kube, ports.records)
+        volumes = VolumeKeeper(ports.as_charts, ports.records)
         volumes.insist_on_marks(request.release, request.namespace, request.version)
     ports.helm.uninstall(
         request.release,
@@ -104,12 +106,6 @@ def _call_helm(
         raise HelmCancelled(f"{request.release}: cancelled before its record went", "cancelled")
 
 
-def _is_ending(kube: Kube, namespace: str) -> bool:
-    """Whether the namespace is being deleted: nothing new can be made there, so no hook can run."""
-    found = kube.get(NAMESPACE, namespace)
-    return found is not None and bool(found["metadata"].get("deletionTimestamp"))
-
-
 def _delete_kept_secrets(ports: ReleasePorts, request: ActionRequest, recorded: RenderedRelease) -> None:
     """Keys that a chart keeps beside its volumes (Keystone's fernet keys) go where those go, not while claims
     are left that were kept earlier, nor while the region stays: what they open is in a database that another
@@ -120,9 +116,9 @@ def _delete_kept_secrets(ports: ReleasePorts, request: ActionRequest, recorded: 
         if obj.get("kind") != SECRET.kind or not is_kept(obj["metadata"]):
             continue
         name = str(obj["metadata"]["name"])
-        live = ports.kube.get(SECRET, name, request.namespace)
+        live = ports.as_charts.get(SECRET, name, request.namespace)
         if live is not None and _has_made(ports, request, live, obj):
-            ports.kube.delete(SECRET, name, request.namespace, uid=str(live["metadata"]["uid"]))
+            ports.as_charts.delete(SECRET, name, request.namespace, uid=str(live["metadata"]["uid"]))
             text = f"Secret {name}: deleted, it was kept beside volumes that go"
             place = f"{request.namespace}/{name}"
             log_action("delete", place, text, release=request.release, bundle=request.bundle)

@@ -63,6 +63,7 @@ class Correction:
 class DriftWatch:
     """`controller.ports.kubernetes.WatchSink`, and what a pass over a bundle asks. Safe from any thread.
 
+    `kube` acts as the account of charts: what is compared and corrected, they have chosen.
     `reconcile_after(seconds)` has `reconcile` called once more, `changed_bundle(key)` a bundle looked at.
     """
 

@@ -69,7 +69,7 @@ class BundlePlanner:
     """
 
     def __init__(self, ports: ReleasePorts, settings: BundleSettings, *, sizes: ReleaseSizes) -> None:
-        self._kube = ports.kube
+        self._as_charts = ports.as_charts
         self._helm = ports.helm
         self._records = ports.records
         self._charts = ports.charts
@@ -78,7 +78,7 @@ class BundlePlanner:
         self._sizes = sizes
         self._keep = settings.resync
         self._owners = ReleaseOwners(ports.kube, settings.reserved)
-        self._volumes = VolumeKeeper(ports.kube, ports.records)
+        self._volumes = VolumeKeeper(ports.as_charts, ports.records)
         self._known: dict[BundleKey, tuple[object, float, tuple[ReleaseEffects, ...]]] = {}
 
     def plan(self, observed: ObservedBundle, results: PassResults) -> dict[str, Any] | None:
@@ -173,7 +173,7 @@ class BundlePlanner:
 
     def _effects(self, observed: ObservedBundle, one: _Candidate, target: PlannedSpec) -> ReleaseEffects:
         namespace = observed.bundle.namespace
-        dry_run = DryRun(self._kube, one.name, namespace)
+        dry_run = DryRun(self._as_charts, one.name, namespace)
         redactor = Redactor(one.values.secrets if one.values else ())
         found, octets, problem = ObjectEffects(), 0, one.problem
         try:
@@ -186,7 +186,7 @@ class BundlePlanner:
                 before = self._recorded(one, namespace).manifest
                 dropped = self._volumes.dropped(one.name, namespace, rendered)
                 found = dry_run.apply(rendered, one.action, before, dropped, volumes=target.volumes)
-                guard = OwnerGuard(self._kube, self._records, one.name, namespace)
+                guard = OwnerGuard(self._as_charts, self._records, one.name, namespace)
                 found.problems += guard.observe(rendered, str(one.action)).taken
                 if target.volumes == "Retain":
                     found.problems += self._volumes.problems(rendered, namespace, str(one.action).lower())
