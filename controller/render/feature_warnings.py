@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from controller.domain.validation.physical_networks import unbridged_networks
+from controller.domain.validation.value_relations import broken_relations
 from controller.domain.values.chart_values import DocumentPath, format_path, lookup
 from controller.domain.values.merge import MergedValues
 from controller.domain.values.names.known_names import KnownNames, unknown_rules, unknown_store_options
@@ -45,6 +46,7 @@ def feature_warnings(features: Mapping[str, Any], releases: Mapping[str, MergedV
         if store["type"] == "custom" and is_device_driver(store["conf"]):
             yield from _host_devices(releases, path)
     yield from _volume_service(releases)
+    yield from broken_relations(releases)
     monitors = lookup(releases["masakari"].values, ("manifests",)) if "masakari" in releases else {}
     if features["compute"]["pods"]["tolerations"] and any(monitors.get(name) for name in _MONITORS):
         yield Problem(

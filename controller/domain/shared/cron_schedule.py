@@ -27,6 +27,25 @@ def schedule_problem(schedule: str) -> str:
     return "" if _comes(*parts[2:]) else "is on days that no month of its has, and never comes"
 
 
+def shortest_gap(schedule: str) -> int:
+    """The least number of seconds between two times of a schedule; a day for one time a day or fewer, and 0
+    for what is no schedule."""
+    if schedule_problem(schedule):
+        return 0
+    minutes, hours = (
+        _numbers(text, field) for text, field in zip(schedule.split(), _FIELDS[:2], strict=False)
+    )
+    times = sorted(hour * 60 + minute for hour in hours for minute in minutes)
+    following = [*times[1:], times[0] + 24 * 60]
+    return 60 * min(after - before for before, after in zip(times, following, strict=True))
+
+
+def _numbers(text: str, field: tuple[str, int, int, dict[str, int]]) -> list[int]:
+    _, first, last, words = field
+    items = text.split(",")
+    return [n for n in range(first, last + 1) if any(_has(one, n, first, last, words) for one in items)]
+
+
 def _comes(days: str, months: str, weekdays: str) -> bool:
     """Whether there is such a day in any year; with a day of the week that is said, either is enough."""
     if not any(item in ("*", "?") for item in weekdays.split(",")):
