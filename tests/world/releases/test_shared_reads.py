@@ -1,0 +1,37 @@
+"""In the world, what is read shares its parts with what is stored: no container of ours may change them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from tests.fakes.kube import FakeKube
+from tests.world.releases.search import PLAY
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+class CopyingKube(FakeKube):
+    """Gives everything as a copy, whatever is asked for."""
+
+    def __init__(self, *given: Any, shares: bool = False, **more: Any) -> None:
+        super().__init__(*given, **more)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [18, 27])
+def test_a_sequence_is_the_same_where_nothing_is_shared(seed: int) -> None:
+    plot = PLAY.draw(seed)
+    _, shared, met = PLAY.perform(plot)
+    with patch("tests.world.releases.cluster.FakeKube", CopyingKube):
+        _, copied, met_with_copies = PLAY.perform(plot)
+    assert (copied, met_with_copies) == (shared, met)
