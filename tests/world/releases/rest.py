@@ -27,6 +27,8 @@ ALONE = 12
 
 # The command that a message has for whoever is to hand something over.
 _HAND_OVER = re.compile(r"annotate (\w+) (\S+) osctl\.dev/hand-over-to=\w+/(\w+)")
+# The record that Helm cannot read, and a message asks to have deleted.
+_UNREADABLE = re.compile(r"delete the Secret (sh\.helm\.release\.v1\.\w+\.v[0-9]+)")
 _KINDS = {
     kind.lower(): kind for kind in ("ConfigMap", "Secret", "PersistentVolumeClaim", "Job", "StatefulSet")
 }
@@ -142,8 +144,13 @@ def _remove_what_is_in_the_way(world: World, text: str) -> None:
         if f"{kind}/{name}" in text or f'{kind} "{name}"' in text or f"{kind} {name}:" in text:
             remove_own(world, identity)
     for release in (*SERVICE_OF, "own"):
-        if f"sh.helm.release.v1.{release}.v" in text:
+        # What is only named is not in the way.
+        if f"annotate secret sh.helm.release.v1.{release}.v" in text:
             _uninstall(world, release)
+    for name in sorted(set(_UNREADABLE.findall(text))):
+        if cluster.raw("Secret", name) is not None:
+            world.cluster.kube.delete(SECRET, name, NAMESPACE)
+            world.tell(f"somebody deletes the Secret {name}, as they are asked to")
     if "belongs to HelmBundle" in text or 'release "own"' in text:
         _delete_bundle(world)
 
