@@ -26,7 +26,8 @@ BOMBS = {
     ),
     # What is rendered without a cluster, for its size and to prepare an install, does not set it off.
     "asking": (
-        '{{ if lookup "v1" "Namespace" "" "default" }}{{ range $i := until 400000000 }}{{ end }}{{ end }}\n',
+        '{{ if lookup "v1" "ConfigMap" .Release.Namespace "good" }}'
+        "{{ range $i := until 400000000 }}{{ end }}{{ end }}\n",
         "needed more than 512 MiB of memory",
     ),
 }
