@@ -22,8 +22,9 @@ from controller.adapters.helm.cancellation import CancellationToken
 from controller.adapters.helm.memory_budget import MemoryBudget
 
 MIB = 1024 * 1024
-# What is kept of the error output: the last word of a process is its cause.
+# What is kept of the error output: a process that dies names its cause first, and then its stacks.
 ERROR_OCTETS = 16 * 1024
+_CAUSES = ("fatal error: ", "panic: ", "runtime: ")
 # Between the steps that end an action: its hook is made to fail, then SIGTERM, upon which Helm records the
 # failure, then SIGKILL.
 GENTLE_SECONDS = 5.0
@@ -161,8 +162,7 @@ class Conversation:
 
     def _read_error(self) -> bool:
         chunk = _chunk(self._stderr)
-        self._error += chunk or b""
-        del self._error[:-ERROR_OCTETS]
+        self._error += (chunk or b"")[: ERROR_OCTETS - len(self._error)]
         return chunk != b""
 
     # -- its end from outside -----------------------------------------------------------------------
@@ -211,8 +211,15 @@ class Conversation:
         if not exceeded and ("out of memory" in error or "cannot allocate memory" in error):
             exceeded = f"needed more than {_mib(self._bounds.memory)} of memory"
         killed = not exceeded and not self._cut and code == -signal.SIGKILL
-        died = "Helm was killed, as for want of memory on its node" if killed else error
+        died = "Helm was killed, as for want of memory on its node" if killed else last_words(error)
         return Finished({}, exceeded, self._cut, died=died or f"Helm ended with {code}", killed=killed)
+
+
+def last_words(error: str) -> str:
+    """The line of an error output that names the cause; without such a line, its last one."""
+    lines = [line.strip() for line in error.splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith(_CAUSES)]
+    return (causes or lines[-1:] or [""])[0]
 
 
 def _decoded(output: bytearray) -> dict[str, Any]:
