@@ -12,7 +12,6 @@ import pytest
 
 from controller.adapters.system.values_files import load_library
 from controller.domain.region.required_certificates import secrets_made
-from controller.domain.values.catalogue import SERVERS
 from controller.domain.values.chart_values import lookup
 from controller.errors import SpecInvalid
 from controller.reconcile.credentials.certificate_uptake import ANNOTATION
@@ -20,6 +19,9 @@ from controller.render.region import Region
 from tests.openstack.encrypted_servers import CLIENT_QUERY
 from tests.render.region import ROOT
 from tests.upstream.regions import MADE_UP, objects, region, releases, store
+
+# Services whose servers take certificates of clients.
+SERVERS = ("database", "messaging")
 
 pytestmark = [pytest.mark.upstream, pytest.mark.timeout(600)]
 
