@@ -171,7 +171,7 @@ def test_secrets_logs_each_secret_once_and_none_of_their_content(caplog: pytest.
     bed.reconcile()
     bed.reconcile()
     written = [one for one in bed.kube.writes if one.kind == "Secret"]
-    assert len(actions(caplog)) == len(written) > 0
+    assert len([one for one in actions(caplog) if one[0] == "create"]) == len(written) > 0
     logged = "\n".join(str(vars(one)) for one in caplog.records)
     for texts in bed.all_texts().values():
         assert not [text for text in texts.values() if text in logged]

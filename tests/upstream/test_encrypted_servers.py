@@ -155,7 +155,7 @@ def test_the_catalogue_knows_which_charts_can_show_a_certificate(charts: Path) -
     asked = spec(ALL[:2], *APIS, "key-manager", "shared-file-system")
     for release in releases(region(charts, asked)):
         defaults = store().defaults(release.spec.chart)
-        able = {server for server in SERVERS if lookup(defaults, tuple(KEYS[server].split("."))) is not None}
+        able = {server for server in KEYS if lookup(defaults, tuple(KEYS[server].split("."))) is not None}
         if lookup(defaults, ("endpoints", "oslo_messaging")) is None:
             able -= {"messaging"}
         entries = load_library(ROOT / "values").catalogue.services.values()

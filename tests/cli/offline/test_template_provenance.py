@@ -82,7 +82,7 @@ def test_the_value_of_another_release_that_a_template_reads_is_named(region: str
     said = explained(region, "nova", "endpoints.oslo_messaging.statefulset.replicas")
     [cause] = said["causes"]
     assert cause["path"] == "rabbitmq pod.replicas.server"
-    assert cause["place"].startswith("values/sizes/single.yaml:")
+    assert cause["place"].startswith("values/services/messaging/sizes.yaml:")
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 from controller.domain.api.conditions import find
 from controller.domain.values.chart_values import lookup
 from controller.errors import Forbidden
-from controller.ports.kubernetes import NODE
+from controller.ports.kubernetes import NODE, Resource
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from tests.fakes.kube import FakeKube
@@ -107,8 +107,12 @@ def test_a_selector_of_the_spec_s_values_is_nobody_s_to_change() -> None:
 def test_who_may_see_no_nodes_knows_of_none(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
 
-    def denied(*arguments: Any, **more: Any) -> Any:
-        raise Forbidden("nodes: list")
+    listed = world.kube.list_metadata
+
+    def denied(resource: Resource, *arguments: Any, **more: Any) -> Any:
+        if resource == NODE:
+            raise Forbidden("nodes: list")
+        return listed(resource, *arguments, **more)
 
     monkeypatch.setattr(world.kube, "list_metadata", denied)
     assert world.place() != OURS
