@@ -23,8 +23,8 @@ from controller.errors import ControllerError
 from controller.operator import Container, exit_container, run_container
 from controller.ports.kubernetes import Events, Kube
 from controller.ports.system import Clock, Randomness
-from controller.reconcile.shared.lease import LeaseTimes, WriterLease, lease_holder, lease_name
 from controller.reconcile.shared.leases.board import LeaseBoard
+from controller.reconcile.shared.leases.lease import LeaseTimes, WriterLease, lease_holder, lease_name
 from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import Settings, read_settings
 

@@ -17,7 +17,7 @@ from controller.domain.health.workload_health import PROGRESS_DEADLINE
 from controller.domain.shared import backoff
 from controller.errors import ControllerError
 from controller.reconcile.releases.parts import BundleSettings, DriftRates
-from controller.reconcile.shared.lease import LeaseTimes
+from controller.reconcile.shared.leases.lease import LeaseTimes
 
 MIB = 1024 * 1024
 # What helmbundle itself holds at its most, and what Helm has at the least beside it.

@@ -45,5 +45,5 @@ def test_a_module_that_is_gone_says_nothing() -> None:
 
 
 def test_what_nobody_can_say_has_all_tests() -> None:
-    for path in ("pyproject.toml", "tests/conftest.py", "somewhere/new.txt"):
+    for path in ("pyproject.toml", "tests/conftest.py", "unheard-of/new.txt"):
         assert select_tests([path, "tests/render/test_sizes.py"]) == ALL

@@ -21,7 +21,7 @@ from controller.adapters.system.randomness import SystemRandomness
 from controller.domain.credentials.x509 import AuthorityUnusable
 from controller.reconcile.credentials.sealing_key import SealingKey
 from controller.reconcile.shared.installation_key import InstallationKey
-from controller.reconcile.shared.lease import WriterLease
+from controller.reconcile.shared.leases.lease import WriterLease
 from sandbox.cluster import Sandbox, take_down
 from sandbox.errors import SandboxError
 from sandbox.patience import patient

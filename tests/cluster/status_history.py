@@ -17,7 +17,7 @@ from typing import Any
 from controller.domain.api.conditions import WHILE_TRUE
 from controller.domain.api.names import CONTAINERS, field_manager
 from controller.domain.region.facts import ANSWERED_BY
-from controller.domain.region.summary import OWN_CONDITIONS, OWN_FIELDS
+from controller.domain.region.status.summary import OWN_CONDITIONS, OWN_FIELDS
 from tests.cluster.regions.test_region_restarts import components, steps_back
 
 State = Mapping[str, Any]

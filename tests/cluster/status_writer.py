@@ -23,7 +23,7 @@ from controller.domain.api.names import CONTAINERS, field_manager
 from controller.domain.api.reasons import Reason
 from controller.domain.region.facts import ANSWERED_BY, RegionFacts, SilentContainers
 from controller.domain.region.plan import RegionPlan
-from controller.domain.region.summary import OWN_CONDITIONS, OWN_FIELDS, RegionSummary, summarize
+from controller.domain.region.status.summary import OWN_CONDITIONS, OWN_FIELDS, RegionSummary, summarize
 from controller.ports.kubernetes import OSDPL
 from controller.reconcile.shared.region_status import apply_region_status
 

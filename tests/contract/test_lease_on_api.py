@@ -8,7 +8,7 @@ import pytest
 
 from controller.adapters.system.clock import SystemClock
 from controller.ports.kubernetes import CONFIGMAP, LEASE, NAMESPACE, Kube
-from controller.reconcile.shared.lease import WriterLease, lease_holder, lease_name
+from controller.reconcile.shared.leases.lease import WriterLease, lease_holder, lease_name
 from sandbox.cluster import Sandbox
 from tests.contract.conftest import wait_until
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 
 from controller.ports.system import Clock
-from controller.reconcile.shared.lease import WriterLease
 from controller.reconcile.shared.leases.board import BOARD_SIZE, LeaseBoard
 from controller.reconcile.shared.leases.keeping import LeaseKeeping, keep
+from controller.reconcile.shared.leases.lease import WriterLease
 
 
 class KeptInThread:

@@ -16,8 +16,8 @@ from controller.domain.shared import metrics
 from controller.errors import ApiUnavailable, ObjectReplaced
 from controller.operator import STUCK_AFTER, Container
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
-from controller.reconcile.shared.lease import LeaseTimes
 from controller.reconcile.shared.leases.board import BOARD_SIZE, LeaseBoard
+from controller.reconcile.shared.leases.lease import LeaseTimes
 from controller.reconcile.shared.work_queue import WorkQueue
 from tests.fakes.metrics import FakeMetrics
 from tests.fakes.world import FakeClock, FakeRandomness

@@ -23,8 +23,8 @@ from controller.domain.api.names import CONTAINERS
 from controller.domain.credentials.certificates import ISSUED, TLS_TYPE
 from controller.ports.kubernetes import HELMBUNDLE, NODE, NODE_MAINTENANCE, OSDPL, SECRET, SERVER
 from controller.reconcile.credentials.certificates import CHECK_SECONDS
-from controller.reconcile.shared.lease import LeaseTimes
 from controller.reconcile.shared.leases.board import BOARD_SIZE, LeaseBoard
+from controller.reconcile.shared.leases.lease import LeaseTimes
 from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import read_settings
 from tests.api.definitions import server

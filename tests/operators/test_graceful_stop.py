@@ -16,7 +16,7 @@ from controller.adapters.system.metrics import PrometheusMetrics
 from controller.errors import ApiUnavailable
 from controller.operator import WATCHES_ENDED, Container
 from controller.ports.kubernetes import HELMBUNDLE, LEASE
-from controller.reconcile.shared.lease import WriterLease
+from controller.reconcile.shared.leases.lease import WriterLease
 from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import read_settings
 from tests.contract.conftest import wait_until

@@ -15,8 +15,8 @@ from controller.domain.api.names import WORK_AGE_ANNOTATION
 from controller.operator import LEASE_BROKEN, LEASE_LOST, STUCK_AFTER, Container
 from controller.ports.kubernetes import LEASE
 from controller.ports.metrics import NoMetrics
-from controller.reconcile.shared.lease import LeaseTimes, WriterLease
 from controller.reconcile.shared.leases.board import LeaseBoard
+from controller.reconcile.shared.leases.lease import LeaseTimes, WriterLease
 from controller.reconcile.shared.work_queue import WorkQueue
 from sandbox.patience import patient
 from tests.fakes.kube import FakeKube, Request

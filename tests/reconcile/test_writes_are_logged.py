@@ -13,12 +13,12 @@ WRITES = {"create", "replace", "merge_patch", "delete", "apply"}
 # A status says itself what happened, a Lease is renewed every few seconds, and what is written into Helm's
 # own records belongs to the action that is logged when it ends.
 NOT_ACTIONS = {
-    "reconcile/shared/lease.py:release",
-    "reconcile/shared/lease.py:_take",
+    "reconcile/shared/leases/lease.py:release",
+    "reconcile/shared/leases/lease.py:_take",
     # Their callers know what it is for, and log it.
     "reconcile/shared/preconditioned_writes.py:patch_seen",
     "reconcile/releases/hooks/previous_runs.py:delete_run",
-    "reconcile/credentials/namespace_exchange.py:_write_record",
+    "reconcile/credentials/exchange/namespace_exchange.py:_write_record",
     "reconcile/shared/installation_key.py:_create",
     "reconcile/machines/machine_sets.py:_written",
     # DriftWatch logs it, with what was corrected.

@@ -62,7 +62,7 @@ def values_directory(root: Path, layers: frozenset[str]) -> Path:
         "services/identity/service.yaml": "description: Keystone\ngroup: openstack\n"
         "charts: {keystone: {sources: [embedded]}}\n",
         "charts/open-maps.yaml": "{}",
-        "charts/option-names.json": '{"pins": {}, "options": {}, "rules": {}, "kinds": {}}',
+        "charts/option-names.json": '{"pins": {}, "options": {}, "rules": {}, "kinds": {}, "secrets": {}}',
         **dict.fromkeys(("charts/pinned.yaml", "charts/previous.yaml"), "{commit: a, date: b, charts: {}}"),
         "every-release.yaml.j2": text("every release", 0),
         "internal-tls.yaml.j2": text("internal TLS", 0),

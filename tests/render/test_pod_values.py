@@ -85,9 +85,12 @@ def test_a_limit_that_the_size_has_counts_as_well(part: str, amount: str) -> Non
 def test_what_charts_leave_out_is_not_compared() -> None:
     own = {"requests": {"memory": "8Gi"}, "limits": {"memory": "4Gi"}}
     assert warned(nova({"resources": {"enabled": False, "api": own}})) == []
-    render(
-        nova({"resources": {"jobs": {"db_sync": {"requests": {"memory": "1e3"}, "limits": {"memory": "1"}}}}})
-    )
+
+
+def test_a_quantity_with_an_exponent_is_compared_as_kubernetes_reads_it() -> None:
+    more = {"requests": {"memory": "1e3"}, "limits": {"memory": "1"}}
+    with pytest.raises(SpecInvalid, match="asks for 1e3 of memory, and may have 1: Kubernetes refuses"):
+        render(nova({"resources": {"jobs": {"db_sync": more}}}))
 
 
 @pytest.mark.parametrize(

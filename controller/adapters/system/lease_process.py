@@ -18,13 +18,13 @@ import traceback
 from collections.abc import Callable
 
 from controller.ports.system import Clock
-from controller.reconcile.shared.lease import LeaseTimes, WriterLease
 from controller.reconcile.shared.leases.board import BOARD_SIZE, LeaseBoard
 from controller.reconcile.shared.leases.keeping import (
     LEASE_BROKEN,
     LeaseKeeping,
     keep,
 )
+from controller.reconcile.shared.leases.lease import LeaseTimes, WriterLease
 
 log = logging.getLogger(__name__)
 

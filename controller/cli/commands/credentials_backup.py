@@ -30,7 +30,7 @@ from controller.domain.credentials.backup import (
     parse_backup,
     plan_restore,
 )
-from controller.domain.credentials.sealed_file import LARGEST_FILE, SHORTEST_PASSPHRASE, seal, unseal
+from controller.domain.credentials.sealing.sealed_file import LARGEST_FILE, SHORTEST_PASSPHRASE, seal, unseal
 from controller.errors import BackupUnusable, ObjectRefused
 from controller.ports.kubernetes import SECRET, KubeObject
 

@@ -27,7 +27,7 @@ from controller.domain.credentials.authority import (
     StoredLeaf,
     plan_authority,
 )
-from controller.domain.credentials.encrypted_keys import decrypted, encrypted
+from controller.domain.credentials.sealing.encrypted_keys import decrypted, encrypted
 from controller.domain.credentials.x509 import (
     Authority,
     AuthorityUnusable,

@@ -12,7 +12,7 @@ import binascii
 import threading
 
 from controller.domain.api.names import MANAGED_BY, MANAGED_BY_US, SEALING_KEY_SECRET, field_manager
-from controller.domain.credentials.encrypted_keys import SEALING_OCTETS, opened, sealed
+from controller.domain.credentials.sealing.encrypted_keys import SEALING_OCTETS, opened, sealed
 from controller.domain.credentials.x509 import AuthorityUnusable
 from controller.errors import KubeError, is_refusal
 from controller.ports.kubernetes import SECRET, Kube

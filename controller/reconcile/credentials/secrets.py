@@ -51,15 +51,15 @@ from controller.reconcile.credentials.amphora_certificates import (
     AmphoraState,
     passphrase_place,
 )
-from controller.reconcile.credentials.ceph_exchange import CHECK_SECONDS, CephExchange, CephState
-from controller.reconcile.credentials.ceph_request import Asked, CephRequest
 from controller.reconcile.credentials.certificates import Certificates
 from controller.reconcile.credentials.clouds_export import CloudsExport
 from controller.reconcile.credentials.credential_views import CredentialViews
-from controller.reconcile.credentials.exchanged_objects import ExchangedObjects
+from controller.reconcile.credentials.exchange.ceph_exchange import CHECK_SECONDS, CephExchange, CephState
+from controller.reconcile.credentials.exchange.ceph_request import Asked, CephRequest
+from controller.reconcile.credentials.exchange.exchanged_objects import ExchangedObjects
+from controller.reconcile.credentials.exchange.namespace_exchange import GoneOffers, NamespaceExchange
 from controller.reconcile.credentials.known_credentials import CredentialMemory
 from controller.reconcile.credentials.lost_credentials import LostCredentials, held_back
-from controller.reconcile.credentials.namespace_exchange import GoneOffers, NamespaceExchange
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
 from controller.reconcile.credentials.own_texts import text_doubts
 from controller.reconcile.credentials.readers.reader_account import ReaderState, ReadOnlyAccount

@@ -21,7 +21,7 @@ from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import RegionSpec, parse_region_spec
 from controller.domain.region.facts import RegionFacts, SilentContainers
 from controller.domain.region.plan import Approval, approval_in
-from controller.domain.region.summary import (
+from controller.domain.region.status.summary import (
     OWN_CONDITIONS,
     OWN_FIELDS,
     RegionSummary,

@@ -10,7 +10,7 @@ from controller.domain.api.names import WORK_AGE_ANNOTATION
 from controller.domain.region.facts import SilentContainers
 from controller.ports.kubernetes import LEASE, Kube, KubeObject
 from controller.ports.system import Clock
-from controller.reconcile.shared.lease import LeaseTimes, lease_name
+from controller.reconcile.shared.leases.lease import LeaseTimes, lease_name
 
 log = logging.getLogger(__name__)
 

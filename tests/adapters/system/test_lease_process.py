@@ -25,7 +25,7 @@ import os, signal, sys, threading, time
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.lease_process import split_off_work
 from controller.errors import ApiUnavailable
-from controller.reconcile.shared.lease import LeaseTimes, WriterLease
+from controller.reconcile.shared.leases.lease import LeaseTimes, WriterLease
 from tests.fakes.kube import FakeKube
 
 class Told(FakeKube):

@@ -12,7 +12,7 @@ import pytest
 from controller.cli.cluster import Cluster
 from controller.cli.commands import credentials_backup
 from controller.domain.api.names import API_VERSION, WRITTEN_ANNOTATION
-from controller.domain.credentials import sealed_file
+from controller.domain.credentials.sealing import sealed_file
 from controller.ports.kubernetes import SECRET
 from tests.cli.commands.test_apply import CRDS
 from tests.cli.objects import osctl

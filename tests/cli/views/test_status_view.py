@@ -12,7 +12,7 @@ from controller.cli.views.readiness import RegionOutcome
 from controller.cli.views.status import as_data, find_setting, region_view
 from controller.domain.region.facts import RegionFacts, SilentContainers
 from controller.domain.region.progress import RegionProgress
-from controller.domain.region.ready import ready_condition
+from controller.domain.region.status.ready import ready_condition
 from tests.cli.objects import bundle, condition, region, release
 
 NOW = 1_772_357_400.0  # 2026-03-01T09:30:00Z

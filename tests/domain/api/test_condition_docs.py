@@ -11,7 +11,7 @@ from controller.domain.api.conditions import WHILE_TRUE
 from controller.domain.api.reasons import WARNING, Reason
 from controller.domain.health.workload_health import Health
 from controller.domain.region.facts import ANSWERED_BY
-from controller.domain.region.summary import OWN_CONDITIONS
+from controller.domain.region.status.summary import OWN_CONDITIONS
 
 ROOT = Path(__file__).parents[3]
 DEFINITION = ROOT / "charts" / "openstack-controller" / "files" / "crds" / "openstackdeployments.yaml"

@@ -39,7 +39,7 @@ from controller.domain.credentials.authority import (
     leaf_end,
 )
 from controller.domain.credentials.certificate_secrets import parse_record, record_texts
-from controller.domain.credentials.encrypted_keys import decrypted, encrypted, is_passphrase
+from controller.domain.credentials.sealing.encrypted_keys import decrypted, encrypted, is_passphrase
 from controller.domain.credentials.x509 import (
     Authority,
     AuthorityUnusable,

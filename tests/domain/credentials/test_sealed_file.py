@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from controller.domain.credentials import sealed_file
-from controller.domain.credentials.sealed_file import seal, unseal
+from controller.domain.credentials.sealing import sealed_file
+from controller.domain.credentials.sealing.sealed_file import seal, unseal
 from controller.errors import BackupUnusable
 from tests.fakes.world import FakeRandomness
 

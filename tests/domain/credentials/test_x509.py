@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
-from controller.domain.credentials.encrypted_keys import encrypted
+from controller.domain.credentials.sealing.encrypted_keys import encrypted
 from controller.domain.credentials.x509 import (
     Authority,
     AuthorityUnusable,

@@ -8,7 +8,7 @@ import pytest
 
 from controller.domain.api.conditions import Condition
 from controller.domain.region.facts import RegionFacts, SilentContainers
-from controller.domain.region.summary import summarize
+from controller.domain.region.status.summary import summarize
 
 LOST = 'Secret "database-credentials": root-password was there and is gone'
 

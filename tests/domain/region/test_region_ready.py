@@ -6,7 +6,7 @@ from controller.domain.api.conditions import Condition
 from controller.domain.api.reasons import Reason
 from controller.domain.region.facts import RegionFacts, SilentContainers
 from controller.domain.region.progress import RegionProgress
-from controller.domain.region.ready import ready_condition
+from controller.domain.region.status.ready import ready_condition
 
 WAITS = "keystone: waits for its hook, Job keystone-db-init"
 CRASHES = "rabbitmq server 0/1: pod rabbitmq-server-0 CrashLoopBackOff"

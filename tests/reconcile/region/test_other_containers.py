@@ -21,7 +21,7 @@ from controller.reconcile.region.other_containers import (
     SilenceTimes,
 )
 from controller.reconcile.region.parts import RegionPorts, RegionSettings
-from controller.reconcile.shared.lease import STUCK_AFTER, LeaseTimes, WriterLease
+from controller.reconcile.shared.leases.lease import STUCK_AFTER, LeaseTimes, WriterLease
 from controller.render.region import Region
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock

@@ -9,7 +9,7 @@ import pytest
 
 from controller.errors import ApiUnavailable
 from controller.ports.kubernetes import LEASE, NAMESPACE, KubeObject
-from controller.reconcile.shared.lease import LeaseTimes, WriterLease
+from controller.reconcile.shared.leases.lease import LeaseTimes, WriterLease
 from tests.fakes.held_rights import CONTROLLER, HeldRights
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock

@@ -7,9 +7,9 @@ import pytest
 from controller.domain.api.names import WORK_AGE_ANNOTATION
 from controller.errors import ApiUnavailable
 from controller.ports.kubernetes import LEASE
-from controller.reconcile.shared.lease import RETRY_EVERY, LeaseTimes, WriterLease
 from controller.reconcile.shared.leases.board import BOARD_SIZE, LeaseBoard
 from controller.reconcile.shared.leases.keeping import LEASE_LOST, STOOD_STILL, TAKE_EVERY, LeaseKeeping
+from controller.reconcile.shared.leases.lease import RETRY_EVERY, LeaseTimes, WriterLease
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock
 

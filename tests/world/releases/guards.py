@@ -17,7 +17,7 @@ from controller.reconcile.region.bundle_writer import BundleWriter
 from controller.reconcile.releases.actions.object_owners import ObjectOwners, OwnerGuard
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
 from controller.reconcile.releases.release_owner import ReleaseOwners
-from controller.reconcile.shared.lease import WriterLease
+from controller.reconcile.shared.leases.lease import WriterLease
 from tests.world.guards import Guard, Off
 from tests.world.releases.truth import CREDENTIALS, DATA, OTHERS, TWO
 

@@ -28,7 +28,7 @@ from controller.reconcile.releases.hooks.progress import HookFollower
 from controller.reconcile.releases.parts import BundleListeners, BundleSettings, DriftRates, ReleasePorts
 from controller.reconcile.shared.edit_filter import EditFilter
 from controller.reconcile.shared.installation_key import InstallationKey
-from controller.reconcile.shared.lease import WriterLease, lease_holder, lease_name
+from controller.reconcile.shared.leases.lease import WriterLease, lease_holder, lease_name
 from controller.reconcile.shared.object_store import ObjectStore
 from controller.render.rendered_region import RenderedRegion
 from tests.fakes.release import FakeWatch

@@ -27,7 +27,7 @@ from controller.domain.shared.times import seconds_of
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.ports.kubernetes import Events, Kube, KubeObject
 from controller.ports.system import Clock, Randomness
-from controller.reconcile.credentials.namespace_exchange import GoneOffers, NamespaceExchange
+from controller.reconcile.credentials.exchange.namespace_exchange import GoneOffers, NamespaceExchange
 from controller.reconcile.credentials.region_facts import features_of
 from controller.reconcile.credentials.rotation.rotation_records import rotation_of, with_records
 from controller.reconcile.credentials.rotation.rotation_times import RotationTimes

@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 
-from controller.reconcile.shared.lease import LeaseTimes
+from controller.reconcile.shared.leases.lease import LeaseTimes
 
 Monotonic = Callable[[], float]
 

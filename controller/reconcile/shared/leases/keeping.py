@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from controller.ports.system import Clock
-from controller.reconcile.shared.lease import RETRY_EVERY, WriterLease
 from controller.reconcile.shared.leases.board import LeaseBoard
+from controller.reconcile.shared.leases.lease import RETRY_EVERY, WriterLease
 
 log = logging.getLogger(__name__)
 

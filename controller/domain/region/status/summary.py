@@ -9,15 +9,20 @@ from typing import Any
 from controller.domain.api.conditions import Condition, Status, find
 from controller.domain.api.reasons import Reason
 from controller.domain.region.facts import RegionFacts
-from controller.domain.region.progress import RegionProgress, healthy_text, region_progress, service_entry
-from controller.domain.region.ready import (
+from controller.domain.region.progress import (
+    RegionProgress,
+    healthy_text,
+    region_progress,
+    service_entry,
+)
+from controller.domain.region.status.ready import (
     deployed_text,
     paused_text,
     planned_now,
     ready_condition,
     remaining_text,
 )
-from controller.domain.region.stalled import has_lost_credentials, stalled_condition
+from controller.domain.region.status.stalled import has_lost_credentials, stalled_condition
 
 # Nothing follows from these for a spec that was seen with its charts before.
 UNSEEN = (Reason.CHART_PENDING, Reason.REPOSITORY_UNAVAILABLE)
