@@ -44,7 +44,6 @@ class LeaseKeeping:
         self._lease = lease
         self._board = board
         self._clock = clock
-        self._extra = {"object": name, "reason": "LeaseAwaited"}
         self._name = name
         self._waiting = False
         # What the tries since the last renewal came upon.
@@ -79,12 +78,12 @@ class LeaseKeeping:
 
     def _tell_first(self, taken: bool) -> None:
         if self._board.held():
-            extra = {**self._extra, "reason": "LeaseHeld"}
+            extra = {"object": self._name, "reason": "LeaseHeld"}
             log.info("holding the Lease of %s", self._name, extra=extra)
         elif not taken and not self._waiting:
             self._waiting = True
             text = "waiting for the Lease: another pod holds it, or the API server does not answer"
-            log.info(text, extra=self._extra)
+            log.info(text, extra={"object": self._name, "reason": "LeaseAwaited"})
 
     def _tell_late(self, overslept: float) -> None:
         """Whoever sets durations has to know how near it was."""
@@ -93,7 +92,7 @@ class LeaseKeeping:
         # Half of the time there is between the two.
         if not self._board.held() or late <= (times.give_up_after - times.renew_every) / 2:
             return
-        extra = {**self._extra, "reason": "LeaseLate"}
+        extra = {"object": self._name, "reason": "LeaseLate"}
         text = "the Lease was renewed %.1f s late, %.1f s before it would have been given up: %s"
         left = times.give_up_after - self._board.age()
         log.warning(text, late, left, self.cause(overslept), extra=extra)
