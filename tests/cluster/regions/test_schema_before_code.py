@@ -11,15 +11,11 @@ from tests.cluster.schema_before_code import assert_jobs_came_first, waiting_rel
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
 
 
-@pytest.mark.parametrize(
-    ("preset", "expected"),
-    [("core", {"keystone", "glance"}), ("compute", {"keystone", "glance", "placement", "nova", "neutron"})],
-)
-def test_the_jobs_of_every_release_come_first(region: Region, preset: str, expected: set[str]) -> None:
-    region.apply(region.manifest(preset=preset, openstackVersion="2025.2"))
+def test_the_jobs_of_every_release_come_first(region: Region) -> None:
+    region.apply(region.manifest(preset="core", openstackVersion="2025.2"))
     region.wait_ready()
     releases = waiting_releases(region)
-    assert expected <= releases.keys()
+    assert {"keystone", "glance", "placement", "nova", "neutron"} <= releases.keys()
     began = audit.now()
     region.edit(openstackVersion="2026.1")
     region.wait_ready()
