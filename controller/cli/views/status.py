@@ -29,7 +29,7 @@ _SUMS = frozenset(
         ),
     )
 )
-# How the part of Ready's message begins that names the containers which do not live (domain.region.ready).
+# The beginning of Ready's message for containers that do not live (domain.region.status.ready).
 _NO_SIGN_OF_LIFE = "no sign of life"
 # Words in quotes in a cause that are long enough to be a value someone set, not a word of the sentence.
 _QUOTED = re.compile(r"""['"`]([A-Za-z0-9][\w.:/@%-]{3,80})['"`]""")

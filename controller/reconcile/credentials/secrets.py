@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -201,11 +201,8 @@ class SecretsReconciler:
         *,
         read_only: bool,
     ) -> tuple[list[CredentialProblem], bool]:
-        """Makes what is missing, and publishes what there is. What is wrong, and whether other namespaces
-        have to be looked at, of whose changes nothing tells.
-
-        `read_only`: the spec is only planned so far, or the region is paused, and everything stays as it is;
-        but no osdpl owns it any more.
+        """Makes what is missing, and publishes what there is. Gives problems, and whether other namespaces
+        need a look without an event. `read_only` (planned, or paused): only owners change.
         """
         disowned = ExchangedObjects(self._kube, osdpl).disown()
         # Before the rest: what it brings may be what is missed below.
@@ -224,32 +221,26 @@ class SecretsReconciler:
         problems += unusable(store, own)
         doubts = text_doubts(store, own, desired, osdpl, services=services, read_only=read_only)
         published = CredentialViews(store, self._digest_key, problems, doubts)
-        views = {
-            **published.of_own(own),
-            **published.of_ours(desired, recorded=known.recorded, services=services),
-        }
+        ours = published.of_ours(desired, recorded=known.recorded, services=services)
+        views = {**published.of_own(own), **ours}
         problems += self._ensured_certificates(osdpl, bundles, planned=read_only)
         amphorae = self._ensured_amphorae(osdpl, store, known.keys, planned=read_only)
         problems += amphorae.problems
         if not read_only:
-            problems += memory.note(
-                store.stored(), {name: view.keys for name, view in amphorae.views.items()}
-            )
+            made = {name: view.keys for name, view in amphorae.views.items()}
+            problems += memory.note(store.stored(), made)
         views |= amphorae.views
         views |= reader.views
         views |= self._clouds.publish(osdpl, bundles, store, self._digest_key, problems, read_only=read_only)
         credentials = sum(len(secret.credentials) for secret in desired) + len(own)
         needed = {secret.name for secret in desired} | {secret.name for secret in own}
         later = sum(bool(change.add) for change in plan.changes) if read_only else 0
-        if later:
-            there = store.stored()
-            views = {name: view for name, view in views.items() if name in there or view.problems}
+        views = _without_coming(views, store) if later else views
         exchanged = self._exchanged(osdpl, bundles, ceph, read_only=read_only)
         problems += [*exchanged.problems, *shared.problems]
         views |= exchanged.views
         certificates = self._certificates_of(osdpl)
-        for name in named_secrets(features_of(osdpl)):
-            problems += [CredentialProblem(name, text) for text in certificates[name].problems]
+        problems += _certificate_problems(named_secrets(features_of(osdpl)), certificates)
         views = with_times(joined_views(views, certificates, rotations.views), rotations.times)
         notes = (*exchanged.notes, *shared.notes, *amphorae.notes, *reader.notes)
         notes += rotation_notes(rotations.views)
@@ -393,3 +384,15 @@ class SecretsReconciler:
         if (before.get("status"), before.get("reason")) != (condition.status, condition.reason):
             reason, text = condition.reason, condition.message
             self._events.emit(osdpl, type_=reason.event, reason=reason, message=text)
+
+
+def _without_coming(views: Mapping[str, SecretView], store: CredentialStore) -> dict[str, SecretView]:
+    """The views of Secrets that are there, and of those with a problem."""
+    there = store.stored()
+    return {name: view for name, view in views.items() if name in there or view.problems}
+
+
+def _certificate_problems(
+    names: Iterable[str], certificates: Mapping[str, SecretView]
+) -> list[CredentialProblem]:
+    return [CredentialProblem(name, text) for name in names for text in certificates[name].problems]

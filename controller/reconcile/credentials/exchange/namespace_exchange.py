@@ -90,6 +90,7 @@ class NamespaceExchange:
         self._gone = gone
         self._namespace = str(osdpl["metadata"]["namespace"])
         self._record: KubeObject | None = None
+        self._taken: KubeError | None = None
 
     def ensure(self, *, read_only: bool = False) -> Exchanged:
         """Brings every copy up to date. Raises Conflict, KubeError."""
@@ -264,7 +265,7 @@ class NamespaceExchange:
         return ""
 
     def _read_record(self) -> dict[Place, str]:
-        self._taken: KubeError | None = None
+        self._taken = None
         try:
             self._record = own_record(self._kube, COPIES_CONFIGMAP, self._namespace)
         except ObjectRefused as error:
