@@ -66,6 +66,7 @@ class Composed:
         if self.name == "helmbundle":
             self._patch.setattr(module, "helm_client", lambda *_: cluster.helm)
             self._patch.setattr(module, "SecretRecords", lambda *_: cluster.helm)
+            self._patch.setattr(module, "PykubeClient", lambda *_, **__: cluster.kube)
             self._patch.setattr(module, "MetadataWatches", lambda *_, **__: FakeWatch(cluster.kube))
             self._patch.setattr(module, "chart_store", lambda *_: Charts())
         self.measures = PrometheusMetrics(self.name)
