@@ -146,8 +146,10 @@ class Pod:
         known = {
             "metadata.name": self.name,
             "metadata.namespace": self.namespace,
-            "limits.memory": _octets(str(container["resources"]["limits"]["memory"])),
         }
+        limits = (container.get("resources") or {}).get("limits") or {}
+        if "memory" in limits:
+            known["limits.memory"] = _octets(str(limits["memory"]))
         given = {
             str(entry["name"]): known[_asked_field(entry["valueFrom"])]
             if "valueFrom" in entry
