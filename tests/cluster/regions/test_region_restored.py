@@ -24,7 +24,7 @@ def credentials(region: Region) -> dict[str, Any]:
 def backup(region: Region) -> dict[str, Any]:
     """What a backup has of the OpenStackDeployment."""
     live = region.osdpl()
-    meta = {key: live["metadata"][key] for key in ("name", "namespace", "annotations")}
+    meta = {key: live["metadata"].get(key) for key in ("name", "namespace", "annotations")}
     return {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": meta, "spec": live["spec"]}
 
 
