@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from controller.adapters.charts.cache import ChartCache
 from controller.adapters.charts.source import ChartStore
 from controller.adapters.system.values_files import load_builds, load_library
 from controller.domain.releases.bundle import ChartRef
@@ -154,7 +155,7 @@ def main() -> None:
         print(f"{path.relative_to(ROOT)}: {len(builds.charts)} charts of {builds}")
     with tempfile.TemporaryDirectory() as directory:
         tree_of(chosen.charts, chosen.pinned, charts, Path(directory))
-        store = ChartStore(Path(directory) / "none")
+        store = ChartStore(Path(directory) / "none", cache=ChartCache(Path(directory) / "packed"))
         named: dict[str, dict[str, str]] = {}
         for name in charts:
             values = store.defaults(ChartRef(name, repository=f"file://{directory}"))
