@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -52,11 +53,21 @@ def helm(**limits: int) -> HelmProgram:
 def at_work() -> list[int]:
     """Processes of Helm that this one has started and that still run."""
     found = []
-    for task in Path("/proc/self/task").iterdir():
-        for pid in (task / "children").read_text(encoding="ascii").split():
+    for pid in _children("self"):
+        # A process may end between two looks.
+        with suppress(FileNotFoundError, ProcessLookupError):
             state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
             if state != "Z" and b"\0work\0" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                found.append(int(pid))
+                found.append(pid)
+    return found
+
+
+def _children(pid: int | str) -> list[int]:
+    """The processes that all threads of a process have started; a thread may end between two looks."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found += map(int, (task / "children").read_text(encoding="ascii").split())
     return found
 
 
@@ -222,10 +233,10 @@ def _child_at_work(pid: int) -> int:
     until = time.monotonic() + 120
     pause = threading.Event()
     while time.monotonic() < until:
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            for child in (task / "children").read_text(encoding="ascii").split():
-                if processor_seconds(int(child)) > 0.3:
-                    return int(child)
+        for child in _children(pid):
+            with suppress(FileNotFoundError, ProcessLookupError):
+                if processor_seconds(child) > 0.3:
+                    return child
         pause.wait(0.05)
     pytest.fail("no worker renders")
 
