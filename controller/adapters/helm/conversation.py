@@ -24,7 +24,14 @@ from controller.adapters.helm.memory_budget import MemoryBudget
 MIB = 1024 * 1024
 # What is kept of the error output: a process that dies names its cause first, and then its stacks.
 ERROR_OCTETS = 16 * 1024
-_CAUSES = ("fatal error: ", "panic: ", "runtime: ")
+_CAUSES = ("fatal error: ", "panic: ", "runtime: ", "runtime/cgo: ", "SIGABRT")
+# What Go says where its memory is bounded; a thread needs memory for its stack (runtime/cgo).
+_OUT_OF_MEMORY = (
+    "out of memory",
+    "cannot allocate memory",
+    "pthread_create failed",
+    "failed to create new OS thread",
+)
 # Between the steps that end an action: its hook is made to fail, then SIGTERM, upon which Helm records the
 # failure, then SIGKILL.
 GENTLE_SECONDS = 5.0
@@ -208,7 +215,7 @@ class Conversation:
                 pass
         error = self._error.decode(errors="replace").strip()
         exceeded = self._exceeded or self._budget.killed(self._process.pid)
-        if not exceeded and ("out of memory" in error or "cannot allocate memory" in error):
+        if not exceeded and any(words in error for words in _OUT_OF_MEMORY):
             exceeded = f"needed more than {_mib(self._bounds.memory)} of memory"
         killed = not exceeded and not self._cut and code == -signal.SIGKILL
         died = "Helm was killed, as for want of memory on its node" if killed else last_words(error)
