@@ -24,7 +24,8 @@ def credentials(region: Region) -> dict[str, Any]:
 def backup(region: Region) -> dict[str, Any]:
     """What a backup has of the OpenStackDeployment."""
     live = region.osdpl()
-    meta = {key: live["metadata"].get(key) for key in ("name", "namespace", "annotations")}
+    kept = ("name", "namespace", "annotations")
+    meta = {key: value for key, value in live["metadata"].items() if key in kept}
     return {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": meta, "spec": live["spec"]}
 
 
