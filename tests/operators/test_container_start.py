@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="the first process of a PID namespace is made by root")
 def test_the_first_process_heeds_sigterm_before_it_has_started() -> None:
-    code = "import containers, time; print('starting', flush=True); time.sleep(60)"
+    # Short sleeps: a signal that arrives right before one long sleep is handled only after it.
+    code = "import containers, time; print('starting', flush=True)\nwhile True: time.sleep(0.01)"
     with subprocess.Popen(
         ["unshare", "--pid", "--fork", "--kill-child", sys.executable, "-P", "-c", code],
         env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]},
