@@ -181,7 +181,7 @@ def _print_objects(console: Console, one: ReleaseDiff, objects: ManifestDiff) ->
         ("restarts", objects.restarts),
         ("runs jobs", objects.jobs),
     )
-    nothing = not (objects.refused or any(names for _, names in lists))
+    nothing = not (objects.refused or any(names for _, names in lists[:-1]))
     if one.fate == Fate.CHANGED and (one.values or one.chart) and nothing:
         console.print(Text("    changes   ", "dim").append("no object", "not dim"))
     for title, names in lists:

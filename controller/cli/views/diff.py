@@ -179,9 +179,16 @@ class _Helm:
         if self.render is None:
             return None, "", False
         becomes = self.render(new)
-        was = self.render(old).manifest if old is not None else ()
+        was = self.render(old) if old is not None else RenderedRelease((), ())
         event = "upgrade" if old is not None else "install"
-        found = diff_manifests(was, becomes.manifest, becomes.hooks, event=event, retain=self.retain)
+        found = diff_manifests(
+            was.manifest,
+            becomes.manifest,
+            becomes.hooks,
+            old_hooks=was.hooks if old is not None else becomes.hooks,
+            event=event,
+            retain=self.retain,
+        )
         if self.taken is not None:
             found = replace(found, refused=(*found.refused, *self.taken(new, becomes, event.capitalize())))
         return found, *(self.size(new, becomes) if self.size is not None else ("", False))

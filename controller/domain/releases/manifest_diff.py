@@ -22,8 +22,8 @@ HOOK = "helm.sh/hook"
 @dataclass(frozen=True)
 class ManifestDiff:
     """Objects as `Kind name`. `restarts`: workloads whose pods are replaced, with `pods` of them in all,
-    those of DaemonSets, one a node, not counted. `jobs`: Jobs that are replaced, or run as hooks. `refused`:
-    what Kubernetes refuses to change, each with the fields and the way out; nothing of the release is
+    those of DaemonSets, one a node, not counted. `jobs`: Jobs that are replaced, or run as hooks; one that is
+    another than before is among `changed` and `created` as well. `refused`: what Kubernetes refuses to change, each with the fields and the way out; nothing of the release is
     upgraded then. `kept` are volumes that are not in the release any more and stay; `loses_data`: some go."""
 
     created: tuple[str, ...]
@@ -42,11 +42,12 @@ def diff_manifests(
     new: Iterable[KubeObject],
     new_hooks: Iterable[KubeObject] = (),
     *,
+    old_hooks: Iterable[KubeObject] = (),
     event: str = "upgrade",
     retain: bool = True,
 ) -> ManifestDiff:
-    """The difference between what a release consists of now, and then; `event` is which hooks run. `retain`:
-    its volumes are kept."""
+    """The difference between what a release consists of now, and then. `event` is which hooks run: Helm is
+    called, also where no object differs. `retain`: its volumes are kept."""
     before = {_key(obj): obj for obj in old}
     after = {_key(obj): obj for obj in new}
     common = [key for key in after if key in before]
@@ -54,19 +55,22 @@ def diff_manifests(
     restarted = [
         key for key in changed if key[0] in WORKLOADS and _template(before[key]) != _template(after[key])
     ]
-    touched = bool(changed or before.keys() ^ after.keys())
     jobs = [key for key in changed if key[0] == "Job"]
-    hooks = [_key(hook) for hook in new_hooks if event in _hook_events(hook) and hook.get("kind") == "Job"]
+    hooks = _running_jobs(new_hooks, event)
+    ran = _running_jobs(old_hooks, event)
+    others = [key for key in ran if key in hooks and ran[key] != hooks[key]]
     gone = sorted(before.keys() - after.keys())
     kept = [key for key in gone if _is_volume(before[key]) and (retain or _says_keep(before[key]))]
     lost = [key for key in gone if key not in kept and _holds_data(before[key])]
     return ManifestDiff(
-        created=tuple(_title(key) for key in sorted(after.keys() - before.keys())),
-        changed=tuple(_title(key) for key in changed),
+        created=tuple(
+            _title(key) for key in [*sorted(after.keys() - before.keys()), *sorted(hooks.keys() - ran.keys())]
+        ),
+        changed=tuple(_title(key) for key in [*changed, *others]),
         deleted=tuple(_title(key) for key in gone if key not in kept),
         restarts=tuple(_title(key) for key in restarted),
         pods=sum(_replicas(after[key]) for key in restarted),
-        jobs=tuple(key[2] for key in [*jobs, *(hooks if touched else ())]),
+        jobs=tuple(key[2] for key in [*jobs, *hooks]),
         refused=tuple(
             f"{_title(key)}: {'; '.join(fixed)}; {way_out(key[0], key[2], key[1])}"
             for key in changed
@@ -75,6 +79,11 @@ def diff_manifests(
         kept=tuple(_title(key) for key in kept),
         loses_data=bool(lost) and not retain,
     )
+
+
+def _running_jobs(hooks: Iterable[KubeObject], event: str) -> dict[tuple[str, str, str], KubeObject]:
+    """The Jobs that Helm runs with the event, in the order of the hooks."""
+    return {_key(one): one for one in hooks if event in _hook_events(one) and one.get("kind") == "Job"}
 
 
 def _is_volume(obj: KubeObject) -> bool:

@@ -24,9 +24,22 @@ def hook(name: str, events: str) -> dict[str, Any]:
     return found
 
 
-def test_equal_manifests_touch_nothing_and_run_no_hook():
+def test_equal_manifests_touch_nothing_but_run_the_hooks():
     found = diff_manifests([obj("Secret", "a")], [obj("Secret", "a")], [hook("sync", "post-upgrade")])
-    assert found == type(found)((), (), (), (), 0, ())
+    assert found.jobs == ("sync",)
+    again = diff_manifests(
+        *([obj("Secret", "a")], [obj("Secret", "a")], [hook("sync", "post-upgrade")]),
+        old_hooks=[hook("sync", "post-upgrade")],
+    )
+    assert again == type(again)((), (), (), (), 0, ("sync",))
+
+
+def test_a_job_that_alone_changes_is_among_what_changes():
+    old, new = hook("sync", "post-upgrade"), {**hook("sync", "post-upgrade"), "spec": {"other": True}}
+    found = diff_manifests([obj("Secret", "a")], [obj("Secret", "a")], [new], old_hooks=[old])
+    assert (found.changed, found.jobs) == (("Job sync",), ("sync",))
+    more = diff_manifests([], [], [old, hook("extra", "pre-upgrade")], old_hooks=[old])
+    assert (more.created, more.changed) == (("Job extra",), ())
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
