@@ -13,6 +13,7 @@ from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.values_files import load_library
 from controller.domain.region.deployment import parse_deployment
 from controller.domain.region.facts import ANSWERED_BY
+from controller.domain.region.spec_changes import pending_changes
 from controller.operator import Container
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.region.deployment import DeploymentReconciler
@@ -69,6 +70,9 @@ def compose(parts: Parts) -> Container:
         RegionSettings(containers=settings.containers, version=settings.version, resync=settings.resync),
         render=rendered.of,
         silence=others.silence,
+        pending=lambda osdpl: pending_changes(
+            osdpl, lambda obj: parse_deployment(obj, schema), schema.root["properties"]["spec"]
+        ),
     )
 
     parts.queue.add(("charts", settings.region_namespace, "directories"), after=CHECK_EVERY)

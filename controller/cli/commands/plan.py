@@ -78,7 +78,7 @@ def plan(
         print_data({**((found.get("status") or {}).get("plan") or {}), "reason": view.reason}, output)
     if not view.known:
         raise typer.Exit(ExitCode.NEEDS_EDIT if view.reason in STUCK else ExitCode.NOT_READY)
-    if view.releases:
+    if not view.empty:
         raise typer.Exit(ExitCode.DIFFERENT)
 
 
@@ -213,6 +213,11 @@ def _approve(cluster: Cluster, region: KubeObject, digest: str) -> KubeObject:
 
 def print_plan(console: Console, view: PlanView) -> None:
     """A block for each release, then the plan in a sentence and what to do about it."""
+    for path, before, after, does in view.settings:
+        line = Text(f"~ spec.{path}  ").append(soft_wrapped(before), "red").append(" → ")
+        console.print(line.append(soft_wrapped(after), "green"), soft_wrap=True)
+        if does:
+            console.print(Text(f"    {does}", "dim"), soft_wrap=True)
     for one in view.releases:
         _print_release(console, one)
     for warning in view.warnings:
@@ -221,7 +226,7 @@ def print_plan(console: Console, view: PlanView) -> None:
         text = view.message or "the controller has not worked out the plan yet"
         console.print(Text(f"{view.name}: {soft_wrapped(text)}", "red" if view.reason in STUCK else "yellow"))
         return
-    if not view.releases:
+    if view.empty:
         console.print(f"{view.name}: nothing to do")
         return
     console.print(Text(f"Plan {view.digest}: {view.sentence}", "bold"))

@@ -39,7 +39,8 @@ class ReleaseLines:
 
 @dataclass(frozen=True)
 class PlanView:
-    """The plan of a region. `known`: it is of the present spec. `reason` is that of its Planned condition."""
+    """The plan of a region. `known`: it is of the present spec. `reason` is that of its Planned condition.
+    `settings` are fields of the spec that change: path, before, after, and what the field does."""
 
     name: str
     namespace: str
@@ -49,9 +50,15 @@ class PlanView:
     message: str
     digest: str
     sentence: str
+    settings: tuple[tuple[str, str, str, str], ...]
     releases: tuple[ReleaseLines, ...]
     warnings: tuple[str, ...]
     accepted: str
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return not (self.releases or self.settings)
 
     @property
     def waits(self) -> bool:
@@ -75,6 +82,7 @@ def plan_view(osdpl: Mapping[str, Any]) -> PlanView:
         message=str(planned.get("message") or "") if current else "",
         digest=str(plan.get("digest") or ""),
         sentence=str(plan.get("message") or ""),
+        settings=tuple(_setting(one) for one in plan.get("settings") or []),
         releases=tuple(_release(entry) for entry in plan.get("releases") or []),
         warnings=tuple(plan.get("warnings") or ()),
         accepted="" if accepted.get("done") else str(accepted.get("digest") or ""),
@@ -95,6 +103,11 @@ def _release(entry: Mapping[str, Any]) -> ReleaseLines:
         lists=tuple(_lists(entry, omitted)),
         warnings=tuple(str(entry[key]) for key in ("problem", "message") if entry.get(key)),
     )
+
+
+def _setting(one: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    before, after, does = (str(one.get(key) or "") for key in ("before", "after", "does"))
+    return str(one.get("path")), before, after, does
 
 
 def _change(one: Mapping[str, Any]) -> tuple[str, str, str, str]:

@@ -18,6 +18,10 @@ from typing import Any, Literal, get_args
 BundleMode = Literal["Apply", "Plan", "Paused"]
 VolumePolicy = Literal["Retain", "Delete"]
 
+# Shown with the releases whose values or settings they are, or no wish of its own.
+SHOWN_WITH_RELEASES = frozenset(
+    ("common", "services", "nodes", "mode", "approvedPlan", "volumes", "drift", "driftRules")
+)
 _MODES: dict[str, BundleMode] = {word: word for word in get_args(BundleMode)}
 _VOLUMES: dict[str, VolumePolicy] = {word: word for word in get_args(VolumePolicy)}
 
@@ -222,6 +226,21 @@ def _credential_rotation(given: Mapping[str, Any]) -> CredentialRotationFeature:
         _text(window, "duration"),
         tuple(map(str, days)) if isinstance(days, list) else (),
     )
+
+
+def fields_in(spec: object) -> dict[str, Any]:
+    """The fields of a spec but for values of releases, and for how those are kept and planned."""
+    return {key: value for key, value in _map(spec).items() if key not in SHOWN_WITH_RELEASES}
+
+
+def spec_in_force(osdpl: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec that is acted upon. With mode Plan its fields are those that were approved last: an edit of
+    them waits with the rest of its plan."""
+    spec = dict(_map(osdpl.get("spec")))
+    applied = _map(osdpl.get("status")).get("appliedFields")
+    if spec.get("mode") != "Plan" or not isinstance(applied, Mapping):
+        return spec
+    return {key: value for key, value in spec.items() if key in SHOWN_WITH_RELEASES} | dict(applied)
 
 
 def _read_only_account(given: Mapping[str, Any]) -> ReadOnlyAccountFeature:

@@ -42,6 +42,7 @@ class RegionFacts:
     with it; `containers` those that the chart deploys. `plan`
     is what a region with mode Plan waits with, `approval` the approval that holds or was the last,
     `approved` is `spec.approvedPlan`; `keeps_plan`: the status goes on showing the plan that it has.
+    `fields`: those of the spec that are in force from now on, None for those before.
     `awaiting_approval`: the region is paused, and its bundles are not what the spec asks for.
     `silence`: which of the other containers do not live, so that what they said counts no more.
     """
@@ -66,6 +67,7 @@ class RegionFacts:
     plan: RegionPlan | None = None
     approval: Approval | None = None
     approved: str = ""
+    fields: Mapping[str, Any] | None = None
     keeps_plan: bool = False
     silence: SilentContainers = field(default=SilentContainers())
 

@@ -21,6 +21,7 @@ from controller.errors import SpecInvalid
 CONDITION = "Planned"
 MOST_VALUE = 4096
 MOST_WARNINGS = 50
+MOST_SETTINGS, MOST_SETTING = 64, 512
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,12 @@ def awaits_approval(osdpl: Mapping[str, Any]) -> bool:
 class RegionPlan:
     """What would be done to a region. `entries` are those of `status.plan.releases`, already cut.
 
-    `digest` is empty where there is nothing to do, and where it is not known: `waits_for` names bundles
-    whose part is missing, `problem` says why the plan would fail.
+    `settings` are fields of the spec that change. `digest` is empty where there is nothing to do, and where
+    it is not known: `waits_for` names bundles whose part is missing, `problem` says why the plan would fail.
     """
 
     entries: tuple[Mapping[str, Any], ...] = ()
+    settings: tuple[SettingChange, ...] = ()
     digest: str = ""
     sentence: str = ""
     warnings: tuple[str, ...] = ()
@@ -89,7 +91,7 @@ class RegionPlan:
     @property
     def empty(self) -> bool:
         """Whether it is known that nothing would be done."""
-        return not (self.entries or self.waits_for or self.problem)
+        return not (self.entries or self.settings or self.waits_for or self.problem)
 
     def status(self, generation: int, approval: Approval | None) -> dict[str, Any]:
         """`status.plan` of the osdpl."""
@@ -98,6 +100,7 @@ class RegionPlan:
             "digest": self.digest,
             "message": self.sentence,
             "warnings": [shorten(text, 1000) for text in self.warnings[:MOST_WARNINGS]],
+            "settings": [_setting(one) for one in self.settings[:MOST_SETTINGS]],
             "releases": [dict(entry) for entry in self.entries],
             "accepted": approval.entry() if approval else None,
         }
@@ -121,7 +124,7 @@ class PlanParts:
     """What a region's plan is made of: the bundles as read, and the desired releases by name.
 
     `services` and `asked` are by bundle: its service, and the digest of what is asked for of it (none for
-    a bundle that is to go).
+    a bundle that is to go). `settings` are fields of the spec that change.
     """
 
     bundles: Sequence[Mapping[str, Any]]
@@ -129,6 +132,7 @@ class PlanParts:
     warnings: tuple[str, ...] = ()
     services: Mapping[str, str] = field(default_factory=dict)
     asked: Mapping[str, str] = field(default_factory=dict)
+    settings: tuple[SettingChange, ...] = ()
 
 
 def gather_plan(parts: PlanParts) -> RegionPlan:
@@ -151,18 +155,27 @@ def gather_plan(parts: PlanParts) -> RegionPlan:
     touched = {entry["name"] for entry in entries}
     entries += list(_settings_entries(parts.desired, touched))
     problems = [f"{entry['name']}: {entry['problem']}" for entry in entries if entry.get("problem")]
-    sentence = plan_sentence(entries)
+    sentence = plan_sentence(entries, len(parts.settings))
     digest = ""
-    if entries and not problems:
+    if (entries or parts.settings) and not problems:
         changes = {entry["name"]: entry.get("changes") or [] for entry in entries}
-        digest = fingerprint({"bundles": digests, "changes": changes})
+        fields = [[one.path, value_text(one.before), value_text(one.after)] for one in parts.settings]
+        whole = {"bundles": digests, "changes": changes, **({"settings": fields} if fields else {})}
+        digest = fingerprint(whole)
     return RegionPlan(
         entries=tuple(bounded(entries)),
+        settings=parts.settings,
         digest=digest,
         sentence=sentence,
         warnings=parts.warnings,
         problem="; ".join(problems),
     )
+
+
+def _setting(one: SettingChange) -> dict[str, str]:
+    before, after = value_text(one.before, MOST_SETTING), value_text(one.after, MOST_SETTING)
+    found = {"path": one.path[:2048], "before": before, "after": after, "does": shorten(one.does, 1000)}
+    return {key: value for key, value in found.items() if value}
 
 
 def _name(bundle: Mapping[str, Any]) -> str:

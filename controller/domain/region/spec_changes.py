@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from controller.domain.api.region_spec import SHOWN_WITH_RELEASES, fields_in, spec_in_force
 from controller.domain.region.deployment import OpenStackDeployment
 from controller.domain.releases.release_settings import SettingChange
 from controller.domain.values.chart_values import Path, format_path, is_map, lookup
+from controller.errors import SpecInvalid
 
-# Shown with the releases whose values or settings they are.
-_SHOWN_ELSEWHERE = frozenset(("common", "services", "nodes", "mode", "volumes", "drift", "driftRules"))
 _FEATURES = "features"
 _DEFAULT = re.compile(r"\s*(?:Default:|Required\.|Restarts:)")
 _SWITCH = "enabled"
@@ -25,12 +25,30 @@ def spec_changes(
     with all defaults in place. `schema` is that of the spec."""
     found = []
     for path in _different(old.document, new.document, ()):
-        if path[0] in _SHOWN_ELSEWHERE:
+        if path[0] in SHOWN_WITH_RELEASES:
             continue
         before, after = _value(old, path), _value(new, path)
         if before != after:
             found.append(SettingChange(format_path(path), before, after, _does(schema, path)))
     return tuple(found)
+
+
+def pending_changes(
+    osdpl: Mapping[str, Any],
+    read: Callable[[Mapping[str, Any]], OpenStackDeployment],
+    schema: Mapping[str, Any],
+) -> tuple[SettingChange, ...]:
+    """The fields of an osdpl's spec that are others than those approved last; none where that is not known.
+
+    `read` parses an osdpl and raises SpecInvalid. `schema` is that of the spec."""
+    applied = (osdpl.get("status") or {}).get("appliedFields")
+    if not isinstance(applied, Mapping) or applied == fields_in(osdpl.get("spec")):
+        return ()
+    try:
+        before, after = read({**osdpl, "spec": spec_in_force(osdpl)}), read(osdpl)
+    except SpecInvalid:  # By the rules of an earlier version; and of a wrong spec there is no plan.
+        return ()
+    return spec_changes(before, after, schema)
 
 
 def _different(old: Any, new: Any, path: Path) -> Iterator[Path]:

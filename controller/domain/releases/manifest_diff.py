@@ -23,8 +23,9 @@ HOOK = "helm.sh/hook"
 class ManifestDiff:
     """Objects as `Kind name`. `restarts`: workloads whose pods are replaced, with `pods` of them in all,
     those of DaemonSets, one a node, not counted. `jobs`: Jobs that are replaced, or run as hooks; one that is
-    another than before is among `changed` and `created` as well. `refused`: what Kubernetes refuses to change, each with the fields and the way out; nothing of the release is
-    upgraded then. `kept` are volumes that are not in the release any more and stay; `loses_data`: some go."""
+    another than before is among `changed` and `created` as well. `refused`: what Kubernetes refuses to
+    change, each with the fields and the way out; nothing of the release is upgraded then. `kept` are volumes
+    that are not in the release any more and stay; `loses_data`: some go."""
 
     created: tuple[str, ...]
     changed: tuple[str, ...]

@@ -153,10 +153,11 @@ def _octets(value: Any) -> int:
     return len(str(value).encode()) + 2
 
 
-def plan_sentence(entries: Iterable[Mapping[str, Any]]) -> str:
-    """`installs 2 releases, upgrades 1 release, restarts 15 pods, loses no data`; for no entry: nothing."""
+def plan_sentence(entries: Iterable[Mapping[str, Any]], fields: int = 0) -> str:
+    """`installs 2 releases, upgrades 1 release, restarts 15 pods, loses no data`; for no entry: nothing.
+    `fields`: how many fields of the spec change."""
     entries = list(entries)
-    if not entries:
+    if not (entries or fields):
         return "nothing to do"
     actions = [str(entry.get("action")) for entry in entries]
     words = (
@@ -170,6 +171,7 @@ def plan_sentence(entries: Iterable[Mapping[str, Any]]) -> str:
     if PlanAction.SETTINGS in actions:
         number = actions.count(PlanAction.SETTINGS)
         parts.append(f"changes how {_count(number, 'release')} {'is' if number == 1 else 'are'} kept")
+    parts += [f"changes {_count(fields, 'field')} of the spec"] if fields else []
     pods = sum(int(entry.get("pods") or 0) for entry in entries)
     if pods:
         parts.append(f"restarts {_count(pods, 'pod')}")

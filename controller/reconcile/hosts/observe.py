@@ -8,7 +8,7 @@ from typing import Any
 
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_name import RegionName, region_of
-from controller.domain.api.region_spec import parse_region_spec
+from controller.domain.api.region_spec import parse_region_spec, spec_in_force
 from controller.domain.hosts.host_facts import HostFacts, has_begun, is_automatic, is_plan, is_put_back
 from controller.domain.hosts.host_names import HostMatches, match_hosts, without_host
 from controller.domain.hosts.next_step import MISSING_OBSERVATIONS
@@ -148,7 +148,7 @@ class NodesObserver:
         status = (osdpl.get("status") or {}).get("nodes") or {}
         return NodesSnapshot(
             region=region,
-            policy=node_policy(parse_region_spec(osdpl["spec"])),
+            policy=node_policy(parse_region_spec(spec_in_force(osdpl))),
             nodes={node.name: node for node in listed},
             pods=self._region.facts(POD),
             maintenances=maintenances,

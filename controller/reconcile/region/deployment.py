@@ -18,7 +18,7 @@ from controller.domain.api.names import (
     finalizer,
 )
 from controller.domain.api.reasons import Reason
-from controller.domain.api.region_spec import RegionSpec, parse_region_spec
+from controller.domain.api.region_spec import RegionSpec, fields_in, parse_region_spec
 from controller.domain.region.facts import RegionFacts, SilentContainers
 from controller.domain.region.plan import Approval, approval_in
 from controller.domain.region.status.summary import (
@@ -30,6 +30,7 @@ from controller.domain.region.status.summary import (
 )
 from controller.domain.releases.bundle_object import bundle_object
 from controller.domain.releases.digests import fingerprint
+from controller.domain.releases.release_settings import SettingChange
 from controller.errors import (
     BundleNameTaken,
     ChartInvalid,
@@ -86,7 +87,7 @@ class DeploymentReconciler:
     """Level-triggered: every pass reads the osdpl and its bundles and compares with what is rendered.
 
     `render` turns an osdpl object into a Region; it raises SpecInvalid or ChartInvalid. `silence` says
-    which other containers do not live.
+    which other containers do not live. `pending` are fields of an osdpl's spec that a plan has to show.
     """
 
     def __init__(
@@ -96,11 +97,13 @@ class DeploymentReconciler:
         *,
         render: Callable[[Mapping[str, Any]], Region],
         silence: Callable[[], SilentContainers] = SilentContainers,
+        pending: Callable[[Mapping[str, Any]], tuple[SettingChange, ...]] = lambda osdpl: (),
     ) -> None:
         self._ports = ports
         self._settings = settings
         self._render = render
         self._silence = silence
+        self._pending = pending
         self._writer = BundleWriter(ports.kube)
 
     def reconcile(self, key: RegionKey) -> float | None:
@@ -193,23 +196,34 @@ class DeploymentReconciler:
             kept = [bundle for bundle in found.bundles if name_of(bundle) in found.kept]
             there = [*found.changing, *self._writer.resume(kept)]
             staying = missing.keys() | found.kept
-            applied = replace(found, bundles=self._apply(osdpl, desired, there, staying))
+            fields = fields_in(osdpl.get("spec"))
+            applied = replace(found, bundles=self._apply(osdpl, desired, there, staying), fields=fields)
             applied = lacking(applied, missing) if missing else applied
             return beside_taken_names(applied, taken) if taken else applied
+        return self._plan(osdpl, found, region, desired)
+
+    def _plan(
+        self, osdpl: KubeObject, found: RegionObservation, region: Region, desired: KubeObjects
+    ) -> RegionObservation:
+        """Plans what is asked for, or carries on with what was approved of it."""
         digests = desired_digests(desired, region, self._ports.charts)
         digest = fingerprint(digests)
-        approval = found.approval
-        if approval is not None and not approval.done and approval.desired == digest:
+        approval, settings, fields = found.approval, self._pending(osdpl), fields_in(osdpl.get("spec"))
+        if approval is not None and not approval.done and approval.desired == digest and not settings:
             return self._carry_on(osdpl, replace(found, approval=approval.again(osdpl)), desired, digests)
         bundles = self._write_plan(osdpl, desired, found.bundles)
-        plan = region_plan(region, digests, bundles)
-        if plan.digest and plan.digest == spec.approved_plan:
+        plan = region_plan(region, digests, bundles, settings)
+        if plan.digest and plan.digest == _spec(osdpl).approved_plan:
             approval = Approval(plan.digest, digest, 0).again(osdpl)
             meta = osdpl["metadata"]
             place = f"{meta['namespace']}/{meta['name']}"
             log_action("begin-plan", place, f"plan {plan.digest}: approved, it is applied")
-            return replace(found, bundles=bundles, plan=plan, approval=approval, begins=True)
-        return replace(found, bundles=bundles, plan=plan, approval=used_up(approval, digest, osdpl))
+            begun = replace(found, bundles=bundles, plan=plan, fields=fields)
+            return replace(begun, approval=approval, begins=True)
+        found = replace(found, bundles=bundles, plan=plan, fields=fields if plan.empty else None)
+        if settings:  # The approval before was given for other fields.
+            return replace(found, approval=approval if approval is not None and approval.done else None)
+        return replace(found, approval=used_up(approval, digest, osdpl))
 
     def _carry_on(
         self, osdpl: KubeObject, found: RegionObservation, desired: KubeObjects, digests: Mapping[str, str]
@@ -333,6 +347,7 @@ class DeploymentReconciler:
             plan=found.plan,
             approval=found.approval,
             approved=spec.approved_plan,
+            fields=found.fields,
             keeps_plan=found.applying or found.paused,
             silence=self._silence(),
         )

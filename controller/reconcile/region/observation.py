@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from controller.domain.api.reasons import Reason
 from controller.domain.region.plan import Approval, RegionPlan
@@ -29,7 +30,8 @@ class RegionObservation:
     """What one pass has found and done. `begins`: an approval was taken up and waits to be acted upon;
     `applying`: it is being acted upon. `lacking`: the bundles that `problem` is about, where all others are
     served. `again`: seconds until another pass may find what is missing. Of `plan` None means that the mode
-    is not Plan, or that the plan in the status stays. `awaiting_approval`: the region is paused, and its
+    is not Plan, or that the plan in the status stays. `fields`: those of the spec that are in force from now
+    on; None for those before. `awaiting_approval`: the region is paused, and its
     bundles are not what the spec asks for. `kept`: bundles that it does not ask for, and nobody took out."""
 
     bundles: KubeObjects
@@ -43,6 +45,7 @@ class RegionObservation:
     awaiting_approval: bool = False
     deleting: bool = False
     plan: RegionPlan | None = None
+    fields: Mapping[str, Any] | None = None
     approval: Approval | None = None
     begins: bool = False
     applying: bool = False

@@ -20,6 +20,7 @@ from controller.domain.region.plan import DesiredRelease, PlanParts, RegionPlan,
 from controller.domain.releases.bundle import BundleSpec, ReleaseSpec
 from controller.domain.releases.bundle_object import parse_bundle
 from controller.domain.releases.plan import desired_digest, desired_of
+from controller.domain.releases.release_settings import SettingChange
 from controller.errors import SpecInvalid
 from controller.ports.charts import ChartSource
 from controller.ports.kubernetes import KubeObject, KubeObjects
@@ -86,8 +87,14 @@ def is_idle(bundle: KubeObject) -> bool:
     return not (bundle.get("spec") or {}).get("releases") and not (bundle.get("status") or {}).get("releases")
 
 
-def region_plan(region: Region, digests: Mapping[str, str], bundles: KubeObjects) -> RegionPlan:
-    """The region's plan as far as its bundles have reported their parts; `digests` as `desired_digests`."""
+def region_plan(
+    region: Region,
+    digests: Mapping[str, str],
+    bundles: KubeObjects,
+    settings: tuple[SettingChange, ...] = (),
+) -> RegionPlan:
+    """The region's plan as far as its bundles have reported their parts; `digests` as `desired_digests`.
+    `settings` are fields of the spec that change."""
     there = {name_of(bundle): bundle for bundle in bundles}
     desired_releases: dict[str, DesiredRelease] = {}
     for bundle in region.bundles:
@@ -111,6 +118,7 @@ def region_plan(region: Region, digests: Mapping[str, str], bundles: KubeObjects
         warnings=(*renames(region, bundles), *_own_passwords(region, bundles)),
         services=services,
         asked=digests,
+        settings=settings,
     )
     return gather_plan(parts)
 

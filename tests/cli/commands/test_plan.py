@@ -82,6 +82,22 @@ def test_the_plan_is_told_release_by_release(kube: FakeKube) -> None:
     ]
 
 
+def test_fields_of_the_spec_are_told_with_what_they_do(kube: FakeKube) -> None:
+    field = {
+        "path": "features.nodes.evacuation",
+        "before": "Never",
+        "after": "Auto",
+        "does": "Starts servers.",
+    }
+    put(kube, PENDING, plan={"digest": DIGEST, "message": "changes 1 field of the spec", "settings": [field]})
+    result = osctl("plan")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[:2] == [
+        "~ spec.features.nodes.evacuation  Never → Auto",
+        "    Starts servers.",
+    ]
+
+
 def test_an_empty_plan_ends_with_0(kube: FakeKube) -> None:
     put(kube, condition("Planned", "True", "PlanEmpty"), plan={"message": "nothing to do"})
     result = osctl("plan")

@@ -27,7 +27,7 @@ from controller.domain.region.status.stalled import has_lost_credentials, stalle
 # Nothing follows from these for a spec that was seen with its charts before.
 UNSEEN = (Reason.CHART_PENDING, Reason.REPOSITORY_UNAVAILABLE)
 OWN_FIELDS = (
-    *("appliedGeneration", "healthy", "openstackVersion", "fingerprint"),
+    *("appliedGeneration", "appliedFields", "healthy", "openstackVersion", "fingerprint"),
     *("services", "initialization", "plan"),
 )
 OWN_CONDITIONS = ("Ready", "Reconciling", "Stalled", "SpecValid", "Planned", "Paused", "Deleting")
@@ -53,6 +53,7 @@ def summarize(facts: RegionFacts) -> RegionSummary:
     fields: dict[str, Any] = {
         "observedGeneration": facts.generation,
         "appliedGeneration": facts.applied or None,
+        "appliedFields": facts.fields if facts.fields is not None else facts.before.get("appliedFields"),
         "state": _state(facts, progress, running_version),
         "deployed": progress.complete and progress.total > 0,
         "version": facts.version,
@@ -131,7 +132,11 @@ def refusal(managed: str, generation: int, before: Mapping[str, Any]) -> RegionS
         Condition(type_, reported.get(type_, "Unknown"), Reason.ANOTHER_DEPLOYMENT_MANAGED, text, generation)
         for type_ in OWN_CONDITIONS
     )
-    latched = {name: before[name] for name in ("initialization", "appliedGeneration") if before.get(name)}
+    latched = {
+        name: before[name]
+        for name in ("initialization", "appliedGeneration", "appliedFields")
+        if before.get(name)
+    }
     return RegionSummary({"observedGeneration": generation, **latched}, conditions)
 
 

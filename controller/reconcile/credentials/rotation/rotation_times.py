@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.api.names import ROTATED_ANNOTATION
-from controller.domain.api.region_spec import parse_region_spec
+from controller.domain.api.region_spec import parse_region_spec, spec_in_force
 from controller.domain.credentials.authority import CLOCK_DIFFERENCE
 from controller.domain.credentials.rotation.accounts import Release, SecretUse, uses_of
 from controller.domain.credentials.rotation.in_place import in_place
@@ -47,7 +47,8 @@ def rotation_times(
     now: float,
 ) -> dict[str, RotationTimes]:
     """Of each desired Secret, by its name. `store` has observed."""
-    schedule = rotation_schedule(parse_region_spec(osdpl.get("spec")).features.credential_rotation)
+    in_force = parse_region_spec(spec_in_force(osdpl))
+    schedule = rotation_schedule(in_force.features.credential_rotation)
     uses: Mapping[str, SecretUse] = {}
     if schedule is not None:
         try:
