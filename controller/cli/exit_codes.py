@@ -39,7 +39,7 @@ MEANINGS = {
     ExitCode.USAGE: "the command line is wrong",
     ExitCode.INVALID: "a file is wrong; every mistake was printed",
     ExitCode.NOT_READY: "not Ready when the time was up",
-    ExitCode.NEEDS_EDIT: "will not become Ready before something is edited; diff: some would be refused",
+    ExitCode.NEEDS_EDIT: "will not become Ready before a person acts; diff: some would be refused",
     ExitCode.REFUSED: "the cluster refused: not allowed, not found, in conflict",
     ExitCode.UNREACHABLE: "the cluster does not answer, or there is no kubeconfig",
     ExitCode.FAILED: "a chart or Helm failed, or an installation file is broken",

@@ -43,7 +43,7 @@ def wait_for_region(
     clock: Clock,
     sleep: Callable[[float], None],
 ) -> ExitCode:
-    """Looks at the region until the goal, the timeout (seconds), or until only an edit can help.
+    """Looks at the region until the goal, the timeout (seconds), or until only a person can help.
 
     Progress goes to stderr, the end of it to stdout. While the API server does not answer, waiting goes
     on: it may be one of the things that come back.
@@ -106,7 +106,7 @@ def _decide(progress: RegionRows | None, goal: Goal) -> ExitCode | None:
         return ExitCode.OK if outcome == RegionOutcome.GONE and not progress.rows else None
     if outcome == RegionOutcome.READY or (goal == Goal.PLANNED and progress.readiness.planned):
         return ExitCode.OK
-    if outcome == RegionOutcome.NEEDS_EDIT:
+    if outcome == RegionOutcome.NEEDS_EDIT or (goal == Goal.READY and progress.needs_person):
         return ExitCode.NEEDS_EDIT
     return ExitCode.REFUSED if outcome == RegionOutcome.GONE else None
 
@@ -132,7 +132,7 @@ def _conclude(
     desired = {Goal.READY: "Ready", Goal.PLANNED: "planned", Goal.DELETED: "deleted"}[goal]
     ending = {
         ExitCode.NOT_READY: f"not {desired} after {took}; the controller goes on",
-        ExitCode.NEEDS_EDIT: f"will not become {desired} before something is edited",
+        ExitCode.NEEDS_EDIT: f"will not become {desired} before a person acts",
         ExitCode.REFUSED: "was deleted meanwhile",
     }[code]
     console.print(f"{name}: {ending}", style="bold red")

@@ -9,7 +9,12 @@ from typing import Any
 
 from controller.cli.views.hook_jobs import RunningJob, with_jobs
 from controller.cli.views.readiness import RegionOutcome, RegionReadiness, judge
-from controller.cli.views.release_rows import ACTIVE, ReleaseRow, RowState, release_rows
+from controller.cli.views.release_rows import ACTIVE, FOR_A_PERSON, ReleaseRow, RowState, release_rows
+from controller.domain.api.reasons import Reason
+
+# Seconds for which nothing goes on beside what a person has to mend, before a wait gives up on it: the
+# controller looks again every half minute, and another release may be giving the object up.
+PERSON_AFTER = 45.0
 
 NO_ERRORS: Mapping[str, str] = MappingProxyType({})
 
@@ -24,7 +29,10 @@ class TimedRow:
 
 @dataclass(frozen=True)
 class RegionRows:
-    """One pass at a region. `waited` is in seconds; `changed` are the rows that read differently now."""
+    """One pass at a region. `waited` is in seconds; `changed` are the rows that read differently now.
+
+    `needs_person`: releases have failed of what only a person can mend, and nothing else goes on.
+    """
 
     name: str
     namespace: str
@@ -33,6 +41,7 @@ class RegionRows:
     changed: tuple[TimedRow, ...]
     readiness_changed: bool
     waited: float
+    needs_person: bool = False
 
     @property
     def done(self) -> int:
@@ -61,6 +70,8 @@ class ProgressTracker:
         self._since: dict[str, float] = {}
         self._readiness: RegionReadiness | None = None
         self._first = True
+        self._blocked: frozenset[str] = frozenset()
+        self._blocked_since: float | None = None
 
     def observe(
         self,
@@ -98,13 +109,29 @@ class ProgressTracker:
             changed=tuple(changed),
             readiness_changed=readiness_changed,
             waited=now - self._started,
+            needs_person=self._needs_person(rows, readiness, now),
         )
+
+    def _needs_person(self, rows: Sequence[ReleaseRow], readiness: RegionReadiness, now: float) -> bool:
+        """Whether nothing has gone on for a while beside releases that only a person can help. A further try
+        of one of them is no progress."""
+        blocked = {row.release for row in rows if row.phase == RowState.FAILED and row.reason in FOR_A_PERSON}
+        retried = {row.release for row in rows if row.phase in ACTIVE} & self._blocked
+        rests = all(_rests(row) for row in rows if row.release not in retried)
+        known = readiness.outcome == RegionOutcome.PENDING and readiness.reason != Reason.INITIALIZING
+        if not (known and rests and (blocked or retried)):
+            self._blocked, self._blocked_since = frozenset(), None
+            return False
+        self._blocked |= blocked
+        if self._blocked_since is None:
+            self._blocked_since = now
+        return not retried and now - self._blocked_since >= PERSON_AFTER
 
     def _settled(self, row: ReleaseRow, readiness: RegionReadiness) -> ReleaseRow:
         """A row whose status is about an earlier spec waits for its turn, unless it is being worked on."""
         if row.current or row.phase in ACTIVE or readiness.outcome == RegionOutcome.READY:
             return row
-        return replace(row, phase=RowState.WAITING, message="takes up the new spec")
+        return replace(row, phase=RowState.WAITING, message="takes up the new spec", reason="")
 
     def _seconds(self, row: ReleaseRow, now: float, *, fresh: bool) -> float | None:
         if row.phase in (RowState.INSTALLED, RowState.FAILED):
@@ -115,6 +142,13 @@ class ProgressTracker:
     @staticmethod
     def _outcome(readiness: RegionReadiness) -> tuple[RegionOutcome, str]:
         return readiness.outcome, readiness.reason
+
+
+def _rests(row: ReleaseRow) -> bool:
+    """Whether nothing goes on with the release until another one is deployed, or a person acts."""
+    if row.phase == RowState.WAITING:
+        return row.reason == Reason.WAITING_FOR_DEPENDENCY
+    return is_done(row) or row.phase == RowState.SUSPENDED or row.reason in FOR_A_PERSON
 
 
 def _reads_differently(before: ReleaseRow, row: ReleaseRow) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from controller.domain.api.conditions import find
 from controller.domain.api.names import SERVICE_LABEL
+from controller.domain.api.reasons import Reason
 from controller.domain.releases.bundle_status import ReportedState
 
 
@@ -24,6 +25,26 @@ class RowState(StrEnum):
     REMOVING = "removing"
     SUSPENDED = "suspended"
 
+
+# What only a person can mend: the controller tries again, and meets the same. A state in which one of these
+# is Failed ends a wait; of a repository that does not answer, or a Job that fails, no one can say so.
+FOR_A_PERSON = frozenset(
+    map(
+        str,
+        (
+            Reason.OBJECT_NAME_TAKEN,
+            Reason.RELEASE_NAME_TAKEN,
+            Reason.RELEASE_TOO_LARGE,
+            Reason.RIGHT_MISSING,
+            Reason.CHART_INVALID,
+            Reason.CHART_NOT_FOUND,
+            Reason.CHART_UNTRUSTED,
+            Reason.REPOSITORY_DENIED,
+            Reason.REPOSITORY_UNTRUSTED,
+            Reason.SPEC_INVALID,
+        ),
+    )
+)
 
 ACTIVE = frozenset((RowState.INSTALLING, RowState.UPGRADING, RowState.REMOVING))
 
@@ -43,7 +64,7 @@ class ReleaseRow:
     """One release. `seconds` is how long the last attempt took, None if there was none; `failures` in a row.
 
     `current` is false while the status still speaks of an earlier spec of its bundle. `error` is why
-    what it waits for does not get on, empty while it does.
+    what it waits for does not get on, empty while it does. `reason` is the word of its status.
     """
 
     service: str
@@ -55,6 +76,7 @@ class ReleaseRow:
     failures: int = 0
     current: bool = True
     error: str = ""
+    reason: str = ""
 
 
 def release_rows(bundles: Iterable[Mapping[str, Any]]) -> tuple[ReleaseRow, ...]:
@@ -105,6 +127,7 @@ def _row(service: str, name: str, entry: Mapping[str, Any], current: bool, probl
         seconds=_attempt_seconds(str(attempt.get("duration") or "")),
         failures=int(attempt.get("failures") or 0),
         current=current,
+        reason=str(entry.get("reason") or ""),
     )
 
 

@@ -7,7 +7,7 @@ owner reference, or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -24,6 +24,8 @@ from controller.domain.api.names import (
 )
 
 HELM = "Helm"
+# Characters of the objects that a command names: it shares the text of one error with their owners.
+MOST_NAMES = 400
 
 Metadata = Mapping[str, Any]
 
@@ -123,8 +125,26 @@ def take_over_patch(live: Metadata, release: str, namespace: str) -> dict[str, A
 
 def way_to_hand_over(kind: str, name: str, where: str, release: str, namespace: str) -> str:
     """The command that gives an object to the release; `where` is the object's namespace, if it has one."""
-    space = f"-n {where} " if where else ""
-    return f"kubectl {space}annotate {kind.lower()} {name} {HAND_OVER_ANNOTATION}={heir(release, namespace)}"
+    return ways_to_hand_over([(kind, name, where)], release, namespace)
+
+
+def ways_to_hand_over(objects: Sequence[tuple[str, str, str]], release: str, namespace: str) -> str:
+    """The command that gives these objects (kind, name and namespace, if any) to the release; one for each
+    namespace, in a line of the shell. A long one has the first objects only, and says so."""
+    length, some = 0, list[tuple[str, str, str]]()
+    for kind, name, where in objects:
+        length += len(f" {kind}/{name}")
+        if some and length > MOST_NAMES:
+            break
+        some.append((kind, name, where))
+    places = dict.fromkeys(where for _, _, where in some)
+    commands = []
+    for place in places:
+        names = " ".join(f"{kind.lower()}/{name}" for kind, name, where in some if where == place)
+        space = f"-n {place} " if place else ""
+        commands.append(f"kubectl {space}annotate {names} {HAND_OVER_ANNOTATION}={heir(release, namespace)}")
+    rest = len(objects) - len(some)
+    return " && ".join(commands) + (f" (then the other {rest} are named)" if rest else "")
 
 
 # What is said of whose a release is that a bundle is not to have.

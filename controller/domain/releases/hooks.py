@@ -9,10 +9,11 @@ from enum import StrEnum
 from typing import Any
 
 from controller.domain.api.conditions import find, shorten, timestamp
-from controller.domain.api.names import HOOK, RELEASE_NAME
+from controller.domain.api.names import HOOK, RELEASE_LABELS, RELEASE_NAME
 from controller.domain.health.pods import CauseKind, PodFacts
 from controller.domain.health.workload_health import Surroundings, WorkloadHealth, judge_workload
 from controller.domain.health.workloads import Workload, parse_workload
+from controller.domain.releases.volume_claims import is_kept
 from controller.domain.shared.times import seconds_of
 
 JOB_NAME = "batch.kubernetes.io/job-name"
@@ -129,6 +130,17 @@ def awaited_hooks(hooks: Iterable[Mapping[str, Any]], action: str) -> tuple[Hook
 def runs_in(hook: Mapping[str, Any], action: str) -> bool:
     """Whether an action of Helm runs the hook."""
     return bool(_words(hook, HOOK) & set(EVENTS.get(action, ())))
+
+
+def outlives_its_release(live: Mapping[str, Any], rendered: Mapping[str, Any], release: str) -> bool:
+    """Whether a hook has made the object with the metadata `live` to be kept, and a hook of this release is
+    to make and keep it again: Keystone's keys, which a chart of another source describes by other labels.
+
+    A live label that names another release speaks against it.
+    """
+    labels = live.get("labels") or {}
+    kept = all(HOOK in (meta.get("annotations") or {}) and is_kept(meta) for meta in (live, rendered))
+    return kept and all(labels.get(label, release) == release for label in RELEASE_LABELS)
 
 
 def runs_before(hook: Mapping[str, Any], action: str) -> bool:

@@ -140,3 +140,70 @@ def test_the_job_that_a_release_waits_for_is_told_with_its_trouble(capsys: pytes
     assert "nova: installing: nova-db-sync: ImagePullBackOff nova:1" in reported.err
     assert "nova: nova-db-sync: ImagePullBackOff nova:1" in reported.out
     assert "nova installing 30 s (Job nova-db-sync runs for" in reported.err
+
+
+TAKEN = release(
+    "keystone",
+    "Failed",
+    reason="ObjectNameTaken",
+    lastAttempt={"error": "Secret/keys has no owner; to hand it over: kubectl annotate secret/keys a=b"},
+)
+RETRIED = release("keystone", "Installing", reason="Installing")
+NEXT = release("nova", "Waiting", reason="WaitingForDependency", message="waits for keystone to be deployed")
+
+
+class Releases(Script):
+    """A region that is never Ready, whose releases are as the test says at each look."""
+
+    def __init__(self, *looks: tuple[dict[str, Any], ...]) -> None:
+        super().__init__(PENDING)
+        self._looks = iter(looks)
+        self._releases: tuple[dict[str, Any], ...] = ()
+
+    def get(self, *arguments: Any) -> Any:
+        self._releases = next(self._looks, self._releases)
+        self.bundles = [bundle("identity", *self._releases)]
+        return super().get(*arguments)
+
+
+def test_it_ends_when_releases_have_failed_of_what_only_a_person_can_mend(capsys: pytest.CaptureFixture[str]):
+    """Also where it is tried again every half minute, and others wait for it."""
+    tries = [(RETRIED if second % 30 == 29 else TAKEN, NEXT) for second in range(600)]
+    code, clock = wait(Releases(*tries), timeout=600.0)
+    assert code == ExitCode.NEEDS_EDIT
+    assert 45 <= clock.monotonic() < 60
+    out = capsys.readouterr().out
+    assert "region-one: will not become Ready before a person acts" in out
+    assert "kubectl annotate secret/keys" in out
+
+
+def test_it_waits_on_while_another_release_may_give_the_object_up():
+    leaving = (TAKEN, release("glance", "Uninstalling", reason="Uninstalling"))
+    code, clock = wait(Releases(*[leaving] * 100, (TAKEN,)), timeout=600.0)
+    assert code == ExitCode.NEEDS_EDIT
+    assert 145 <= clock.monotonic() < 150
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        release("glance", "Waiting", reason="PullingChart"),
+        release("glance", "Waiting", reason="SecretMissing"),
+        release("glance", "Failed", reason="BackingOff", lastAttempt={"error": "a hook failed"}),
+        release("glance", "Failed", reason="RepositoryUnavailable"),
+    ],
+    ids=lambda one: str(one["reason"]),
+)
+def test_it_waits_on_while_something_may_heal_by_itself(other: dict[str, Any]):
+    code, _ = wait(Releases((TAKEN, other)), timeout=300.0)
+    assert code == ExitCode.NOT_READY
+
+
+def test_a_release_that_gets_through_after_all_counts_from_the_start():
+    code, _ = wait(Releases(*[(TAKEN, NEXT)] * 40, (RETRIED, NEXT), *[(NEXT,)] * 2), timeout=100.0)
+    assert code == ExitCode.NOT_READY
+
+
+def test_a_deletion_is_waited_for_all_the_same():
+    code, _ = wait(Releases((TAKEN,)), goal=Goal.DELETED, timeout=100.0)
+    assert code == ExitCode.NOT_READY

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.domain.api.names import BUNDLE_LABEL, HAND_OVER_ANNOTATION
+from controller.domain.api.names import BUNDLE_LABEL, HAND_OVER_ANNOTATION, MANAGED_BY
 from controller.errors import ObjectsTaken
 from controller.ports.helm import Cancellation, HelmRequest, RenderedRelease, Revision
 from controller.ports.kubernetes import CONFIGMAP, JOB, SECRET
@@ -50,12 +50,34 @@ def test_an_object_of_others_is_told_with_its_owner_and_the_way_to_hand_it_over(
     entry = bench.release("pages", "web")
     assert (entry["state"], entry["reason"]) == ("Failed", "ObjectNameTaken")
     assert entry["message"].startswith(
-        'ConfigMap/web belongs to release "theirs"; to hand one over to this release: '
-        f"kubectl -n {NAMESPACE} annotate configmap web {HAND_OVER_ANNOTATION}={NAMESPACE}/web"
+        'ConfigMap/web belongs to release "theirs"; to hand it over to this release: '
+        f"kubectl -n {NAMESPACE} annotate configmap/web {HAND_OVER_ANNOTATION}={NAMESPACE}/web"
     )
     assert bench.condition("pages", "Ready")["status"] == "False"
     assert live(bench)["data"] == {"colour": "grey"}
     assert bench.helm.calls == []
+
+
+def test_one_command_hands_over_all_that_stands_in_the_way(bench: Bench) -> None:
+    names = [f"web-{number}" for number in range(7)]
+    bench.helm.objects_of["web"] = [configmap(name, colour="red") for name in names]
+    for name in names:
+        bench.kube.create(
+            {
+                **configmap(name, colour="grey"),
+                "metadata": {"name": name, "namespace": NAMESPACE, "labels": {MANAGED_BY: "their-tool"}},
+            }
+        )
+    bench.bundle("pages", "web")
+    bench.settle()
+    message = bench.release("pages", "web")["message"]
+    assert message.startswith('ConfigMap/web-0 belongs to "their-tool"; ')
+    assert "; and 2 more; to hand all of them over to this release: " in message
+    _, _, command = message.partition("to this release: ")
+    words = command.split()
+    assert words[:4] == ["kubectl", "-n", NAMESPACE, "annotate"]
+    assert words[4:11] == [f"configmap/{name}" for name in names]
+    assert words[11] == f"{HAND_OVER_ANNOTATION}={NAMESPACE}/web"
 
 
 def test_one_that_comes_while_helm_is_called_is_named_like_one_that_was_there(
@@ -69,7 +91,7 @@ def test_one_that_comes_while_helm_is_called_is_named_like_one_that_was_there(
     bench.bundle("pages", "web")
     bench.settle()
     message = bench.release("pages", "web")["message"]
-    assert message.startswith("ConfigMap/web is there already, is nobody's and differs; to hand one over")
+    assert message.startswith("ConfigMap/web is there already, has no owner and differs; to hand it over")
     assert live(bench)["data"] == {"colour": "grey"}
 
 
@@ -148,7 +170,7 @@ def test_a_release_that_was_made_by_hand_is_left_alone(bench: Bench) -> None:
     entry = bench.release("pages", "web")
     assert (entry["state"], entry["reason"]) == ("Failed", "ReleaseNameTaken")
     assert (
-        f"annotate secret sh.helm.release.v1.web.v3 {HAND_OVER_ANNOTATION}={NAMESPACE}/web"
+        f"annotate secret/sh.helm.release.v1.web.v3 {HAND_OVER_ANNOTATION}={NAMESPACE}/web"
         in entry["message"]
     )
     bench.bundle("pages", "other")
@@ -248,7 +270,7 @@ def test_a_job_that_somebody_has_put_in_the_place_of_a_hooks_is_theirs(bench: Be
     uid = bench.kube.create({**theirs, "spec": {"theirs": True}})["metadata"]["uid"]
     bench.bundle("pages", {"name": "web", "values": {"more": 1}})
     bench.settle()
-    assert bench.release("pages", "web")["message"].startswith("Job/migrate is there already, is nobody's")
+    assert bench.release("pages", "web")["message"].startswith("Job/migrate is there already, has no owner")
     assert (bench.kube.get(JOB, "migrate", NAMESPACE) or {})["metadata"]["uid"] == uid
 
 

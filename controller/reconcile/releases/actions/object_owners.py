@@ -19,10 +19,10 @@ from controller.domain.api.object_owner import (
     is_marked,
     owner_of,
     take_over_patch,
-    way_to_hand_over,
+    ways_to_hand_over,
 )
 from controller.domain.releases.drift import Keys, ObjectId, changed_keys
-from controller.domain.releases.hooks import runs_in
+from controller.domain.releases.hooks import outlives_its_release, runs_in
 from controller.errors import Forbidden, ObjectMissing, ObjectRefused, ObjectsTaken
 from controller.ports.helm import ReleaseRecords, RenderedRelease
 from controller.ports.kubernetes import Kube, KubeObject, Resource, resource_of
@@ -38,6 +38,7 @@ _MARKS: tuple[Keys, ...] = (
     ("metadata", "annotations", RELEASE_NAMESPACE),
     ("metadata", "labels", MANAGED_BY),
 )
+_DESCRIPTION: tuple[Keys, ...] = (("metadata", "labels"), ("metadata", "annotations"))
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,8 @@ class OwnerGuard:
         ours = is_hooks and self._has_run(obj) if is_hook else self._has_deployed(obj)
         # What a hook of another namespace has made is told by nothing: being alike does not make it ours.
         alone = is_hook and not resource_of(obj).namespaced
-        return Owner(Ownership.OURS) if ours or (not alone and not self._differs(obj)) else owner
+        kept = is_hook and outlives_its_release(meta, obj["metadata"], self._release)
+        return Owner(Ownership.OURS) if ours or (not alone and not self._differs(obj, kept=kept)) else owner
 
     def _is_others(self, meta: Metadata, obj: KubeObject) -> bool:
         return owner_of(meta, obj["metadata"], self._release, self._namespace).ownership == Ownership.OTHERS
@@ -194,8 +196,9 @@ class OwnerGuard:
             self._run = self._records.hook_objects(self._release, self._namespace)
         return identify(hook, self._namespace) in self._run
 
-    def _differs(self, obj: KubeObject) -> bool:
-        """Whether Helm would change anything of the object but for its own marks."""
+    def _differs(self, obj: KubeObject, *, kept: bool = False) -> bool:
+        """Whether Helm would change anything of the object but for its own marks; of one that a hook has
+        `kept`, anything that it holds: an empty one may be filled, and labels describe it only."""
         object_ = identify(obj, self._namespace)
         live = self._kube.get(resource_of(obj), object_.name, object_.namespace or None)
         if live is None:
@@ -205,20 +208,25 @@ class OwnerGuard:
             after = self._kube.apply(desired, manager=HELM_FIELD_MANAGER, dry_run=True)
         except (ObjectRefused, Forbidden):
             return True
-        return any(keys not in _MARKS for keys in changed_keys(live, after))
+        changed = [keys for keys in changed_keys(live, after) if keys not in _MARKS]
+        if kept:
+            free = (*_DESCRIPTION, *(() if live.get("data") else (("data",),)))
+            changed = [keys for keys in changed if not any(keys[: len(part)] == part for part in free)]
+        return bool(changed)
 
     def _refusals(self, taken: Sequence[tuple[ObjectId, Owner]]) -> tuple[str, ...]:
         if not taken:
             return ()
         texts = [self._title(object_, owner) for object_, owner in taken[:MOST_NAMED]]
         texts += [f"and {len(taken) - MOST_NAMED} more"] if len(taken) > MOST_NAMED else []
-        first = taken[0][0]
-        way = way_to_hand_over(first.kind, first.name, first.namespace, self._release, self._namespace)
-        return (*texts, f"to hand one over to this release: {way}")
+        every = [(object_.kind, object_.name, object_.namespace) for object_, _ in taken]
+        way = ways_to_hand_over(every, self._release, self._namespace)
+        what = "all of them" if len(taken) > 1 else "it"
+        return (*texts, f"to hand {what} over to this release: {way}")
 
     def _title(self, object_: ObjectId, owner: Owner) -> str:
         where = "" if object_.namespace in ("", self._namespace) else f" in {object_.namespace}"
-        whose = f"belongs to {owner.name}" if owner.name else "is there already, is nobody's and differs"
+        whose = f"belongs to {owner.name}" if owner.name else "is there already, has no owner and differs"
         return f"{object_.kind}/{object_.name}{where} {whose}"
 
 
