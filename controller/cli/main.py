@@ -30,7 +30,8 @@ from controller.cli.commands.status import status
 from controller.cli.commands.validate import validate
 from controller.cli.commands.wait import wait
 from controller.cli.exit_codes import epilog, exit_code
-from controller.cli.output import count, print_problems, soft_wrapped, stderr
+from controller.cli.output import print_problems, soft_wrapped, stderr
+from controller.domain.shared.plurals import count
 from controller.errors import ControllerError, SpecInvalid
 
 

@@ -17,6 +17,7 @@ from controller.cli.views.progress_text import reasons_against
 from controller.cli.views.readiness import RegionOutcome, explain_silence
 from controller.cli.views.region_progress import ProgressTracker, RegionRows
 from controller.cli.views.release_rows import ACTIVE, release_rows, short_duration
+from controller.domain.shared.plurals import count
 from controller.errors import ApiUnavailable
 from controller.ports.kubernetes import OSDPL, KubeObject, KubeObjects
 from controller.ports.system import Clock
@@ -120,7 +121,7 @@ def _conclude(
     if code == ExitCode.OK:
         done = f"deleted, in {took}"
         if goal == Goal.READY and progress is not None:
-            done = f"Ready, {progress.done} releases installed, in {took}"
+            done = f"Ready, {count(progress.done, 'release')} installed, in {took}"
         if goal == Goal.PLANNED:
             done = f"planned, in {took}; osctl plan {name} -n {namespace} shows it"
         console.print(f"{name}: {done}", style="green")

@@ -24,11 +24,12 @@ from controller.cli.options import (
     Timeout,
     files_of,
 )
-from controller.cli.output import count, print_problems, soft_wrapped, stderr, stdout
+from controller.cli.output import print_problems, soft_wrapped, stderr, stdout
 from controller.cli.views.release_rows import short_duration
 from controller.cli.waiting import Goal, wait_for_region
 from controller.domain.api.names import API_VERSION
 from controller.domain.api.region_spec import parse_region_spec
+from controller.domain.shared.plurals import count
 from controller.errors import Conflict, ObjectMissing, Problem, SpecInvalid
 from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, NAMESPACE, OSDPL, SECRET, KubeObject, Resource
 

@@ -18,6 +18,7 @@ from controller.cli.views.credentials import (
     HEADERS,
     ServiceCredentials,
     credential_rows,
+    rotation_lines,
     service_credentials,
 )
 from controller.domain.api.names import READER_SECRET, RECONCILE_ANNOTATION, ROTATE_ANNOTATION
@@ -54,7 +55,11 @@ def list_credentials(
     if output != Format.TABLE:
         print_data([one.data() for one in found], output)
         return
-    print_table(stdout(), HEADERS, credential_rows(found, SystemClock().now()))
+    console = stdout()
+    print_table(console, HEADERS, credential_rows(found, SystemClock().now()))
+    lines = rotation_lines(found)
+    for line in ("", *lines) if lines else ():
+        console.print(soft_wrapped(line))
 
 
 @app.command("rotate")

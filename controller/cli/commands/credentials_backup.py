@@ -16,7 +16,7 @@ from controller.adapters.system.randomness import SystemRandomness
 from controller.cli.cluster import Cluster, open_cluster
 from controller.cli.exit_codes import ExitCode
 from controller.cli.options import Context, Kubeconfig, Namespace
-from controller.cli.output import Cell, count, print_table, stderr, stdout
+from controller.cli.output import Cell, print_table, stderr, stdout
 from controller.domain.api.conditions import timestamp
 from controller.domain.api.names import WRITTEN_ANNOTATION
 from controller.domain.credentials.backup import (
@@ -31,6 +31,7 @@ from controller.domain.credentials.backup import (
     plan_restore,
 )
 from controller.domain.credentials.sealing.sealed_file import LARGEST_FILE, SHORTEST_PASSPHRASE, seal, unseal
+from controller.domain.shared.plurals import count
 from controller.errors import BackupUnusable, ObjectRefused
 from controller.ports.kubernetes import SECRET, KubeObject
 

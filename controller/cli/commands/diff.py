@@ -13,11 +13,12 @@ from controller.cli.comparison import beside_cluster, between_files, difference
 from controller.cli.exit_codes import ExitCode
 from controller.cli.offline.manifests import offline_helm
 from controller.cli.options import Context, Filenames, Kubeconfig, Namespace, Output
-from controller.cli.output import Format, count, print_data, soft_wrapped, stdout
+from controller.cli.output import Format, print_data, soft_wrapped, stdout
 from controller.cli.views.diff import Fate, RegionDiff, ReleaseDiff
 from controller.cli.views.image_changes import ImageChange, image_changes, is_image, too_many
 from controller.domain.releases.manifest_diff import ManifestDiff
 from controller.domain.releases.release_settings import VOLUMES, SettingChange
+from controller.domain.shared.plurals import count
 from controller.domain.values.chart_values import format_path
 from controller.domain.values.values_diff import ValueChange, value_text
 

@@ -26,9 +26,10 @@ from controller.cli.options import (
     Timeout,
     parse_wait,
 )
-from controller.cli.output import Format, count, print_data, soft_wrapped, stderr, stdout
+from controller.cli.output import Format, print_data, soft_wrapped, stderr, stdout
 from controller.cli.views.plan import STUCK, PlanView, ReleaseLines, plan_view
 from controller.cli.waiting import PLAN_WITHIN, Goal, wait_for_region
+from controller.domain.shared.plurals import count
 from controller.errors import Conflict, ObjectMissing, Problem, SpecInvalid
 from controller.ports.kubernetes import OSDPL, KubeObject
 

@@ -25,6 +25,7 @@ from controller.cli.options import Context, Filenames, Kubeconfig, Namespace, Ou
 from controller.cli.output import Format, print_data, soft_wrapped, stderr, stdout
 from controller.cli.smoke_steps import SmokeRun
 from controller.domain.region.smoke import Outcome, StepResult, project_name
+from controller.domain.shared.plurals import count
 from controller.errors import Problem, SpecInvalid
 from controller.ports.kubernetes import OSDPL
 from controller.ports.smoke import SmokeCloud
@@ -176,7 +177,11 @@ def _print_summary(title: str, results: tuple[StepResult, ...], passed: bool, ou
         print_data({"region": title, "passed": passed, "seconds": round(took, 1), "steps": steps}, output)
         return
     lacking = [one.step for one in results if one.outcome != Outcome.PASSED]
-    done = f"it serves: {len(results)} steps in {took:.0f} s" if passed else f"failed: {', '.join(lacking)}"
+    done = (
+        f"it serves: {count(len(results), 'step')} in {took:.0f} s"
+        if passed
+        else f"failed: {', '.join(lacking)}"
+    )
     stdout().print(soft_wrapped(f"{title}: {done}"), style="green" if passed else "bold red")
 
 

@@ -23,7 +23,8 @@ from controller.cli.options import (
     Recursive,
     files_of,
 )
-from controller.cli.output import Format, count, print_data, print_problems, soft_wrapped, stderr, stdout
+from controller.cli.output import Format, print_data, print_problems, soft_wrapped, stderr, stdout
+from controller.domain.shared.plurals import count
 from controller.domain.validation.asked_resources import AskedResources
 from controller.domain.validation.cluster_capacity import capacity_problems, cluster_capacity
 from controller.errors import Problem, SpecInvalid

@@ -21,7 +21,7 @@ from controller.domain.values.secret_refs import SecretReference
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import SpecInvalid
 
-HEADERS = ("SERVICE", "AGE", "LAST", "NEXT", "ROTATES", "ROTATION")
+HEADERS = ("SERVICE", "AGE", "LAST", "NEXT", "KEYS", "ROTATION")
 ENDING = "-credentials"
 
 
@@ -120,24 +120,33 @@ def service_credentials(
 
 
 def credential_rows(found: Iterable[ServiceCredentials], now: float) -> list[tuple[str, ...]]:
-    """Rows under HEADERS. What is to come is `in 3d`, and what is about to be `now`."""
+    """Rows under HEADERS, within 80 columns. What is to come is `in 3 d`, and what is about to be `now`. Of
+    the keys it says how many are rotated: their names are many, and stand in `data` and in a dry run."""
     rows: list[tuple[str, ...]] = []
     for one in found:
         changed, last, following = (
             parse_time(one.entry.get(word)) for word in ("rotated", "lastRotation", "nextRotation")
         )
-        rotation = f"{one.rotation['phase']}: {one.rotation.get('message', '')}" if one.rotation else "-"
         rows.append(
             (
                 one.service,
                 short_duration(now - changed) if changed is not None else "-",
                 f"{short_duration(now - last)} ago" if last is not None else "-",
                 _to_come(following, now),
-                ", ".join(one.keys) or "-",
-                rotation,
+                f"{len(one.keys)} of {len(one.entry.get('keys') or ())}",
+                str(one.rotation.get("phase") or "-"),
             )
         )
     return rows
+
+
+def rotation_lines(found: Iterable[ServiceCredentials]) -> list[str]:
+    """How far each rotation under way is: `compute: Rolling: release nova has not taken it up`."""
+    return [
+        f"{one.service}: {one.rotation['phase']}: {one.rotation['message']}"
+        for one in found
+        if one.rotation.get("message")
+    ]
 
 
 def _to_come(moment: float | None, now: float) -> str:

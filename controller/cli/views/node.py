@@ -8,6 +8,7 @@ from typing import Any
 from controller.cli.output import Cell, Row
 from controller.domain.api.conditions import find
 from controller.domain.hosts.nodes import NodeState
+from controller.domain.shared.plurals import count
 
 _STYLES = {NodeState.READY: "green", NodeState.NOT_READY: "red", NodeState.CORDONED: "yellow"}
 
@@ -50,7 +51,7 @@ def node_causes(node: str, entry: Mapping[str, Any], maintenances: Sequence[Mapp
         lines.append(f"  {entry['message']}")
     if entry.get("compute"):
         age = f", {_age(entry)}" if _age(entry) else ""
-        lines.append(f"  compute service {entry['compute']}; {entry.get('servers', '?')} servers{age}")
+        lines.append(f"  compute service {entry['compute']}; {_servers(entry)}{age}")
     if entry.get("drainLocked"):
         lines.append(f"  drains are blocked: {entry['drainLocked']}")
     for one in maintenances:
@@ -100,3 +101,8 @@ def plan_rows(servers: Sequence[Mapping[str, Any]]) -> list[Row]:
         )
         for one in ranked
     ]
+
+
+def _servers(entry: Mapping[str, Any]) -> str:
+    number = entry.get("servers")
+    return "? servers" if number is None else count(int(number), "server")

@@ -13,6 +13,7 @@ from controller.cli.views.release_rows import ReleaseRow, RowState, parse_time, 
 from controller.domain.api.conditions import find
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import RegionSpec, parse_region_spec
+from controller.domain.region.status.ready import unseen_hosts
 from controller.domain.values.chart_values import SECRET_REF, DocumentPath, format_path
 
 MOST_CAUSES = 5
@@ -272,7 +273,9 @@ def _nodes(nodes: Mapping[str, Mapping[str, Any]]) -> str:
         if entry.get("message") and entry.get("state") != "Ready"
     ]
     text = ", ".join(f"{counted[word]} {word.lower()}" for word in order)
-    return f"{text} ({'; '.join(busy[:3])})" if busy else text
+    text = f"{text} ({'; '.join(busy[:3])})" if busy else text
+    unseen = unseen_hosts(nodes)
+    return f"{text}; {unseen}" if unseen else text
 
 
 def as_data(view: RegionView) -> dict[str, Any]:

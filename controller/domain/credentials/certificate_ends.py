@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from controller.domain.shared.plurals import count
+
 _DAY = 86400.0
 # As `endsWithin` of the status says them, with their seconds. The first two are those of the alert
 # OpenStackCertificateExpires; what is renewed in time never comes so near its end.
@@ -46,5 +48,5 @@ def _sentences(together: Mapping[tuple[str, str], list[str]]) -> Iterator[str]:
         verb = "ends" if len(names) == 1 else "end"
         day = expires.partition("T")[0]
         days = int(THRESHOLDS.get(within, 0.0) // _DAY)
-        when = f"{verb} on {day}, in less than {days} days" if days else f"ended on {day}"
+        when = f"{verb} on {day}, in less than {count(days, 'day')}" if days else f"ended on {day}"
         yield f"the {what} {when}: {_REMEDY}"

@@ -12,6 +12,7 @@ from controller.domain.credentials.certificate_ends import ends_within
 from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.domain.credentials.doubts import CredentialDoubt
 from controller.domain.credentials.rotation.record import RotationView
+from controller.domain.shared.plurals import count
 
 CONDITION = "SecretsExchanged"
 READY = "Ready"
@@ -143,9 +144,10 @@ def secrets_condition(
     if texts:
         reason = Reason.CREDENTIALS_LOST if problems[0].lost else Reason.SECRET_MISSING
         return Condition(CONDITION, "False", reason, "; ".join([*texts, *notes]), generation)
-    message = f"{credentials} credentials in {secrets} Secrets are in place"
+    verb = "is" if credentials == 1 else "are"
+    message = f"{count(credentials, 'credential')} in {count(secrets, 'Secret')} {verb} in place"
     if later:
-        there = f"{secrets - later} of {secrets} Secrets are in place"
+        there = f"{secrets - later} of {count(secrets, 'Secret is', 'Secrets are')} in place"
         message = f"{there}; the others come once the spec is acted upon"
     reason = doubts[0].reason if doubts else Reason.SECRETS_READY
     return Condition(CONDITION, "True", reason, "; ".join([message, *notes]), generation)

@@ -24,6 +24,7 @@ from controller.domain.health.workload_health import (
     judge_workload,
 )
 from controller.domain.health.workloads import Manifest, Workload
+from controller.domain.shared.plurals import count
 
 CONDITION = "WorkloadsHealthy"
 MESSAGE_LIMIT = 1000
@@ -256,7 +257,11 @@ def workloads_condition(
             "Unknown", Reason.INITIALIZING, f"{text}; {_listing(troubled)}" if troubled else text
         )
     if not troubled:
-        text = f"{len(listed)} components are ready" if listed else "the releases have no workloads"
+        text = (
+            f"{count(len(listed), 'component is', 'components are')} ready"
+            if listed
+            else "the releases have no workloads"
+        )
         without = [(name, entry) for name, entry in listed if not entry["desired"] and entry.get("message")]
         return condition("True", Reason.WORKLOADS_HEALTHY, "; ".join(filter(None, (text, _listing(without)))))
     failing = any(entry["status"] in (Health.UNHEALTHY, Health.UNKNOWN) for _, entry in troubled)

@@ -10,6 +10,7 @@ from controller.domain.api.conditions import timestamp
 from controller.domain.health.pods import ORDER, CauseKind, PodCause, PodFacts
 from controller.domain.health.quorum import Member, QuorumGroup, describe, has_quorum
 from controller.domain.health.workloads import Workload
+from controller.domain.shared.plurals import count
 
 # What may pass by itself within so many seconds is not a failure yet.
 SCHEDULING_GRACE = 30.0  # volumes are provisioned, nodes are added
@@ -147,18 +148,28 @@ def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroun
     absent = rollout.desired - rollout.current
     # A Deployment has a deadline of its own while it rolls out, and says itself why it cannot make pods.
     if absent > 0 and not worst and (workload.kind != "Deployment" or workload.rolled_out):
-        text = f"{absent} of {rollout.desired} pods of {workload.kind} {workload.name} do not exist"
+        text = (
+            f"{absent} of {count(rollout.desired, 'pod')} of {workload.kind} {workload.name} "
+            f"{'does' if rollout.desired == 1 else 'do'} not exist"
+        )
         return replace(verdict(Health.PROGRESSING, text), lacking=(workload.kind, workload.name))
     if workload.paused and (pending or old):
         return verdict(Health.PROGRESSING, f"the rollout of Deployment {workload.name} is paused", why=True)
     if pending:
-        return verdict(Health.PROGRESSING, f"{pending} of {desired} pods are still to be updated", why=True)
+        return verdict(
+            Health.PROGRESSING,
+            f"{pending} of {count(desired, 'pod is', 'pods are')} still to be updated",
+            why=True,
+        )
     if missing:
         if worst:
             return verdict(Health.PROGRESSING, why=True)
-        text = f"{missing} of {rollout.desired} pods are still to become available"
+        text = f"{missing} of {count(rollout.desired, 'pod is', 'pods are')} still to become available"
         return verdict(Health.PROGRESSING, text)
-    return verdict(Health.PROGRESSING, f"{old} pods of the previous revision are still to go")
+    return verdict(
+        Health.PROGRESSING,
+        f"{count(old, 'pod')} of the previous revision {'is' if old == 1 else 'are'} still to go",
+    )
 
 
 def _with_lost(workload: Workload, pods: Iterable[PodFacts]) -> Workload:
@@ -223,16 +234,18 @@ def _remarks(workload: Workload) -> str:
     outdated = max(rollout.desired - rollout.updated, 0)
     if rollout.on_delete and outdated:
         remarks.append(
-            f"{outdated} of {rollout.desired} pods are of an earlier revision: "
+            f"{outdated} of {count(rollout.desired, 'pod is', 'pods are')} of an earlier revision: "
             "with OnDelete each is replaced when it is deleted"
         )
     elif rollout.partition and outdated:
         remarks.append(
-            f"{outdated} of {rollout.desired} pods are kept at an earlier revision "
+            f"{outdated} of {count(rollout.desired, 'pod is', 'pods are')} kept at an earlier revision "
             f"by partition {rollout.partition}"
         )
     if rollout.misscheduled:
-        remarks.append(f"{rollout.misscheduled} pods run on nodes that they no longer fit")
+        remarks.append(
+            f"{count(rollout.misscheduled, 'pod runs', 'pods run')} on nodes that they no longer fit"
+        )
     return "; ".join(remarks)
 
 

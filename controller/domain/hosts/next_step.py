@@ -14,6 +14,7 @@ from controller.domain.shared.cloud_facts import (
     REMOVED,
     is_ours,
 )
+from controller.domain.shared.plurals import count
 
 # A new compute should have registered within so many seconds.
 REGISTER_WITHIN = 600.0
@@ -94,8 +95,9 @@ def _without_service(facts: HostFacts, breaker_open: str) -> NextStep:
 
 
 def _servers_remaining(facts: HostFacts, why: str) -> NextStep:
+    servers = count(facts.servers or 0, "server")
     text = (
-        f"{why}, and OpenStack has {facts.servers} servers on it: evacuate them, when the machine is off "
+        f"{why}, and OpenStack has {servers} on it: evacuate them, when the machine is off "
         f"(osctl node maintain {facts.name} --mode evacuate --fenced), or bring the node back"
     )
     return NextStep(Step.BLOCKED, Reason.SERVERS_LEFT, text)
@@ -178,4 +180,8 @@ def _evacuation(facts: HostFacts, node: ComputeNode) -> NextStep:
     if facts.known_uid not in ("", node.uid):
         # What is off is the machine of this Node. Its compute never reported: servers are from before it.
         return _servers_remaining(facts, "they are of the machine that had this name before")
-    return NextStep(Step.EVACUATE, Reason.EVACUATING, f"fenced; {facts.servers} servers are evacuated")
+    return NextStep(
+        Step.EVACUATE,
+        Reason.EVACUATING,
+        f"fenced; {count(facts.servers, 'server is', 'servers are')} evacuated",
+    )

@@ -9,6 +9,7 @@ from typing import Any
 from controller.domain.api.conditions import Condition, shorten, timestamp
 from controller.domain.api.reasons import Reason
 from controller.domain.hosts.nodes import MESSAGE_LIMIT, ROLE_VALUE, ROLES, NodeFacts, NodeState
+from controller.domain.shared.plurals import count
 
 CONDITION = "NodesReady"
 SHOWN = 5
@@ -171,13 +172,13 @@ def nodes_condition(
     if lost:
         shown = "; ".join(f"{node.name}: {node.message}" for node in lost[:SHOWN])
         more = f"; and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
-        text = f"{len(lost)} of {len(known)} nodes are not ready: {shown}{more}"
+        text = f"{len(lost)} of {count(len(known), 'node is', 'nodes are')} not ready: {shown}{more}"
         return Condition(CONDITION, "False", Reason.NODES_NOT_READY, shorten(text, 4000), generation)
     failing = sorted((name, one.message) for name, one in (reports or {}).items() if one.reason in _FAILING)
     if failing:
         shown = "; ".join(f"{name}: {message}" for name, message in failing[:SHOWN])
         more = f"; and {len(failing) - SHOWN} more" if len(failing) > SHOWN else ""
-        text = f"{len(failing)} hosts fail: {shown}{more}"
+        text = f"{count(len(failing), 'host fails', 'hosts fail')}: {shown}{more}"
         text += f"; as of before OpenStack stopped answering: {unknown}" if unknown else ""
         return Condition(CONDITION, "False", Reason.HOSTS_FAILING, shorten(text, 4000), generation)
     computes = [(node.name, (reports or {}).get(node.name)) for node in known if node.is_compute]
@@ -186,7 +187,7 @@ def nodes_condition(
         more = f"; and {len(awaited) - SHOWN} more" if len(awaited) > SHOWN else ""
         text = f"no host takes servers yet: {'; '.join(awaited[:SHOWN])}{more}"
         return Condition(CONDITION, "False", Reason.HOSTS_AWAITED, shorten(text, 4000), generation)
-    text = f"{len(known)} nodes are ready"
+    text = f"{count(len(known), 'node is', 'nodes are')} ready"
     if cordoned:
         names = ", ".join(node.name for node in cordoned[:SHOWN])
         more = f" and {len(cordoned) - SHOWN} more" if len(cordoned) > SHOWN else ""
@@ -196,5 +197,5 @@ def nodes_condition(
         more = f" and {len(strangers) - SHOWN} more" if len(strangers) > SHOWN else ""
         text += f"; OpenStack has compute hosts of no node: {names}{more}"
     if unknown and any(node.is_compute for node in known):
-        text += f"; their compute hosts are not changed: {unknown}"
+        text += f"; nothing is known of their compute hosts, which are not changed: {unknown}"
     return Condition(CONDITION, "True", Reason.NODES_READY, text, generation)

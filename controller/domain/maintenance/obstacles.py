@@ -16,6 +16,7 @@ from controller.domain.hosts.nodes import NodeFacts
 from controller.domain.maintenance.move_choice import Mode
 from controller.domain.maintenance.network_moves import AgentAvailability, NetworkMove, NetworkMoveState
 from controller.domain.shared.cloud_facts import ComputeService
+from controller.domain.shared.plurals import count
 
 Obstacle = tuple[Reason, str]
 STILL_REPORTS: Obstacle = (
@@ -94,9 +95,10 @@ def planned_moves(outlook: AgentAvailability) -> list[NetworkMove]:
 
 def stranded(moves: Sequence[NetworkMove]) -> Obstacle | None:
     """That of planned routers and networks some have nowhere to go."""
-    count = sum(one.state == NetworkMoveState.BLOCKED for one in moves)
-    text = f"{count} routers and networks have no other agent that lives and could take them"
-    return (Reason.AGENTS_DOWN, text) if count else None
+    blocked = sum(one.state == NetworkMoveState.BLOCKED for one in moves)
+    what = count(blocked, "router or network has", "routers and networks have")
+    text = f"{what} no other agent that lives and could take them"
+    return (Reason.AGENTS_DOWN, text) if blocked else None
 
 
 def why_void(confirmation: Confirmation, snapshot: HostSnapshot) -> str:

@@ -9,6 +9,7 @@ from controller.domain.api.reasons import Reason
 from controller.domain.maintenance.move_choice import MoveKind
 from controller.domain.maintenance.network_moves import NetworkMove, NetworkMoveState
 from controller.domain.maintenance.server_moves import Phase, ServerMove, ServerMoveState
+from controller.domain.shared.plurals import count
 
 SHOWN = 5
 
@@ -49,7 +50,7 @@ def report_phase(stand: MaintenanceSnapshot) -> PhaseReport:
             return Phase.BLOCKED, Reason.DEADLINE_PASSED, f"the deadline has passed: {text}"
         return Phase.MOVING, Reason.MOVING_SERVERS, text
     if blocked:
-        text = f"{len(blocked)} servers cannot be moved: "
+        text = f"{count(len(blocked), 'server')} cannot be moved: "
         return (
             Phase.BLOCKED,
             Reason.SERVERS_BLOCKED,
@@ -95,7 +96,7 @@ def _network(stand: MaintenanceSnapshot, moved: str) -> PhaseReport:
     unmoved = [one for one in stand.network if one.state != NetworkMoveState.DONE]
     stuck = [one for one in unmoved if one.state == NetworkMoveState.BLOCKED]
     if stuck:
-        text = f"{len(stuck)} routers and networks cannot leave its agents: "
+        text = f"{count(len(stuck), 'router or network', 'routers and networks')} cannot leave its agents: "
         words = [f"{one.kind} {one.id}: {one.message}" for one in stuck]
         return Phase.BLOCKED, Reason.AGENTS_DOWN, text + _shown(words)
     names = _shown([f"{one.kind} {one.id}" for one in unmoved])

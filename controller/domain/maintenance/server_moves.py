@@ -19,6 +19,7 @@ from controller.domain.maintenance.maintenance_spec import MaintenanceSpec
 from controller.domain.maintenance.move_choice import MoveKind, ServerPlan
 from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import Migration, Server
+from controller.domain.shared.plurals import count
 from controller.domain.shared.times import seconds_of
 
 # Within so many seconds what was asked of Nova is to be seen there, and an abort is to have an effect.
@@ -346,7 +347,7 @@ def failed(entry: ServerMove, why: str, spec: MaintenanceSpec, now: float) -> Se
     """The entry after an attempt that came to nothing."""
     entry = replace(entry, refused=False)
     if entry.failures > spec.retries:
-        text = f"{why}; {entry.failures} attempts failed: migrate it by hand, or edit the spec"
+        text = f"{why}; {count(entry.failures, 'attempt')} failed: migrate it by hand, or edit the spec"
         return replace(entry, state=ServerMoveState.BLOCKED, message=text)
     return _later(entry, f"{why}; it is tried again", now)
 

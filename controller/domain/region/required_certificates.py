@@ -9,6 +9,7 @@ from typing import Any
 from controller.domain.api.names import AMPHORA_SECRET, CA_BUNDLE_SECRET
 from controller.domain.region.deployment import DeploymentSpec
 from controller.domain.region.required_credentials import region_services
+from controller.domain.shared.plurals import count
 from controller.domain.values.catalogue import (
     BUNDLE_KEYS,
     UPSTREAM,
@@ -165,7 +166,8 @@ def node_addresses(nodes: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, ...],
                 found.add(str(address))
     kept = tuple(sorted(found)[:MOST_OF_NODES])
     if len(found) > len(kept):
-        text = f"the Nodes have {len(found)} addresses, and it stands for the first {len(kept)} only"
+        every = count(len(found), "address", "addresses")
+        text = f"the Nodes have {every}, and it stands for the first {len(kept)} only"
         problems.append(text)
     return kept, tuple(sorted(problems))
 

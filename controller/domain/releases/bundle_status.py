@@ -11,6 +11,7 @@ from controller.domain.api.conditions import Condition, shorten
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.release_size import nearly_too_large
 from controller.domain.releases.situation import Attempt
+from controller.domain.shared.plurals import count
 
 
 class ReportedState(StrEnum):
@@ -123,7 +124,7 @@ def bundle_conditions(
             for view in views
             if view.reason == Reason.IN_SYNC and view.message
         ]
-        text = "; ".join([f"{len(views)} release(s) deployed", *large, *unsure[:3]])
+        text = "; ".join([f"{count(len(views), 'release')} deployed", *large, *unsure[:3]])
         ready = Condition("Ready", "True", Reason.RELEASES_DEPLOYED, text, generation)
     retried = [view for view in failed if view.reason != Reason.SUSPENDED]
     busy = bool(working or retried) or deleting
@@ -197,7 +198,7 @@ def releases_condition(children: Mapping[str, Mapping[str, Any]], generation: in
         text = text if children else "no bundle yet"
         return Condition("ReleasesReady", "Unknown", Reason.INITIALIZING, text, generation)
     if not open_:
-        text = f"{len(asked)} bundle(s) deployed"
+        text = f"{count(len(asked), 'bundle')} deployed"
         return Condition("ReleasesReady", "True", Reason.RELEASES_DEPLOYED, text, generation)
     failing = {n: c for n, c in open_.items() if c.get("reason") == Reason.RELEASES_FAILING}
     shown = failing or open_

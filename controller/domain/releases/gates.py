@@ -13,6 +13,7 @@ from controller.domain.releases.actions import MAKING, SERVING, Action, NextActi
 from controller.domain.releases.drift import FIGHT_AFTER
 from controller.domain.releases.situation import Attempt, ReleaseSituation
 from controller.domain.shared import backoff
+from controller.domain.shared.plurals import count
 from controller.domain.shared.times import FAR_AHEAD, is_ahead
 
 # The first pause, in seconds, before an object is corrected that others change again and again.
@@ -125,7 +126,7 @@ def _recurring_drift(situation: ReleaseSituation, step: NextAction) -> NextActio
         return None
     by = f" by {', '.join(drift.rivals)}" if drift.rivals else ""
     text = (
-        f"corrected {drift.corrections} times within an hour, and changed again{by}; "
+        f"corrected {count(drift.corrections, 'time')} within an hour, and changed again{by}; "
         f"next correction at {timestamp(due + 1)}: {drift}"
     )
     return NextAction(Action.WAIT, Reason.DRIFT_RECURS, text, again_after=due - situation.now)
@@ -166,7 +167,7 @@ def _backoff(situation: ReleaseSituation, step: NextAction) -> NextAction | None
         text = f"tried every minute, next at {timestamp(due + 1)}"
         return NextAction(Action.WAIT, Reason.RIGHT_MISSING, text, again_after=due - situation.now)
     # The moment, not the seconds left: a message that counts down would be a status write a second.
-    text = f"failed {last.failures} time(s), next try at {timestamp(due + 1)}"
+    text = f"failed {count(last.failures, 'time')}, next try at {timestamp(due + 1)}"
     reason = Reason.OBJECT_NAME_TAKEN if last.taken else Reason.BACKING_OFF
     return NextAction(Action.WAIT, reason, text, again_after=due - situation.now)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from controller.domain.shared.plurals import count
 from controller.domain.validation.asked_resources import AskedOfNodes, AskedResources, parse_quantity
 from controller.errors import Problem
 
@@ -61,7 +62,7 @@ def _nodes(asked: Sequence[AskedOfNodes], nodes: Sequence[NodeCapacity]) -> Iter
         verb = "has" if len(fitting) < 2 else "have"
         what = f"{verb} the label {one.label}" if one.label else "may be used"
         if not fitting:
-            text = f"none {what}: {one.pods} pods would wait for one for ever"
+            text = f"none {what}: {count(one.pods, 'pod')} would wait for one for ever"
             yield Problem(_NODES, text, _how_to_label(one.label))
         elif len(fitting) < one.apart:
             text = f"{len(fitting)} {what}, and {one.apart} pods have to be on different ones"

@@ -7,6 +7,7 @@ from dataclasses import replace
 from controller.domain.api.reasons import Reason
 from controller.domain.hosts.host_facts import HostFacts, NextStep, Step
 from controller.domain.shared.cloud_facts import REMOVED, Agent, CloudView
+from controller.domain.shared.plurals import count
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.openstack import Cloud
 from controller.reconcile.hosts import openstack_writes
@@ -23,7 +24,7 @@ def remaining_in_openstack(host: str, cloud: Cloud) -> str:
     """
     servers = cloud.servers_on(host)
     if servers:
-        return f"OpenStack has {len(servers)} servers on it: evacuate them, or bring the node back"
+        return f"OpenStack has {count(len(servers), 'server')} on it: evacuate them, or bring the node back"
     consumers = cloud.allocations(host)
     if consumers is None and cloud.compute_service(host) is not None:
         # Each compute has a provider: what it holds is not known, and not nothing.

@@ -17,6 +17,7 @@ from controller.domain.maintenance.network_moves import (
 from controller.domain.maintenance.server_moves import Phase
 from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import CloudView
+from controller.domain.shared.plurals import count
 from controller.errors import CloudRefused, KubeError, is_refusal
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, Events, Kube, KubeObject
 from controller.ports.openstack import Cloud
@@ -61,7 +62,7 @@ class MaintenanceDeletion:
         overdue = bool(work.ending) and work.now - work.ending > work.spec.server_deadline
         work, open_, whole = self._end_moves(work, cloud, overdue=overdue)
         if not overdue and (open_ or not whole):
-            text = f"{len(open_)} servers are still under way; they are waited for"
+            text = f"{count(len(open_), 'server is', 'servers are')} still under way and waited for"
             text += "" if whole else "; the others are looked at next"
             self._status.write(work, work.status_with(Phase.ROLLING_BACK, Reason.ROLLING_BACK, text))
             return BUSY_EVERY
@@ -88,7 +89,8 @@ class MaintenanceDeletion:
         kept = [one.open for one in open_ if one.needs_us]
         if kept:
             # After that they would be unknown: an unconfirmed cold migration stays on both hosts.
-            text = f"{len(kept)} moves are not over; what arrives is confirmed: {_shown(kept)}"
+            moves = count(len(kept), "move is", "moves are")
+            text = f"{moves} not over; what arrives is confirmed: {_shown(kept)}"
             self._status.write(work, work.status_with(Phase.BLOCKED, Reason.MOVES_UNCONFIRMED, text))
             return IDLE_EVERY
         # Any other ends without us, or never: the host does not wait for that.
@@ -158,7 +160,8 @@ class MaintenanceDeletion:
         kept = [one for one in live["metadata"].get("finalizers") or () if one != work.finalizer]
         node = self._kube.get(NODE, work.spec.node)
         if going_on:
-            text = f"{work.name} has ended, and {len(going_on)} moves go on, look at them: {_shown(going_on)}"
+            moves = count(len(going_on), "move goes", "moves go")
+            text = f"{work.name} has ended, and {moves} on, look there: {_shown(going_on)}"
             reason = Reason.MOVES_UNCONFIRMED
             self._events.emit(node or live, type_=reason.event, reason=reason, message=text)
         if node is not None:

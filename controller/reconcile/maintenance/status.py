@@ -20,6 +20,7 @@ from controller.domain.maintenance.move_choice import MoveKind
 from controller.domain.maintenance.network_moves import NetworkMove, ask_again, read_move
 from controller.domain.maintenance.outcome import progress
 from controller.domain.maintenance.server_moves import Phase, ServerMove, read_entry, try_again
+from controller.domain.shared.plurals import count
 from controller.domain.shared.times import seconds_of
 from controller.errors import ControllerError
 from controller.ports.kubernetes import NODE_MAINTENANCE, Events, Kube, KubeObject
@@ -281,8 +282,8 @@ class StatusWriter:
 def plan_text(plan: Sequence[ServerMove], stops: Sequence[tuple[Reason, str]] = ()) -> str:
     """A plan in one sentence, with what the maintenance would have to wait for if it were made now."""
     counts = {way: sum(one.way == way for one in plan) for way in MoveKind}
-    parts = [f"{count} {way}" for way, count in counts.items() if count]
-    text = f"{len(plan)} servers: {', '.join(parts)}" if plan else "no server is on it"
+    parts = [f"{number} {way}" for way, number in counts.items() if number]
+    text = f"{count(len(plan), 'server')}: {', '.join(parts)}" if plan else "no server is on it"
     would = " and ".join(f"{reason} ({why})" for reason, why in stops)
     return f"{text}; nothing was done" + (
         f"; if it were created now, it would stop at {would}" if would else ""

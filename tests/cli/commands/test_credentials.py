@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from controller.cli.cluster import Cluster
-from controller.cli.views.credentials import credential_rows, service_credentials
+from controller.cli.output import print_table
+from controller.cli.views.credentials import HEADERS, credential_rows, rotation_lines, service_credentials
 from controller.ports.kubernetes import OSDPL, SECRET
 from tests.cli.objects import osctl
 from tests.reconcile.credentials.administrators_bed import AdministratorsBed
@@ -118,7 +121,7 @@ def test_the_list_tells_when_it_was_and_will_be_rotated(bed: RotationBed) -> Non
         "lastRotation": "2026-11-20T12:00:00Z",
         "nextRotation": "2027-02-18T12:00:00Z",
     }}}, ()), NOW)  # fmt: skip
-    assert rows == [("compute", "-", "2 d ago", "in 88 d", "-", "-")]
+    assert rows == [("compute", "-", "2 d ago", "in 88 d", "0 of 1", "-")]
 
 
 def test_a_mistyped_service_is_told(bed: RotationBed) -> None:
@@ -139,6 +142,23 @@ def test_the_list_tells_how_far_a_rotation_is(bed: RotationBed) -> None:
     assert listed(bed)["compute"]["rotation"]["phase"] == "Rolling"
     _, out, _ = run("credentials", "list")
     assert "Rolling: release nova has not taken it up" in out
+
+
+def test_the_list_is_whole_on_a_terminal_of_80_columns(bed: RotationBed) -> None:
+    keys = [f"some-long-account-{number}-password" for number in range(12)]
+    entry = {"keys": keys, "rotated": "2026-11-20T10:01:00Z", "lastRotation": "2026-11-20T10:01:00Z"}
+    entry["nextRotation"] = "2026-11-24T10:59:00Z"
+    entry["rotation"] = {"phase": "Rolling", "message": "release nova has not taken it up"}
+    names = ("shared-file-system-credentials", "compute-credentials")
+    found = service_credentials({"secrets": dict.fromkeys(names, entry)}, ())
+    out = io.StringIO()
+    console = Console(file=out, width=80, force_terminal=True, color_system=None, highlight=False)
+    rows = credential_rows(found, NOW)
+    print_table(console, HEADERS, rows)
+    header, *lines = out.getvalue().splitlines()
+    assert header.split() == list(HEADERS)
+    assert [line.split() for line in lines] == [" ".join(row).split() for row in rows]
+    assert rotation_lines(found)[0] == "compute: Rolling: release nova has not taken it up"
 
 
 def test_the_list_has_no_values(bed: RotationBed) -> None:

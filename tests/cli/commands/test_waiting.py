@@ -50,7 +50,7 @@ def wait(script: Script, *, goal: Goal = Goal.READY, timeout: float = 60.0) -> t
 def test_it_ends_well_when_the_region_becomes_ready(capsys: pytest.CaptureFixture[str]):
     code, _ = wait(Script(PENDING, PENDING, READY))
     assert code == ExitCode.OK
-    assert capsys.readouterr().out == "region-one: Ready, 1 releases installed, in 2.0 s\n"
+    assert capsys.readouterr().out == "region-one: Ready, 1 release installed, in 2.0 s\n"
 
 
 def test_it_gives_up_when_the_time_is_up_and_says_why(capsys: pytest.CaptureFixture[str]):

@@ -43,7 +43,7 @@ def test_a_failed_release_shows_its_error_and_not_the_time_of_the_next_attempt()
     entry = release(
         "nova",
         "Failed",
-        message="hook failed (failed 2 time(s), next try at …)",
+        message="hook failed (failed 2 times, next try at …)",
         lastAttempt={"error": "hook failed", "failures": 2, "duration": "3.5s"},
     )
     (row,) = release_rows([bundle("compute", entry)])

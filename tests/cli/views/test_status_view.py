@@ -176,6 +176,13 @@ def test_nodes_are_counted_by_state_and_the_busy_ones_explained():
     assert found == "2 ready, 1 maintenance (cmp7: migrating 12/30)"
 
 
+def test_nodes_whose_compute_no_one_can_see_are_not_just_ready():
+    silent = {"state": "Ready", "reason": "CloudUnknown", "message": "no answer from https://nova"}
+    nodes = {"ctl1": {"state": "Ready"}, "cmp1": silent, "cmp2": silent}
+    found = region_view(region(READY, nodes=nodes), [], NOW).nodes
+    assert found == "3 ready; nothing is known of 2 compute hosts: no answer from https://nova"
+
+
 def test_warnings_of_a_valid_spec_are_shown():
     valid = condition("SpecValid", "True", "SpecAccepted", "a DaemonSet is renamed")
     assert "warning: a DaemonSet is renamed" in screen(region(READY, valid))

@@ -194,7 +194,7 @@ def test_true_when_every_component_is_ready() -> None:
     assert (reported.status, reported.reason, reported.message) == (
         "True",
         Reason.WORKLOADS_HEALTHY,
-        "1 components are ready",
+        "1 component is ready",
     )
     assert reported.generation == 7
 

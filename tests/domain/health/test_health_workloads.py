@@ -78,7 +78,7 @@ VERDICTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], Health, str]] = 
         deployment(2, replicas=3),
         [],
         Health.PROGRESSING,
-        "1 pods of the previous revision are still to go",
+        "1 pod of the previous revision is still to go",
     ),
     "deployment, a pod starts": (
         deployment(2, readyReplicas=1, availableReplicas=1),
@@ -176,7 +176,7 @@ VERDICTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], Health, str]] = 
         deployment(1, replicas=2, updatedReplicas=1),
         [pod("nova-api-aaa-1", OLD, age=300, **crashing()), pod("nova-api-bbb-1", NEW, age=5)],
         Health.PROGRESSING,
-        "1 pods of the previous revision are still to go",
+        "1 pod of the previous revision is still to go",
     ),
     "deployment, rolled back to what crashes": (
         deployment(3, replicas=4, updatedReplicas=3, readyReplicas=1, availableReplicas=1),
@@ -422,7 +422,7 @@ def test_a_pod_on_a_node_that_no_longer_fits_is_only_told() -> None:
     compute = daemonset(3, numberMisscheduled=1)
     verdict = judge(compute, pod("nova-compute-1", ("DaemonSet", "nova-compute")))
     assert (verdict.health, verdict.desired) == (Health.READY, 3)
-    assert verdict.text == "1 pods run on nodes that they no longer fit"
+    assert verdict.text == "1 pod runs on nodes that they no longer fit"
 
 
 def test_a_pod_stuck_in_its_removal_is_told_in_the_end() -> None:

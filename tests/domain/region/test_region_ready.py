@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from controller.domain.api.conditions import Condition
 from controller.domain.api.reasons import Reason
 from controller.domain.region.facts import RegionFacts, SilentContainers
@@ -46,3 +48,29 @@ def test_while_nothing_fails_the_job_is_told() -> None:
 def test_what_health_said_before_it_fell_silent_is_no_cause() -> None:
     reported = ready(Reason.WORKLOADS_FAILING, silent="health")
     assert reported.reason == Reason.RELEASES_PENDING and reported.message.startswith(WAITS)
+
+
+def test_a_region_whose_compute_no_one_can_see_says_so_in_ready() -> None:
+    said = [
+        {"type": type_, "status": "True", "reason": "Fine", "observedGeneration": 1}
+        for type_ in ("ReleasesReady", "NodesReady")
+    ]
+    silent = {"state": "Ready", "reason": "CloudUnknown", "message": "no answer from https://nova"}
+    facts = RegionFacts(
+        name="region-one",
+        generation=1,
+        version="1",
+        openstack_version="2026.1",
+        fingerprint="f",
+        containers=("core", "helmbundle", "node"),
+        before={"conditions": said, "nodes": {"cmp1": silent, "ctl1": {"state": "Ready"}}},
+        bundles=(),
+    )
+    progress = RegionProgress(done=1, total=1, current=True)
+    reported = ready_condition(facts, progress)
+    assert reported.status == "True"
+    assert reported.message == (
+        "1 release deployed; nothing is known of 1 compute host: no answer from https://nova"
+    )
+    heard = replace(facts, before={"conditions": said, "nodes": {"cmp1": {**silent, "reason": "InService"}}})
+    assert ready_condition(heard, progress).message == "1 release deployed"

@@ -219,5 +219,5 @@ def test_a_plan_with_nothing_in_its_way_names_no_obstacle(world: NodeWorld) -> N
     world.cloud.boot(1, "cmp1")
     world.maintain("work", "cmp1", dryRun=True)
     world.reconcile(2)
-    assert reported(world)[2] == "1 servers: 1 Live; nothing was done"
+    assert reported(world)[2] == "1 server: 1 Live; nothing was done"
     assert world.cloud.writes == []

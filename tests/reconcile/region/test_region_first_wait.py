@@ -36,5 +36,5 @@ def test_a_planned_bundle_beside_deployed_ones_is_not_counted_as_deployed() -> N
     world.edit(mode="Plan", features=None)
     world.turn()
     assert world.said("ReleasesReady") == ("True", "ReleasesDeployed")
-    assert world.words("ReleasesReady").startswith("2 bundle(s) deployed")
+    assert world.words("ReleasesReady").startswith("2 bundles deployed")
     assert world.said("Ready") == ("False", "PlanPending")

@@ -260,7 +260,7 @@ def test_a_secret_that_is_not_there_yet_does_not_hide_the_plan(bench: Bench) -> 
     bench.reconcile()
     entry = entries(bench)["keystone"]
     assert entry["action"] == "Install"
-    assert "1 credential(s) are not there yet" in entry["message"]
+    assert "1 credential is not there yet" in entry["message"]
 
 
 def test_a_secret_that_no_value_may_come_from_is_told_by_the_plan(bench: Bench) -> None:

@@ -12,6 +12,7 @@ from controller.domain.region.facts import ANSWERED_BY, RegionFacts
 from controller.domain.region.plan import RegionPlan, planned_condition
 from controller.domain.region.progress import RegionProgress
 from controller.domain.releases.bundle_facts import bundle_mark, marks_digest
+from controller.domain.shared.plurals import count
 
 # Characters of a message.
 MOST_TEXT = 4000
@@ -48,8 +49,20 @@ def _ready(facts: RegionFacts, progress: RegionProgress) -> Condition:
         return _not_ready(facts, Reason.PAUSED, paused)
     if not progress.complete:
         return _not_ready(facts, Reason.APPLYING, deployed_text(progress))
-    text = f"{progress.total} releases deployed"
+    text = f"{count(progress.total, 'release')} deployed"
+    unseen = unseen_hosts(facts.before.get("nodes") or {})
+    text = shorten(f"{text}; {unseen}" if unseen else text, MOST_TEXT)
     return Condition("Ready", "True", Reason.READY, text, facts.generation)
+
+
+def unseen_hosts(nodes: Mapping[str, Mapping[str, Any]]) -> str:
+    """What `status.nodes` says of compute hosts while OpenStack does not answer, empty while it does: their
+    Nodes may be ready, and no one knows whether Nova is."""
+    unseen = [entry for _, entry in sorted(nodes.items()) if entry.get("reason") == Reason.CLOUD_UNKNOWN]
+    if not unseen:
+        return ""
+    why = str(unseen[0].get("message") or "OpenStack does not answer")
+    return f"nothing is known of {count(len(unseen), 'compute host')}: {why}"
 
 
 def _not_ready(facts: RegionFacts, reason: Reason, message: str) -> Condition:
@@ -159,7 +172,7 @@ def planned_now(facts: RegionFacts) -> Condition:
 
 def deployed_text(progress: RegionProgress) -> str:
     """How many releases are deployed."""
-    return f"{progress.done} of {progress.total} releases deployed"
+    return f"{progress.done} of {count(progress.total, 'release')} deployed"
 
 
 def remaining_text(facts: RegionFacts) -> str:

@@ -10,6 +10,7 @@ from controller.domain.hosts.host_names import names_of
 from controller.domain.hosts.next_step import MISSING_OBSERVATIONS
 from controller.domain.hosts.node_pods import quorum_groups
 from controller.domain.shared.cloud_facts import CloudView
+from controller.domain.shared.plurals import count
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.kubernetes import NODE, Kube
 from controller.ports.openstack import Cloud
@@ -61,7 +62,7 @@ class DrainLockReasons:
             if not servers or not self._concerns(name, snapshot):
                 continue
             if name not in former or self._kube.get(NODE, name) is not None:
-                desired[name] = f"{servers} servers are on it"
+                desired[name] = f"{count(servers, 'server is', 'servers are')} on it"
         for name in desired:
             self._empty.observe(name, False, self._clock.now())
         return self._locks.ensure(

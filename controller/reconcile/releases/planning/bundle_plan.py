@@ -18,6 +18,7 @@ from controller.domain.releases.plan import (
     desired_of,
 )
 from controller.domain.releases.release_size import nearly_too_large, too_large
+from controller.domain.shared.plurals import count
 from controller.domain.shared.redaction import Redactor
 from controller.domain.values.secret_refs import ResolvedValues, find_references, resolve
 from controller.errors import ChartInvalid, HelmFailed, ReleaseMissing, SecretMissing, SpecInvalid
@@ -197,7 +198,8 @@ class BundlePlanner:
             problem = str(error)
         notes = [note for note in (*found.notes, nearly_too_large(octets)) if note]
         if one.missing:
-            notes.append(f"{one.missing} credential(s) are not there yet: names stand in their place here")
+            missing = count(one.missing, "credential is", "credentials are")
+            notes.append(f"{missing} not there yet: names stand in their place here")
         return ReleaseEffects(
             name=one.name,
             action=one.action,
