@@ -11,6 +11,7 @@ from controller.domain.values.chart_values import DocumentPath, format_path, loo
 from controller.domain.values.merge import MergedValues
 from controller.domain.values.names.known_names import KnownNames, unknown_rules, unknown_store_options
 from controller.domain.values.names.option_kinds import wrong_store_values
+from controller.domain.values.relations import Relations
 from controller.domain.values.template_input import RegionInput
 from controller.domain.values.written.volume_stores import is_device_driver
 from controller.errors import Problem
@@ -22,7 +23,9 @@ _OLD_DEFAULTS = {"cinder": "block-storage", "aodh": "metering"}
 _MONITORS = ("host_monitor", "instance_monitor", "process_monitor", "introspective_instance_monitor")
 
 
-def feature_warnings(features: Mapping[str, Any], releases: Mapping[str, MergedValues]) -> Iterator[Problem]:
+def feature_warnings(
+    features: Mapping[str, Any], releases: Mapping[str, MergedValues], relations: Relations
+) -> Iterator[Problem]:
     """What a feature needs beside our values: devices of hosts, and packages of images. `releases` are the
     final values of all releases, by name."""
     if "keystone" in releases and features["identity"]["federation"]["providers"]:
@@ -46,7 +49,7 @@ def feature_warnings(features: Mapping[str, Any], releases: Mapping[str, MergedV
         if store["type"] == "custom" and is_device_driver(store["conf"]):
             yield from _host_devices(releases, path)
     yield from _volume_service(releases)
-    yield from broken_relations(releases)
+    yield from broken_relations(releases, relations)
     monitors = lookup(releases["masakari"].values, ("manifests",)) if "masakari" in releases else {}
     if features["compute"]["pods"]["tolerations"] and any(monitors.get(name) for name in _MONITORS):
         yield Problem(

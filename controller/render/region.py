@@ -184,7 +184,7 @@ class _RegionRenderer:
             self.warnings += unknown_releases(spec.drift_rules, self.done)
             self.warnings += name_warnings(spec, used, region_input.claiming)
             self.warnings += self.builds.warnings()
-            self.warnings += feature_warnings(region_input.features, merged)
+            self.warnings += feature_warnings(region_input.features, merged, self.library.relations)
             self.warnings += unknown_names(region_input, self.library.names)
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
         certificates = region_certificates(self.deployment.spec, self.deployment.namespace, self.library)

@@ -92,8 +92,9 @@ def untold(service: Service, file: str) -> Iterator[tuple[str, str, Any, Any]]:
 def same(given: Any, read: Any) -> bool:
     """Whether what is read is what was given, as its kind says it."""
     if isinstance(read, list):
-        if len(read) == 1 and isinstance(read[0], dict):
-            return same(given, read[0])
+        if read and all(isinstance(item, dict) for item in read):
+            pairs = [f"{key}:{value}" for item in read for key, value in item.items()]
+            return isinstance(given, str) and pairs == [part.strip() for part in given.split(",") if part]
         if isinstance(given, str):
             bare = given.removeprefix("[").removesuffix("]") if [given] != read else given
             return [str(item) for item in read] in (

@@ -67,7 +67,7 @@ def _folder(
     sizes: Collection[str],
 ) -> ServiceFolder:
     document = read_map(directory, path / ENTRY)
-    _validate(document, validator)
+    validate(document, validator)
     entry = parse_service(path.name, document.value, document.source, KINDS)
     return ServiceFolder(
         entry=entry,
@@ -79,7 +79,8 @@ def _folder(
     )
 
 
-def _validate(document: YamlDocument, validator: jsonschema.Draft202012Validator) -> None:
+def validate(document: YamlDocument, validator: jsonschema.Draft202012Validator) -> None:
+    """Raises CatalogueInvalid with the path of what does not match."""
     error = jsonschema.exceptions.best_match(validator.iter_errors(document.value))
     if error is not None:
         place = ".".join(map(str, error.absolute_path))

@@ -7,11 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from controller.adapters.system.service_folders import read_services
+import jsonschema
+
+from controller.adapters.system.service_folders import read_services, validate
 from controller.adapters.system.values_text import read_map, read_text
 from controller.domain.values.catalogue import CatalogueInvalid
 from controller.domain.values.chart_builds import TestedBuilds, parse_builds
 from controller.domain.values.names.known_names import KnownNames
+from controller.domain.values.relations import Relations, parse_relations
 from controller.domain.values.shipped_values import ChartValues, Library, ValuesFile
 from controller.domain.values.unknown_keys import OpenMaps
 
@@ -35,7 +38,11 @@ def load_library(directory: Path) -> Library:
             *(one.open_maps for one in services.values()),
             *(chart.option_maps for entry in catalogue.services.values() for chart in entry.charts.values()),
         ),
-        names=_names(directory / "charts" / "option-names.json"),
+        relations=_relations(directory),
+        names=replace(
+            _names(directory / "charts" / "option-names.json"),
+            read=read_map(directory, directory / "charts" / "read-options.yaml").value,
+        ),
     )
 
 
@@ -43,6 +50,14 @@ def load_builds(directory: Path) -> TestedBuilds:
     """The builds of charts that the values are tested with. Raises CatalogueInvalid."""
     files = (read_map(directory, directory / "charts" / f"{name}.yaml") for name in ("pinned", "previous"))
     return TestedBuilds(*(parse_builds(file.value, file.source) for file in files))
+
+
+def _relations(directory: Path) -> Relations:
+    """The values that hold only together. Raises CatalogueInvalid."""
+    document = read_map(directory, directory / "relations.yaml")
+    schema = read_map(directory, directory / "relations.schema.yaml").value
+    validate(document, jsonschema.Draft202012Validator(schema))
+    return parse_relations(document.value)
 
 
 def _names(path: Path) -> KnownNames:

@@ -1,111 +1,113 @@
-"""Values that hold only together, each relation with its source: a broken one shows only later. Pure."""
+"""Values that hold only together (values/relations.yaml): a broken relation shows only later. Pure."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.shared.cron_schedule import shortest_gap
 from controller.domain.values.chart_values import Path, lookup
 from controller.domain.values.merge import MergedValues
+from controller.domain.values.relations import AtLeast, Connections, KeysOutlive, Number, Odd, Pool, Relations
 from controller.errors import Problem
 
 _DAY = 86400
-# Keystone, `[token] expiration` and `allow_expired_window`, `[fernet_tokens] max_active_keys`: defaults.
-_EXPIRATION, _WINDOW, _KEYS = 3600, 172800, 3
+Releases = Mapping[str, MergedValues]
 
 
-@dataclass(frozen=True)
-class AtLeast:
-    """In the values of a release one number is at least so many times another; both with the defaults of the
-    packages. `source` says where that is from."""
-
-    release: str
-    path: Path
-    default: float
-    times: float
-    other: Path
-    other_default: float
-    why: str
-    source: str
-
-
-_CONF = "conf"
-RELATIONS = (
-    AtLeast(
-        *("nova", (_CONF, "nova", "DEFAULT", "service_down_time"), 60, 2),
-        *((_CONF, "nova", "DEFAULT", "report_interval"), 10),
-        "computes that are up count as down",
-        "https://docs.openstack.org/nova/latest/configuration/config.html",
-    ),
-    AtLeast(
-        *("cinder", (_CONF, "cinder", "DEFAULT", "service_down_time"), 60, 2),
-        *((_CONF, "cinder", "DEFAULT", "report_interval"), 10),
-        "volume services that are up count as down",
-        "https://docs.openstack.org/cinder/latest/configuration/block-storage/config-options.html",
-    ),
-    AtLeast(
-        *("neutron", (_CONF, "neutron", "DEFAULT", "agent_down_time"), 75, 2),
-        *((_CONF, "neutron", "agent", "report_interval"), 30),
-        "agents that are up count as down",
-        "https://docs.openstack.org/neutron/latest/configuration/neutron.html",
-    ),
-)
-# Servers of which more than half have to be there: https://mariadb.com/kb/en/galera-cluster/ (Quorum),
-# https://www.rabbitmq.com/docs/quorum-queues (Replica management), ovsdb(7) (Clustered).
-QUORUMS: tuple[tuple[str, str, str], ...] = (
-    ("mariadb", "server", "databases"),
-    ("rabbitmq", "server", "brokers"),
-    ("ovn", "ovn_ovsdb_nb", "northbound databases"),
-    ("ovn", "ovn_ovsdb_sb", "southbound databases"),
-)
-
-
-def broken_relations(releases: Mapping[str, MergedValues]) -> Iterator[Problem]:
+def broken_relations(releases: Releases, relations: Relations) -> Iterator[Problem]:
     """A warning for each relation that the final values break, and of which the operator set a value."""
-    for one in RELATIONS:
-        if one.release in releases:
-            yield from _too_small(one, releases[one.release])
-    for release, name, servers in QUORUMS:
-        if release in releases:
-            yield from _even(releases[release], ("pod", "replicas", name), servers)
-    if "keystone" in releases:
-        yield from _fernet_keys(releases["keystone"])
+    for least in relations.at_least:
+        if least.release in releases:
+            yield from _too_small(least, releases[least.release])
+    for servers in relations.odd:
+        if servers.release in releases:
+            yield from _even(servers, releases[servers.release])
+    for keys in relations.keys_outlive:
+        if keys.release in releases:
+            yield from _too_few_keys(keys, releases[keys.release])
+    for pools in relations.connections:
+        if pools.server in releases:
+            yield from _too_many_connections(pools, releases)
 
 
 def _too_small(one: AtLeast, merged: MergedValues) -> Iterator[Problem]:
-    value = _number(lookup(merged.values, one.path), one.default)
-    least = one.times * _number(lookup(merged.values, one.other), one.other_default)
-    if value < least:
-        message = f"{one.path[-1]} {value:g} is under {one.times:g} times {one.other[-1]}: {one.why}"
-        yield from _told(merged, (one.path, one.other), message, f"set it to {least:g} or more")
+    value, other = _value(merged, one.value), _value(merged, one.of)
+    if value is None or other is None or value >= (least := one.times * other + one.plus):
+        return
+    times = f" {one.times:g} times" if one.times != 1 else ""
+    message = (
+        f"{one.value.path[-1]} {value:g} is {'not above' if one.plus else f'under{times}'} "
+        f"{one.of.path[-1]}{f' {other:g}' if one.plus else ''}: {one.why}"
+    )
+    yield from _told(merged, (one.value.path, one.of.path), message, f"set it to {least:g} or more")
 
 
-def _even(merged: MergedValues, path: Path, servers: str) -> Iterator[Problem]:
-    count = lookup(merged.values, path)
+def _even(one: Odd, merged: MergedValues) -> Iterator[Problem]:
+    count = lookup(merged.values, one.path)
     if isinstance(count, int) and count > 0 and count % 2 == 0:
-        message = f"{count} {servers} serve only while {count // 2 + 1} of them run, as {count + 1} would"
-        yield from _told(merged, (path,), message, f"take {count - 1} or {count + 1}")
+        message = f"{count} {one.what} serve only while {count // 2 + 1} of them run, as {count + 1} would"
+        yield from _told(merged, (one.path,), message, f"take {count - 1} or {count + 1}")
 
 
-def _fernet_keys(merged: MergedValues) -> Iterator[Problem]:
-    """Keystone's documentation, Fernet - Frequently Asked Questions: a token can be read while its key is."""
-    conf: Path = (_CONF, "keystone")
-    keys_at: Path = (*conf, "fernet_tokens", "max_active_keys")
-    expiration_at, window_at = (*conf, "token", "expiration"), (*conf, "token", "allow_expired_window")
-    cron_at: Path = ("jobs", "fernet_rotate", "cron")
-    gap = shortest_gap(str(lookup(merged.values, cron_at) or "")) or _DAY
-    life = _number(lookup(merged.values, expiration_at), _EXPIRATION)
-    life += _number(lookup(merged.values, window_at), _WINDOW)
-    keys, needed = _number(lookup(merged.values, keys_at), _KEYS), math.ceil(life / gap) + 2
+def _too_few_keys(one: KeysOutlive, merged: MergedValues) -> Iterator[Problem]:
+    gap = shortest_gap(str(lookup(merged.values, one.schedule) or "")) or _DAY
+    life = sum(_value(merged, part) or 0 for part in one.life)
+    keys, needed = _value(merged, one.keys) or 0, math.ceil(life / gap) + 2
     if keys < needed:
-        message = (
-            f"{keys:g} Fernet keys, rotated each {gap / 3600:g} h, end before tokens of {life / 3600:g} h"
-        )
-        remedy = f"set max_active_keys to {needed} or more, or rotate less often"
-        yield from _told(merged, (keys_at, expiration_at, window_at, cron_at), message, remedy)
+        hours = f"rotated each {gap / 3600:g} h, end before tokens of {life / 3600:g} h"
+        remedy = f"set {one.keys.path[-1]} to {needed} or more, or rotate less often"
+        paths = (one.keys.path, *(part.path for part in one.life), one.schedule)
+        yield from _told(merged, paths, f"{keys:g} {one.what}, {hours}", remedy)
+
+
+def _too_many_connections(one: Connections, releases: Releases) -> Iterator[Problem]:
+    """Told at the first value of the operator's that counts, of the release with most connections first."""
+    server = releases[one.server]
+    name, limit = one.limit
+    for path in one.texts:
+        set_to = re.findall(rf"(?m)^\s*{name}\s*=\s*(\d+)", str(lookup(server.values, path) or ""))
+        limit = float(set_to[-1]) if set_to else limit
+    kept = {
+        pool.release: _connections(pool, one, releases[pool.release])
+        for pool in one.pools
+        if pool.release in releases
+    }
+    whole = sum(kept.values())
+    if whole <= limit:
+        return
+    number = "without a limit" if math.isinf(whole) else f"up to {whole:,.0f}"
+    message = f"the processes of all services keep connections {number}, and the {one.what} take {limit:,.0f}"
+    largest = sorted(one.pools, key=lambda pool: -kept.get(pool.release, 0))
+    asked = [(releases[pool.release], _paths(pool, one)) for pool in largest if pool.release in releases]
+    for merged, paths in (*asked, (server, one.texts)):
+        remedy = f"lower {one.size[0]} or the number of processes, or raise {name}"
+        if told := list(_told(merged, paths, message, remedy)):
+            yield told[0]
+            return
+
+
+def _connections(pool: Pool, one: Connections, merged: MergedValues) -> float:
+    """How many the release keeps, with the further ones for which it asks by name."""
+    processes = 0.0
+    for pods, each in pool.processes.items():
+        numbers = (_value(merged, Number(path, None)) for path in each)
+        processes += (_value(merged, Number(pods, None)) or 0) * next(filter(None, numbers), 1)
+    option, default = one.size
+    total = 0.0
+    for section in pool.sections:
+        size = _value(merged, Number((*section, option), default))
+        further = _value(merged, Number((*section, one.overflow), 0))
+        # 0 connections, and -1 further ones, are no limit (SQLAlchemy's QueuePool).
+        total += (size or math.inf) + (math.inf if further == -1 else further or 0)
+    return processes * total if processes else 0
+
+
+def _paths(pool: Pool, one: Connections) -> tuple[Path, ...]:
+    options = [(*section, name) for section in pool.sections for name in (one.size[0], one.overflow)]
+    return (*options, *(path for each in pool.processes.values() for path in each), *pool.processes)
 
 
 def _told(merged: MergedValues, paths: tuple[Path, ...], message: str, remedy: str) -> Iterator[Problem]:
@@ -116,8 +118,9 @@ def _told(merged: MergedValues, paths: tuple[Path, ...], message: str, remedy: s
         yield Problem(own.path, message, remedy, own.place)
 
 
-def _number(value: Any, default: float) -> float:
+def _value(merged: MergedValues, number: Number) -> float | None:
+    value: Any = lookup(merged.values, number.path)
     try:
         return float(value)
     except (TypeError, ValueError):
-        return default
+        return number.default

@@ -10,6 +10,7 @@ from controller.domain.values.chart_builds import NO_BUILDS, TestedBuilds
 from controller.domain.values.chart_values import DocumentPath, Values
 from controller.domain.values.merge import Layer
 from controller.domain.values.names.known_names import NO_NAMES, KnownNames
+from controller.domain.values.relations import NO_RELATIONS, Relations
 from controller.domain.values.typos import suggestion
 from controller.domain.values.unknown_keys import NO_OPEN_MAPS, OpenMaps
 from controller.errors import Problem
@@ -68,7 +69,8 @@ class Library:
 
     `every_release` is the template of what all releases get, `internal_tls` that of their encryption.
     `builds` are the builds of OpenStack-Helm's charts that all of it is tested with, `open_maps` the paths
-    below which those take any key, `names` those of options and rules that OpenStack's packages have.
+    below which those take any key, `names` those of options and rules that OpenStack's packages have, and
+    `relations` the values that hold only together.
     """
 
     catalogue: Catalogue
@@ -81,6 +83,7 @@ class Library:
     builds: TestedBuilds = NO_BUILDS
     open_maps: OpenMaps = NO_OPEN_MAPS
     names: KnownNames = NO_NAMES
+    relations: Relations = NO_RELATIONS
 
 
 def main_field_problems(library: Library, files: FileChoice) -> list[Problem]:

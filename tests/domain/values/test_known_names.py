@@ -32,6 +32,7 @@ NAMES = KnownNames(
         "nova": "os_compute_api:servers:create; os_compute_api:servers:show; old:rule@2025.1; admin_api",
         "gnocchi": "create archive policy; get archive policy",
     },
+    read={"nova": {"DEFAULT.osapi_compute_workers": "nova/templates/configmap-etc.yaml"}},
 )
 LOWER: dict[str, Any] = {
     "conf": {

@@ -29,26 +29,6 @@ _STORES: Mapping[tuple[str, str], tuple[str, ...]] = {
 }
 # Sections with an option for each plug-in, and the option beside them that lists the plug-ins.
 _PLUGINS: Mapping[tuple[str, str], str] = {("keystone", "auth"): "methods"}
-# Options of charts' own values that no package has, but the chart's templates read, as `section.option`; and
-# those that a service registers and does not list.
-_READ_BY_CHARTS: Mapping[str, frozenset[str]] = {
-    "cinder": frozenset(("DEFAULT.internal_project_name", "DEFAULT.internal_user_name")),
-    "designate": frozenset(("service:worker.enabled", "service:worker.notify")),
-    "gnocchi": frozenset(
-        ("indexer.driver", "storage.provided_keyring", "statsd.project_id", "statsd.user_id")
-    ),
-    "heat": frozenset(
-        ("heat_api.bind_port", "heat_api.workers", "heat_api_cfn.bind_port", "heat_api_cfn.workers")
-    ),
-    "neutron": frozenset(("ironic.region_name", "ironic.valid_interfaces")),
-    "nova": frozenset(
-        (
-            *("DEFAULT.osapi_compute_listen", "DEFAULT.osapi_compute_listen_port", "ironic.api_endpoint"),
-            *("DEFAULT.osapi_compute_workers", "DEFAULT.metadata_workers"),
-        )
-    ),
-    "octavia": frozenset(("neutron.region_name", "neutron.valid_interfaces")),
-}
 # Files of programs whose packages are not asked.
 _OF_OTHER_PACKAGES = ("masakarimonitors",)
 _RULES: Path = ("conf", "policy")
@@ -65,13 +45,15 @@ class KnownNames:
     Names are in one text, `name@2025.1,2025.2` where not every series has it; `; ` is between rules, since
     names of Gnocchi's are several words. `kinds` has what values of options have to be, by chart and section,
     as `name=int(0..)@2025.1`; an option that takes any text is not among them. `secrets` are the options that
-    the packages call secret."""
+    the packages call secret. `read` are those that no package lists and something reads all the same, as
+    `section.option` by chart, with where that is."""
 
     series: tuple[str, ...] = ()
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     rules: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     secrets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    read: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def of(self, chart: str, series: str) -> Service:
         """What is known of the service of a chart."""
@@ -186,7 +168,7 @@ class Service:
                 yield (name,), f'{package} an option "{name}" in {where}', self._remedy(plain, near)
 
     def _is_read(self, file: str, section: str, name: str) -> bool:
-        return file in _OF_OTHER_PACKAGES or f"{section}.{name}" in _READ_BY_CHARTS.get(self.chart, ())
+        return file in _OF_OTHER_PACKAGES or f"{section}.{name}" in self.names.read.get(self.chart, ())
 
     def _remedy(self, name: str, near: str) -> str:
         others = sorted(section for section, known in self.sections.items() if name in known)
