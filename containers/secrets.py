@@ -20,8 +20,8 @@ from controller.domain.values.catalogue import CertificateRequest, CredentialSec
 from controller.domain.values.ceph_needs import CephNeeds
 from controller.operator import Container
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
+from controller.reconcile.credentials.certificates.sealing_key import SealingKey
 from controller.reconcile.credentials.rotation.rotation import CredentialRotation
-from controller.reconcile.credentials.sealing_key import SealingKey
 from controller.reconcile.credentials.secrets import SecretsReconciler
 from controller.reconcile.shared.installation_key import InstallationKey, KeptInstallationKey
 from controller.reconcile.shared.status_metrics import measured_region, secret_series

@@ -22,7 +22,7 @@ from controller.adapters.system.metrics import PrometheusMetrics
 from controller.domain.api.names import CONTAINERS
 from controller.domain.credentials.certificates import ISSUED, TLS_TYPE
 from controller.ports.kubernetes import HELMBUNDLE, NODE, NODE_MAINTENANCE, OSDPL, SECRET, SERVER
-from controller.reconcile.credentials.certificates import CHECK_SECONDS
+from controller.reconcile.credentials.certificates.certificate_ends import CHECK_SECONDS
 from controller.reconcile.shared.leases.board import BOARD_SIZE, LeaseBoard
 from controller.reconcile.shared.leases.lease import LeaseTimes
 from controller.reconcile.shared.work_queue import WorkQueue

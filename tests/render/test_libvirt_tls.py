@@ -49,7 +49,7 @@ def test_libvirt_listens_by_tls_only_where_nova_tells_other_hosts() -> None:
 def test_only_who_has_the_certificate_of_the_hypervisors_may_connect() -> None:
     made = region()
     [secret] = [one.name for one in made.certificates if one.hypervisors]
-    # A certificate is named after its Secret (controller/reconcile/credentials/own_certificates.py).
+    # A certificate is named after its Secret (`OwnCertificates`).
     assert values(made, "libvirt")["conf"]["libvirt"]["tls_allowed_dn_list"] == [f"CN={secret}"]
 
 

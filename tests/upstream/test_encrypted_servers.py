@@ -14,7 +14,7 @@ from controller.adapters.system.values_files import load_library
 from controller.domain.region.required_certificates import secrets_made
 from controller.domain.values.chart_values import lookup
 from controller.errors import SpecInvalid
-from controller.reconcile.credentials.certificate_uptake import ANNOTATION
+from controller.reconcile.credentials.certificates.certificate_uptake import ANNOTATION
 from controller.render.region import Region
 from tests.openstack.encrypted_servers import CLIENT_QUERY
 from tests.render.region import ROOT

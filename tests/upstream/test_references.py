@@ -11,7 +11,7 @@ from controller.domain.credentials.ceph.region_objects import CONF_FILE, KEY, KE
 from controller.domain.region.required_certificates import secrets_made
 from controller.domain.validation.dangling import CONFIGMAP, SECRET, dangling, made_by
 from controller.domain.values.ceph_needs import CEPH_CONF
-from controller.reconcile.credentials.certificate_uptake import ANNOTATION
+from controller.reconcile.credentials.certificates.certificate_uptake import ANNOTATION
 from tests.render.region import ROOT
 from tests.upstream.covering import covering
 from tests.upstream.pairs import pairs

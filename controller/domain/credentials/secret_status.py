@@ -12,6 +12,7 @@ from controller.domain.credentials.certificate_ends import ends_within
 from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.domain.credentials.doubts import CredentialDoubt
 from controller.domain.credentials.rotation.record import RotationView
+from controller.domain.credentials.rotation.schedule import RotationTimes
 from controller.domain.shared.plurals import count
 
 CONDITION = "SecretsExchanged"
@@ -60,6 +61,15 @@ def joined_views(
     }
     joined = {**certificates, **views, **both}
     return {name: replace(view, rotation=rotations.get(name)) for name, view in joined.items()}
+
+
+def with_times(views: Mapping[str, SecretView], times: Mapping[str, RotationTimes]) -> dict[str, SecretView]:
+    """The views, with when their Secrets were and will be rotated."""
+    found = {name: times.get(name, RotationTimes()) for name in views}
+    return {
+        name: replace(view, last_rotation=found[name].last, next_rotation=found[name].next)
+        for name, view in views.items()
+    }
 
 
 def rotation_notes(rotations: Mapping[str, RotationView]) -> tuple[str, ...]:
@@ -116,6 +126,11 @@ def with_certificates(
             kept = {key: part for key, part in known.items() if key not in _OF_CERTIFICATES}
             merged[name] = {**kept, **{key: entry[key] for key in _OF_CERTIFICATES if key in entry}}
     return merged
+
+
+def messages_of(name: str, problems: Iterable[CredentialProblem]) -> tuple[str, ...]:
+    """What is wrong with a Secret."""
+    return tuple(problem.message for problem in problems if problem.secret == name)
 
 
 def recorded_keys(status: Mapping[str, Any]) -> dict[str, Collection[str]]:

@@ -36,6 +36,7 @@ from controller.domain.credentials.secret_status import (
     secrets_condition,
     waiting_condition,
     with_certificates,
+    with_times,
 )
 from controller.domain.credentials.signs_of_life import KnownCredentials
 from controller.domain.region.plan import awaits_approval
@@ -46,23 +47,24 @@ from controller.ports.accounts import ReaderAccounts
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
-from controller.reconcile.credentials.amphora_certificates import (
+from controller.reconcile.credentials.ceph.ceph_exchange import CHECK_SECONDS, CephExchange, CephState
+from controller.reconcile.credentials.ceph.ceph_request import Asked, CephRequest
+from controller.reconcile.credentials.ceph.exchanged_objects import ExchangedObjects
+from controller.reconcile.credentials.certificates.amphora_certificates import (
     AmphoraCertificates,
     AmphoraState,
     passphrase_place,
 )
-from controller.reconcile.credentials.certificates import Certificates
-from controller.reconcile.credentials.clouds_export import CloudsExport
-from controller.reconcile.credentials.credential_views import CredentialViews
-from controller.reconcile.credentials.exchange.ceph_exchange import CHECK_SECONDS, CephExchange, CephState
-from controller.reconcile.credentials.exchange.ceph_request import Asked, CephRequest
-from controller.reconcile.credentials.exchange.exchanged_objects import ExchangedObjects
+from controller.reconcile.credentials.certificates.certificate_ends import Certificates
+from controller.reconcile.credentials.certificates.own_certificates import UPTAKE_SECONDS, OwnCertificates
+from controller.reconcile.credentials.certificates.sealing_key import SealingKey
+from controller.reconcile.credentials.exchange.clouds_export import CloudsExport
 from controller.reconcile.credentials.exchange.namespace_exchange import GoneOffers, NamespaceExchange
-from controller.reconcile.credentials.known_credentials import CredentialMemory
-from controller.reconcile.credentials.lost_credentials import LostCredentials, held_back
-from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
-from controller.reconcile.credentials.own_texts import text_doubts
+from controller.reconcile.credentials.generation.credential_views import CredentialViews
+from controller.reconcile.credentials.generation.own_texts import text_doubts
 from controller.reconcile.credentials.readers.reader_account import ReaderState, ReadOnlyAccount
+from controller.reconcile.credentials.recovery.known_credentials import CredentialMemory
+from controller.reconcile.credentials.recovery.lost_credentials import LostCredentials, held_back
 from controller.reconcile.credentials.region_facts import features_of, generation_of, services_of
 from controller.reconcile.credentials.rotation.rotation import (
     ROTATION_SECONDS,
@@ -75,8 +77,6 @@ from controller.reconcile.credentials.rotation.rotation_records import (
     recall_rotations,
     unknown,
 )
-from controller.reconcile.credentials.rotation.rotation_times import with_times
-from controller.reconcile.credentials.sealing_key import SealingKey
 from controller.reconcile.credentials.store import CredentialStore, made_changes, unusable
 from controller.reconcile.shared.managed_region import observe_regions
 from controller.reconcile.shared.region_status import apply_region_status

@@ -27,7 +27,7 @@ from controller.domain.shared import metrics
 from controller.domain.values.catalogue import AMPHORA_KEYS, CertificateRequest, CredentialSecret
 from controller.domain.values.secret_refs import reserved
 from controller.ports.kubernetes import OSDPL, SECRET
-from controller.reconcile.credentials.amphora_certificates import AmphoraCertificates
+from controller.reconcile.credentials.certificates.amphora_certificates import AmphoraCertificates
 from controller.reconcile.credentials.secrets import RESYNC_SECONDS
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
 from tests.fakes.metrics import FakeMetrics

@@ -13,7 +13,7 @@ import pytest
 from controller.domain.values.ceph_needs import CephNeeds
 from controller.errors import Forbidden
 from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, OSDPL, SECRET, KubeObject, Resource
-from controller.reconcile.credentials.exchange.ceph_exchange import CHECK_SECONDS
+from controller.reconcile.credentials.ceph.ceph_exchange import CHECK_SECONDS
 from controller.reconcile.credentials.secrets import RESYNC_SECONDS
 from tests.domain.credentials.ceph.samples import DOCUMENT, KEYS, ROOK_MONITORS, key_of, rook_client
 from tests.fakes.kube import Request

@@ -14,7 +14,7 @@ import yaml
 
 from controller.errors import Forbidden, ObjectMissing
 from controller.ports.kubernetes import HELMBUNDLE, SECRET, KubeObject, Resource
-from controller.reconcile.credentials.exchange.ceph_request import ROOK_KINDS
+from controller.reconcile.credentials.ceph.ceph_request import ROOK_KINDS
 from tests.domain.credentials.ceph.samples import KEYS
 from tests.fakes.kube import Request
 from tests.reconcile.credentials.ceph_bed import ROOK, CephBed

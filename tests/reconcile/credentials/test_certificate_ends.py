@@ -11,7 +11,7 @@ import yaml
 
 from controller.domain.credentials.certificate_ends import THRESHOLDS
 from controller.domain.credentials.secret_status import with_certificates
-from controller.reconcile.credentials.certificates import CHECK_SECONDS
+from controller.reconcile.credentials.certificates.certificate_ends import CHECK_SECONDS
 from tests.reconcile.credentials.test_certificates import certificate, put
 from tests.reconcile.credentials.test_secrets import NS, REGION, Bed, Killed
 

@@ -16,7 +16,12 @@ from cryptography.x509.oid import NameOID
 from controller.domain.credentials.certificates import ISSUED, TLS_TYPE
 from controller.domain.shared import metrics
 from controller.ports.kubernetes import SECRET
-from controller.reconcile.credentials.certificates import CHECK_SECONDS, MISSING, READ_AT_ONCE, SHOWN
+from controller.reconcile.credentials.certificates.certificate_ends import (
+    CHECK_SECONDS,
+    MISSING,
+    READ_AT_ONCE,
+    SHOWN,
+)
 from controller.reconcile.credentials.secrets import RESYNC_SECONDS
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
 from tests.fakes.metrics import FakeMetrics

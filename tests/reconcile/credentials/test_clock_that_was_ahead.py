@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from controller.domain.credentials.x509 import validity
-from controller.reconcile.credentials.clock_patience import PATIENCE
+from controller.reconcile.credentials.certificates.clock_patience import PATIENCE
 from tests.reconcile.credentials.test_own_certificates import DAY, Bed
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from controller.errors import Forbidden, ObjectRefused
 from controller.ports.kubernetes import CONFIGMAP, OSDPL, SECRET, KubeObject
-from controller.reconcile.credentials.exchange.ceph_exchange import CHECK_SECONDS
+from controller.reconcile.credentials.ceph.ceph_exchange import CHECK_SECONDS
 from tests.fakes.kube import FakeKube, Request
 from tests.reconcile.credentials.test_secrets import NS, REGION, RESYNC, Bed, Killed, finalize
 

@@ -25,8 +25,8 @@ from controller.domain.shared import metrics
 from controller.domain.values.catalogue import CertificateRequest
 from controller.domain.values.secret_refs import reserved
 from controller.ports.kubernetes import DEPLOYMENT, HELMBUNDLE, NODE, OSDPL, SECRET
-from controller.reconcile.credentials.certificate_uptake import ANNOTATION
-from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
+from controller.reconcile.credentials.certificates.certificate_uptake import ANNOTATION
+from controller.reconcile.credentials.certificates.own_certificates import UPTAKE_SECONDS, OwnCertificates
 from controller.reconcile.credentials.secrets import RESYNC_SECONDS
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
 from tests.domain.credentials.test_x509 import intermediate, without_path_length

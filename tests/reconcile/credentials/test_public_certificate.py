@@ -13,7 +13,7 @@ from controller.domain.credentials.x509 import is_signed_by
 from controller.domain.region.required_certificates import GATEWAY, PUBLIC_SECRET
 from controller.domain.values.catalogue import CertificateRequest
 from controller.ports.kubernetes import HELMBUNDLE, SECRET
-from controller.reconcile.credentials.own_certificates import PUBLIC_NOTICE, UPTAKE_SECONDS
+from controller.reconcile.credentials.certificates.own_certificates import PUBLIC_NOTICE, UPTAKE_SECONDS
 from tests.reconcile.credentials.test_clouds_export import CLOUDS, put_keystone
 from tests.reconcile.credentials.test_own_certificates import KEYSTONE, Bed, operators, own
 from tests.reconcile.credentials.test_secrets import NS, REGION, RESYNC

@@ -13,8 +13,8 @@ from controller.domain.credentials.sealing.encrypted_keys import opened, sealed
 from controller.domain.credentials.x509 import holds
 from controller.errors import Forbidden
 from controller.ports.kubernetes import SECRET, KubeObject
-from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS
-from controller.reconcile.credentials.sealing_key import SealingKey
+from controller.reconcile.credentials.certificates.own_certificates import UPTAKE_SECONDS
+from controller.reconcile.credentials.certificates.sealing_key import SealingKey
 from tests.fakes.world import FakeRandomness
 from tests.reconcile.credentials import test_own_certificates
 from tests.reconcile.credentials.test_own_certificates import operators, own

@@ -17,7 +17,7 @@ from controller.domain.values.catalogue import CertificateRequest, CredentialSec
 from controller.domain.values.ceph_needs import CephNeeds
 from controller.errors import ApiUnavailable, Conflict, ObjectRefused, Problem, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, PVC, SECRET, KubeObject
-from controller.reconcile.credentials.sealing_key import SealingKey
+from controller.reconcile.credentials.certificates.sealing_key import SealingKey
 from controller.reconcile.credentials.secrets import RESYNC_SECONDS, SecretsReconciler
 from controller.reconcile.shared.secret_values import SecretValues
 from tests.fakes.kube import FakeKube, Request

@@ -12,7 +12,7 @@ from controller.domain.api.object_owner import Owner, Ownership
 from controller.domain.api.region_spec import VolumePolicy
 from controller.domain.credentials.secret_status import recorded_keys
 from controller.domain.credentials.signs_of_life import KnownCredentials
-from controller.reconcile.credentials.known_credentials import CredentialMemory
+from controller.reconcile.credentials.recovery.known_credentials import CredentialMemory
 from controller.reconcile.region.bundle_writer import BundleWriter
 from controller.reconcile.releases.actions.object_owners import ObjectOwners, OwnerGuard
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper

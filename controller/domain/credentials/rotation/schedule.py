@@ -50,6 +50,16 @@ class RotationSchedule:
         return max(due, begin)
 
 
+@dataclass(frozen=True)
+class RotationTimes:
+    """In seconds since the epoch. `last`: None where it was never rotated; `next`: None where no schedule
+    rotates it. `is_due`: it is to begin now."""
+
+    last: float | None = None
+    next: float | None = None
+    is_due: bool = False
+
+
 def rotation_schedule(feature: CredentialRotationFeature) -> RotationSchedule | None:
     """The schedule that a spec asks for; None where it asks for none, or for none that can be read, which the
     API server refuses."""

@@ -1,1 +1,1 @@
-"""What the region gives to Ceph and to other namespaces, and takes from them."""
+"""What the region gives to other namespaces and to people, and what it takes from other namespaces."""

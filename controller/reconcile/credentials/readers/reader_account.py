@@ -23,6 +23,7 @@ from controller.domain.credentials.readers import (
 )
 from controller.domain.credentials.rotation.accounts import Account, Server, next_suffix
 from controller.domain.credentials.rotation.record import Phase, RotationView
+from controller.domain.credentials.rotation.schedule import RotationTimes
 from controller.domain.credentials.rotation.servers import ServerPlace
 from controller.domain.credentials.secret_status import SecretView
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
@@ -30,7 +31,7 @@ from controller.errors import KubeError, ServerUnavailable, is_refusal
 from controller.ports.accounts import ReaderAccounts, ReaderFound, ServerLogin
 from controller.ports.kubernetes import Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
-from controller.reconcile.credentials.clouds_export import administrator_of
+from controller.reconcile.credentials.exchange.clouds_export import administrator_of
 from controller.reconcile.credentials.readers.reader_export import ReaderExport
 from controller.reconcile.credentials.readers.reader_rotation import ReaderRotation, rotation_times_of
 from controller.reconcile.credentials.refused_writes import REFUSED, refusal_of
@@ -38,7 +39,6 @@ from controller.reconcile.credentials.region_facts import features_of
 from controller.reconcile.credentials.rotation.account_logins import AccountLogins
 from controller.reconcile.credentials.rotation.rotation import HELD
 from controller.reconcile.credentials.rotation.rotation_records import rotation_of
-from controller.reconcile.credentials.rotation.rotation_times import RotationTimes
 from controller.reconcile.credentials.store import CredentialStore, made_changes
 from controller.reconcile.shared.action_log import log_action
 

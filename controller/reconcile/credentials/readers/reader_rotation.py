@@ -22,7 +22,7 @@ from controller.domain.credentials.generate import generate
 from controller.domain.credentials.readers import READER_CREDENTIALS, READER_PASSWORD
 from controller.domain.credentials.rotation.accounts import Account, next_suffix
 from controller.domain.credentials.rotation.record import Phase, RotationRecord, RotationView, record_text
-from controller.domain.credentials.rotation.schedule import rotation_schedule
+from controller.domain.credentials.rotation.schedule import RotationTimes, rotation_schedule
 from controller.domain.shared.times import seconds_of
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.ports.kubernetes import Events, Kube, KubeObject
@@ -30,7 +30,6 @@ from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.exchange.namespace_exchange import GoneOffers, NamespaceExchange
 from controller.reconcile.credentials.region_facts import features_of
 from controller.reconcile.credentials.rotation.rotation_records import rotation_of, with_records
-from controller.reconcile.credentials.rotation.rotation_times import RotationTimes
 from controller.reconcile.credentials.store import CredentialStore
 
 # Seconds for which the account before is let in beside the next one: a kubelet brings another Secret to its

@@ -44,6 +44,7 @@ from controller.domain.credentials.rotation.record import (
     lost_rotations,
     record_text,
 )
+from controller.domain.credentials.rotation.schedule import RotationTimes
 from controller.domain.shared.times import is_ahead
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.secret_refs import find_references
@@ -61,7 +62,7 @@ from controller.reconcile.credentials.rotation.replaced_accounts import Replaced
 from controller.reconcile.credentials.rotation.rewrapping import Rewrapping
 from controller.reconcile.credentials.rotation.rotation_records import rotation_of, with_records
 from controller.reconcile.credentials.rotation.rotation_texts import RotationTexts, Texts
-from controller.reconcile.credentials.rotation.rotation_times import RotationTimes, rotation_times
+from controller.reconcile.credentials.rotation.rotation_times import rotation_times
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.preconditioned_writes import patch_seen

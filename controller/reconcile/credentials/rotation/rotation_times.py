@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.api.names import ROTATED_ANNOTATION
@@ -12,31 +11,11 @@ from controller.domain.credentials.authority import CLOCK_DIFFERENCE
 from controller.domain.credentials.rotation.accounts import Release, SecretUse, uses_of
 from controller.domain.credentials.rotation.in_place import in_place
 from controller.domain.credentials.rotation.not_rotated import why_refused
-from controller.domain.credentials.rotation.schedule import rotation_schedule
-from controller.domain.credentials.secret_status import SecretView
+from controller.domain.credentials.rotation.schedule import RotationTimes, rotation_schedule
 from controller.domain.shared.times import seconds_of
 from controller.domain.values.catalogue import CredentialSecret
 from controller.errors import SpecInvalid
 from controller.reconcile.credentials.store import CredentialStore
-
-
-@dataclass(frozen=True)
-class RotationTimes:
-    """In seconds since the epoch. `last`: None where it was never rotated; `next`: None where no schedule
-    rotates it. `is_due`: it is to begin now."""
-
-    last: float | None = None
-    next: float | None = None
-    is_due: bool = False
-
-
-def with_times(views: Mapping[str, SecretView], times: Mapping[str, RotationTimes]) -> dict[str, SecretView]:
-    """The views, with when their Secrets were and will be rotated."""
-    found = {name: times.get(name, RotationTimes()) for name in views}
-    return {
-        name: replace(view, last_rotation=found[name].last, next_rotation=found[name].next)
-        for name, view in views.items()
-    }
 
 
 def rotation_times(

@@ -30,7 +30,7 @@ from controller.domain.values.ceph_needs import CEPH_CONF, CONSUMERS, CONSUMERS_
 from controller.domain.values.secret_refs import find_references
 from controller.errors import Forbidden, SpecInvalid
 from controller.ports.kubernetes import CONFIGMAP, SECRET, Kube, KubeObject, KubeObjects
-from controller.reconcile.credentials.exchange.exchanged_objects import ExchangedObjects, texts_of
+from controller.reconcile.credentials.ceph.exchanged_objects import ExchangedObjects, texts_of
 
 # Seconds from one look at the offer to the next: nothing tells of a change in another namespace.
 CHECK_SECONDS = 30.0

@@ -29,14 +29,13 @@ from controller.domain.credentials.clouds_yaml import (
     clouds_yaml,
 )
 from controller.domain.credentials.credential_plan import CredentialProblem
-from controller.domain.credentials.secret_status import SecretView
+from controller.domain.credentials.secret_status import SecretView, messages_of
 from controller.domain.credentials.x509 import bundle
 from controller.domain.region.required_certificates import GATEWAY, PUBLIC_SECRET
 from controller.domain.shared.secret_text import decode_text
 from controller.domain.values.secret_refs import reserved
 from controller.errors import KubeError, is_refusal
 from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject
-from controller.reconcile.credentials.credential_views import messages_of
 from controller.reconcile.credentials.refused_writes import REFUSED
 from controller.reconcile.credentials.rotation.rotation_records import server_knows
 from controller.reconcile.credentials.store import CredentialStore

@@ -29,7 +29,7 @@ from controller.domain.values.ceph_needs import ROOK, CephNeeds, joined_capabili
 from controller.domain.values.secret_refs import reserved
 from controller.errors import Forbidden, ObjectMissing, ObjectRefused
 from controller.ports.kubernetes import SECRET, Kube, KubeObject, KubeObjects, Resource
-from controller.reconcile.credentials.exchange.exchanged_objects import ExchangedObjects, texts_of
+from controller.reconcile.credentials.ceph.exchanged_objects import ExchangedObjects, texts_of
 
 _ROOK_API = "ceph.rook.io/v1"
 ROOK_KINDS = {

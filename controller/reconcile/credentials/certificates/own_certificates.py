@@ -55,11 +55,15 @@ from controller.domain.region.required_certificates import PUBLIC_SECRET, node_a
 from controller.domain.values.catalogue import HYPERVISOR_FILES, CertificateRequest
 from controller.ports.kubernetes import NODE, SECRET, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
-from controller.reconcile.credentials.certificate_store import CertificateStore, texts_of
-from controller.reconcile.credentials.certificate_uptake import are_deployed, is_taken_up, texts_in_use
-from controller.reconcile.credentials.clock_patience import ClockPatience
+from controller.reconcile.credentials.certificates.certificate_store import CertificateStore, texts_of
+from controller.reconcile.credentials.certificates.certificate_uptake import (
+    are_deployed,
+    is_taken_up,
+    texts_in_use,
+)
+from controller.reconcile.credentials.certificates.clock_patience import ClockPatience
+from controller.reconcile.credentials.certificates.sealing_key import SealingKey
 from controller.reconcile.credentials.refused_writes import refusal_of
-from controller.reconcile.credentials.sealing_key import SealingKey
 from controller.reconcile.shared.action_log import log_action
 
 # A region's clock may have been wrong when its authority was made.

@@ -25,8 +25,8 @@ from controller.domain.shared.times import seconds_of
 from controller.domain.values.catalogue import CredentialSecret
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import PVC, STATEFULSET, Kube, KubeObject, KubeObjects
-from controller.reconcile.credentials.certificate_uptake import used_by_installed
-from controller.reconcile.credentials.credential_register import CredentialRegister, NotedCredentials
+from controller.reconcile.credentials.certificates.certificate_uptake import used_by_installed
+from controller.reconcile.credentials.recovery.credential_register import CredentialRegister, NotedCredentials
 from controller.reconcile.shared.remaining_claims import credentials_name, releases_with_kept_claims
 
 

@@ -50,9 +50,9 @@ from controller.domain.region.required_certificates import LOAD_BALANCER
 from controller.domain.values.catalogue import CertificateRequest
 from controller.ports.kubernetes import Events, Kube, KubeObject
 from controller.ports.system import Clock, Randomness
-from controller.reconcile.credentials.certificate_store import CertificateStore, texts_of
-from controller.reconcile.credentials.clock_patience import ClockPatience
-from controller.reconcile.credentials.own_certificates import PAUSED, TAKEN
+from controller.reconcile.credentials.certificates.certificate_store import CertificateStore, texts_of
+from controller.reconcile.credentials.certificates.clock_patience import ClockPatience
+from controller.reconcile.credentials.certificates.own_certificates import PAUSED, TAKEN
 from controller.reconcile.credentials.refused_writes import refusal_of
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.remaining_claims import credentials_name

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from controller.domain.api.region_spec import OwnSecret
 from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.domain.credentials.doubts import CredentialDoubt
-from controller.domain.credentials.secret_status import SecretView
+from controller.domain.credentials.secret_status import SecretView, messages_of
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.reconcile.credentials.store import CredentialStore
@@ -69,8 +69,3 @@ class CredentialViews:
     def _view(self, name: str, keys: frozenset[str], digest: str) -> SecretView:
         doubts = tuple(one.message for one in self._doubts if one.secret == name)
         return SecretView(name, keys, digest, messages_of(name, self._problems), doubts=doubts)
-
-
-def messages_of(name: str, problems: Iterable[CredentialProblem]) -> tuple[str, ...]:
-    """What is wrong with a Secret."""
-    return tuple(problem.message for problem in problems if problem.secret == name)

@@ -1,0 +1,1 @@
+"""What the region asks a Ceph cluster for, and what it takes from it."""

@@ -1,0 +1,1 @@
+"""What the region is known to have had, and how what was lost of it comes back."""
