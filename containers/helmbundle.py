@@ -18,6 +18,7 @@ from controller.adapters.kubernetes.client import PykubeClient
 from controller.adapters.kubernetes.connection import Connection
 from controller.adapters.kubernetes.metadata_watch import MetadataWatches
 from controller.adapters.kubernetes.watches import Watch
+from controller.adapters.system.service_folders import read_entries
 from controller.domain.releases.hooks import parse_hook_job
 from controller.operator import Container
 from controller.ports.kubernetes import HELMBUNDLE, JOB, OSDPL, Kube
@@ -122,6 +123,7 @@ def _release_ports(parts: Parts, as_charts: Kube, records: SecretRecords, charts
         clock=parts.clock,
         events=parts.events,
         digest_key=key.read,
+        option_files=read_entries(parts.settings.values_dir).option_files,
         measures=parts.metrics,
     )
 

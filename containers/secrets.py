@@ -35,8 +35,7 @@ def main() -> None:
 def compose(parts: Parts) -> Container:
     """Wires the reconciler of credentials to the API server and to the catalogue of the image."""
     settings = parts.settings
-    schema = load_schema(settings.crds_dir, OSDPL.plural)
-    library = load_library(settings.values_dir)
+    schema, library = load_schema(settings.crds_dir, OSDPL.plural), load_library(settings.values_dir)
 
     def credentials_of(osdpl: Mapping[str, Any]) -> tuple[CredentialSecret, ...]:
         return region_credentials(parse_deployment(osdpl, schema).spec, library)
@@ -68,14 +67,15 @@ def compose(parts: Parts) -> Container:
             records=SecretRecords(parts.kube),
             servers=servers,
             keys=servers,
+            option_files=library.catalogue.option_files,
         ),
         readers=servers,
         digest_key=KeptInstallationKey(key, parts.clock).read,
+        option_files=library.catalogue.option_files,
         sealing=SealingKey(parts.kube, parts.randomness, settings.pod_namespace, settings.region_namespace),
         resync=settings.resync,
     )
-    measure = measured_region(parts.metrics, secret_series)
-    regions = RegionEvents(parts.queue, region_key)
+    measure, regions = measured_region(parts.metrics, secret_series), RegionEvents(parts.queue, region_key)
 
     def region_seen(event: str | None, obj: Mapping[str, Any]) -> None:
         measure(event, obj)

@@ -24,10 +24,12 @@ from controller.domain.values.chart_builds import BuildSet, ChartBuild
 from controller.domain.values.password_guard import literal_secrets
 from tests.archives import unpack
 from tests.upstream import images, shapes
+from tools.service import written_files
 
 ROOT = Path(__file__).parents[1]
 VALUES = ROOT / "values"
 KEYS = ROOT / "tests" / "data" / "upstream-keys"
+FILES = ROOT / "tests" / "data" / "upstream-files.json"
 _HEAD = """\
 # The builds of OpenStack-Helm's charts {what}; written by `make pins`.
 # A version counts the commits that touched the chart since tag {base}, and names the commit; the digest is of
@@ -161,6 +163,8 @@ def main() -> None:
             values = store.defaults(ChartRef(name, repository=f"file://{directory}"))
             keys, named[name] = keys_of(values), images.images_of(values)
             (KEYS / f"{name}.json").write_text(keys_text(keys), encoding="utf-8")
+        written = {name: sorted(written_files(Path(directory) / name)) for name in charts}
+        FILES.write_text(keys_text(written), encoding="utf-8")
         shapes.record(shapes.shapes_of(store, Path(directory), charts))
     published = images.published_in(chosen.images) if chosen.images else images.recorded()["published"]
     images.record(named, published)

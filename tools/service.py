@@ -16,12 +16,17 @@ from typing import Any
 
 import yaml
 
+from controller.domain.values.option_files import is_common
+
 ROOT = Path(__file__).parents[1]
 SERVICES = ROOT / "values" / "services"
 # `2026.1-ubuntu_noble`: a tag of which every version of OpenStack has its own.
 SERIES = re.compile(r"20\d\d\.\d(?=-)")
 # Accounts that every chart has, and that the administrator's credentials fill in.
 _SHARED_ACCOUNTS = ("admin",)
+# helm-toolkit's template of files with sections, and a key under `conf` that it is given.
+_OPTIONS_PRINTED = "helm-toolkit.utils.to_oslo_conf"
+_CONF_KEY = re.compile(r"\.Values\.conf\.(\w+)")
 
 
 def versions() -> list[str]:
@@ -70,8 +75,31 @@ def write_versions(service: str, charts: Mapping[str, Mapping[str, Any]]) -> Pat
     return path
 
 
-def lacking(entry: Mapping[str, Any], charts: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """What the charts have and the entry does not say."""
+def written_files(chart: Path) -> frozenset[str]:
+    """Keys under `conf` that the chart's templates write as sections of options, but for those of every
+    chart."""
+    found = set[str]()
+    for template in chart.glob("templates/**/*.yaml"):
+        for line in template.read_text().splitlines():
+            if _OPTIONS_PRINTED in line:
+                found.update(_CONF_KEY.findall(line))
+    return frozenset(key for key in found if not is_common(key))
+
+
+def _files_of(chart: Mapping[str, Any]) -> frozenset[str]:
+    """The keys that the entry of a chart names."""
+    others = chart.get("otherFiles") or {}
+    named = (chart.get("optionFiles"), chart.get("optionFolders"), *others.values())
+    return frozenset().union(*(keys or () for keys in named))
+
+
+def lacking(
+    entry: Mapping[str, Any],
+    charts: Mapping[str, Mapping[str, Any]],
+    written: Mapping[str, frozenset[str]],
+) -> Iterator[str]:
+    """What the charts have and the entry does not say. `charts` are their values, and `written` the keys
+    under `conf` that they write as files of sections."""
     credentials = entry.get("credentials") or {}
     for name, chart in charts.items():
         endpoints = chart.get("endpoints") or {}
@@ -85,24 +113,13 @@ def lacking(entry: Mapping[str, Any], charts: Mapping[str, Mapping[str, Any]]) -
         ):
             if server in endpoints and credential not in credentials:
                 yield f"credentials: {credential} (chart {name} has endpoints.{server})"
-        files = (entry["charts"].get(name) or {}).get("optionFiles") or ()
-        for file, content in (chart.get("conf") or {}).items():
-            if file not in files and _is_option_file(content):
-                yield f"charts.{name}.optionFiles: {file}"
+        for key in sorted(written[name] - _files_of(entry["charts"].get(name) or {})):
+            yield f"charts.{name}.optionFiles or otherFiles: {key}"
     public = entry.get("publicEndpoints") or {}
     unknown = [
         key for key in public if not any(key in (one.get("endpoints") or {}) for one in charts.values())
     ]
     yield from (f"publicEndpoints.{key}: no chart has endpoints.{key}" for key in unknown)
-
-
-def _is_option_file(content: Any) -> bool:
-    """Whether it has the shape of a file that oslo.config reads: sections, with DEFAULT among them."""
-    return (
-        isinstance(content, dict)
-        and "DEFAULT" in content
-        and all(isinstance(one, dict) for one in content.values())
-    )
 
 
 def main() -> int:
@@ -114,7 +131,8 @@ def main() -> int:
     names = [name for name, chart in entry["charts"].items() if "upstream" in chart["sources"]]
     charts = {name: yaml.safe_load((arguments.charts / name / "values.yaml").read_text()) for name in names}
     print(f"wrote {write_versions(arguments.service, charts).relative_to(ROOT)}")
-    missing = list(lacking(entry, charts))
+    written = {name: written_files(arguments.charts / name) for name in names}
+    missing = list(lacking(entry, charts, written))
     for line in missing:
         print(f"service.yaml lacks {line}")
     return 1 if missing else 0

@@ -10,8 +10,8 @@ from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.chart_builds import Match
 from controller.domain.values.chart_values import Values
 from controller.domain.values.layer_order import LayerKind, Layers
+from controller.domain.values.names.unknown_keys import known_part
 from controller.domain.values.shipped_values import Library
-from controller.domain.values.unknown_keys import known_part
 from controller.errors import Problem, SpecInvalid
 
 _REPOSITORY = "spec.charts.repository"

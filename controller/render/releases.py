@@ -17,7 +17,6 @@ from controller.domain.values.merge import Layer, MergedValues
 from controller.domain.values.names.known_names import Service, unknown_options, unknown_policy_names
 from controller.domain.values.names.misread_texts import misread_texts
 from controller.domain.values.names.option_kinds import with_brackets, wrong_values
-from controller.domain.values.oslo_files import with_numbers_as_text
 from controller.domain.values.password_guard import password_problems
 from controller.domain.values.typos import misspelt_keys
 from controller.errors import Problem
@@ -75,4 +74,4 @@ def sent_values(chart: ChartRef, merged: MergedValues, service: Service) -> Valu
     The charts shipped with the controller write large numbers as they are: what runs with them is not to be
     upgraded for a text in their place."""
     sent = with_brackets(merged.overlay, service)
-    return sent if chart.is_shipped else with_numbers_as_text(sent)
+    return sent if chart.is_shipped else service.files.with_numbers_as_text(sent)

@@ -22,6 +22,7 @@ from controller.adapters.helm.client import HelmProgram
 from controller.adapters.helm.program import find_program
 from controller.adapters.kubernetes.client import PykubeClient
 from controller.adapters.kubernetes.connection import connect
+from controller.domain.values.option_files import NO_OPTION_FILES
 from controller.domain.values.secret_refs import resolve
 from controller.ports.helm import HelmRequest
 from controller.render.region import RegionRelease
@@ -66,7 +67,7 @@ def _bare(box: Sandbox, space: str, wanted: Mapping[str, RegionRelease], waiting
         spec = release.spec
         for name in spec.depends_on if spec.name in waiting else ():
             done[name].wait(WAIT_SECONDS)
-        values = resolve(spec.values, lambda _name, key: f"made-up-{key}").values
+        values = resolve(spec.values, lambda _name, key: f"made-up-{key}", NO_OPTION_FILES).values
         helm.install(HelmRequest(spec.name, space, store().locate(spec.chart), values))
         done[spec.name].set()
 

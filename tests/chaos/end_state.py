@@ -31,6 +31,7 @@ from controller.reconcile.shared.secret_values import SecretValues
 from tests.chaos.random_bundles import RandomBundles, every_stateful_name
 from tests.chaos.world import CHARTS, FINISHED, World, wait_for
 from tests.cluster.region import NeverHappened
+from tests.fakes.option_files import option_files
 
 KEPT = 5
 # What releases of the soak make, and what Kubernetes makes of that.
@@ -101,7 +102,7 @@ class EndState:
         for obj in kube.list(HELMBUNDLE, namespace):
             for spec in parse_bundle(obj).spec.releases:
                 found[spec.name] = resolve_release(
-                    spec, SecretValues(kube, namespace), charts, key.read
+                    spec, SecretValues(kube, namespace), charts, key.read, option_files()
                 ).digest
         return found
 

@@ -20,6 +20,7 @@ from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.values_files import load_library
 from controller.domain.region.deployment import parse_deployment
 from controller.domain.validation.rbac_union import granted, union
+from controller.domain.values.option_files import NO_OPTION_FILES
 from controller.domain.values.secret_refs import resolve
 from controller.render.region import Region, render_region
 from tests.charts_controller.upstream_rights import (
@@ -76,7 +77,7 @@ def _release_values(chart: str, size: str) -> dict[str, Any]:
     releases = (one for region in regions for bundle in region.bundles for one in bundle.releases)
     found = next((one for one in releases if one.spec.chart.name == chart), None)
     assert found is not None, f"no region has a release of chart {chart}"
-    return dict(resolve(found.spec.values, lambda _name, key: f"made-up-{key}").values)
+    return dict(resolve(found.spec.values, lambda _name, key: f"made-up-{key}", NO_OPTION_FILES).values)
 
 
 @cache

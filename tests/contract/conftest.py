@@ -27,6 +27,7 @@ from controller.reconcile.releases.parts import ReleasePorts
 from controller.settings import read_settings
 from sandbox.cluster import Sandbox
 from sandbox.patience import Patience
+from tests.fakes.option_files import option_files
 from tests.reconcile.bundles import Charts, NoEvents
 
 CHARTS = Path(__file__).parent / "charts"
@@ -92,6 +93,7 @@ class Bench:
             clock=SystemClock(),
             events=NoEvents(),
             digest_key=lambda: b"key",
+            option_files=option_files(),
         )
 
     def beside(self, namespace: str) -> Bench:

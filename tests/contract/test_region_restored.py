@@ -28,6 +28,7 @@ from sandbox.cluster import Sandbox
 from tests.cluster.region import CHART
 from tests.contract.conftest import wait_until
 from tests.contract.kube_api import DEFINITION
+from tests.fakes.option_files import option_files
 from tests.reconcile.bundles import NoEvents
 
 pytestmark = pytest.mark.cluster
@@ -72,6 +73,7 @@ def passes(kube: Kube, namespace: str) -> Callable[[], None]:
             events=events,
             credentials_of=lambda osdpl: CREDENTIALS,
             digest_key=lambda: b"k" * 32,
+            option_files=option_files(),
             resync=300,
         )
         core.reconcile((namespace, NAME))

@@ -23,6 +23,7 @@ from sandbox.patience import Patience
 from tests.fakes.held_rights import CHARTS, CONTROLLER, HeldRights
 from tests.fakes.helm import FakeHelm
 from tests.fakes.kube import FakeKube
+from tests.fakes.option_files import option_files
 from tests.fakes.release import FakeWatch
 from tests.fakes.world import FakeClock
 from tests.reconcile.watched import DEFINITIONS
@@ -110,6 +111,7 @@ class Bench:
                 clock=self.clock,
                 events=self.events,
                 digest_key=self.digest_key,
+                option_files=option_files(),
                 measures=self.measures,
             ),
             BundleSettings(resync=300.0, reserved=self.reserved, uninstall_within=self.uninstall_within),

@@ -12,7 +12,7 @@ import pytest
 
 from controller.domain.values.catalogue import UPSTREAM
 from controller.domain.values.chart_values import format_path
-from controller.domain.values.unknown_keys import unknown_keys
+from controller.domain.values.names.unknown_keys import unknown_keys
 from controller.errors import SpecInvalid
 from tests.render.region import core_spec, library, render
 from tests.render.specs import EMBEDDED, FEATURES, PAIRS, UPSTREAM_ONLY, brought

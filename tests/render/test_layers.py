@@ -60,11 +60,10 @@ def values_directory(root: Path, layers: frozenset[str]) -> Path:
     files = {
         "service.schema.yaml": (ROOT / "values" / "service.schema.yaml").read_text(),
         "services/identity/service.yaml": "description: Keystone\ngroup: openstack\n"
-        "charts: {keystone: {sources: [embedded]}}\n",
+        "charts: {keystone: {sources: [embedded], optionFiles: [keystone]}}\n",
         "relations.schema.yaml": "{}",
         "relations.yaml": "{atLeast: [], odd: [], keysOutlive: [], connections: []}",
         "charts/open-maps.yaml": "{}",
-        "charts/read-options.yaml": "{}",
         "charts/option-names.json": '{"pins": {}, "options": {}, "rules": {}, "kinds": {}, "secrets": {}}',
         **dict.fromkeys(("charts/pinned.yaml", "charts/previous.yaml"), "{commit: a, date: b, charts: {}}"),
         "every-release.yaml.j2": text("every release", 0),

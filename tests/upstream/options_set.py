@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.values.chart_values import is_secret_ref
-from controller.domain.values.oslo_files import OSLO_DIRECTORIES, OSLO_FILES
 from controller.render.region import Region
 from tests.render.region import core_spec, library, render
 from tests.render.specs import FEATURES, PAIRS, brought
@@ -78,12 +77,14 @@ def options_set(region: Region) -> Iterator[tuple[Option, tuple[str, ...]]]:
 
 def _of_conf(chart: str, conf: Mapping[str, Any]) -> Iterator[tuple[Option, Any]]:
     for file, content in conf.items():
-        if file in OSLO_DIRECTORIES:
+        folder = library().catalogue.option_files.charts[chart].folders.get(file)
+        if folder is not None and folder.options_of:
+            files = dict.fromkeys([folder.options_of], next(iter(content.values()), {}))
+        elif folder is not None:
             files = {f"{file}.{name}": part for name, part in content.items()}
-            if file == "ks_domains":
-                files = dict.fromkeys(["keystone"], next(iter(content.values()), {}))
         else:
-            files = {file: content} if file in OSLO_FILES else {}
+            known = library().catalogue.option_files.charts[chart].options
+            files = {file: content} if file in known else {}
         for name, sections in files.items():
             for section, options in sections.items():
                 for option, value in (options or {}).items():

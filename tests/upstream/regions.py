@@ -18,6 +18,7 @@ from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.chart_values import Values
 from controller.domain.values.secret_refs import resolve
 from controller.render.region import Region, RegionRelease, render_region
+from tests.fakes.option_files import option_files
 from tests.helm_program import Chart
 from tests.render.region import ROOT, deployment, library
 from tests.render.specs import FEATURES, PAIRS, brought
@@ -115,7 +116,7 @@ def objects(
     def lookup(name: str, key: str) -> str:
         return known.get(key, f"{MADE_UP}-{name}-{key}")
 
-    values = dict(resolve(release.spec.values, lookup).values)
+    values = dict(resolve(release.spec.values, lookup, option_files()).values)
     path = store().locate(release.spec.chart)
     identity = json.dumps([path, release.spec.name, namespace, values], sort_keys=True, default=str)
     if identity not in _OBJECTS:

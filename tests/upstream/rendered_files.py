@@ -14,6 +14,7 @@ from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.values.secret_refs import resolve
 from controller.ports.helm import HelmRequest
 from controller.render.region import render_region
+from tests.fakes.option_files import option_files as charts_files
 from tests.render.region import core_spec, deployment, library
 from tests.render.specs import brought
 from tests.upstream.option_packages import PACKAGES
@@ -138,7 +139,11 @@ def _spec(series: str, **features: Any) -> dict[str, Any]:
 
 
 def _files(release: ReleaseSpec, *, bare: bool) -> dict[str, str]:
-    values = {} if bare else resolve(release.values, made_up, release=release.name, upstream=True).values
+    values = (
+        {}
+        if bare
+        else resolve(release.values, made_up, charts_files(), release=release.name, upstream=True).values
+    )
     path = store().locate(release.chart)
     rendered = offline_helm().render(HelmRequest(release.name, release.namespace, path, values))
     found = {}

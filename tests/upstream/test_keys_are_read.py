@@ -26,6 +26,7 @@ from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.chart_values import Path as Keys
 from controller.domain.values.secret_refs import resolve
 from tests.charts_controller.upstream_rights import recorded_rights
+from tests.fakes.option_files import option_files
 from tests.helm_program import Chart, HelmError
 from tests.upstream.covering import covering
 from tests.upstream.regions import MADE_UP, NAMESPACE, region, releases, specs, store
@@ -81,7 +82,9 @@ def _releases(charts: Path) -> Mapping[str, list[tuple[_Release, str]]]:
     found: dict[str, dict[tuple[_Release, str], None]] = defaultdict(dict)
     for spec in {**covering(), **specs()}.values():
         for release in releases(region(charts, spec)):
-            values = resolve(release.spec.values, lambda name, key: f"{MADE_UP}-{name}-{key}").values
+            values = resolve(
+                release.spec.values, lambda name, key: f"{MADE_UP}-{name}-{key}", option_files()
+            ).values
             given = _Release(release.spec.name, release.spec.chart)
             found[given.chart.name][given, json.dumps(values, sort_keys=True)] = None
     return {chart: list(each) for chart, each in found.items()}

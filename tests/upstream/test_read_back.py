@@ -15,7 +15,6 @@ import pytest
 from controller.domain.values.merge import Layer
 from controller.domain.values.names.known_names import Service
 from controller.domain.values.names.option_kinds import with_brackets, wrong_values
-from controller.domain.values.oslo_files import OSLO_FILES, with_numbers_as_text
 from tests.render.region import library
 from tests.upstream.option_packages import PACKAGES, SERIES, ask
 from tests.upstream.regions import of_chart
@@ -82,7 +81,7 @@ def untold(service: Service, file: str) -> Iterator[tuple[str, str, Any, Any]]:
         values = {"conf": {file: conf}}
         lower = {"conf": {file: {section: {} for section in conf}}}
         wrong = {one.problem.path for one in wrong_values(Layer("services", values), lower, service)}
-        sent = with_numbers_as_text(with_brackets(values, service))["conf"][file]
+        sent = service.files.with_numbers_as_text(with_brackets(values, service))["conf"][file]
         for section, name in places:
             path = Layer("services", values).full_path(("conf", file, section, name))
             if path not in wrong:
@@ -131,7 +130,7 @@ def test_what_is_not_told_is_read_as_it_was_written(
     series: str, chart: str, charts: Path, tmp_path: Path
 ) -> None:
     service = library().names.of(chart, series)
-    file = chart if chart in OSLO_FILES else "nova"
+    file = chart if chart in service.files.charts[chart].options else "nova"
     found = [one for one in untold(service, file) if one[1] not in _OWN_TYPES]
     texts = _texts(toolkit(charts, tmp_path), [(name, sent) for _, name, _, sent in found])
     asked = [[section, name, text] for (section, name, _, _), text in zip(found, texts, strict=True)]

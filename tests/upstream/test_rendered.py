@@ -27,6 +27,7 @@ from controller.reconcile.region.version_gate import keepers_asked_for
 from controller.render.region import RegionRelease
 from sandbox.build import ensure_binaries
 from sandbox.patience import patient
+from tests.fakes.option_files import option_files
 from tests.render.region import library
 from tests.render.specs import PAIRS
 from tests.upstream import images, shapes
@@ -141,7 +142,9 @@ def test_a_chart_of_a_checkout_is_to_helm_what_helm_makes_of_it(
     release = whole_region(charts).get(chart)
     given: dict[str, Any] = {}
     if release is not None:
-        given = dict(resolve(release.spec.values, lambda name, key: f"made-up-{name}-{key}").values)
+        given = dict(
+            resolve(release.spec.values, lambda name, key: f"made-up-{name}-{key}", option_files()).values
+        )
     values = yaml.safe_dump(given)
     options = ["-f", "-", *([] if release is not None else MEMCACHE)]
     ours = store().locate(ChartRef(chart, repository=f"file://{charts}"))

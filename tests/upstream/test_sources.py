@@ -14,8 +14,8 @@ pytestmark = pytest.mark.upstream
 
 
 def test_options_that_charts_read_are_in_the_templates_that_are_named(charts: Path) -> None:
-    for options in library().names.read.values():
-        for option, source in options.items():
+    for chart in library().names.charts.values():
+        for option, source in chart.read.items():
             if ": " not in source:
                 text = (charts / source).read_text(encoding="utf-8")
                 assert option.partition(".")[2] in text, (option, source)
@@ -23,8 +23,8 @@ def test_options_that_charts_read_are_in_the_templates_that_are_named(charts: Pa
 
 @pytest.mark.parametrize("series", SERIES)
 def test_options_that_packages_register_without_a_list_are_in_their_modules(series: str) -> None:
-    for options in library().names.read.values():
-        for source in options.values():
+    for chart in library().names.charts.values():
+        for source in chart.read.values():
             package, _, module = source.partition(": ")
             if module:
                 [found] = python_of(series).parents[1].glob(f"lib/python3*/site-packages/{package}/{module}")

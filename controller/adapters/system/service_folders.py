@@ -44,11 +44,8 @@ def read_services(
     `versions` and `sizes` are those that the library has: a service that lacks one of them is incomplete.
     Raises CatalogueInvalid with the file and the path in it.
     """
-    validator = jsonschema.Draft202012Validator(read_map(directory, directory / SCHEMA).value)
-    folders = [
-        _folder(directory, path.parent, validator, versions, sizes)
-        for path in sorted(directory.glob(f"services/*/{ENTRY}"))
-    ]
+    validator = _validator(directory)
+    folders = [_folder(directory, path.parent, validator, versions, sizes) for path in _entries(directory)]
     _refuse_strays(directory)
     folders.sort(key=lambda folder: (folder.entry.order, folder.entry.name))
     services = {folder.entry.name: folder for folder in folders}
@@ -59,6 +56,32 @@ def read_services(
     return Catalogue({name: folder.entry for name, folder in services.items()}), services
 
 
+def read_entries(directory: Path) -> Catalogue:
+    """The entries of all services below values/, and nothing else of their folders.
+
+    Raises CatalogueInvalid as `read_services` does.
+    """
+    validator = _validator(directory)
+    entries = (_entry(directory, path.parent, validator)[0] for path in _entries(directory))
+    return Catalogue({entry.name: entry for entry in entries})
+
+
+def _entries(directory: Path) -> list[Path]:
+    return sorted(directory.glob(f"services/*/{ENTRY}"))
+
+
+def _validator(directory: Path) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(read_map(directory, directory / SCHEMA).value)
+
+
+def _entry(
+    directory: Path, path: Path, validator: jsonschema.Draft202012Validator
+) -> tuple[ServiceEntry, YamlDocument]:
+    document = read_map(directory, path / ENTRY)
+    validate(document, validator)
+    return parse_service(path.name, document.value, document.source, KINDS), document
+
+
 def _folder(
     directory: Path,
     path: Path,
@@ -66,9 +89,7 @@ def _folder(
     versions: Collection[str],
     sizes: Collection[str],
 ) -> ServiceFolder:
-    document = read_map(directory, path / ENTRY)
-    validate(document, validator)
-    entry = parse_service(path.name, document.value, document.source, KINDS)
+    entry, document = _entry(directory, path, validator)
     return ServiceFolder(
         entry=entry,
         template=read_text(path / TEMPLATE),

@@ -11,12 +11,12 @@ import jsonschema
 
 from controller.adapters.system.service_folders import read_services, validate
 from controller.adapters.system.values_text import read_map, read_text
-from controller.domain.values.catalogue import CatalogueInvalid
+from controller.domain.values.catalogue import Catalogue, CatalogueInvalid
 from controller.domain.values.chart_builds import TestedBuilds, parse_builds
 from controller.domain.values.names.known_names import KnownNames
+from controller.domain.values.names.unknown_keys import OpenMaps
 from controller.domain.values.relations import Relations, parse_relations
 from controller.domain.values.shipped_values import ChartValues, Library, ValuesFile
-from controller.domain.values.unknown_keys import OpenMaps
 
 
 def load_library(directory: Path) -> Library:
@@ -39,10 +39,7 @@ def load_library(directory: Path) -> Library:
             *(chart.option_maps for entry in catalogue.services.values() for chart in entry.charts.values()),
         ),
         relations=_relations(directory),
-        names=replace(
-            _names(directory / "charts" / "option-names.json"),
-            read=read_map(directory, directory / "charts" / "read-options.yaml").value,
-        ),
+        names=_names(directory / "charts" / "option-names.json", catalogue),
     )
 
 
@@ -60,12 +57,16 @@ def _relations(directory: Path) -> Relations:
     return parse_relations(document.value)
 
 
-def _names(path: Path) -> KnownNames:
+def _names(path: Path, catalogue: Catalogue) -> KnownNames:
     """The names that packages have, what the values of options have to be, and which are secret."""
     try:
         found = json.loads(read_text(path))
-        parts = (found[part] for part in ("options", "rules", "kinds", "secrets"))
-        return KnownNames(tuple(found["pins"]), *parts)
+        return KnownNames(
+            series=tuple(found["pins"]),
+            **{part: found[part] for part in ("options", "rules", "kinds", "secrets")},
+            files=catalogue.option_files,
+            charts=catalogue.chart_options,
+        )
     except (ValueError, LookupError, TypeError) as error:
         raise CatalogueInvalid(f"{path}: cannot be read: {error}") from error
 

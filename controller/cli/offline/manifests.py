@@ -11,6 +11,8 @@ from controller.adapters.helm.client import HelmProgram
 from controller.adapters.helm.program import VARIABLE, find_program
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.release_size import nearly_too_large, release_octets, too_large
+from controller.domain.values.chart_values import Values
+from controller.domain.values.option_files import NO_OPTION_FILES
 from controller.domain.values.secret_refs import resolve
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.ports.helm import HelmClient, HelmRequest, RenderedRelease
@@ -19,7 +21,7 @@ from controller.ports.kubernetes import Kube
 
 def render_release(release: ReleaseSpec, charts: ChartStore, helm: HelmClient) -> RenderedRelease:
     """What Helm would send to the cluster; in place of each secret stands its name. Raises ChartInvalid."""
-    values = resolve(release.values, _stand_in, release=release.name).values
+    values = _stood_in(release)
     request = HelmRequest(release.name, release.namespace, charts.locate(release.chart), values)
     return helm.render(request)
 
@@ -27,7 +29,7 @@ def render_release(release: ReleaseSpec, charts: ChartStore, helm: HelmClient) -
 def size_problem(release: ReleaseSpec, charts: ChartStore, rendered: RenderedRelease) -> tuple[str, bool]:
     """What is to be said of the size of the release's record, empty when it is small, and whether that
     would be refused."""
-    values = resolve(release.values, _stand_in, release=release.name).values
+    values = _stood_in(release)
     files, defaults = charts.files(release.chart), charts.defaults(release.chart)
     octets = release_octets(files, defaults, values, rendered.text)
     refused = too_large(octets)
@@ -38,6 +40,11 @@ def offline_helm() -> HelmClient:
     """Helm for rendering; its other actions have no cluster to work on. Raises ProgramMissing."""
     named = os.environ.get(VARIABLE)
     return HelmProgram(cast(Kube, _NoKube()), find_program(Path(named) if named else None))
+
+
+def _stood_in(release: ReleaseSpec) -> Values:
+    # What stands for a secret is the same text in every file.
+    return resolve(release.values, _stand_in, NO_OPTION_FILES, release=release.name).values
 
 
 def _stand_in(name: str, key: str) -> str | None:

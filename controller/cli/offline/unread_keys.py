@@ -9,7 +9,7 @@ from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.validation.printed_numbers import misprinted
 from controller.domain.values.chart_values import PATCH, DocumentPath, Path, format_path, is_map, lookup
 from controller.domain.values.merge import Layer, MergedValues, Setting
-from controller.domain.values.unknown_keys import OpenMaps, unknown_keys, without_paths
+from controller.domain.values.names.unknown_keys import OpenMaps, unknown_keys, without_paths
 from controller.errors import ChartInvalid, Problem
 from controller.ports.kubernetes import KubeObject
 from controller.render.region import Region, RegionRelease

@@ -40,7 +40,7 @@ from controller.domain.credentials.x509 import (
     read_leaf,
 )
 from controller.domain.values.catalogue import AMPHORA_FILES
-from controller.domain.values.oslo_files import as_option_value
+from controller.domain.values.option_files import as_option_value
 
 AMPHORA_AUTHORITY_LIFE = 10 * 365 * DAY
 # Clocks may have been wrong when an authority was made.

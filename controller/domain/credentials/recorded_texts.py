@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from controller.domain.values.chart_values import SECRET_REF, DocumentPath, Values, is_secret_ref
-from controller.domain.values.oslo_files import from_option_value, in_oslo_file
+from controller.domain.values.option_files import OptionFiles, from_option_value
 
 # A key of a Secret: names of both.
 SecretKey = tuple[str, str]
@@ -21,11 +21,13 @@ class _Differs(Exception):
     """The record was made for other values."""
 
 
-def recorded_texts(asked: Values, given: Values) -> Mapping[SecretKey, frozenset[str]] | None:
+def recorded_texts(
+    asked: Values, given: Values, files: OptionFiles
+) -> Mapping[SecretKey, frozenset[str]] | None:
     """The texts that `given` has where `asked` refers to Secrets; None where they differ in anything else."""
     found: dict[SecretKey, set[str]] = {}
     try:
-        for key, text in _pairs(asked, given, ()):
+        for key, text in _pairs(asked, given, (), files):
             found.setdefault(key, set()).add(text)
     except _Differs:
         return None
@@ -41,7 +43,7 @@ def agreed_texts(records: Iterable[Mapping[SecretKey, frozenset[str]]]) -> dict[
     return {key: next(iter(texts)) for key, texts in found.items() if len(texts) == 1}
 
 
-def _pairs(asked: Any, given: Any, path: DocumentPath) -> Iterator[tuple[SecretKey, str]]:
+def _pairs(asked: Any, given: Any, path: DocumentPath, files: OptionFiles) -> Iterator[tuple[SecretKey, str]]:
     if is_secret_ref(asked):
         target = asked[SECRET_REF]
         if not isinstance(given, str) or not given:
@@ -53,16 +55,16 @@ def _pairs(asked: Any, given: Any, path: DocumentPath) -> Iterator[tuple[SecretK
             given = given.removeprefix(prefix)
             if not given:
                 return  # the Secret had no such key
-        yield (target["name"], target["key"]), from_option_value(given) if in_oslo_file(path) else given
+        yield (target["name"], target["key"]), from_option_value(given) if files.has(path) else given
     elif isinstance(asked, Mapping) and isinstance(given, Mapping):
         # A null takes away what the chart has, and Helm need not record it.
         ours = {key for key, value in asked.items() if value is not None}
         if ours != {key for key, value in given.items() if value is not None}:
             raise _Differs
         for key in sorted(ours):
-            yield from _pairs(asked[key], given[key], (*path, str(key)))
+            yield from _pairs(asked[key], given[key], (*path, str(key)), files)
     elif isinstance(asked, list | tuple) and isinstance(given, list | tuple) and len(asked) == len(given):
         for index, (one, other) in enumerate(zip(asked, given, strict=True)):
-            yield from _pairs(one, other, (*path, index))
+            yield from _pairs(one, other, (*path, index), files)
     elif asked != given:
         raise _Differs

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from controller.domain.values.chart_values import DocumentPath, Values
-from controller.domain.values.oslo_files import EXPONENT_FROM, printed_number
+from controller.domain.values.option_files import EXPONENT_FROM, printed_number
 
 Object = Mapping[str, Any]
 

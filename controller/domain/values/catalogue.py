@@ -5,11 +5,14 @@ How one is added: docs/add-a-service.md.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from controller.domain.values.chart_values import DocumentPath, format_path
+from controller.domain.values.names.chart_options import NO_OPTIONS, ChartOptions, parse_chart_options
+from controller.domain.values.option_files import NO_FILES, ChartFiles, OptionFiles, parse_chart_files
 from controller.domain.values.typos import suggestion
 from controller.errors import ControllerError, Problem
 
@@ -63,8 +66,7 @@ class ChartEntry:
 
     An `optional` chart is used only with some features, and not counted when sources are compared.
     `node_form` is the way in which the chart wants that said (controller.domain.region.node_overrides).
-    `option_files` are keys under `conf` that the chart writes into files which oslo.config reads, and
-    `option_folders` those with several such files.
+    `files` are those that it writes, and `options` what it makes of names of options.
     `publishes` are the public endpoints of the service that it serves, None: all of them that it has.
     `serves` are the Services of its APIs, which its certificate has to stand for; `clients` says to which
     servers it can show one (`database`, `messaging`).
@@ -77,14 +79,14 @@ class ChartEntry:
     publishes: tuple[str, ...] | None = None
     serves: tuple[str, ...] = ()
     clients: tuple[str, ...] = ()
-    option_files: tuple[str, ...] = ()
-    option_folders: tuple[str, ...] = ()
+    files: ChartFiles = NO_FILES
+    options: ChartOptions = NO_OPTIONS
 
     @property
     def option_maps(self) -> Mapping[str, tuple[str, ...]]:
         """Paths of values below which the chart takes any option, by the reason."""
-        files = (f"conf.{name}.*" for name in self.option_files)
-        folders = (f"conf.{name}.*.*" for name in self.option_folders)
+        files = (f"conf.{name}.*" for name in sorted(self.files.options))
+        folders = (f"conf.{name}.*.*" for name in sorted(self.files.folders))
         return {"sections of a file that oslo.config reads": (*files, *folders)}
 
     def offered_by(self, source: str) -> bool:
@@ -174,6 +176,20 @@ class Catalogue:
     def __contains__(self, service: object) -> bool:
         return service in self.services
 
+    @cached_property
+    def option_files(self) -> OptionFiles:
+        """The files that charts of all services write."""
+        return OptionFiles({name: chart.files for name, chart in self._charts()})
+
+    @cached_property
+    def chart_options(self) -> Mapping[str, ChartOptions]:
+        """What each chart makes of names of options."""
+        return {name: chart.options for name, chart in self._charts()}
+
+    def _charts(self) -> Iterator[tuple[str, ChartEntry]]:
+        for entry in self.services.values():
+            yield from entry.charts.items()
+
     def needed_by(self, service: str) -> frozenset[str]:
         """The service and all that it requires, directly or through others."""
         found: set[str] = set()
@@ -230,8 +246,8 @@ def _chart(about: Mapping[str, Any]) -> ChartEntry:
         publishes=tuple(about["publishes"]) if "publishes" in about else None,
         serves=tuple(about.get("serves", ())),
         clients=tuple(about.get("clientOf", ())),
-        option_files=tuple(about.get("optionFiles", ())),
-        option_folders=tuple(about.get("optionFolders", ())),
+        files=parse_chart_files(about),
+        options=parse_chart_options(about.get("optionNames", {})),
     )
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from controller.domain.values.chart_values import DocumentPath, Values, format_path, is_secret_ref, lookup
 from controller.domain.values.layer_order import SpecSource
 from controller.domain.values.merge import MergedValues, Setting
-from controller.domain.values.names.known_names import Service, names_plugin, option_files
-from controller.domain.values.oslo_files import confs, option_of
+from controller.domain.values.names.known_names import Service
+from controller.domain.values.option_files import confs
 from controller.errors import Problem
 
 # Names whose value is the secret itself; `secret_name`, `user_secret_name` … name a Kubernetes Secret.
@@ -62,7 +62,7 @@ def set_secrets(merged: MergedValues, service: Service) -> Iterator[DocumentPath
 def _of_options(values: Values, service: Service) -> Iterator[DocumentPath]:
     """The options that the packages call secret, with a text in clear."""
     for place, conf in confs(values):
-        for file, below, content in option_files(conf):
+        for file, below, content in service.files.of_conf(conf):
             for section, options in content.items() if isinstance(content, dict) else ():
                 for name in options if isinstance(options, dict) else ():
                     if service.is_secret(file, section, name.replace("-", "_")):
@@ -90,10 +90,10 @@ def _is_open_address(value: Any) -> bool:
 def _is_no_secret(values: Values, path: DocumentPath, service: Service) -> bool:
     """Whether a leaf that was guessed by its name is an option that names a plug-in. Of others the guess
     stands: packages do not call each of their tokens a secret."""
-    option = option_of(path)
+    option = service.files.option_of(path)
     if option is None or _shows_secret(lookup(values, path)):
         return False
-    return names_plugin(service.chart, option[1])
+    return service.names_plugin(option[1])
 
 
 def password_problems(

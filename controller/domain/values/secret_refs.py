@@ -21,12 +21,7 @@ from controller.domain.api.names import (
 )
 from controller.domain.shared.secret_text import is_one_line
 from controller.domain.values.chart_values import SECRET_REF, DocumentPath, Values, format_path, is_secret_ref
-from controller.domain.values.oslo_files import (
-    as_option_value,
-    in_oslo_file,
-    is_written_as_it_is,
-    takes_one_line,
-)
+from controller.domain.values.option_files import OptionFiles, as_option_value, is_written_as_it_is
 from controller.errors import Problem, SecretMissing, SpecInvalid
 
 # Secrets that a spec may not name (`reserved`): who may write a spec need not be allowed to read these.
@@ -95,8 +90,10 @@ def secret_names(values: Values) -> frozenset[str]:
     return frozenset(reference.name for reference in find_references(values))
 
 
-def resolve(values: Values, lookup: Lookup, *, release: str = "", upstream: bool = False) -> ResolvedValues:
-    """A copy of the values in which each reference is the text that it names, in a file of oslo.config as
+def resolve(
+    values: Values, lookup: Lookup, files: OptionFiles, *, release: str = "", upstream: bool = False
+) -> ResolvedValues:
+    """A copy of the values in which each reference is the text that it names, in one of the `files` as
     oslo.config reads it.
 
     `upstream`: the chart is OpenStack-Helm's, which writes passwords of accounts into files as they are.
@@ -111,13 +108,13 @@ def resolve(values: Values, lookup: Lookup, *, release: str = "", upstream: bool
         text = lookup(target["name"], target["key"])
         if "prefix" in target:
             whole = target["prefix"] + (text or "")
-            return as_option_value(whole) if in_oslo_file(path) else whole
+            return as_option_value(whole) if files.has(path) else whole
         if not text:
             raise SecretMissing(target["name"], target["key"], release)
         secrets.add(text)
-        if takes_one_line(path) and not is_one_line(text):
+        if files.takes_one_line(path) and not is_one_line(text):
             raise SpecInvalid([_several_lines(path, target)])
-        if in_oslo_file(path):
+        if files.has(path):
             text = as_option_value(text)
             secrets.add(text)
         elif upstream and "$" in text and is_written_as_it_is(path):

@@ -10,9 +10,9 @@ from controller.domain.values.chart_builds import NO_BUILDS, TestedBuilds
 from controller.domain.values.chart_values import DocumentPath, Values
 from controller.domain.values.merge import Layer
 from controller.domain.values.names.known_names import NO_NAMES, KnownNames
+from controller.domain.values.names.unknown_keys import NO_OPEN_MAPS, OpenMaps
 from controller.domain.values.relations import NO_RELATIONS, Relations
 from controller.domain.values.typos import suggestion
-from controller.domain.values.unknown_keys import NO_OPEN_MAPS, OpenMaps
 from controller.errors import Problem
 
 

@@ -13,7 +13,6 @@ from typing import Any
 from controller.domain.values.chart_values import DocumentPath, Path, Values, format_path, is_map
 from controller.domain.values.merge import Layer
 from controller.domain.values.names.known_names import Service
-from controller.domain.values.oslo_files import option_of
 from controller.errors import Problem
 
 _NEAR = 0.85
@@ -61,7 +60,7 @@ def _walk(
 
 def _is_of_packages(path: Path, service: Service) -> bool:
     """Whether it is the path of an option or a section that a package has."""
-    option, section = option_of(path), option_of((*path, ""))
+    option, section = service.files.option_of(path), service.files.option_of((*path, ""))
     if option is not None:
         file, at, name = option
         return service.has_option(file, at, name.replace("-", "_"))

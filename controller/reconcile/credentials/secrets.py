@@ -42,6 +42,7 @@ from controller.domain.credentials.signs_of_life import KnownCredentials
 from controller.domain.region.plan import awaits_approval
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
 from controller.domain.values.ceph_needs import CephNeeds
+from controller.domain.values.option_files import OptionFiles
 from controller.errors import Conflict, ObjectMissing, SpecInvalid
 from controller.ports.accounts import ReaderAccounts
 from controller.ports.helm import ReleaseRecords
@@ -101,9 +102,9 @@ class SecretsReconciler:
 
     `credentials_of` says which credentials an osdpl needs, `certificates_of` which certificates of its own
     authority, `ceph_of` what of a Ceph cluster that it exchanges with; each raises SpecInvalid. `records` are
-    Helm's, `rotation` replaces what is asked to be rotated, `readers` makes accounts
-    that may only read, None for nothing. `digest_key` gives the installation's key for published digests,
-    `sealing` seals the keys of the region's authority, None for not; `resync` is in seconds.
+    Helm's, `rotation` replaces what is asked to be rotated, `readers` makes accounts that may only read, None
+    for nothing. `digest_key` gives the installation's key for published digests, `option_files` are those of
+    charts, `sealing` seals the keys of the region's authority, None for not; `resync` is in seconds.
     """
 
     def __init__(
@@ -120,6 +121,7 @@ class SecretsReconciler:
         rotation: CredentialRotation | None = None,
         readers: ReaderAccounts | None = None,
         digest_key: Callable[[], bytes],
+        option_files: OptionFiles,
         sealing: SealingKey | None = None,
         resync: float,
     ) -> None:
@@ -134,7 +136,7 @@ class SecretsReconciler:
         self._digest_key = digest_key
         self._resync = resync
         self._records = records
-        self._lost = LostCredentials(records, events)
+        self._lost = LostCredentials(records, events, option_files)
         self._gone = GoneOffers(clock)
         self._clouds = CloudsExport(kube)
         self._reader = ReadOnlyAccount(kube, clock, randomness, events, readers)

@@ -218,7 +218,10 @@ class BundleReconciler:
         spec = next((item for item in observed.bundle.spec.releases if item.name == name), None)
         desired = None
         if spec is not None and not observed.bundle.deleting:
-            desired = resolve_release(spec, observed.secrets, self._ports.charts, self._ports.digest_key)
+            ports = self._ports
+            desired = resolve_release(
+                spec, observed.secrets, ports.charts, ports.digest_key, ports.option_files
+            )
         revisions = observed.histories.get(name, ())
         if desired is not None:
             desired = as_recorded(desired, revisions)

@@ -13,6 +13,7 @@ from controller.domain.releases.digests import spec_digest, values_digest
 from controller.domain.releases.requests import marks_in
 from controller.domain.releases.situation import Attempt, Recorded, RevisionRecord, parse_attempt
 from controller.domain.shared import backoff
+from controller.domain.values.option_files import OptionFiles
 from controller.domain.values.secret_refs import ResolvedValues, resolve
 from controller.errors import ChartInvalid, SecretMissing, SpecInvalid
 from controller.ports.charts import ChartSource
@@ -77,12 +78,17 @@ def observe_release(
 
 
 def resolve_release(
-    spec: ReleaseSpec, secrets: SecretValues, charts: ChartSource, digest_key: Callable[[], bytes]
+    spec: ReleaseSpec,
+    secrets: SecretValues,
+    charts: ChartSource,
+    digest_key: Callable[[], bytes],
+    files: OptionFiles,
 ) -> ResolvedRelease:
     """The release with its secrets resolved and its digest, or what stands in the way."""
     try:
         upstream = bool(spec.chart.repository)
-        resolved = resolve(spec.values, secrets.lookup, release=spec.name, upstream=upstream)
+        theirs = files.with_chart(spec.chart.name)
+        resolved = resolve(spec.values, secrets.lookup, theirs, release=spec.name, upstream=upstream)
     except SecretMissing as error:
         return ResolvedRelease(spec, obstacle=_obstacle(Reason.SECRET_MISSING, error))
     except SpecInvalid as error:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from controller.domain.api.keys import BundleKey, ReleaseKey
 from controller.domain.shared import backoff
+from controller.domain.values.option_files import OptionFiles
 from controller.ports.charts import ChartSource
 from controller.ports.helm import HelmClient, ReleaseRecords
 from controller.ports.kubernetes import Events, Kube
@@ -17,7 +18,8 @@ from controller.reconcile.releases.action_request import UNINSTALL_SECONDS
 
 @dataclass(frozen=True)
 class ReleasePorts:
-    """The world as releases need it. `digest_key` gives the installation's key for published digests.
+    """The world as releases need it. `digest_key` gives the installation's key for published digests,
+    and `option_files` are those that charts write.
 
     `kube` has the controller's own rights, `as_charts` those of the account that Helm acts as. What a chart
     has chosen, by its objects or by Helm's records of them, is read, sent and deleted by the latter alone: a
@@ -32,6 +34,7 @@ class ReleasePorts:
     clock: Clock
     events: Events
     digest_key: Callable[[], bytes]
+    option_files: OptionFiles
     measures: Metrics = field(default_factory=NoMetrics)
 
 

@@ -44,6 +44,10 @@ WRONG: dict[str, tuple[Edit, str]] = {
         replaced("service.yaml", "description: Masakari\n", ""),
         "values/services/instance-ha/service.yaml: 'description' is a required property",
     ),
+    "a chart without a word about its files of options": (
+        replaced("service.yaml", "    optionFiles: [masakari, masakarimonitors]\n", ""),
+        "values/services/instance-ha/service.yaml: charts.masakari: 'optionFiles' is a required property",
+    ),
     "a kind of credential that nothing generates": (
         replaced("service.yaml", "masakari-password: password", "masakari-password: passphrase"),
         "credentials.masakari-password: 'passphrase' is not one of base64-32, ",
@@ -93,7 +97,8 @@ def test_a_folder_that_is_empty_is_refused(values: Path) -> None:
 
 def test_two_services_cannot_both_give_values_of_one_chart(values: Path) -> None:
     services = values / "services"
-    replaced("service.yaml", "charts:\n", "charts:\n  masakari: {sources: [upstream]}\n")(services / "cache")
+    chart = "  masakari: {sources: [upstream], optionFiles: []}\n"
+    replaced("service.yaml", "charts:\n", f"charts:\n{chart}")(services / "cache")
     replaced("sizes.yaml", "tiny:\n", "tiny:\n  masakari: {}\n")(services / "cache")
     with pytest.raises(CatalogueInvalid, match=r"tiny: .*/cache/sizes\.yaml has values of masakari too"):
         load_library(values)

@@ -11,9 +11,9 @@ from controller.domain.validation.dangling import made_by
 from controller.domain.validation.endpoint_hosts import unmade_hosts
 from controller.domain.values.chart_values import lookup
 from controller.domain.values.merge import Layer, MergedValues, merge_layers
-from controller.domain.values.oslo_files import with_numbers_as_text
-from controller.domain.values.unknown_keys import OpenMaps
+from controller.domain.values.names.unknown_keys import OpenMaps
 from controller.render.region import Region, RegionBundle, RegionRelease
+from tests.fakes.option_files import option_files
 
 DEFAULTS: dict[str, Any] = {"pod": {"replicas": {"api": 1}}, "conf": {"web": {}}}
 OPEN = OpenMaps((("conf", "web", "*"),))
@@ -83,7 +83,7 @@ def test_a_large_number_that_a_chart_prints_with_an_exponent_is_told_with_the_fo
 
 
 def test_large_numbers_of_a_bootstrap_are_sent_as_text() -> None:
-    sent = with_numbers_as_text({"bootstrap": {"qos": {"bytes": 104857600, "few": 10}}})
+    sent = option_files().with_numbers_as_text({"bootstrap": {"qos": {"bytes": 104857600, "few": 10}}})
     assert sent == {"bootstrap": {"qos": {"bytes": "104857600", "few": 10}}}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from controller.domain.credentials.recorded_texts import agreed_texts, recorded_texts
+from tests.fakes.option_files import option_files
 
 
 def ref(key: str, name: str = "database-credentials") -> dict[str, Any]:
@@ -27,7 +28,7 @@ GIVEN = {
 
 
 def test_a_record_of_the_same_values_has_what_the_references_stood_for() -> None:
-    assert recorded_texts(ASKED, GIVEN) == {
+    assert recorded_texts(ASKED, GIVEN, option_files()) == {
         ("database-credentials", "root-password"): {"pa$$word"},
         # In a file of oslo.config a dollar sign was written twice.
         ("database-credentials", "url"): {"mysql://a$b"},
@@ -47,7 +48,7 @@ def test_a_record_of_the_same_values_has_what_the_references_stood_for() -> None
     ],
 )
 def test_a_record_of_other_values_proves_nothing(given: dict[str, Any]) -> None:
-    assert recorded_texts(ASKED, given) is None
+    assert recorded_texts(ASKED, given, option_files()) is None
 
 
 def test_only_what_every_record_agrees_on_counts() -> None:
@@ -59,6 +60,6 @@ def test_only_what_every_record_agrees_on_counts() -> None:
 
 def test_a_release_that_differs_from_itself_proves_nothing() -> None:
     asked = {"a": ref("root-password"), "b": ref("root-password")}
-    found = recorded_texts(asked, {"a": "x", "b": "y"})
+    found = recorded_texts(asked, {"a": "x", "b": "y"}, option_files())
     assert found is not None
     assert agreed_texts([found]) == {}

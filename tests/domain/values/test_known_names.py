@@ -16,6 +16,7 @@ from controller.domain.values.names.known_names import (
     unknown_store_options,
 )
 from controller.errors import Problem
+from tests.fakes.option_files import chart_options, option_files
 
 NAMES = KnownNames(
     series=("2025.1", "2026.1"),
@@ -32,7 +33,8 @@ NAMES = KnownNames(
         "nova": "os_compute_api:servers:create; os_compute_api:servers:show; old:rule@2025.1; admin_api",
         "gnocchi": "create archive policy; get archive policy",
     },
-    read={"nova": {"DEFAULT.osapi_compute_workers": "nova/templates/configmap-etc.yaml"}},
+    files=option_files(),
+    charts=chart_options(),
 )
 LOWER: dict[str, Any] = {
     "conf": {

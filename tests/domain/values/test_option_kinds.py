@@ -10,6 +10,7 @@ from controller.domain.values.merge import Layer
 from controller.domain.values.names.known_names import KnownNames
 from controller.domain.values.names.option_kinds import with_brackets, wrong_store_values, wrong_values
 from controller.errors import Problem
+from tests.fakes.option_files import chart_options, option_files
 
 NAMES = KnownNames(
     series=("2025.1", "2026.1"),
@@ -32,6 +33,8 @@ NAMES = KnownNames(
         },
         "cinder": {"backend_defaults": "san_ssh_port=int(0..65535) ssl_verify=bool"},
     },
+    files=option_files(),
+    charts=chart_options(),
 )
 LOWER: dict[str, Any] = {"conf": {"nova": {"DEFAULT": {}}, "cinder": {}, "backends": {}}}
 TWO = {"type": "multistring", "values": ["a", "b"]}

@@ -11,6 +11,7 @@ from controller.domain.values.merge import Layer, merge_layers
 from controller.domain.values.names.known_names import KnownNames
 from controller.domain.values.password_guard import literal_secrets, password_problems
 from controller.errors import Problem
+from tests.fakes.option_files import chart_options, option_files
 
 REF = {"$secretRef": {"name": "a", "key": "b"}}
 
@@ -158,6 +159,8 @@ NAMES = KnownNames(
     secrets={
         "cinder": {"vault": "root_token_id", "DEFAULT": "backup_swift_key", "database": "connection"},
     },
+    files=option_files(),
+    charts=chart_options(),
 )
 
 

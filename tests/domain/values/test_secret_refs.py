@@ -16,6 +16,7 @@ from controller.domain.values.secret_refs import (
     secret_names,
 )
 from controller.errors import SecretMissing, SpecInvalid
+from tests.fakes.option_files import option_files
 
 STORE = {
     ("identity-credentials", "admin-password"): "S3cr3tAdmin",
@@ -41,7 +42,7 @@ def test_references_are_found_in_maps_and_lists_with_their_paths() -> None:
 def test_resolving_gives_a_copy_with_texts_and_tells_which_came_in() -> None:
     values = {"auth": {"admin": {"password": ref("identity-credentials", "admin-password")}}, "n": [1]}
     before = copy.deepcopy(values)
-    resolved = resolve(values, lookup)
+    resolved = resolve(values, lookup, option_files())
     assert resolved.values == {"auth": {"admin": {"password": "S3cr3tAdmin"}}, "n": [1]}
     assert resolved.secrets == {"S3cr3tAdmin"}
     assert values == before
@@ -49,13 +50,15 @@ def test_resolving_gives_a_copy_with_texts_and_tells_which_came_in() -> None:
 
 
 def test_resolved_values_are_not_shown_by_their_representation() -> None:
-    assert "S3cr3t" not in repr(resolve({"p": ref("identity-credentials", "admin-password")}, lookup))
+    assert "S3cr3t" not in repr(
+        resolve({"p": ref("identity-credentials", "admin-password")}, lookup, option_files())
+    )
 
 
 @pytest.mark.parametrize(("name", "key"), [("gone", "k"), ("identity-credentials", "gone"), ("own", "empty")])
 def test_a_missing_or_empty_key_is_an_error_that_names_it(name: str, key: str) -> None:
     with pytest.raises(SecretMissing) as caught:
-        resolve({"p": ref(name, key)}, lookup, release="nova")
+        resolve({"p": ref(name, key)}, lookup, option_files(), release="nova")
     assert str(caught.value) == f'Secret "{name}" has no key "{key}", and release nova needs it'
 
 
@@ -73,7 +76,7 @@ def test_a_missing_or_empty_key_is_an_error_that_names_it(name: str, key: str) -
 )
 def test_a_malformed_reference_is_a_problem_with_its_path(leaf: dict[str, Any]) -> None:
     with pytest.raises(SpecInvalid) as caught:
-        resolve({"a": [leaf]}, lookup)
+        resolve({"a": [leaf]}, lookup, option_files())
     assert [problem.path for problem in caught.value.problems] == ["a[0]"]
 
 
@@ -87,8 +90,8 @@ JSON = st.recursive(
 @pytest.mark.slow
 @given(st.dictionaries(st.text().filter(lambda key: key[:1] != "$"), JSON))
 def test_values_without_references_come_back_equal(values: dict[str, Any]) -> None:
-    assert resolve(values, lookup).values == values
-    assert resolve(values, lookup).secrets == frozenset()
+    assert resolve(values, lookup, option_files()).values == values
+    assert resolve(values, lookup, option_files()).secrets == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -102,7 +105,7 @@ def test_values_without_references_come_back_equal(values: dict[str, Any]) -> No
     ],
 )
 def test_a_dollar_sign_is_doubled_in_a_file_of_oslo_config(path: str) -> None:
-    resolved = resolve(nested(path, ref("own", "dollar")), lookup)
+    resolved = resolve(nested(path, ref("own", "dollar")), lookup, option_files())
     assert resolved.values == nested(path, "pa$$$$w$$ord")
     assert resolved.secrets == {"pa$$w$ord", "pa$$$$w$$ord"}
 
@@ -119,7 +122,7 @@ def test_a_dollar_sign_is_doubled_in_a_file_of_oslo_config(path: str) -> None:
 )
 def test_a_dollar_sign_stays_as_it_is_elsewhere(path: str) -> None:
     values = nested(path, ref("own", "dollar"))
-    assert resolve(values, lookup, upstream=True).values == nested(path, "pa$$w$ord")
+    assert resolve(values, lookup, option_files(), upstream=True).values == nested(path, "pa$$w$ord")
 
 
 @pytest.mark.parametrize(
@@ -128,19 +131,19 @@ def test_a_dollar_sign_stays_as_it_is_elsewhere(path: str) -> None:
 def test_what_upstream_writes_into_files_as_it_is_may_have_no_dollar_sign(path: str) -> None:
     values = nested(path, ref("own", "dollar"))
     with pytest.raises(SpecInvalid) as caught:
-        resolve(values, lookup, upstream=True)
+        resolve(values, lookup, option_files(), upstream=True)
     assert str(caught.value) == (
         f'{path}: key "dollar" of Secret "own" has a "$", which this chart cannot write into a file; '
         "put a text without it into the Secret"
     )
     # The charts of the image write it as oslo.config has to read it.
-    assert resolve(values, lookup).values == nested(path, "pa$$w$ord")
+    assert resolve(values, lookup, option_files()).values == nested(path, "pa$$w$ord")
 
 
 def test_the_administrators_password_is_in_no_file_of_a_chart() -> None:
     path = "endpoints.identity.auth.admin.password"
     values = nested(path, ref("own", "dollar"))
-    assert resolve(values, lookup, upstream=True).values == nested(path, "pa$$w$ord")
+    assert resolve(values, lookup, option_files(), upstream=True).values == nested(path, "pa$$w$ord")
 
 
 def nested(path: str, value: Any) -> dict[str, Any]:
@@ -178,7 +181,7 @@ def test_what_would_be_more_than_one_option_is_refused_and_not_quoted(
     path: tuple[str, ...], text: str
 ) -> None:
     with pytest.raises(SpecInvalid) as caught:
-        resolve(put(path, ref("own", "text")), lambda _, __: text)
+        resolve(put(path, ref("own", "text")), lambda _, __: text, option_files())
     [problem] = caught.value.problems
     assert problem.path.endswith(path[-1]) and "debug" not in str(caught.value)
     assert problem.message.startswith('key "text" of Secret "own" has several lines or control characters')
@@ -187,4 +190,4 @@ def test_what_would_be_more_than_one_option_is_refused_and_not_quoted(
 
 def test_keys_and_files_have_lines() -> None:
     values = {"network": {"ssh": {"private_key": ref("own", "text")}}, "conf": {"file": ref("own", "text")}}
-    assert resolve(values, lambda _, __: "a\nb\n").secrets == {"a\nb\n"}
+    assert resolve(values, lambda _, __: "a\nb\n", option_files()).secrets == {"a\nb\n"}

@@ -16,6 +16,7 @@ from controller.ports.accounts import ReaderFound, ServerLogin
 from controller.ports.kubernetes import HELMBUNDLE, SECRET
 from controller.reconcile.credentials.secrets import SecretsReconciler
 from tests.fakes.keystone_users import ADMIN_PASSWORD, FakeKeystone, served
+from tests.fakes.option_files import option_files
 from tests.fakes.world import FakeRandomness
 from tests.reconcile.credentials.test_secrets import NS, REGION, RESYNC, Bed
 
@@ -71,6 +72,7 @@ class ReadersBed(Bed):
             credentials_of=self.credentials_of,
             readers=self.readers,
             digest_key=lambda: b"k" * 32,
+            option_files=option_files(),
             resync=RESYNC,
         )
         return self.reconciler

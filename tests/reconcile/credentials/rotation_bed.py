@@ -23,6 +23,7 @@ from controller.reconcile.credentials.rotation.rotation import CredentialRotatio
 from controller.reconcile.credentials.secrets import SecretsReconciler
 from controller.reconcile.shared.secret_values import SecretValues
 from tests.fakes.kube import FakeKube
+from tests.fakes.option_files import option_files
 from tests.fakes.world import FakeClock, FakeRandomness
 from tests.reconcile.credentials.test_secrets import Recorder
 
@@ -253,9 +254,14 @@ class RotationBed:
             ),
             records=records,
             rotation=CredentialRotation(
-                **ports, records=records, servers=self.account_servers(), keys=self.wrapped_keys()
+                **ports,
+                records=records,
+                servers=self.account_servers(),
+                keys=self.wrapped_keys(),
+                option_files=option_files(),
             ),
             digest_key=lambda: b"k" * 32,
+            option_files=option_files(),
             resync=300.0,
         )
 
@@ -344,7 +350,7 @@ class RotationBed:
         bundle = self.kube.get(HELMBUNDLE, service, NS)
         assert bundle is not None
         values = bundle["spec"]["releases"][0]["values"]
-        return dict(resolve(values, SecretValues(self.kube, NS).lookup).values)
+        return dict(resolve(values, SecretValues(self.kube, NS).lookup, option_files()).values)
 
     def resolvable(self, service: str) -> bool:
         """Whether all that the release needs is there: helmbundle waits otherwise."""

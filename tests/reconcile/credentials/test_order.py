@@ -31,6 +31,7 @@ from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, OSDPL, SECRET
 from controller.reconcile.credentials.rotation.rotation import CredentialRotation
 from controller.reconcile.credentials.secrets import SecretsReconciler
 from tests.fakes.kube import Request
+from tests.fakes.option_files import option_files
 from tests.fakes.world import FakeRandomness
 from tests.reconcile.credentials.ceph_bed import CephBed
 from tests.reconcile.credentials.rotation_bed import Servers
@@ -136,9 +137,10 @@ class WholeBed(CephBed):
             credentials_of=self.credentials_of,
             certificates_of=lambda _: self.wanted,
             ceph_of=self.ceph_of,
-            rotation=CredentialRotation(**ports, servers=servers, keys=servers),
+            rotation=CredentialRotation(**ports, servers=servers, keys=servers, option_files=option_files()),
             readers=Readers(),
             digest_key=lambda: b"k" * 32,
+            option_files=option_files(),
             resync=RESYNC,
         )
         return self.reconciler

@@ -21,6 +21,7 @@ from controller.reconcile.credentials.certificates.sealing_key import SealingKey
 from controller.reconcile.credentials.secrets import RESYNC_SECONDS, SecretsReconciler
 from controller.reconcile.shared.secret_values import SecretValues
 from tests.fakes.kube import FakeKube, Request
+from tests.fakes.option_files import option_files
 from tests.fakes.world import FakeClock, FakeRandomness
 
 NS, REGION = "openstack", "region-one"
@@ -85,6 +86,7 @@ class Bed:
             certificates_of=lambda _: self.wanted,
             ceph_of=self.ceph_of,
             digest_key=lambda: b"k" * 32,
+            option_files=option_files(),
             sealing=self.sealing(seed),
             resync=RESYNC,
         )

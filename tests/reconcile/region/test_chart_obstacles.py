@@ -32,6 +32,7 @@ from controller.reconcile.shared.chart_errors import LONGEST, RETRY_SECONDS
 from controller.reconcile.shared.secret_values import SecretValues
 from controller.render.region import Region
 from tests.fakes.kube import FakeKube
+from tests.fakes.option_files import option_files
 from tests.fakes.world import FakeClock
 from tests.reconcile.region.test_deployment import (
     KEY,
@@ -282,7 +283,7 @@ def test_the_release_waits_and_says_why(
     del stalls
     charts.error = error
     spec = ReleaseSpec("web", "openstack", ChartRef("web", "1.0.0", repository="https://charts.example"))
-    desired = resolve_release(spec, SecretValues(kube, "openstack"), charts, lambda: b"key")
+    desired = resolve_release(spec, SecretValues(kube, "openstack"), charts, lambda: b"key", option_files())
     assert desired.obstacle is not None
     assert (desired.obstacle.action, desired.obstacle.reason) == (Action.WAIT, reason)
     assert desired.obstacle.message == str(error)

@@ -31,6 +31,7 @@ from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.leases.lease import WriterLease, lease_holder, lease_name
 from controller.reconcile.shared.object_store import ObjectStore
 from controller.render.rendered_region import RenderedRegion
+from tests.fakes.option_files import option_files
 from tests.fakes.release import FakeWatch
 from tests.fakes.stored_helm import StoredHelm
 from tests.reconcile.bundles import Charts
@@ -191,6 +192,7 @@ class Container:
             events=Silent(),
             credentials_of=credentials_of,
             digest_key=self._key().read,
+            option_files=option_files(),
             resync=RESYNC,
         )
         self._locks = locks_of(secrets)
@@ -221,6 +223,7 @@ class Container:
                 clock=self.clock,
                 events=Silent(),
                 digest_key=self._key().read,
+                option_files=option_files(),
             ),
             BundleSettings(RESYNC),
             BundleListeners(

@@ -15,22 +15,12 @@ from typing import Any
 
 from controller.domain.values.chart_values import PATCH, Path, Values, is_map, lookup
 from controller.domain.values.merge import Layer
-from controller.domain.values.oslo_files import OSLO_DIRECTORIES, OSLO_FILES
+from controller.domain.values.names.chart_options import NO_OPTIONS, ChartOptions
+from controller.domain.values.option_files import NO_OPTION_FILES, OptionFiles
 from controller.errors import Problem
 
 _EVERY = "every"
 _NEAR = 0.8
-# Files of the chart, and sections of them, that people name: whose options are meant there.
-_STORES: Mapping[tuple[str, str], tuple[str, ...]] = {
-    ("cinder", "backends"): ("backend_defaults", "DEFAULT"),
-    ("cinder", "cinder"): ("backend_defaults", "DEFAULT"),
-    ("glance", "glance"): ("glance_store",),
-    ("manila", "manila"): ("DEFAULT",),
-}
-# Sections with an option for each plug-in, and the option beside them that lists the plug-ins.
-_PLUGINS: Mapping[tuple[str, str], str] = {("keystone", "auth"): "methods"}
-# Files of programs whose packages are not asked.
-_OF_OTHER_PACKAGES = ("masakarimonitors",)
 _RULES: Path = ("conf", "policy")
 _REFERENCE = re.compile(r"(?<![\w:])rule:([^\s()]+)")
 _AS_WRITTEN = "It is sent as it is written."
@@ -45,15 +35,16 @@ class KnownNames:
     Names are in one text, `name@2025.1,2025.2` where not every series has it; `; ` is between rules, since
     names of Gnocchi's are several words. `kinds` has what values of options have to be, by chart and section,
     as `name=int(0..)@2025.1`; an option that takes any text is not among them. `secrets` are the options that
-    the packages call secret. `read` are those that no package lists and something reads all the same, as
-    `section.option` by chart, with where that is."""
+    the packages call secret. `files` are the files of options that charts write, and `charts` has what these
+    make of the names."""
 
     series: tuple[str, ...] = ()
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     rules: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     secrets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    read: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    files: OptionFiles = NO_OPTION_FILES
+    charts: Mapping[str, ChartOptions] = field(default_factory=dict)
 
     def of(self, chart: str, series: str) -> Service:
         """What is known of the service of a chart."""
@@ -113,10 +104,23 @@ class Service:
         """Its secret options by section."""
         return self.names.secrets_of(self.chart, self.series)
 
+    @property
+    def files(self) -> OptionFiles:
+        """The files of options that charts write."""
+        return self.names.files
+
+    @property
+    def _options(self) -> ChartOptions:
+        return self.names.charts.get(self.chart, NO_OPTIONS)
+
+    def names_plugin(self, section: str) -> bool:
+        """Whether the options of a section have the names of plug-ins, each with the one that serves it."""
+        return section in self._options.plugin_lists
+
     def _places(self, file: str, section: str) -> tuple[str, ...]:
         """The sections whose options may stand in one: of one that people name, those of a store."""
         at = section if section == "DEFAULT" else section.lower()
-        return (at,) if at in self.sections else (at, *_STORES.get((self.chart, file), ()))
+        return (at,) if at in self.sections else (at, *self._options.stores.get(file, ()))
 
     def has_option(self, file: str, section: str, option: str) -> bool:
         """Whether a package has the option."""
@@ -145,7 +149,7 @@ class Service:
         Of a section that people name, only what is nearly an option: a driver may be of somebody else."""
         known = self.sections.get(section if section == "DEFAULT" else section.lower())
         package = f"no package of OpenStack {self.series} has"
-        stores = _STORES.get((self.chart, file), ()) if section != "DEFAULT" else ()
+        stores = self._options.stores.get(file, ()) if section != "DEFAULT" else ()
         named = known is None and bool(stores)
         if known is None and not named:
             near = "" if there else _nearest(section, self.sections)
@@ -154,8 +158,8 @@ class Service:
                 yield (), message, f'did you mean "{near}"? {_AS_WRITTEN}'
             return
         known = (known or frozenset()).union(*(self.sections.get(one, ()) for one in stores))
-        if names_plugin(self.chart, section):
-            known |= _listed({**there, **options}.get(_PLUGINS[self.chart, section]))
+        if self.names_plugin(section):
+            known |= _listed({**there, **options}.get(self._options.plugin_lists[section]))
         for name, value in options.items():
             plain = name.replace("-", "_")
             if value is None or name == PATCH or plain in known:
@@ -168,7 +172,7 @@ class Service:
                 yield (name,), f'{package} an option "{name}" in {where}', self._remedy(plain, near)
 
     def _is_read(self, file: str, section: str, name: str) -> bool:
-        return file in _OF_OTHER_PACKAGES or f"{section}.{name}" in self.names.read.get(self.chart, ())
+        return file in self._options.unrecorded or f"{section}.{name}" in self._options.read
 
     def _remedy(self, name: str, near: str) -> str:
         others = sorted(section for section, known in self.sections.items() if name in known)
@@ -177,11 +181,6 @@ class Service:
         if near:
             return f'did you mean "{near}"? {_AS_WRITTEN}'
         return "the service passes over it, unless a plugin reads it"
-
-
-def names_plugin(chart: str, section: str) -> bool:
-    """Whether the options of a section have the names of plug-ins, each with the one that serves it."""
-    return (chart, section) in _PLUGINS
 
 
 def _listed(value: Any) -> frozenset[str]:
@@ -195,7 +194,7 @@ def unknown_options(layer: Layer, lower: Values, service: Service) -> Iterator[P
     conf = layer.values.get("conf")
     if conf is None or not is_map(conf) or not service.sections:
         return
-    for file, below, content in option_files(conf):
+    for file, below, content in service.files.of_conf(conf):
         written = lookup(lower, ("conf", *below))
         if not is_map(content) or not is_map(written):
             continue  # the release has no such file
@@ -240,16 +239,6 @@ def unknown_policy_names(layer: Layer, lower: Values, service: Service) -> Itera
     for name, message, remedy in unknown_rules(new, service.rules, asking, who):
         path = (*_RULES, name)
         yield Problem(layer.full_path(path), message, remedy, layer.place(path))
-
-
-def option_files(conf: Mapping[str, Any]) -> Iterator[tuple[str, Path, Any]]:
-    """The files of oslo.config below `conf`, with their paths there and their content."""
-    for file, content in conf.items():
-        if file in OSLO_DIRECTORIES:
-            for name, part in content.items() if is_map(content) else ():
-                yield ("keystone" if file == "ks_domains" else name), (file, name), part
-        elif file in OSLO_FILES:
-            yield file, (file,), content
 
 
 def _nearest(name: str, known: Collection[str]) -> str:

@@ -24,9 +24,9 @@ from controller.domain.values.chart_values import (
     with_leaf,
 )
 from controller.domain.values.merge import Layer
-from controller.domain.values.names.known_names import Service, option_files
+from controller.domain.values.names.known_names import Service
 from controller.domain.values.names.option_types import SEVERAL, is_certain, parts_of, unmet, words_of
-from controller.domain.values.oslo_files import confs, printed_number
+from controller.domain.values.option_files import confs, printed_number
 from controller.errors import Problem
 
 _TYPED = ("multistring", "csv")
@@ -57,7 +57,7 @@ def wrong_values(layer: Layer, lower: Values, service: Service) -> Iterator[Wron
     conf = layer.values.get("conf")
     if conf is None or not is_map(conf) or not service.sections:
         return
-    for file, below, content in option_files(conf):
+    for file, below, content in service.files.of_conf(conf):
         there = lookup(lower, ("conf", *below))
         if not is_map(content) or not is_map(there):
             continue  # the release has no such file
@@ -90,7 +90,7 @@ def with_brackets(values: Values, service: Service) -> Values:
     object where there are none."""
     changed = values
     for place, conf in confs(values):
-        for file, below, content in option_files(conf):
+        for file, below, content in service.files.of_conf(conf):
             for section, options in content.items() if is_map(content) else ():
                 for name, value in options.items() if is_map(options) else ():
                     items = value.get("values") if is_map(value) and value.get("type") == "csv" else value

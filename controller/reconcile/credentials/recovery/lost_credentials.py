@@ -25,6 +25,7 @@ from controller.domain.credentials.rotation.record import (
     restored_by_rotation,
 )
 from controller.domain.values.chart_values import Values
+from controller.domain.values.option_files import OptionFiles
 from controller.domain.values.secret_refs import find_references
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import HelmFailed, SpecInvalid
@@ -55,8 +56,9 @@ class LostCredentials:
     """Of one region, for the life of the process: records are large, and those that do not help are read
     again only once something about them has changed."""
 
-    def __init__(self, records: ReleaseRecords, events: Events) -> None:
+    def __init__(self, records: ReleaseRecords, events: Events, files: OptionFiles) -> None:
         self._records = records
+        self._files = files
         self._events = events
         self._in_vain: dict[tuple[str, str], tuple[object, ...]] = {}
 
@@ -147,7 +149,7 @@ class LostCredentials:
                 given = self._records.given_values(use.release, use.namespace, revision.version)
             except HelmFailed:
                 continue  # dropped from the history since, or nobody can read it
-            texts = recorded_texts(use.values, given)
+            texts = recorded_texts(use.values, given, self._files)
             if texts is not None:
                 return texts
         return None

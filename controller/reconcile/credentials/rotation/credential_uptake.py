@@ -10,6 +10,7 @@ from controller.domain.credentials.rotation.accounts import Release, references_
 from controller.domain.health.workloads import Workload, parse_workload
 from controller.domain.shared.times import seconds_of
 from controller.domain.values.chart_values import lookup
+from controller.domain.values.option_files import OptionFiles
 from controller.domain.values.secret_refs import resolve
 from controller.errors import HelmFailed, SecretMissing
 from controller.ports.helm import ReleaseRecords
@@ -22,7 +23,8 @@ _ENDED = ("Succeeded", "Failed")
 class CredentialUptake:
     """Looks at Helm's records and at workloads, not at what a status says of them: that may be older."""
 
-    def __init__(self, kube: Kube, records: ReleaseRecords) -> None:
+    def __init__(self, kube: Kube, records: ReleaseRecords, files: OptionFiles) -> None:
+        self._files = files
         self._kube = kube
         self._records = records
 
@@ -52,7 +54,11 @@ class CredentialUptake:
     ) -> bool:
         try:
             desired = resolve(
-                release.values, values.lookup, release=release.name, upstream=release.upstream
+                release.values,
+                values.lookup,
+                self._files,
+                release=release.name,
+                upstream=release.upstream,
             ).values
             given = self._records.given_values(release.name, namespace, version)
         except (SecretMissing, HelmFailed):

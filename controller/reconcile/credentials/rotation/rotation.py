@@ -47,6 +47,7 @@ from controller.domain.credentials.rotation.record import (
 from controller.domain.credentials.rotation.schedule import RotationTimes
 from controller.domain.shared.times import is_ahead
 from controller.domain.values.catalogue import CredentialSecret
+from controller.domain.values.option_files import OptionFiles
 from controller.domain.values.secret_refs import find_references
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import KubeError, PasswordRefused, ServerUnavailable, SpecInvalid, is_refusal
@@ -112,6 +113,7 @@ class CredentialRotation:
         records: ReleaseRecords,
         servers: RegionAccounts,
         keys: WrappedKeys,
+        option_files: OptionFiles,
     ) -> None:
         self._kube = kube
         self._clock = clock
@@ -119,7 +121,7 @@ class CredentialRotation:
         self._events = events
         self._servers = servers
         self._rewrapping = Rewrapping(keys)
-        self._uptake = CredentialUptake(kube, records)
+        self._uptake = CredentialUptake(kube, records, option_files)
         self._unfinished = False
 
     @property

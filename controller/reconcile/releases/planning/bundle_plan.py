@@ -76,6 +76,7 @@ class BundlePlanner:
         self._charts = ports.charts
         self._clock = ports.clock
         self._digest_key = ports.digest_key
+        self._files = ports.option_files
         self._sizes = sizes
         self._keep = settings.resync
         self._owners = ReleaseOwners(ports.kube, settings.reserved)
@@ -144,7 +145,8 @@ class BundlePlanner:
             references = find_references(spec.values)
             suffixes = {(one.name, one.key) for one in references if one.prefix is not None}
             upstream = bool(spec.chart.repository)
-            values = resolve(spec.values, lookup, release=spec.name, upstream=upstream)
+            files = self._files.with_chart(spec.chart.name)
+            values = resolve(spec.values, lookup, files, release=spec.name, upstream=upstream)
             chart = self._charts.digest(spec.chart)
         except (ChartInvalid, SecretMissing, SpecInvalid) as error:
             return _Candidate(spec.name, action, revisions, spec=spec, problem=str(error))

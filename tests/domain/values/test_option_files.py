@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from controller.domain.values.oslo_files import with_numbers_as_text
+from tests.fakes.option_files import option_files
+
+with_numbers_as_text = option_files().with_numbers_as_text
 
 LARGE, TEXT = 2_592_000, "2592000"
 
@@ -67,3 +69,10 @@ def test_large_numbers_in_lists_and_in_values_of_nodes_are_text_too() -> None:
 def test_everything_else_stays_as_it_is(path: str, value: Any) -> None:
     given = nested(path, value)
     assert with_numbers_as_text(given) is given
+
+
+def test_a_chart_that_no_service_has_writes_the_file_of_its_own_name() -> None:
+    path = ("conf", "trove", "DEFAULT", "secret")
+    assert not option_files().has(path)
+    assert option_files().with_chart("trove").has(path)
+    assert option_files().with_chart("libvirt") is option_files()
