@@ -9,6 +9,7 @@ import logging
 import re
 import sys
 import tempfile
+import uuid
 import warnings
 from importlib.metadata import entry_points
 from urllib.parse import quote
@@ -85,6 +86,18 @@ class Definitions:
                 now, option = self.former[group, name]
                 return option, (now, option.dest)
         return None, None
+
+
+# Types that services have of their own: ironic.conf, manila.share.drivers.hpe.hpe_3par_driver,
+# neutron.conf.services.extdns_designate_driver.
+OWN = {
+    "ExplicitAbsolutePath": lambda kind: "path",
+    "PortRange": lambda kind: "ports",
+    "Octal": lambda kind: "octal",
+    "FPG": lambda kind: f"pool({kind.min_ip}..{kind.max_ip})",
+    "ZonePrefixIPv4": lambda kind: f"step({kind.min}..{kind.max}..8)",
+    "ZonePrefixIPv6": lambda kind: f"step({kind.min}..{kind.max}..4)",
+}
 
 
 def _normal(section):
@@ -239,6 +252,10 @@ def _kind(option):
 def _type(kind):
     if isinstance(kind, types.Boolean):
         return "bool"
+    if kind is uuid.UUID:
+        return "uuid"
+    if type(kind).__name__ in OWN:
+        return OWN[type(kind).__name__](kind)
     if isinstance(kind, types.Number):
         return _number(kind)
     if isinstance(kind, types.String):
@@ -306,7 +323,7 @@ def read_back(definitions, asked):
                 continue
             taken = [option.type(value) for value in (values if option.multi else values[-1:])]
             answer.append([True, _plain(taken if option.multi else taken[0])])
-        except (ValueError, TypeError, cfg.ParseError) as error:
+        except Exception as error:  # drivers have types with errors of their own
             answer.append([False, str(error)[:120]])
     return answer
 

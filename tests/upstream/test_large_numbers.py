@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from controller.cli.exit_codes import ExitCode
+from tests.cli.objects import example_text, osctl
 from tests.render import production
 from tests.upstream.regions import objects, region, specs
 
@@ -58,3 +60,25 @@ def test_what_presets_and_sizes_say_goes_to_helm_as_it_is(charts: Path, name: st
     found = region(charts, specs()[name])
     releases = [release for bundle in found.bundles for release in bundle.releases]
     assert [one.spec.name for one in releases if one.spec.values is not one.merged.overlay] == []
+
+
+def test_what_a_script_would_print_with_an_exponent_is_refused(charts: Path, tmp_path: Path) -> None:
+    backup = {"conf": {"backup": {"enabled": True, "days_to_keep": LARGE}}}
+    values = {**backup, "manifests": {"cron_job_mariadb_backup": True, "pvc_backup": True}}
+    file = tmp_path / "region.yaml"
+    more = {"charts": {"repository": f"file://{charts}"}, "storageClass": "standard"}
+    file.write_text(example_text(services={"database": {"mariadb": {"values": values}}}, **more))
+    result = osctl("validate", str(file))
+    assert result.exit_code == ExitCode.INVALID
+    assert f"chart mariadb prints {LARGE} as 2.592e+06, which programs do not read" in result.stderr
+    assert f'write it in quotes: "{LARGE}"' in result.stderr
+
+
+def test_limits_of_volumes_reach_cinders_script_with_all_their_digits(charts: Path) -> None:
+    gold = {"consumer": "front-end", "properties": {"total_bytes_sec": 104857600}, "associates": ["ssd"]}
+    cinder = {"values": {"bootstrap": {"volume_qos": {"gold": gold}}}}
+    spec = {"preset": "compute", "services": {"block-storage": {"cinder": cinder}}}
+    release = region(charts, {**spec, "features": {"blockStorage": {"backends": BACKENDS}}}).release("cinder")
+    assert release is not None
+    text = "\n".join(text for obj in objects(release) for _, text in production.files(obj))
+    assert "--property total_bytes_sec=104857600" in text

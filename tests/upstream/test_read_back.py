@@ -46,11 +46,8 @@ kind: ConfigMap
 metadata: {name: conf}
 data: {conf: {{ include "helm-toolkit.utils.to_oslo_conf" .Values.conf | toJson }}}
 """
-# Types of services' own: numbers that are whole labels of a zone, names of capabilities and of resources.
-_OWN_TYPES = (
-    *("ipv4_ptr_zone_prefix_size", "ipv6_ptr_zone_prefix_size"),
-    *("capabilities", "unified_limits_resource_list"),
-)
+# Types of services' own: names of capabilities and of resources.
+_OWN_TYPES = ("capabilities", "unified_limits_resource_list")
 
 
 def toolkit(charts: Path, directory: Path) -> Path:
@@ -92,6 +89,11 @@ def same(given: Any, read: Any) -> bool:
     """Whether what is read is what was given, as its kind says it."""
     if isinstance(read, list):
         if read and all(isinstance(item, dict) for item in read):
+            if all(isinstance(value, list) for item in read for value in item.values()):  # pools by name
+                named = [",".join((key, *value)) for item in read for key, value in item.items()]
+                return named == [
+                    str(one).lower() if isinstance(one, bool) else str(one) for one in _all(given)
+                ]
             pairs = [f"{key}:{value}" for item in read for key, value in item.items()]
             return isinstance(given, str) and pairs == [part.strip() for part in given.split(",") if part]
         if isinstance(given, str):
@@ -113,6 +115,10 @@ def same(given: Any, read: Any) -> bool:
         return float(given) == read
     text = ",".join(given) if isinstance(given, list) else str(given)
     return str(read).lower() == text.lower()
+
+
+def _all(given: Any) -> list[Any]:
+    return given if isinstance(given, list) else [given]
 
 
 def _texts(chart: Path, sent: list[tuple[str, Any]]) -> list[str]:

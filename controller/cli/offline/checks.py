@@ -19,6 +19,7 @@ from controller.domain.validation.asked_resources import AskedResources, asked_r
 from controller.domain.validation.dangling import made_by
 from controller.domain.validation.endpoint_hosts import unmade_hosts
 from controller.domain.validation.object_rules import all_faults
+from controller.domain.validation.printed_numbers import has_large_numbers
 from controller.domain.validation.shared_claims import claim_problems
 from controller.domain.values.chart_values import Values
 from controller.errors import ChartInvalid, Problem, SpecInvalid
@@ -103,7 +104,7 @@ def check(
     if region is None:
         return Checked(item.title, item.source, checked=True)
     bundles = region.region.bundles
-    found = _rendered(region, renderer, given) if manifests else _Rendered()
+    found = _rendered(region, renderer, given) if manifests else _with_large_numbers(region, renderer)
     served = certificate_warnings(region, given, renderer.library.catalogue, SystemClock().now())
     unread = unread_keys(region.region, renderer.library.open_maps, _Texts(renderer, found.texts))
     return Checked(
@@ -188,6 +189,22 @@ def _rendered(region: OfflineRegion, renderer: OfflineRenderer, given: Sequence[
             found.problems += _refused(path, found.made[name])
     if not found.problems:  # else it is not known what those releases make
         _compare(region, renderer, given, found)
+    return found
+
+
+def _with_large_numbers(region: OfflineRegion, renderer: OfflineRenderer) -> _Rendered:
+    """What is wrong in releases that are given large numbers, rendered for that alone."""
+    found = _Rendered()
+    for bundle in region.region.bundles:
+        for release in bundle.releases:
+            if not has_large_numbers(release.spec.values):
+                continue
+            try:
+                rendered = render_release(release.spec, renderer.charts, offline_helm())
+            except ChartInvalid:
+                continue  # --manifests tells why
+            found.texts[release.spec.name] = rendered.text
+            found.problems += large_numbers(release, (*rendered.manifest, *rendered.hooks))
     return found
 
 

@@ -25,6 +25,11 @@ def misprinted(values: Values, objects: Iterable[Object]) -> list[tuple[Document
     return [found for found in large if found[2] in text]
 
 
+def has_large_numbers(values: Values) -> bool:
+    """Whether Go would print a number of the values with an exponent."""
+    return next(_numbers(values, ()), None) is not None
+
+
 def _numbers(value: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, int]]:
     if value.__class__ is int:
         if abs(value) >= EXPONENT_FROM:

@@ -9,6 +9,7 @@ import pytest
 from controller.domain.values.merge import Layer
 from controller.domain.values.names.known_names import KnownNames
 from controller.domain.values.names.option_kinds import with_brackets, wrong_store_values, wrong_values
+from controller.domain.values.names.option_types import unmet
 from controller.errors import Problem
 from tests.fakes.option_files import chart_options, option_files
 
@@ -196,3 +197,23 @@ def test_a_list_is_sent_in_brackets_to_an_option_that_takes_no_other() -> None:
     assert values["conf"]["nova"]["DEFAULT"]["plugins"] == ["a", "b"]
     other = {"conf": {"nova": {"DEFAULT": {"drivers": ["c"]}}}}
     assert with_brackets(other, NAMES.of("nova", "2026.1")) is other
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [
+        ("path", ("/var/lib/x", "/", "/a/"), ("var/lib", "/a/../b", "https://x/y", "")),
+        ("ports", ("10000:20000", "5:5"), ("10000", "20000:10000", "1:65536", "a:b")),
+        ("octal", ("0600", "660"), ("rw", "2592000")),
+        ("uuid", ("6d0f6a2e-3a8e-4c1b-9d55-0f4b2e6a7c11",), ("word", "1.5")),
+        ("pool(0..2)", ("gold", "gold,192.0.2.1", "gold, 192.0.2.1, 2001:db8::1"), ("gold,b:2", "a,")),
+        ("pool(1..1)", ("gold,192.0.2.1",), ("gold", "gold,192.0.2.1,192.0.2.2")),
+        ("step(8..24..8)", ("8", "16", ""), ("12", "32", "x")),
+        ("list:path", ("/a,/b",), ("/a,b",)),
+    ],
+)
+def test_types_that_services_have_of_their_own(
+    kind: str, good: tuple[str, ...], bad: tuple[str, ...]
+) -> None:
+    assert [text for text in good if unmet(kind, text)] == []
+    assert [text for text in bad if not unmet(kind, text)] == []

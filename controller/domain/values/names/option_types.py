@@ -2,15 +2,19 @@
 
 A kind is one word: `bool`, `int(0..9)`, `float(..)`, `one(a|b)`, `any(a|b)` (in any case), `number(1|2)`,
 `text(255)`, `like(<pattern>)`, `quoted`, `ip`, `ip4`, `ip6`, `name`, `host`, `domain`, `uri(9;http)`,
-`range(0..9)`; `list:<kind>`, `brackets:<kind>` (a list in brackets), `map(:):<kind>`, `braces(:):<kind>`,
-whose kind is left out where it may be any text; and `multi`, `multi:<kind>` for one of several lines.
+`range(0..9)`, `ports`, `octal`, `uuid`, `path` (absolute), `pool(0..4)` (a name with addresses),
+`step(8..24..8)` (numbers that are so far apart); `list:<kind>`, `brackets:<kind>` (a list in brackets),
+`map(:):<kind>`, `braces(:):<kind>`, whose kind is left out where it may be any text; and `multi`,
+`multi:<kind>` for one of several lines.
 What stands in parentheses is quoted as in a URL.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import posixpath
 import re
+import uuid
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from urllib.parse import unquote
@@ -171,6 +175,53 @@ def _range(about: str, within: str, text: str) -> str:
     return "" if good else f"a range of whole numbers from {least} to {most}"
 
 
+def _ports(about: str, within: str, text: str) -> str:
+    """Ironic's PortRange."""
+    wanted = "two ports, as 10000:20000, the smaller one first"
+    try:
+        first, last = map(int, text.split(":"))
+    except ValueError:
+        return wanted
+    return "" if 0 <= first <= last <= 65535 else wanted
+
+
+def _octal(about: str, within: str, text: str) -> str:
+    try:
+        int(text, 8)
+    except ValueError:
+        return "an octal number, as 0600"
+    return ""
+
+
+def _uuid(about: str, within: str, text: str) -> str:
+    try:
+        uuid.UUID(text)
+    except ValueError:
+        return "a UUID"
+    return ""
+
+
+def _step(about: str, within: str, text: str) -> str:
+    """Neutron's prefixes of zones of addresses, whole labels of a name each."""
+    least, most, step = map(int, about.split(".."))
+    wanted = f"a number from {least} to {most}, in steps of {step}"
+    return "" if not text.strip() or text.strip() in map(str, range(least, most + 1, step)) else wanted
+
+
+def _path(about: str, within: str, text: str) -> str:
+    """Ironic's ExplicitAbsolutePath."""
+    bare = text.rstrip("/") if len(text) > 1 else text
+    return "" if bare.startswith("/") and posixpath.normpath(bare) == bare else "an absolute path without .."
+
+
+def _pool(about: str, within: str, text: str) -> str:
+    """Manila's file provisioning group of HPE 3PAR."""
+    name, *addresses = (part.strip() for part in text.split(","))
+    least, most = map(int, about.split(".."))
+    good = name and least <= len(addresses) <= most and not any(_ip("", "", one) for one in addresses)
+    return "" if good else f"a name and {least} to {most} addresses, as pool,192.0.2.1"
+
+
 def _list(about: str, within: str, text: str) -> str:
     return _items(within, text.strip().rstrip(","))
 
@@ -245,6 +296,12 @@ _READERS: Mapping[str, Callable[[str, str, str], str]] = {
     "domain": _domain,
     "uri": _uri,
     "range": _range,
+    "ports": _ports,
+    "octal": _octal,
+    "uuid": _uuid,
+    "step": _step,
+    "path": _path,
+    "pool": _pool,
     "list": _list,
     "brackets": _brackets,
     "map": _map,
