@@ -58,10 +58,12 @@ class ProxySpec:
 
 @dataclass(frozen=True)
 class PublicTLS:
-    """`spec.features.tls.public`; `secret` is the operator's own with the certificate, or empty."""
+    """`spec.features.tls.public`; `secret` is the operator's own with the certificate, or empty, and
+    `ca_secret` one with what clients trust."""
 
     enabled: bool = False
     secret: str = ""
+    ca_secret: str = ""
 
 
 @dataclass(frozen=True)
@@ -200,7 +202,9 @@ def parse_features(features: Mapping[str, Any] | None) -> Features:
             max_unhealthy=NodesFeature.max_unhealthy if limit is None else limit,
             fencing=_fencing(_map(nodes.get("fencing"))),
         ),
-        public_tls=PublicTLS(bool(public.get("enabled")), _text(public, "secretName")),
+        public_tls=PublicTLS(
+            bool(public.get("enabled")), _text(public, "secretName"), _text(public, "caSecret")
+        ),
         internal_tls=InternalTLS(
             bool(internal.get("enabled")), _text(internal, "authoritySecret"), _text(internal, "caSecret")
         ),

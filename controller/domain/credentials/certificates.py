@@ -45,6 +45,7 @@ def named_secrets(features: Features) -> dict[str, str]:
     found = {
         features.amphora_secret: AMPHORA_CERTIFICATE,
         internal.ca_secret if internal.enabled else "": AUTHORITY,
+        public.ca_secret if public.enabled else "": AUTHORITY,
         public.secret if public.enabled else "": CERTIFICATE,
     }
     return {name: key for name, key in found.items() if name}

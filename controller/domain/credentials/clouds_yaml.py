@@ -61,8 +61,9 @@ class Administrator:
     """How to reach Keystone, and as whom. `ca`: whom to trust, None for whom the system trusts.
 
     `public_url`: where clients outside the cluster reach it, empty for nowhere; `public_ca`: whom these have
-    to trust. `password` is the reference that stands in the values, or the text itself where the operator
-    wrote one.
+    to trust. `shown`: the Secret with the certificate that they are shown, where it is none of ours; it may
+    say whom to trust. `password` is the reference that stands in the values, or the text itself where the
+    operator wrote one.
     """
 
     auth_url: str
@@ -71,6 +72,7 @@ class Administrator:
     ca: KeyOfSecret | None = None
     public_url: str = ""
     public_ca: KeyOfSecret | None = None
+    shown: str = ""
 
 
 def administrator(values: Mapping[str, Any], namespace: str) -> Administrator | None:

@@ -9,6 +9,7 @@ from controller.domain.api.names import WRITTEN_ANNOTATION
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import OwnSecret
 from controller.domain.credentials.credential_plan import StoredSecret
+from controller.domain.credentials.served_certificate import REMEDY
 
 # By which of its keys a service has accounts where; what has either has one of Keystone's, too.
 _SERVERS = {"database-password": "the database", "messaging-password": "the broker"}
@@ -64,6 +65,12 @@ def own_doubt(own: OwnSecret, text: str) -> CredentialDoubt | None:
         "account-suffix (docs/credentials.md, Secrets of your own)"
     )
     return CredentialDoubt(own.name, message, Reason.CREDENTIAL_DOUBTFUL)
+
+
+def served_doubt(name: str, fault: str) -> CredentialDoubt:
+    """Clients refuse what the Secret with the certificate of the public endpoints has."""
+    message = f"{fault}, so that clients refuse the public endpoints; {REMEDY.format(name=name)}"
+    return CredentialDoubt(name, message, Reason.CREDENTIAL_DOUBTFUL)
 
 
 def _oddity(text: str, *, is_file: bool) -> str:

@@ -325,6 +325,7 @@ def _reserved_secrets(features: Features) -> Iterator[Problem]:
     named = {
         ("tls", "internal", "authoritySecret"): tls["internal"]["authoritySecret"],
         ("tls", "internal", "caSecret"): tls["internal"]["caSecret"],
+        ("tls", "public", "caSecret"): tls["public"]["caSecret"],
         ("tls", "public", "secretName"): tls["public"]["secretName"],
         ("loadBalancer", "certificatesSecret"): balancer["certificatesSecret"],
     }

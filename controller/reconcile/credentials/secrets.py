@@ -221,7 +221,8 @@ class SecretsReconciler:
         problems += reader.problems
         own = features_of(osdpl).credentials
         problems += unusable(store, own)
-        doubts = text_doubts(store, own, desired, osdpl, services=services, read_only=read_only)
+        now = self._clock.now()
+        doubts = text_doubts(store, own, desired, osdpl, bundles=bundles, now=now, read_only=read_only)
         published = CredentialViews(store, self._digest_key, problems, doubts)
         ours = published.of_ours(desired, recorded=known.recorded, services=services)
         views = {**published.of_own(own), **ours}

@@ -37,6 +37,7 @@ from controller.domain.values.secret_refs import reserved
 from controller.errors import KubeError, is_refusal
 from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject
 from controller.reconcile.credentials.refused_writes import REFUSED
+from controller.reconcile.credentials.region_facts import features_of
 from controller.reconcile.credentials.rotation.rotation_records import server_knows
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.action_log import log_action
@@ -122,6 +123,7 @@ class CloudsExport:
         keys: frozenset[str],
     ) -> ExportedClouds:
         namespace = str(osdpl["metadata"]["namespace"])
+        admin = with_public_authority(self._kube, osdpl, admin)
         password = secret_text(self._kube, admin.password, namespace)
         if password is None:
             return ExportedClouds(keys)
@@ -200,9 +202,25 @@ def administrator_of(bundles: Iterable[KubeObject], namespace: str) -> Administr
         return None
     admin = administrator(keystone.get("values") or {}, str(keystone.get("namespace") or namespace))
     public = (gateway.get("values") or {}).get("tls") or {}
-    if admin is None or not public.get("enabled") or public.get("secretName") != PUBLIC_SECRET:
+    if admin is None or not public.get("enabled"):
         return admin
+    if public.get("secretName") != PUBLIC_SECRET:
+        return replace(admin, shown=str(public.get("secretName") or ""))
     return replace(admin, public_ca=KeyOfSecret(CA_BUNDLE_SECRET, CLOUDS_CA_KEY))
+
+
+def with_public_authority(kube: Kube, osdpl: KubeObject, admin: Administrator) -> Administrator:
+    """With whom clients outside the cluster have to trust: whom the spec names, else whom the Secret with the
+    certificate of the public endpoints does, as cert-manager writes it. Where neither does, whom the system
+    trusts. Raises KubeError."""
+    public = features_of(osdpl).public_tls
+    if admin.public_ca is not None or not public.enabled:
+        return admin
+    if public.ca_secret:
+        return replace(admin, public_ca=KeyOfSecret(public.ca_secret, CLOUDS_CA_KEY))
+    named = KeyOfSecret(admin.shown, CLOUDS_CA_KEY)
+    text = secret_text(kube, named, str(osdpl["metadata"]["namespace"])) if admin.shown else None
+    return replace(admin, public_ca=named) if text and bundle([text]) else admin
 
 
 def _secret(osdpl: KubeObject, texts: Mapping[str, str]) -> KubeObject:

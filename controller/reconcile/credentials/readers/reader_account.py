@@ -31,7 +31,10 @@ from controller.errors import KubeError, ServerUnavailable, is_refusal
 from controller.ports.accounts import ReaderAccounts, ReaderFound, ServerLogin
 from controller.ports.kubernetes import Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
-from controller.reconcile.credentials.exchange.clouds_export import administrator_of
+from controller.reconcile.credentials.exchange.clouds_export import (
+    administrator_of,
+    with_public_authority,
+)
 from controller.reconcile.credentials.readers.reader_export import ReaderExport
 from controller.reconcile.credentials.readers.reader_rotation import ReaderRotation, rotation_times_of
 from controller.reconcile.credentials.refused_writes import REFUSED, refusal_of
@@ -81,7 +84,8 @@ class _Pass:
 
     @property
     def administrator(self) -> Administrator | None:
-        return administrator_of(self.bundles, self.namespace)
+        admin = administrator_of(self.bundles, self.namespace)
+        return with_public_authority(self.export.kube, self.osdpl, admin) if admin is not None else None
 
     @property
     def has_credentials(self) -> bool:

@@ -33,7 +33,7 @@ class ReaderExport:
     """Of one region, for one pass."""
 
     def __init__(self, kube: Kube, osdpl: KubeObject) -> None:
-        self._kube = kube
+        self.kube = kube
         self._region = str(osdpl["metadata"]["name"])
         self._namespace = str(osdpl["metadata"]["namespace"])
         self._place = f"{self._namespace}/{READER_SECRET}"
@@ -59,7 +59,7 @@ class ReaderExport:
         if self._there is not None and "deletionTimestamp" in self._there["metadata"]:
             return _DELETING
         authority = admin.public_ca if admin.public_url else admin.ca
-        trusted = secret_text(self._kube, authority, self._namespace) if authority else ""
+        trusted = secret_text(self.kube, authority, self._namespace) if authority else ""
         if authority and not trusted:
             return f'it waits for {authority.key} of Secret "{authority.name}"; create it'
         texts = {CLOUDS_KEY: reader_clouds(admin, account, password, in_project=feature.project)}
@@ -74,7 +74,7 @@ class ReaderExport:
             return ""
         meta = self._there["metadata"]
         refused = refusal_of(
-            lambda: self._kube.delete(
+            lambda: self.kube.delete(
                 SECRET,
                 READER_SECRET,
                 self._namespace,
@@ -97,9 +97,9 @@ class ReaderExport:
         }
         body = {**before, "metadata": self._meta(before["metadata"], offered_to), "data": data}
         if self._there is None:
-            self._there = self._kube.create(body)
+            self._there = self.kube.create(body)
         elif body != self._there:
-            self._there = self._kube.replace(body)
+            self._there = self.kube.replace(body)
         else:
             return
         done = "clouds.yaml of the account that may only read exported"
