@@ -212,7 +212,7 @@ class SecretsReconciler:
         bundles = self._bundles(osdpl)
         services = services_of(bundles)
         stored = store.observe((*(secret.name for secret in desired), *self._reader.names(osdpl)))
-        recalled = recall_rotations(osdpl, store, held_by(read_only))
+        recalled = recall_rotations(osdpl, store, held_by(read_only), self._clock.now())
         memory = CredentialMemory(self._kube, self._records, osdpl)
         known = memory.observe(bundles, desired, stored)
         plan, problems = self._completed(store, osdpl, bundles, desired, known, read_only=read_only)

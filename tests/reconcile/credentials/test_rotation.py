@@ -494,6 +494,26 @@ def test_a_rotation_whose_annotation_is_lost_goes_on_from_the_status(
     assert bed.rotation("image") == {}
 
 
+@pytest.mark.parametrize("days", [0, 2, 800])
+def test_one_that_a_clock_far_ahead_has_ended_hides_no_later_one(bed: RotationBed, days: int) -> None:
+    """When the last one ended lies in years to come: that is no end of the one that goes on now."""
+    bed.clock.jump(days * 86400.0)
+    bed.ask("image")
+    bed.settle()
+    assert bed.notes("image")["osctl.dev/rotated-at"]
+    bed.clock.jump(-days * 86400.0)
+    bed.ask("image")
+    bed.reconcile()
+    record = bed.notes("image")["osctl.dev/rotation"]
+    bed.upgrade("image")
+    write_over(bed, None)
+    bed.reconcile()
+    assert bed.notes("image").get("osctl.dev/rotation") == record
+    bed.settle()
+    assert bed.names("glance") == {(server, "glance-3") for server in EVERYWHERE}
+    assert bed.rotation("image") == {}
+
+
 def test_in_a_pause_the_status_keeps_what_the_annotation_was(bed: RotationBed) -> None:
     bed.ask("image")
     bed.reconcile()

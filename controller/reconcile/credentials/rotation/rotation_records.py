@@ -17,7 +17,7 @@ from controller.domain.credentials.rotation.record import (
     parse_rotation,
     recorded_rotation,
 )
-from controller.domain.shared.times import seconds_of
+from controller.domain.shared.times import is_ahead, seconds_of
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.reconcile.credentials.refused_writes import refusal_of
 from controller.reconcile.credentials.store import CredentialStore
@@ -40,7 +40,9 @@ def server_knows(store: CredentialStore, password: KeyOfSecret) -> bool:
     return record is not None and password.key in record.kept_accounts
 
 
-def recall_rotations(osdpl: Mapping[str, Any], store: CredentialStore, held: str) -> dict[str, RotationView]:
+def recall_rotations(
+    osdpl: Mapping[str, Any], store: CredentialStore, held: str, now: float
+) -> dict[str, RotationView]:
     """Puts annotations back that were lost or cannot be read; what is to be told of those that it cannot.
 
     `store` has observed; `held`: why nothing may be changed now. Raises Conflict, KubeError.
@@ -50,7 +52,7 @@ def recall_rotations(osdpl: Mapping[str, Any], store: CredentialStore, held: str
         text = store.notes(name).get(ROTATION_ANNOTATION)
         recorded = recorded_rotation(osdpl, name)
         record = parse_rotation(recorded)
-        if rotation_of(store, name) is not None or (text is None and _has_ended(store, name, record)):
+        if rotation_of(store, name) is not None or (text is None and _has_ended(store, name, record, now)):
             continue
         if record is None:
             views[name] = RotationView(Phase.ROLLING, UNREADABLE)
@@ -77,10 +79,12 @@ def unknown(recalled: Mapping[str, RotationView]) -> list[str]:
     return [name for name, view in recalled.items() if view.message == UNREADABLE]
 
 
-def _has_ended(store: CredentialStore, name: str, record: RotationRecord | None) -> bool:
+def _has_ended(store: CredentialStore, name: str, record: RotationRecord | None, now: float) -> bool:
     """Whether the rotation that the status knows is over, or has never begun: the status is written later
-    than the Secret, which may have come back from before."""
+    than the Secret, which may have come back from before. An end that a clock which was ahead has written says
+    nothing of a rotation that began with one that was right: one that goes on without need ends again."""
     if record is None:
         return True
-    ended = seconds_of(store.notes(name).get(ROTATED_ANNOTATION)) >= record.since
+    rotated = seconds_of(store.notes(name).get(ROTATED_ANNOTATION))
+    ended = rotated >= record.since and (not is_ahead(rotated, now) or is_ahead(record.since, now))
     return ended or bool(record.accounts and store.text(name, ACCOUNT_SUFFIX) == record.suffix_before)
