@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from sandbox.errors import SandboxError
+from sandbox.paths import SOURCE
 
 PR_SET_PDEATHSIG = 1
 OWNER_VARIABLE = "OSCTL_SANDBOX_DIRECTORY"
@@ -121,6 +122,8 @@ def start_process(
     passed_on = environment
     if passed_on is None:
         passed_on = {key: os.environ[key] for key in _PASSED_ON if key in os.environ}
+        # One of them is a module beside this one, and no installed package.
+        passed_on["PYTHONPATH"] = str(SOURCE.parent)
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
         try:
