@@ -33,7 +33,7 @@ def act(bench: Bench, values: dict[str, Any]) -> str:
     action = ActionRequest(
         Action.UPGRADE, "identity", "web", bench.namespace, version, digest, resolved_values=values
     )
-    return upgrade(bench.ports(), action, request, bench.helm.new_cancellation())
+    return upgrade(bench.ports(), action, request, bench.helm.new_cancellation()).text
 
 
 def state(bench: Bench) -> tuple[str, str, str]:

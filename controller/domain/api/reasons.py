@@ -129,6 +129,7 @@ class Reason(StrEnum):
     WAITING_FOR_SLOT = "WaitingForSlot", NORMAL
     INSTALL_SUCCEEDED = "InstallSucceeded", NORMAL
     UPGRADE_SUCCEEDED = "UpgradeSucceeded", NORMAL
+    UPGRADE_JOBS_SUCCEEDED = "UpgradeJobsSucceeded", NORMAL
     UNINSTALL_SUCCEEDED = "UninstallSucceeded", NORMAL
     ROLLBACK_SUCCEEDED = "RollbackSucceeded", NORMAL
     CORRECT_SUCCEEDED = "CorrectSucceeded", NORMAL

@@ -92,14 +92,22 @@ class RunningAction:
 
 
 @dataclass(frozen=True)
+class Done:
+    """What an action has done, in words, where that is not told by its name. `half`: of an upgrade the Jobs
+    that its new pods wait for; the rest is an action of its own."""
+
+    text: str = ""
+    half: bool = False
+
+
+@dataclass(frozen=True)
 class ActionOutcome:
     """How an action ended: what goes into `status.releases[].lastAttempt`, and what is told besides.
 
     `hooks` are those of an action that failed. `superseded`: it was ended because what it served was gone.
-    `done` says what it has done, where that is not told by its name.
     """
 
     attempt: Attempt
     hooks: tuple[HookView, ...] = ()
     superseded: bool = False
-    done: str = ""
+    done: Done = Done()

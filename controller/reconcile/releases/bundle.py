@@ -331,11 +331,14 @@ class BundleReconciler:
             text = f"release {request.release}: revision {request.version} was cut off and is marked failed"
             reason = Reason.UNLOCKED
             self._report_end(observed.obj, reason.event, reason, text)
-        elif outcome and request.action == Action.CORRECT and not error and not outcome.done:
+        elif outcome and request.action == Action.CORRECT and not error and not outcome.done.text:
             return  # all was right again before it began
+        elif outcome and outcome.done.half:
+            text = f"{request.action} of release {request.release}: {outcome.done.text}"
+            self._report_end(observed.obj, NORMAL, Reason.UPGRADE_JOBS_SUCCEEDED, text)
         elif outcome and request.action != Action.UNLOCK:
             reason = Reason(f"{request.action}{'Failed' if error else 'Succeeded'}")
-            ending = f"failed: {error}" if error else f"succeeded{_reported(outcome.done)}"
+            ending = f"failed: {error}" if error else f"succeeded{_reported(outcome.done.text)}"
             text = f"{request.action} of release {request.release} {ending}"
             kind = NORMAL if outcome.superseded else reason.event
             self._report_end(observed.obj, kind, reason, text)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from controller.domain.api.names import ROLLBACK_RELEASE_PREFIX
-from controller.ports.kubernetes import CONFIGMAP, DEPLOYMENT, JOB
+from controller.ports.kubernetes import CONFIGMAP, DEPLOYMENT, JOB, Resource
 from tests.fakes.helm import Hook
 from tests.reconcile.bundles import NAMESPACE, Bench
 
-HELMS = {
-    "annotations": {"meta.helm.sh/release-name": "api", "meta.helm.sh/release-namespace": NAMESPACE},
-    "labels": {"app.kubernetes.io/managed-by": "Helm"},
-}
+ROLE = Resource("rbac.authorization.k8s.io/v1", "Role", "roles")
 
 
 def waiting(image: str, *jobs: str) -> dict[str, Any]:
@@ -44,6 +42,25 @@ def config(text: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"conf": text}}
 
 
+def rights(number: int) -> list[dict[str, Any]]:
+    """What the migration is granted, other things with each number."""
+    api, meta = "rbac.authorization.k8s.io/v1", {"name": "sync", "namespace": NAMESPACE}
+    rule = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [f"of-{number}"], "verbs": ["get"]}
+    subject = {"kind": "ServiceAccount", "name": "sync", "namespace": NAMESPACE}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "sync"}
+    return [
+        {"apiVersion": api, "kind": "Role", "metadata": meta, "rules": [rule]},
+        {"apiVersion": api, "kind": "RoleBinding", "metadata": meta, "roleRef": role, "subjects": [subject]},
+    ]
+
+
+def migration(number: int) -> dict[str, Any]:
+    found = waiting(f"sync:{number}", "db-init")
+    found["spec"] |= {"serviceAccountName": "sync"}
+    found["spec"] |= {"volumes": [{"name": "etc", "configMap": {"name": "etc"}}]}
+    return found
+
+
 class World:
     """One release with an API and the Jobs that its pods wait for, deployed."""
 
@@ -59,12 +76,16 @@ class World:
         assert self.image() == "api:1"
         self.bench.helm.calls.clear()
 
-    def ask(self, number: int, *, code: int | None = None, conf: str = "a", **values: Any) -> None:
-        """An edit: images of that number, of the API alone with `code`; a file of its own with `conf`."""
-        self.bench.helm.objects_of["api"] = [api(f"api:{code or number}", conf), config(conf)]
+    def ask(
+        self, number: int, *, code: int | None = None, conf: str = "a", files: bool = True, **values: Any
+    ) -> None:
+        """An edit: images of that number, of the API alone with `code`; a file of its own with `conf`, and
+        none without `files`."""
+        pods = api(f"api:{code or number}", conf)
+        self.bench.helm.objects_of["api"] = [pods, *([config(conf)] if files else []), *rights(number)]
         self.bench.helm.hooks_of["api"] = [
             Hook("db-init", weight=-5, template=waiting("init:1")),
-            Hook("db-sync", weight=-4, template=waiting(f"sync:{number}", "db-init")),
+            Hook("db-sync", weight=-4, template=migration(number)),
             Hook("bootstrap", weight=5, template=waiting(f"boot:{number}")),
             Hook("clean", "pre-delete"),
         ]
@@ -124,19 +145,42 @@ def test_pods_of_before_serve_until_the_jobs_of_the_new_ones_have_succeeded(worl
     assert world.bench.release("pages", "api")["reason"] == "InSync"
 
 
-def test_files_of_old_pods_stay_until_then(world: World) -> None:
-    def file() -> str:
-        found = world.bench.kube.get(CONFIGMAP, "etc", NAMESPACE)
-        return str(found["data"]["conf"]) if found else ""
+def file(world: World) -> str:
+    found = world.bench.kube.get(CONFIGMAP, "etc", NAMESPACE)
+    return str(found["data"]["conf"]) if found else ""
 
+
+def test_files_of_old_pods_stay_until_then(world: World) -> None:
     began = world.runs("db-init")
     world.ask(2, conf="b")
     world.bench.until(began, "the Jobs run")
-    assert file() == "a"
+    assert file(world) == "a"
     world.finish("db-init", "db-sync")
-    world.bench.until(lambda: file() == "b", "the upgrade follows")
+    world.bench.until(lambda: file(world) == "b", "the upgrade follows")
     world.finish("db-init", "db-sync", "bootstrap")
     world.bench.settle()
+
+
+def test_a_job_reads_new_files_and_has_new_rights_while_old_pods_read_the_old_ones(world: World) -> None:
+    def rules() -> list[dict[str, Any]]:
+        found = world.bench.kube.get(ROLE, "sync", NAMESPACE)
+        return list(found["rules"]) if found else []
+
+    began = world.runs("db-sync")
+    world.ask(2, conf="b")
+    world.finish("db-init")
+    world.bench.until(began, "the migration runs")
+    job = world.bench.kube.get(JOB, "db-sync", NAMESPACE)
+    assert job is not None
+    [volume] = job["spec"]["template"]["spec"]["volumes"]
+    assert volume["configMap"]["name"] == "etc-jobs-first"
+    assert file(world) == "a"
+    assert [one["resourceNames"] for one in rules()] == [["of-2"]]
+    world.finish("db-sync")
+    world.bench.until(lambda: world.conf() == "b", "the upgrade follows")
+    world.finish("db-init", "db-sync", "bootstrap")
+    world.bench.settle()
+    assert file(world) == "b"
 
 
 def test_only_jobs_that_pods_wait_for_run_before_them(world: World) -> None:
@@ -207,6 +251,25 @@ def test_a_change_of_values_that_changes_no_image_deletes_no_job(world: World) -
     world.bench.until(began, "the upgrade")
     assert world.revisions()[-1] == ("pending-upgrade", "whole")
     assert world.uid("db-sync") == before
+    world.finish("db-init", "db-sync", "bootstrap")
+    world.bench.settle()
+
+
+@pytest.mark.parametrize("how", ["gone", "failed"])
+def test_a_job_that_has_not_succeeded_runs_before_pods_that_would_wait_for_it(world: World, how: str) -> None:
+    """Also where no image changes: the old pods would go, and the new ones not begin."""
+    if how == "gone":
+        world.bench.kube.delete(JOB, "db-sync", NAMESPACE)
+    else:
+        live = world.bench.kube.get(JOB, "db-sync", NAMESPACE)
+        assert live is not None
+        world.bench.kube.replace({**live, "status": {"failed": 1}}, subresource="status")
+    began = world.runs("db-init")
+    world.ask(1, conf="b")
+    world.bench.until(began, "the Jobs run")
+    assert (world.revisions()[-1], world.conf()) == (("pending-upgrade", "half"), "a")
+    world.finish("db-init", "db-sync")
+    world.bench.until(lambda: world.conf() == "b", "the upgrade follows")
     world.finish("db-init", "db-sync", "bootstrap")
     world.bench.settle()
 
@@ -284,6 +347,71 @@ def test_a_try_after_a_failure_of_a_later_job_runs_none_of_them_alone(world: Wor
     world.finish("db-init", "db-sync", "bootstrap")
     world.bench.settle()
     assert {half for _, half in world.revisions()} == {"whole"}
+
+
+def test_the_first_half_and_the_upgrade_are_reported_by_names_of_their_own(world: World) -> None:
+    def reported() -> list[str]:
+        return [
+            text.partition(":")[0] for _, text in world.bench.events.emitted if text.startswith("Upgrade")
+        ]
+
+    began = world.runs("db-init")
+    world.ask(2)
+    world.bench.until(began, "the Jobs run")
+    world.finish("db-init", "db-sync")
+    world.bench.until(lambda: world.image() == "api:2", "the upgrade follows")
+    assert reported() == ["UpgradeJobsSucceeded"]
+    world.finish("db-init", "db-sync", "bootstrap")
+    world.bench.settle()
+    assert reported() == ["UpgradeJobsSucceeded", "UpgradeSucceeded"]
+
+
+def test_a_first_half_that_no_secret_can_hold_is_refused_before_anything_is_touched(world: World) -> None:
+    """It has each object twice, in its values and as it is sent."""
+    large = random.Random(1).randbytes(220_000).hex()
+    world.ask(1, conf=large)
+    world.finish("db-init", "db-sync", "bootstrap")
+    world.bench.settle()
+    before, revisions = world.uid("db-sync"), world.revisions()
+    world.ask(2, conf=large)
+    world.bench.until(lambda: world.bench.release("pages", "api").get("state") == "Failed", "it fails")
+    error = world.bench.release("pages", "api")["lastAttempt"]["error"]
+    assert "a Secret holds at most 1024 KiB" in error
+    assert (world.uid("db-sync"), world.revisions(), world.image()) == (before, revisions, "api:1")
+
+
+def test_an_image_that_somebody_has_given_pods_by_hand_is_no_change_of_the_chart(world: World) -> None:
+    before = world.uid("db-sync")
+    live = world.bench.kube.get(DEPLOYMENT, "api", NAMESPACE)
+    assert live is not None
+    template = {"metadata": {"annotations": {"conf": "a"}}, **waiting("api:mended", "db-sync")}
+    world.bench.kube.replace({**live, "spec": {"template": template}})
+    began = world.runs("db-init")
+    world.ask(1, conf="b")
+    world.bench.until(began, "the upgrade")
+    assert (world.revisions()[-1], world.uid("db-sync")) == (("pending-upgrade", "whole"), before)
+    world.finish("db-init", "db-sync", "bootstrap")
+    world.bench.settle()
+
+
+def test_what_another_release_has_taken_is_not_in_the_first_half(world: World) -> None:
+    theirs = {
+        "labels": {"app.kubernetes.io/managed-by": "Helm"},
+        "annotations": {"meta.helm.sh/release-name": "shop", "meta.helm.sh/release-namespace": NAMESPACE},
+    }
+    world.bench.kube.merge_patch(CONFIGMAP, "etc", NAMESPACE, {"metadata": theirs, "data": {"conf": "own"}})
+    began = world.runs("db-init")
+    world.ask(2, files=False)
+    world.bench.until(began, "the Jobs run")
+    half = world.bench.helm.observe(NAMESPACE)["api"][-1]
+    assert half.jobs_for
+    sent = world.bench.helm.manifest("api", NAMESPACE, half.version).manifest
+    assert "ConfigMap" not in {one["kind"] for one in sent}
+    world.finish("db-init", "db-sync")
+    world.bench.until(lambda: world.image() == "api:2", "the upgrade follows")
+    world.finish("db-init", "db-sync", "bootstrap")
+    world.bench.settle()
+    assert file(world) == "own"
 
 
 def test_pods_that_somebody_has_changed_by_hand_stay_so_until_then(world: World) -> None:

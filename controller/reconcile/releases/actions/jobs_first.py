@@ -25,6 +25,7 @@ from controller.domain.api.object_owner import Ownership, owner_of
 from controller.domain.releases.actions import Action
 from controller.domain.releases.drift import ObjectId
 from controller.domain.releases.hooks import runs_in
+from controller.domain.releases.release_size import release_octets, too_large
 from controller.domain.releases.upgrade_jobs.awaited_jobs import (
     PODS_OF,
     SERVING,
@@ -40,6 +41,7 @@ from controller.domain.releases.upgrade_jobs.jobs_first import (
     RIGHTS,
     as_hooks,
     as_it_is,
+    as_text,
     copies_of,
     references_of,
     values_of,
@@ -47,7 +49,7 @@ from controller.domain.releases.upgrade_jobs.jobs_first import (
     without_upgrade,
 )
 from controller.domain.values.account_names import renames_accounts
-from controller.errors import Forbidden, HelmFailed, ObjectMissing, ObjectRefused
+from controller.errors import Forbidden, HelmFailed, ObjectMissing, ObjectRefused, ObjectTooLarge
 from controller.ports.helm import Cancellation, HelmRequest, RenderedRelease
 from controller.ports.kubernetes import JOB, resource_of
 from controller.reconcile.releases.action_request import ActionRequest
@@ -248,6 +250,13 @@ class JobsFirst:
         request = self._request
         owner = owner_of(live["metadata"], recorded["metadata"], request.release, request.namespace)
         return owner.ownership == Ownership.OTHERS
+
+
+def refuse_size(half: HelmRequest, rendered: RenderedRelease) -> None:
+    """Before the first revision is sent. Raises ObjectTooLarge where no Secret can hold its record."""
+    text = "\n---\n".join(as_text(obj) for obj in (*rendered.manifest, *rendered.hooks))
+    if refused := too_large(release_octets({}, {}, half.values, text)):
+        raise ObjectTooLarge(f"the revision with the Jobs that come first: {refused}")
 
 
 def _reference(obj: KubeObject) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from controller.domain.releases.actions import Action
 from controller.domain.releases.situation import Attempt
 from controller.errors import ControllerError, HelmCancelled
 from controller.ports.helm import Cancellation, HelmRequest
-from controller.reconcile.releases.action_request import ActionOutcome, ActionRequest
+from controller.reconcile.releases.action_request import ActionOutcome, ActionRequest, Done
 from controller.reconcile.releases.actions.action_error import ActionError, ActionErrors
 from controller.reconcile.releases.actions.correct import correct
 from controller.reconcile.releases.actions.helm_request import helm_request
@@ -39,7 +39,7 @@ class ReleaseActions:
         """Does it and reports how it went; errors of Kubernetes and Helm end in the outcome."""
         clock = self._ports.clock
         started, began = clock.now(), clock.monotonic()
-        cause, superseded, done = ActionError(""), False, ""
+        cause, superseded, done = ActionError(""), False, Done()
         try:
             done = self._act(request, cancellation)
         except ControllerError as failure:
@@ -73,11 +73,10 @@ class ReleaseActions:
             duration=duration,
             error=error,
         )
-        _log_end(request, error, duration, superseded=superseded)
+        _log_end(request, error, duration, superseded=superseded, done=done)
         return ActionOutcome(attempt, cause.hooks, superseded, done)
 
-    def _act(self, request: ActionRequest, cancellation: Cancellation) -> str:
-        """What it has done, in words, where that is not told by the action's name."""
+    def _act(self, request: ActionRequest, cancellation: Cancellation) -> Done:
         ports = self._ports
         match request.action:
             case Action.INSTALL:
@@ -85,14 +84,14 @@ class ReleaseActions:
             case Action.UPGRADE:
                 return upgrade(ports, request, self._helm_request(request), cancellation)
             case Action.ROLLBACK:
-                return rollback(ports, request, cancellation)
+                return Done(rollback(ports, request, cancellation))
             case Action.UNINSTALL:
-                return uninstall(ports, request, cancellation)
+                return Done(uninstall(ports, request, cancellation))
             case Action.UNLOCK:
                 unlock(ports.records, request)
-                return ""
+                return Done()
             case Action.CORRECT:
-                return correct(self._drift, request, cancellation)
+                return Done(correct(self._drift, request, cancellation))
             case _:
                 raise ValueError(f"{request.action} is no action of Helm's")
 
@@ -100,15 +99,16 @@ class ReleaseActions:
         return helm_request(self._ports.charts, request, history=self._history)
 
 
-def _log_end(request: ActionRequest, error: str, duration: float, *, superseded: bool) -> None:
+def _log_end(request: ActionRequest, error: str, duration: float, *, superseded: bool, done: Done) -> None:
     failed = bool(error) and not superseded
-    what = f"release {request.release}: {request.action}"
+    what = f"release {request.release}: {request.action}{' (Jobs that come first)' if done.half else ''}"
+    ending = "JobsSucceeded" if done.half else "Failed" if failed else "Ended" if superseded else "Succeeded"
     log_action(
         str(request.action).lower(),
         f"{request.namespace}/{request.release}",
         what if failed else f"{what} {error or 'succeeded'}",
         error=error if failed else "",
-        reason=f"{request.action}{'Failed' if failed else 'Ended' if superseded else 'Succeeded'}",
+        reason=f"{request.action}{ending}",
         release=request.release,
         bundle=request.bundle,
         duration=round(duration, 3),

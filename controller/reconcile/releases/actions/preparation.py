@@ -9,12 +9,12 @@ from controller.domain.releases.actions import Action
 from controller.errors import ObjectsTaken
 from controller.ports.helm import Cancellation, HelmRequest, RenderedRelease, Revision
 from controller.ports.kubernetes import KubeObject
-from controller.reconcile.releases.action_request import ActionRequest
+from controller.reconcile.releases.action_request import ActionRequest, Done
 from controller.reconcile.releases.actions.base_revisions import BaseRevisions, base_revisions
 from controller.reconcile.releases.actions.helm_request import insist_on_revisions, recorded_revisions
 from controller.reconcile.releases.actions.immutable_jobs import replace_immutable_jobs
 from controller.reconcile.releases.actions.immutable_objects import refuse_fixed_changes
-from controller.reconcile.releases.actions.jobs_first import JobsFirst
+from controller.reconcile.releases.actions.jobs_first import JobsFirst, refuse_size
 from controller.reconcile.releases.actions.object_owners import ObjectOwners, OwnerGuard
 from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeKeeper, has_volumes
 from controller.reconcile.releases.hooks.previous_runs import delete_last_runs
@@ -34,8 +34,9 @@ def call_prepared(
     helm_request: HelmRequest,
     *,
     cancellation: Cancellation,
-) -> str:
-    """Makes way for Helm's install or upgrade, and calls it. Gives in words which volumes it keeps.
+) -> Done:
+    """Makes way for Helm's install or upgrade, and calls it. Gives in words which volumes it keeps; of an
+    upgrade whose Jobs come first, these are made, and the rest is left to the next action.
 
     Raises ObjectsTaken, FieldsFixed, HelmFailed, also as HelmCancelled, and KubeError.
     """
@@ -50,6 +51,7 @@ def call_prepared(
     if awaited.first:
         rendered = jobs.release(rendered, awaited)
         helm_request = jobs.helm_request(helm_request, ports.charts.of_objects(), rendered)
+        refuse_size(helm_request, rendered)
         owners = refuse(ports, request, rendered)
     jobs.delete_last_runs(awaited, cancellation)
     kept = make_way(ports, request, rendered, before, owners=owners, cancellation=cancellation)
@@ -63,7 +65,8 @@ def call_prepared(
         whole = ports.helm.render(helm_request, server=True)
         guard.take_over(guard.refuse(whole, str(request.action)))
         raise
-    return "; ".join(text for text in (str(awaited) if awaited.first else "", kept) if text)
+    said = (str(awaited) if awaited.first else "", kept)
+    return Done("; ".join(text for text in said if text), awaited.first)
 
 
 def before_helm(ports: ReleasePorts, request: ActionRequest) -> BaseRevisions:
