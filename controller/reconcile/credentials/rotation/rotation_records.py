@@ -81,8 +81,9 @@ def unknown(recalled: Mapping[str, RotationView]) -> list[str]:
 
 def _has_ended(store: CredentialStore, name: str, record: RotationRecord | None, now: float) -> bool:
     """Whether the rotation that the status knows is over, or has never begun: the status is written later
-    than the Secret, which may have come back from before. An end that a clock which was ahead has written says
-    nothing of a rotation that began with one that was right: one that goes on without need ends again."""
+    than the Secret, which may have come back from before. An end that a clock which was ahead has written
+    says nothing of a rotation that began with one that was right: one that goes on without need ends
+    again."""
     if record is None:
         return True
     rotated = seconds_of(store.notes(name).get(ROTATED_ANNOTATION))
