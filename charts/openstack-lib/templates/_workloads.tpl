@@ -47,7 +47,8 @@ spec:
     type: {{ .x.strategy | default $upgrades.pod_replacement_strategy }}
     {{- if eq (.x.strategy | default $upgrades.pod_replacement_strategy) "RollingUpdate" }}
     rollingUpdate:
-      maxUnavailable: {{ $upgrades.rolling_update.max_unavailable }}
+      {{- /* Where its ports are the node's, a second pod finds no place. */}}
+      maxUnavailable: {{ ternary (max 1 $upgrades.rolling_update.max_unavailable) $upgrades.rolling_update.max_unavailable (hasKey (.x.host | default dict) "hostNetwork") }}
       maxSurge: {{ $upgrades.rolling_update.max_surge }}
     {{- end }}
   template:
