@@ -36,7 +36,7 @@ setup: $(READY) $(BIN)/helm ## the virtual environment with everything pinned, a
 
 helm: $(BIN)/helm ## Helm's program, built from its pinned Go module
 
-$(BIN)/helm: $(READY) helm/go.mod helm/go.sum
+$(BIN)/helm: $(READY) helm/go.mod helm/go.sum $(wildcard helm/*.go)
 	@$(BIN)/python -m sandbox helm >/dev/null
 
 helm-newer: $(READY) ## whether a newer Helm than the pinned one is out (asks Go's module proxy)

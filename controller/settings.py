@@ -53,10 +53,10 @@ class Settings:
     these. `helm_binary`: the program of Helm that was built with us, None for the one beside Python.
     `helm_memory`: octets that one process of Helm may take, `helm_memory_together`: all of them, 0 for no
     limit. `charts_service_account`: the ServiceAccount in a release's namespace that Helm acts as, empty
-    for our own. `qps`: requests per second to the API server of one process of Helm. `history`: revisions
-    kept of a release. `retry_cap`: the longest pause between tries of an action that fails, in seconds.
-    `uninstall_within`: how long the uninstall of a release that is in no spec any more may take with its
-    hooks, in seconds.
+    for our own. `qps`: requests per second to the API server of all processes of Helm together. `history`:
+    revisions kept of a release. `retry_cap`: the longest pause between tries of an action that fails, in
+    seconds. `uninstall_within`: how long the uninstall of a release that is in no spec any more may take with
+    its hooks, in seconds.
     `chart_cache`: where charts pulled from repositories are kept. `resync`: seconds between passes
     without an event. `own_release`: the release that the controller itself was installed as, in
     `pod_namespace`; empty where it is none. `pod_image`: the image that we run, for pods of our own,
@@ -151,7 +151,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         history=int(_number(env, "HELM_HISTORY", BundleSettings.history, 2, 100)),
         retry_cap=_number(env, "RETRY_CAP_SECONDS", BundleSettings.retry_cap, backoff.FIRST, 86400),
         uninstall_within=int(_number(env, "UNINSTALL_SECONDS", BundleSettings.uninstall_within, 10, 86400)),
-        qps=_number(env, "HELM_QPS", 100, 1, 10000),
+        qps=_number(env, "HELM_QPS", 200, 1, 10000),
         resync=_number(env, "RESYNC_SECONDS", 300, 5, 86400),
         drift_resync=_number(env, "DRIFT_RESYNC_SECONDS", DriftRates.resync, 60, 7 * 86400),
         drift_qps=_number(env, "DRIFT_QPS", DriftRates.qps, 1, 1000),

@@ -27,7 +27,9 @@ import (
 	"helm.sh/helm/v4/pkg/kube"
 	release "helm.sh/helm/v4/pkg/release/v1"
 	"helm.sh/helm/v4/pkg/storage/driver"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	_ "k8s.io/client-go/plugin/pkg/client/auth"
+	"k8s.io/client-go/rest"
 )
 
 // The field manager of everything that Helm applies.
@@ -48,8 +50,10 @@ type request struct {
 	Server      bool              `json:"server"`
 	NoHooks     bool              `json:"noHooks"`
 	KeepHistory bool              `json:"keepHistory"`
-	QPS         float32           `json:"qps"`
-	Burst       int               `json:"burst"`
+	// Requests a second to the API server, of all workers that share the file `budget`, and at once.
+	QPS    float32 `json:"qps"`
+	Burst  int     `json:"burst"`
+	Budget string  `json:"budget"`
 	// Where what the API server can do is kept for all workers.
 	Discovery string `json:"discovery"`
 }
@@ -86,6 +90,8 @@ func main() {
 // worker holds what requests share: connections by namespace and user.
 type worker struct {
 	connections map[string]*cli.EnvSettings
+	// What all workers may ask of the API server, nil where that is not bounded.
+	budget *budget
 	// Ends the present request, nil where nothing but the end of the process does.
 	cancel atomic.Pointer[context.CancelFunc]
 }
@@ -147,25 +153,65 @@ func (w *worker) carryOut(asked request) (answer, error) {
 
 func (w *worker) configuration(asked request) (*action.Configuration, error) {
 	configuration := action.NewConfiguration()
-	settings := w.settings(asked)
+	settings, err := w.settings(asked)
+	if err != nil {
+		return nil, err
+	}
 	if err := configuration.Init(settings.RESTClientGetter(), asked.Namespace, "secret"); err != nil {
 		return nil, err
 	}
 	return configuration, nil
 }
 
-func (w *worker) settings(asked request) *cli.EnvSettings {
+func (w *worker) settings(asked request) (*cli.EnvSettings, error) {
 	os.Setenv("KUBECACHEDIR", asked.Discovery)
 	key := asked.Namespace + "\x00" + asked.User + "\x00" + asked.Discovery
 	if known, found := w.connections[key]; found {
-		return known
+		return known, nil
 	}
 	settings := cli.New()
 	settings.SetNamespace(asked.Namespace)
 	settings.KubeAsUser = asked.User
-	settings.QPS, settings.BurstLimit = asked.QPS, asked.Burst
+	if asked.Budget != "" {
+		if err := w.share(settings, asked); err != nil {
+			return nil, err
+		}
+	}
 	w.connections[key] = settings
-	return settings
+	return settings, nil
+}
+
+// share has every client of the settings take its requests from the budget. By itself each has one of its
+// own, and Helm makes a client for each object.
+func (w *worker) share(settings *cli.EnvSettings, asked request) error {
+	flags, known := settings.RESTClientGetter().(*genericclioptions.ConfigFlags)
+	if !known {
+		return fmt.Errorf("connections of type %T are not known", settings.RESTClientGetter())
+	}
+	if w.budget == nil {
+		opened, err := openBudget(asked.Budget, asked.QPS, asked.Burst)
+		if err != nil {
+			return err
+		}
+		w.budget = opened
+	}
+	wrap := flags.WrapConfigFn
+	flags.WrapConfigFn = func(config *rest.Config) *rest.Config {
+		wrapped := wrap(config)
+		wrapped.RateLimiter = w.budget
+		return wrapped
+	}
+	return nil
+}
+
+// prepare gives what each action with a chart begins with.
+func (w *worker) prepare(asked request) (*action.Configuration, chart.Charter, map[string]any, error) {
+	configuration, err := w.configuration(asked)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	loaded, values, err := inputs(asked)
+	return configuration, loaded, values, err
 }
 
 func inputs(asked request) (chart.Charter, map[string]any, error) {
@@ -193,11 +239,7 @@ func inputs(asked request) (chart.Charter, map[string]any, error) {
 }
 
 func (w *worker) render(asked request) (answer, error) {
-	configuration, err := w.configuration(asked)
-	if err != nil {
-		return answer{}, err
-	}
-	loaded, values, err := inputs(asked)
+	configuration, loaded, values, err := w.prepare(asked)
 	if err != nil {
 		return answer{}, err
 	}
@@ -227,11 +269,7 @@ func (w *worker) render(asked request) (answer, error) {
 }
 
 func (w *worker) install(asked request) (answer, error) {
-	configuration, err := w.configuration(asked)
-	if err != nil {
-		return answer{}, err
-	}
-	loaded, values, err := inputs(asked)
+	configuration, loaded, values, err := w.prepare(asked)
 	if err != nil {
 		return answer{}, err
 	}
@@ -249,11 +287,7 @@ func (w *worker) install(asked request) (answer, error) {
 }
 
 func (w *worker) upgrade(asked request) (answer, error) {
-	configuration, err := w.configuration(asked)
-	if err != nil {
-		return answer{}, err
-	}
-	loaded, values, err := inputs(asked)
+	configuration, loaded, values, err := w.prepare(asked)
 	if err != nil {
 		return answer{}, err
 	}

@@ -35,7 +35,7 @@ FRESH_GO_CACHE_BYTES = 5 * GIB
 WARM_GO_CACHE_BYTES = GIB
 """Room when the packages are compiled already: links and result."""
 LOCK_SECONDS = 3600.0
-_SOURCES = ("go.mod", "go.sum", "main.go")
+_PINS = ("go.mod", "go.sum")
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ Report = Callable[[BuildProgress], None]
 
 @dataclass(frozen=True)
 class GoModule:
-    """A module of ours that pins programs: those of its own `main.go`, or others' that it requires.
+    """A module of ours that pins programs: those of its own sources, or others' that it requires.
 
     `name` is its place in the cache. `parts`: what else decides the result. `environment` is added to Go's.
     """
@@ -69,11 +69,11 @@ class GoModule:
     def digest(self) -> str:
         """Hex digest of what the build result depends on: module, sums, source, flags, platform."""
         digest = hashlib.sha256()
-        for name in _SOURCES:
-            source = self.directory / name
+        pins = (self.directory / name for name in _PINS)
+        for source in (*pins, *sorted(self.directory.glob("*.go"))):
             if source.exists():
                 content = source.read_bytes()
-                digest.update(f"{name} {len(content)}\n".encode() + content)
+                digest.update(f"{source.name} {len(content)}\n".encode() + content)
         tags = (self.tags,) if self.tags else ()
         for part in (
             self.linker_flags,

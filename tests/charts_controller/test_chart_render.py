@@ -120,7 +120,7 @@ def test_the_settings_that_the_chart_makes_are_those_that_a_container_reads() ->
         assert settings.containers == CONTAINERS
         assert settings.log_level == "DEBUG"
         assert settings.version == "0.1.0"
-        assert (settings.concurrency, settings.qps, settings.resync) == (16, 100, 300)
+        assert (settings.concurrency, settings.qps, settings.resync) == (16, 200, 300)
 
 
 @pytest.mark.slow

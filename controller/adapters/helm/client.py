@@ -53,15 +53,20 @@ OUTPUT_OCTETS = 12 * MIB
 # What the API server can do is looked up once for all processes, and again after this.
 DISCOVERY_SECONDS = 900.0
 _PASSED_ON = ("PATH", "HOME", "TMPDIR", "KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
+# The way to the API server. Small letters come first for our own requests, and last for Go.
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+# One number: when the next request to the API server is due (helm/budget.go).
+_BUDGET_OCTETS = 8
 
 
 @dataclass(frozen=True)
 class HelmLimits:
-    """`qps` and `burst`: requests per second of each process. `memory`: octets that each may take, and
-    `together` all of them, 0 for as much as there is. `history`: revisions kept at a rollback."""
+    """`qps` and `burst`: requests to the API server per second, and at once, of all processes together.
+    `memory`: octets that each may take, and `together` all of them, 0 for as much as there is. `history`:
+    revisions kept at a rollback."""
 
-    qps: float = 100.0
-    burst: int = 200
+    qps: float = 200.0
+    burst: int = 400
     memory: int = 512 * MIB
     together: int = 0
     history: int = 5
@@ -94,6 +99,8 @@ class HelmProgram:
         self._rendered = RenderMemo(now)
         self._now = now
         self._home = tempfile.TemporaryDirectory(prefix="helm-")
+        self._request_budget = Path(self._home.name) / "requests"
+        self._request_budget.write_bytes(bytes(_BUDGET_OCTETS))
 
     def new_cancellation(self) -> CancellationToken:
         return CancellationToken()
@@ -219,6 +226,7 @@ class HelmProgram:
             "user": service_account_user(namespace, account) if account else "",
             "qps": self._limits.qps,
             "burst": self._limits.burst,
+            "budget": str(self._request_budget),
             "discovery": self._discovery(),
             **more,
         }
@@ -251,6 +259,9 @@ class HelmProgram:
         """Nothing of our own environment but what helm needs, and none of the user's Helm settings."""
         home = self._home.name
         found = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        for name in _PROXIES:
+            if text := os.environ.get(name.lower()) or os.environ.get(name):
+                found[name] = text
         found |= {f"HELM_{kind}_HOME": f"{home}/{kind.lower()}" for kind in ("CACHE", "CONFIG", "DATA")}
         if self._kubeconfig is not None:
             found["KUBECONFIG"] = str(self._kubeconfig)

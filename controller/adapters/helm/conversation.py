@@ -24,14 +24,12 @@ from controller.adapters.helm.memory_budget import MemoryBudget
 MIB = 1024 * 1024
 # What is kept of the error output: a process that dies names its cause first, and then its stacks.
 ERROR_OCTETS = 16 * 1024
-_CAUSES = ("fatal error: ", "panic: ", "runtime: ", "runtime/cgo: ", "SIGABRT")
-# What Go says where its memory is bounded; a thread needs memory for its stack (runtime/cgo).
-_OUT_OF_MEMORY = (
-    "out of memory",
-    "cannot allocate memory",
-    "pthread_create failed",
-    "failed to create new OS thread",
-)
+_CAUSES = ("fatal error: ", "panic: ", "runtime: ")
+# Go's words where RLIMIT_DATA leaves no memory (runtime: malloc.go, mheap.go, mem_linux.go, stack.go).
+_OUT_OF_MEMORY = ("out of memory", "cannot allocate memory")
+# And where the kernel gives no thread (runtime: os_linux.go, proc.go). The stack of a thread is of Go's own
+# memory: it is the container's number of processes that is used up, or the kernel's memory.
+_OUT_OF_THREADS = "failed to create new OS thread"
 # Between the steps that end an action: its hook is made to fail, then SIGTERM, upon which Helm records the
 # failure, then SIGKILL.
 GENTLE_SECONDS = 5.0
@@ -60,7 +58,8 @@ class Finished:
     """The end of a request. `exceeded`: which bound has ended it, in words, empty for none.
 
     `cut`: it was ended from outside, as `HelmCancelled.cut`; empty where it ended by itself. `died`: the last
-    words of a process that ended without an answer. `killed`: neither by itself nor by us.
+    words of a process that ended without an answer. `killed`: its node did that, or had no thread for it. It
+    is no fault of the request, which may be made again.
     """
 
     answer: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -217,9 +216,18 @@ class Conversation:
         exceeded = self._exceeded or self._budget.killed(self._process.pid)
         if not exceeded and any(words in error for words in _OUT_OF_MEMORY):
             exceeded = f"needed more than {_mib(self._bounds.memory)} of memory"
-        killed = not exceeded and not self._cut and code == -signal.SIGKILL
-        died = "Helm was killed, as for want of memory on its node" if killed else last_words(error)
-        return Finished({}, exceeded, self._cut, died=died or f"Helm ended with {code}", killed=killed)
+        by_node = "" if exceeded or self._cut else _done_by_node(code, error)
+        died = by_node or last_words(error) or f"Helm ended with {code}"
+        return Finished({}, exceeded, self._cut, died=died, killed=bool(by_node))
+
+
+def _done_by_node(code: int, error: str) -> str:
+    """What the node did to a process that ended so, in words; empty where the reason is its own."""
+    if code == -signal.SIGKILL:
+        return "Helm was killed, as for want of memory on its node"
+    if _OUT_OF_THREADS in error:
+        return "Helm could not start a thread: its container has too many processes"
+    return ""
 
 
 def last_words(error: str) -> str:

@@ -74,7 +74,10 @@ class Workers:
 
         With `make_it_end` a request that is cancelled or late is asked to end first; without, it is killed.
         """
-        worker = self._take()
+        try:
+            worker = self._take()
+        except OSError as error:
+            return Finished(died=f"Helm cannot be started: {error.strerror}", killed=True)
         worker.requests += 1
         kept = False
         try:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pykube
 import yaml
 from pykube.http import KubernetesHTTPAdapter
+from requests.utils import get_environ_proxies, select_proxy
 from urllib3.util import ssl_
 
 from controller.errors import KubeError
@@ -70,6 +71,11 @@ class Connection:
     def server(self) -> str:
         """Base URL of the API server."""
         return str(self.config.cluster["server"])
+
+    @property
+    def proxy(self) -> str | None:
+        """The proxy on the way to it that HTTPS_PROXY and NO_PROXY name, as pykube's requests take it."""
+        return select_proxy(self.server, get_environ_proxies(self.server))
 
 
 def connect(kubeconfig: Path | None = None, context: str = "") -> Connection:

@@ -122,7 +122,7 @@ def run_watches(
 
     @kopf.on.login(registry=registry)
     async def login(**_: Any) -> kopf.AiohttpSession:
-        return _session(connection, signs)
+        return api_session(connection, signs)
 
     @kopf.on.startup(registry=registry)
     async def start(memo: kopf.Memo, **_: Any) -> None:
@@ -179,7 +179,7 @@ def _settings() -> kopf.OperatorSettings:
     return settings
 
 
-def _session(connection: Connection, signs: SignsOfLife) -> kopf.AiohttpSession:
+def api_session(connection: Connection, signs: SignsOfLife) -> kopf.AiohttpSession:
     """As Kopf makes it itself, but telling of each answer: events alone are no sign, none may come."""
     info = kopf_login(connection)
     trace = aiohttp.TraceConfig()
@@ -193,6 +193,8 @@ def _session(connection: Connection, signs: SignsOfLife) -> kopf.AiohttpSession:
         connector=aiohttp.TCPConnector(limit=0, ssl=as_kubectl_verifies(info.as_ssl_context())),
         headers=info.as_http_headers(),
         trace_configs=[trace],
+        # Its own reading of NO_PROXY knows no networks.
+        proxy=connection.proxy,
     )
     return kopf.AiohttpSession(
         server=info.server, default_namespace=info.default_namespace, aiohttp_session=session
