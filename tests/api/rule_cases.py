@@ -1,6 +1,6 @@
 """For each rule of the definitions, objects that keep it and objects that break it.
 
-Used twice: offline against our twins of the rules, and against a real API server.
+Used twice: offline, and against a real API server.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Checks an object against its CustomResourceDefinition as an API server would, without one.
 
 The definition is the single source: structure is checked by jsonschema from its OpenAPI schema, defaults
-are applied as the server applies them, and its CEL rules by their twins in `cel_rules`. What a server
+are applied as the server applies them, and its CEL rules are evaluated. What a server
 alone can know, rules about the object before the change, is left to it.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 import jsonschema
 
 from controller.domain.api.object_meta import a
-from controller.domain.validation.cel_rules import is_transition, predicate
+from controller.domain.validation.cel_rules import holds, is_transition
 from controller.domain.values.chart_values import DocumentPath, copied, format_path
 from controller.errors import ControllerError, Problem
 
@@ -231,7 +231,7 @@ def _sentence(description: str) -> str:
 def _rule_problems(value: Any, node: Mapping[str, Any], path: DocumentPath) -> Iterator[Problem]:
     """What the definition's rules and list types object to, from the outside in."""
     for rule in node.get("x-kubernetes-validations", ()):
-        if not is_transition(rule["rule"]) and not predicate(rule["rule"])(value):
+        if not is_transition(rule["rule"]) and not holds(rule["rule"], value):
             field = tuple(part for part in rule.get("fieldPath", "").split(".") if part)
             if rule["rule"].startswith("self.metadata.name."):
                 field = ("metadata", "name")  # no fieldPath may say so: metadata has no schema
