@@ -366,14 +366,15 @@ class SecretRecords:
         """Changes a record if `change` says so, or if it lacks a label of `marks`, on condition that it is
         still as it was read."""
         secret, record = self._read(release, namespace, version)
-        labels = secret["metadata"].setdefault("labels", {})
+        metadata = {key: part for key, part in secret["metadata"].items() if key != "managedFields"}
+        labels = metadata.get("labels") or {}
         marked = {**labels, **(marks or {})}
         if not change(record) and marked == labels:
             return False
-        secret["data"]["release"] = encode_record(record)
-        secret["metadata"]["labels"] = {**marked, "status": str(record["info"]["status"])}
-        secret["metadata"].pop("managedFields", None)
-        self._kube.replace({"apiVersion": "v1", "kind": "Secret", **secret})
+        metadata["labels"] = {**marked, "status": str(record["info"]["status"])}
+        data = {**secret["data"], "release": encode_record(record)}
+        rewritten = {**secret, "metadata": metadata, "data": data}
+        self._kube.replace({"apiVersion": "v1", "kind": "Secret", **rewritten})
         return True
 
 

@@ -66,8 +66,9 @@ class Cluster:
         self.deleted_by_person: set[str] = set()
         self._asked: dict[str, float] = {}
         self._to_delete_asked = -FOREVER
-        # What the person said last of volumes, also where the osdpl is gone.
-        self._volumes_said = "Retain"
+        # What the person said last of volumes, also where the osdpl is gone; and what they said before.
+        self._volumes_said = self._volumes_said_before = "Retain"
+        self._volumes_said_at = -FOREVER
         self._present: dict[str, str] = {}
         self._ending: set[str] = set()
         self._jobs: dict[str, float] = {}
@@ -108,11 +109,16 @@ class Cluster:
         osdpl = self.osdpl()
         now = self.time.seconds
         if osdpl is not None:
-            self._volumes_said = (osdpl.get("spec") or {}).get("volumes") or "Retain"
-            if self._volumes_said == "Delete":
-                self._to_delete_asked = now
+            said = (osdpl.get("spec") or {}).get("volumes") or "Retain"
+            if said != self._volumes_said:
+                self._volumes_said_before, self._volumes_said_at = self._volumes_said, now
+            self._volumes_said = said
+        elif self._volumes_said == "Retain" and now - self._volumes_said_at <= self._late():
+            # It was lost with this word before a pass could read it: what was said before stands.
+            self._volumes_said = self._volumes_said_before
         if self._volumes_said != "Delete":
             return
+        self._to_delete_asked = now
         for claim in self.all_of("PersistentVolumeClaim"):
             bundle = self._bundle_of(release_of(claim))
             if bundle is None or bundle["spec"].get("volumes") != "Delete":

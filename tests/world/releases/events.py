@@ -257,6 +257,9 @@ def person_deletes_record(world: World, draw: Draw) -> str | None:
         # Nobody knows any more what it has made: it is theirs to take away.
         give_up(world, release)
         world.cluster.forgotten.add(release)
+    elif all(BUNDLE_LABEL not in one["metadata"]["labels"] for one in records[:-1]):
+        # The records that are left are of a person's release: they do not say what ours has made.
+        world.cluster.forgotten.add(release)
     name = records[-1]["metadata"]["name"]
     world.cluster.kube.delete(SECRET, name, NAMESPACE)
     return f"somebody deletes the Secret {name}"

