@@ -95,6 +95,31 @@ class HelmRequest:
     description: str = ""
 
 
+@dataclass(frozen=True)
+class UninstallRequest:
+    """One uninstall. Without `hooks`, those of the deletion do not run.
+
+    With `keep_history` the records stay, marked `uninstalled`, until an uninstall without it. `timeout` in
+    seconds.
+    """
+
+    release: str
+    namespace: str
+    timeout: int = 600
+    hooks: bool = True
+    keep_history: bool = False
+
+
+@dataclass(frozen=True)
+class RollbackRequest:
+    """One rollback to the revision `version`. `timeout` in seconds."""
+
+    release: str
+    namespace: str
+    version: int
+    timeout: int = 1800
+
+
 class Cancellation(Protocol):
     """A token that ends a Helm action early, from any thread.
 
@@ -133,33 +158,14 @@ class HelmClient(Protocol):
         """Replaces all values of the release and takes over fields that others edited by hand."""
         ...
 
-    def uninstall(
-        self,
-        release: str,
-        namespace: str,
-        *,
-        timeout: int = 600,
-        hooks: bool = True,
-        keep_history: bool = False,
-        cancellation: Cancellation | None = None,
-    ) -> None:
+    def uninstall(self, request: UninstallRequest, cancellation: Cancellation | None = None) -> None:
         """Succeeds when the release is already gone. Objects with resource-policy keep stay.
 
-        Without `hooks`, those of the deletion do not run. With `keep_history` the records stay, marked
-        `uninstalled`, until a call without it. Where a hook fails that runs after the objects went, the
-        records go, or are marked, all the same.
+        Where a hook fails that runs after the objects went, the records go, or are marked, all the same.
         """
         ...
 
-    def rollback(
-        self,
-        release: str,
-        namespace: str,
-        version: int,
-        *,
-        timeout: int = 1800,
-        cancellation: Cancellation | None = None,
-    ) -> None:
+    def rollback(self, request: RollbackRequest, cancellation: Cancellation | None = None) -> None:
         """Makes a new revision of what that one was. Helm gives it the labels of that one, and leaves it
         pending when a hook fails."""
         ...

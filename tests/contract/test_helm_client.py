@@ -9,6 +9,7 @@ import pytest
 
 from controller.domain.api.names import HELM_FIELD_MANAGER
 from controller.errors import ChartInvalid, HelmCancelled, HelmFailed, ReleaseMissing
+from controller.ports.helm import RollbackRequest, UninstallRequest
 from controller.ports.kubernetes import CONFIGMAP, JOB, SECRET
 from sandbox.patience import patient
 from tests.contract.conftest import CHARTS, Bench, wait_until
@@ -154,7 +155,7 @@ def test_a_hanging_hook_of_an_uninstall_ends_when_cancelled(bench: Bench) -> Non
     cancellation = bench.helm.new_cancellation()
 
     def act() -> None:
-        bench.helm.uninstall("web", bench.namespace, timeout=300, cancellation=cancellation)
+        bench.helm.uninstall(UninstallRequest("web", bench.namespace, timeout=300), cancellation)
 
     with ThreadPoolExecutor(1) as pool:
         acting = pool.submit(act)
@@ -221,8 +222,8 @@ def test_a_field_dropped_from_the_chart_goes_from_the_object(bench: Bench) -> No
 
 def test_uninstall_removes_objects_and_history_and_may_be_repeated(bench: Bench) -> None:
     bench.helm.install(bench.request("web"))
-    bench.helm.uninstall("web", bench.namespace)
-    bench.helm.uninstall("web", bench.namespace)
+    bench.helm.uninstall(UninstallRequest("web", bench.namespace))
+    bench.helm.uninstall(UninstallRequest("web", bench.namespace))
 
     wait_until(lambda: bench.object("configmap", "web") is None, "the object is gone")
     assert bench.helm.history("web", bench.namespace) == ()
@@ -230,16 +231,16 @@ def test_uninstall_removes_objects_and_history_and_may_be_repeated(bench: Bench)
 
 def test_uninstall_keeps_its_records_where_asked_until_it_is_not(bench: Bench) -> None:
     bench.helm.install(bench.request("web", {"data": {"colour": "red"}}))
-    bench.helm.uninstall("web", bench.namespace, keep_history=True)
+    bench.helm.uninstall(UninstallRequest("web", bench.namespace, keep_history=True))
     assert bench.statuses("web") == ["uninstalled"]
     assert bench.records.removal("web", bench.namespace).status == "uninstalled"
-    bench.helm.uninstall("web", bench.namespace)
+    bench.helm.uninstall(UninstallRequest("web", bench.namespace))
     assert bench.statuses("web") == []
 
 
 def test_uninstall_leaves_what_is_marked_to_be_kept(bench: Bench) -> None:
     bench.helm.install(bench.request("web", {"claim": True, "keptClaim": True}))
-    bench.helm.uninstall("web", bench.namespace)
+    bench.helm.uninstall(UninstallRequest("web", bench.namespace))
 
     wait_until(lambda: _gone(bench, "web-data"), "the unmarked claim goes")
     assert not _gone(bench, "web-kept")
@@ -248,7 +249,7 @@ def test_uninstall_leaves_what_is_marked_to_be_kept(bench: Bench) -> None:
 def test_a_kept_object_is_taken_up_by_the_next_install(bench: Bench) -> None:
     bench.helm.install(bench.request("web", {"keptClaim": True}))
     before = bench.object("claim", "web-kept")
-    bench.helm.uninstall("web", bench.namespace)
+    bench.helm.uninstall(UninstallRequest("web", bench.namespace))
     made = bench.helm.install(bench.request("web", {"keptClaim": True}))
 
     after = bench.object("claim", "web-kept")
@@ -262,7 +263,7 @@ def test_rollback_makes_a_new_revision_of_an_old_manifest(bench: Bench) -> None:
     bench.sandbox.kubectl(
         "patch", "configmap", "web", "-n", bench.namespace, "--type=merge", "-p", '{"data":{"colour":"grey"}}'
     )
-    bench.helm.rollback("web", bench.namespace, 1)
+    bench.helm.rollback(RollbackRequest("web", bench.namespace, 1))
 
     assert bench.config("web")["colour"] == "red"
     assert bench.statuses("web") == ["superseded", "superseded", "deployed"]

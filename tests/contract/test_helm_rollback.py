@@ -8,6 +8,7 @@ import pytest
 
 from controller.domain.api.names import DESIRED_AT_ROLLBACK_LABEL, REVISION_LABEL, ROLLED_BACK_TO_LABEL
 from controller.errors import HelmCancelled, HelmFailed, ReleaseMissing
+from controller.ports.helm import RollbackRequest, UninstallRequest
 from sandbox.patience import patient
 from tests.contract.conftest import Bench, wait_until
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.cluster
 def test_a_rollback_has_the_labels_of_the_revision_it_goes_back_to_until_they_are_set(bench: Bench) -> None:
     bench.helm.install(bench.request("web", {"data": {"colour": "1"}}, labels=bench.labelled(1, "a" * 40)))
     bench.helm.upgrade(bench.request("web", {"data": {"colour": "2"}}, labels=bench.labelled(2, "b" * 40)))
-    bench.helm.rollback("web", bench.namespace, 1)
+    bench.helm.rollback(RollbackRequest("web", bench.namespace, 1))
 
     newest = bench.records.observe(bench.namespace)["web"][-1]
     assert (newest.version, newest.status, newest.digest) == (3, "deployed", "a" * 40)
@@ -39,7 +40,7 @@ def test_a_hanging_hook_of_a_rollback_ends_when_cancelled(bench: Bench) -> None:
     cancellation = bench.helm.new_cancellation()
 
     def act() -> None:
-        bench.helm.rollback("web", bench.namespace, 1, timeout=300, cancellation=cancellation)
+        bench.helm.rollback(RollbackRequest("web", bench.namespace, 1, timeout=300), cancellation)
 
     with ThreadPoolExecutor(1) as pool:
         acting = pool.submit(act)
@@ -56,7 +57,7 @@ def test_a_hanging_hook_of_a_rollback_ends_when_cancelled(bench: Bench) -> None:
 def test_a_rollback_to_a_revision_that_is_not_there_says_so(bench: Bench) -> None:
     bench.helm.install(bench.request("web"))
     with pytest.raises(HelmFailed):
-        bench.helm.rollback("web", bench.namespace, 7)
+        bench.helm.rollback(RollbackRequest("web", bench.namespace, 7))
     with pytest.raises(ReleaseMissing):
         bench.records.relabel("web", bench.namespace, 7, {"a": "b"})
     assert bench.statuses("web") == ["deployed"]
@@ -64,7 +65,7 @@ def test_a_rollback_to_a_revision_that_is_not_there_says_so(bench: Bench) -> Non
 
 def test_an_uninstall_without_hooks_waits_for_none(bench: Bench) -> None:
     bench.helm.install(bench.request("web", {"hook": {"events": "pre-delete", "outcome": "job-hangs"}}))
-    bench.helm.uninstall("web", bench.namespace, timeout=20, hooks=False)
+    bench.helm.uninstall(UninstallRequest("web", bench.namespace, timeout=20, hooks=False))
     assert bench.helm.history("web", bench.namespace) == ()
     assert bench.object("job", "web-hook") is None
 

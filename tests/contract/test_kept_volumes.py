@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from controller.domain.api.names import KEPT_LABEL
 from controller.domain.releases.volume_claims import KEEP_ANNOTATION
 from controller.errors import Conflict, FieldsFixed, HelmCancelled
-from controller.ports.helm import HelmRequest
+from controller.ports.helm import Cancellation, HelmRequest, RollbackRequest, UninstallRequest
 from controller.ports.kubernetes import PV, PVC, SECRET, STATEFULSET
 from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeKeeper
 from tests.contract.conftest import Bench, wait_until
@@ -73,7 +72,7 @@ def test_the_record_says_so_before_helm_is_called(bench: Bench) -> None:
     """So that an uninstall by hand leaves it as well."""
     bench.helm.install(bench.request("web", WITH))
     keeper(bench).keep("web", bench.namespace, bench.helm.render(bench.request("web", WITHOUT)))
-    bench.helm.uninstall("web", bench.namespace)
+    bench.helm.uninstall(UninstallRequest("web", bench.namespace))
     wait_until(lambda: bench.object("configmap", "web") is None, "the rest is gone")
     assert label(bench) == "web"
 
@@ -84,13 +83,13 @@ def test_a_claim_that_a_rollback_drops_is_kept(bench: Bench) -> None:
     before = uid(bench)
     target = bench.records.manifest("web", bench.namespace, 1)
     assert keeper(bench).keep("web", bench.namespace, target) == (CLAIM,)
-    bench.helm.rollback("web", bench.namespace, 1)
+    bench.helm.rollback(RollbackRequest("web", bench.namespace, 1))
     assert bench.config("web")["colour"] == "blue"
     assert (uid(bench), label(bench)) == (before, "web")
 
     target = bench.records.manifest("web", bench.namespace, 2)
     assert keeper(bench).keep("web", bench.namespace, target) == ()
-    bench.helm.rollback("web", bench.namespace, 2)
+    bench.helm.rollback(RollbackRequest("web", bench.namespace, 2))
     assert (uid(bench), label(bench)) == (before, None)
 
 
@@ -119,7 +118,7 @@ def test_an_earlier_kept_claim_outlives_the_release(bench: Bench) -> None:
     upgrade(bench, bench.request("web", WITHOUT))
     bench.records.delete_claims("web", bench.namespace)
     keeper(bench).keep("web", bench.namespace, NOTHING)
-    bench.helm.uninstall("web", bench.namespace)
+    bench.helm.uninstall(UninstallRequest("web", bench.namespace))
     wait_until(lambda: bench.object("configmap", "web") is None, "the rest is gone")
     assert label(bench) == "web"
 
@@ -128,7 +127,7 @@ def test_retained_claims_outlive_the_release_and_are_taken_up_again(bench: Bench
     bench.helm.install(bench.request("web", WITH))
     before = uid(bench)
     assert keeper(bench).keep("web", bench.namespace, NOTHING) == (CLAIM,)
-    bench.helm.uninstall("web", bench.namespace)
+    bench.helm.uninstall(UninstallRequest("web", bench.namespace))
     wait_until(lambda: bench.object("configmap", "web") is None, "the rest is gone")
     assert label(bench) == "web"
     request = bench.request("web", WITH)
@@ -146,10 +145,10 @@ def test_a_claim_of_a_revision_stays_that_somebodys_helm_makes_during_the_uninst
     bench.helm.upgrade(bench.request("web", values))
     before, uninstall = uid(bench), bench.helm.uninstall
 
-    def and_then_theirs(release: str, namespace: str, **more: Any) -> None:
-        uninstall(release, namespace, **more)
-        if more.get("keep_history"):
-            bench.helm.rollback(release, namespace, 1)
+    def and_then_theirs(request: UninstallRequest, cancellation: Cancellation) -> None:
+        uninstall(request, cancellation)
+        if request.keep_history:
+            bench.helm.rollback(RollbackRequest("web", bench.namespace, 1))
 
     with monkeypatch.context() as patched:
         patched.setattr(bench.helm, "uninstall", and_then_theirs)
@@ -170,9 +169,9 @@ def test_a_claim_stays_where_the_newest_record_is_deleted_during_the_uninstall(
     bench.helm.upgrade(bench.request("web", values))
     before, uninstall = uid(bench), bench.helm.uninstall
 
-    def and_then_without_record(release: str, namespace: str, **more: Any) -> None:
-        uninstall(release, namespace, **more)
-        if more.get("keep_history"):
+    def and_then_without_record(request: UninstallRequest, cancellation: Cancellation) -> None:
+        uninstall(request, cancellation)
+        if request.keep_history:
             bench.kube.delete(SECRET, "sh.helm.release.v1.web.v2", bench.namespace)
 
     with monkeypatch.context() as patched:
@@ -203,7 +202,7 @@ def test_claims_of_a_set_that_deletes_them_are_kept(bench: Bench, uninstall: boo
     titles = tuple(f"PersistentVolumeClaim/{name}" for name in names)
     if uninstall:
         assert keeper(bench).keep("web", bench.namespace, NOTHING) == titles
-        bench.helm.uninstall("web", bench.namespace)
+        bench.helm.uninstall(UninstallRequest("web", bench.namespace))
     else:
         assert upgrade(bench, bench.request("web", WITHOUT)) == titles
     wait_until(lambda: bench.object("statefulset", "web") is None, "the set is gone")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from controller.ports.helm import UninstallRequest
 from controller.ports.kubernetes import PVC
 from tests.contract.conftest import Bench, wait_until
 
@@ -36,7 +37,7 @@ def test_claims_are_deleted_before_the_release(bench: Bench) -> None:
     wait_until(lambda: len(bench.records.claims("web", bench.namespace)) == 2, "both claims are there")
     bench.records.delete_claims("web", bench.namespace)
     assert set(bench.records.delete_claims("web", bench.namespace)) <= {"data-web-0", "data-web-1"}
-    bench.helm.uninstall("web", bench.namespace)
+    bench.helm.uninstall(UninstallRequest("web", bench.namespace))
 
     wait_until(lambda: bench.kube.list_metadata(PVC, bench.namespace) == [], "the claims are gone")
 
@@ -44,6 +45,6 @@ def test_claims_are_deleted_before_the_release(bench: Bench) -> None:
 def test_hook_jobs_are_gone_with_the_release(bench: Bench) -> None:
     bench.helm.install(bench.request("web", {"hook": {"events": "post-install", "outcome": "succeeds"}}))
     assert bench.records.delete_hooks("web", bench.namespace) == ("Job/web-hook",)
-    bench.helm.uninstall("web", bench.namespace)
+    bench.helm.uninstall(UninstallRequest("web", bench.namespace))
 
     wait_until(lambda: bench.object("job", "web-hook") is None, "the hook's Job is gone")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from controller.ports.helm import UninstallRequest
 from controller.ports.kubernetes import JOB, SECRET
 from tests.contract.conftest import Bench, wait_until
 
@@ -24,7 +25,7 @@ def test_what_hooks_of_the_deletion_made_goes_with_the_release(bench: Bench, eve
 
 def test_a_removal_that_was_cut_before_its_records_went_goes_on(bench: Bench) -> None:
     bench.helm.install(bench.request("web", {"hook": {"events": "post-delete", "outcome": "succeeds"}}))
-    bench.helm.uninstall("web", bench.namespace, keep_history=True)
+    bench.helm.uninstall(UninstallRequest("web", bench.namespace, keep_history=True))
     assert bench.kube.list(JOB, bench.namespace)
     bench.uninstall("web")
     wait_until(lambda: not bench.kube.list(JOB, bench.namespace), "no Job is left")

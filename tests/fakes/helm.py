@@ -37,6 +37,8 @@ from controller.ports.helm import (
     RemovalState,
     RenderedRelease,
     Revision,
+    RollbackRequest,
+    UninstallRequest,
 )
 from controller.ports.kubernetes import JOB, POD, Resource, resource_of
 from controller.reconcile.releases.drift.compare import as_sent
@@ -178,29 +180,13 @@ class FakeHelm:
         last = self._records[request.release][-1]
         return self._make("Upgrade", request, cancellation, {**last.labels, **request.labels})
 
-    def rollback(
-        self,
-        release: str,
-        namespace: str,
-        version: int,
-        *,
-        timeout: int = 1800,
-        cancellation: Cancellation | None = None,
-    ) -> None:
-        target = self._find(release, version)
-        request = HelmRequest(release, namespace, "", target.values, timeout=timeout)
-        self._make("Rollback", request, cancellation, dict(target.labels))
+    def rollback(self, request: RollbackRequest, cancellation: Cancellation | None = None) -> None:
+        target = self._find(request.release, request.version)
+        made = HelmRequest(request.release, request.namespace, "", target.values, timeout=request.timeout)
+        self._make("Rollback", made, cancellation, dict(target.labels))
 
-    def uninstall(
-        self,
-        release: str,
-        namespace: str,
-        *,
-        timeout: int = 600,
-        hooks: bool = True,
-        keep_history: bool = False,
-        cancellation: Cancellation | None = None,
-    ) -> None:
+    def uninstall(self, request: UninstallRequest, cancellation: Cancellation | None = None) -> None:
+        release, namespace = request.release, request.namespace
         found = self._records.get(release)
         if not found:
             self.calls.append(("Uninstall", release))
@@ -209,21 +195,21 @@ class FakeHelm:
             raise HelmCancelled(f"{release}: cancelled before it began")
         if found[-1].status != "uninstalled":
             self.calls.append(("Uninstall", release))
-            self.uninstalls_within.append(timeout)
-            self.without_hooks += [] if hooks else [release]
+            self.uninstalls_within.append(request.timeout)
+            self.without_hooks += [] if request.hooks else [release]
             found[-1].status = "uninstalling"
-            if hooks:
+            if request.hooks:
                 self._run_hooks("pre-delete", release, namespace, found[-1], cancellation)
             self.on_uninstall(DEADLINE)
             found[-1].status = "uninstalled"
             try:
-                if hooks:
+                if request.hooks:
                     self._run_hooks("post-delete", release, namespace, found[-1], cancellation)
             finally:
                 # As Helm does it: that a hook failed then keeps no record.
-                if not keep_history:
+                if not request.keep_history:
                     del self._records[release]
-        elif not keep_history:
+        elif not request.keep_history:
             del self._records[release]
 
     def history(self, release: str, namespace: str) -> tuple[Revision, ...]:

@@ -31,7 +31,15 @@ from controller.errors import (
     KubeError,
     ReleaseMissing,
 )
-from controller.ports.helm import Cancellation, HelmRequest, HookRun, RenderedRelease, Revision
+from controller.ports.helm import (
+    Cancellation,
+    HelmRequest,
+    HookRun,
+    RenderedRelease,
+    Revision,
+    RollbackRequest,
+    UninstallRequest,
+)
 from controller.ports.kubernetes import SECRET, Kube, KubeObject, resource_of
 from controller.ports.system import Clock
 from controller.reconcile.releases.drift.compare import as_sent, identify
@@ -72,29 +80,11 @@ class StoredHelm:
     def upgrade(self, request: HelmRequest, cancellation: Cancellation | None = None) -> Revision:
         return self._act(lambda: self._upgrade(request, _token(cancellation)))
 
-    def rollback(
-        self,
-        release: str,
-        namespace: str,
-        version: int,
-        *,
-        timeout: int = 1800,
-        cancellation: Cancellation | None = None,
-    ) -> None:
-        self._act(lambda: self._rollback(release, namespace, version, timeout, _token(cancellation)))
+    def rollback(self, request: RollbackRequest, cancellation: Cancellation | None = None) -> None:
+        self._act(lambda: self._rollback(request, _token(cancellation)))
 
-    def uninstall(
-        self,
-        release: str,
-        namespace: str,
-        *,
-        timeout: int = 600,
-        hooks: bool = True,
-        keep_history: bool = False,
-        cancellation: Cancellation | None = None,
-    ) -> None:
-        token = _token(cancellation)
-        self._act(lambda: self._uninstall(release, namespace, timeout, hooks, keep_history, token))
+    def uninstall(self, request: UninstallRequest, cancellation: Cancellation | None = None) -> None:
+        self._act(lambda: self._uninstall(request, _token(cancellation)))
 
     def history(self, release: str, namespace: str) -> tuple[Revision, ...]:
         return SecretRecords(self._kube).observe(namespace, releases=(release,)).get(release, ())
@@ -160,10 +150,9 @@ class StoredHelm:
         self._create(record)
         return self._make("Upgrade", record, original, deployed, request.timeout, token)
 
-    def _rollback(
-        self, release: str, namespace: str, version: int, timeout: int, token: CancellationToken
-    ) -> None:
-        records = self._records(release, namespace)
+    def _rollback(self, request: RollbackRequest, token: CancellationToken) -> None:
+        version = request.version
+        records = self._records(request.release, request.namespace)
         target = next((one for one in records if one["version"] == version), None)
         if target is None:
             raise ReleaseMissing(f"release has no {version} version")
@@ -176,7 +165,7 @@ class StoredHelm:
         self._create(record)
         deployed = [one for one in records if one["info"]["status"] == "deployed"]
         original = parse_manifests(records[-1]["manifest"])
-        self._make("Rollback", record, original, deployed, timeout, token)
+        self._make("Rollback", record, original, deployed, request.timeout, token)
 
     def _make(
         self,
@@ -225,26 +214,19 @@ class StoredHelm:
             if live is not None and not is_kept(live["metadata"]):
                 self._kube.delete(resource_of(obj), object_.name, object_.namespace or None)
 
-    def _uninstall(
-        self,
-        release: str,
-        namespace: str,
-        timeout: float,
-        hooks: bool,
-        keep_history: bool,
-        token: CancellationToken,
-    ) -> None:
+    def _uninstall(self, request: UninstallRequest, token: CancellationToken) -> None:
+        release, namespace, timeout = request.release, request.namespace, request.timeout
         records = self._records(release, namespace)
         if not records:
             return
         record = records[-1]
         if record["info"]["status"] == "uninstalled":
-            if keep_history:
+            if request.keep_history:
                 raise HelmFailed(f'the release named "{release}" is already deleted')
             self._purge(records)
             return
         record["info"]["status"] = "uninstalling"
-        if hooks:
+        if request.hooks:
             self._run_hooks("pre-delete", record, timeout, token)
         self._try_update(record)
         for obj in parse_manifests(record["manifest"]):
@@ -252,13 +234,13 @@ class StoredHelm:
             if not is_kept(obj["metadata"]):
                 self._kube.delete(resource_of(obj), object_.name, object_.namespace or None)
         problem: ControllerError | None = None
-        if hooks:
+        if request.hooks:
             try:
                 self._run_hooks("post-delete", record, timeout, token)
             except HelmFailed as error:
                 problem = error
         record["info"]["status"] = "uninstalled"
-        if keep_history:
+        if request.keep_history:
             self._try_update(record)
             for one in self._records(release, namespace):
                 if one["info"]["status"] == "deployed":

@@ -40,7 +40,15 @@ from controller.errors import (
     KubeError,
     ReleaseMissing,
 )
-from controller.ports.helm import Cancellation, HelmRequest, HookRun, RenderedRelease, Revision
+from controller.ports.helm import (
+    Cancellation,
+    HelmRequest,
+    HookRun,
+    RenderedRelease,
+    Revision,
+    RollbackRequest,
+    UninstallRequest,
+)
 from controller.ports.kubernetes import Kube, KubeObject
 
 # Wall time of a render: much more than its processor time, for a machine that has much else to do.
@@ -111,31 +119,14 @@ class HelmProgram:
     def upgrade(self, request: HelmRequest, cancellation: Cancellation | None = None) -> Revision:
         return self._release("upgrade", request, cancellation)
 
-    def uninstall(
-        self,
-        release: str,
-        namespace: str,
-        *,
-        timeout: int = 600,
-        hooks: bool = True,
-        keep_history: bool = False,
-        cancellation: Cancellation | None = None,
-    ) -> None:
-        more = {"noHooks": not hooks, "keepHistory": keep_history}
+    def uninstall(self, request: UninstallRequest, cancellation: Cancellation | None = None) -> None:
+        more = {"noHooks": not request.hooks, "keepHistory": request.keep_history}
         with suppress(ReleaseMissing):
-            self._act("uninstall", release, namespace, timeout, cancellation, more=more)
+            self._act("uninstall", request, cancellation, more)
 
-    def rollback(
-        self,
-        release: str,
-        namespace: str,
-        version: int,
-        *,
-        timeout: int = 1800,
-        cancellation: Cancellation | None = None,
-    ) -> None:
-        more = {"version": version, "maxHistory": self._limits.history}
-        self._act("rollback", release, namespace, timeout, cancellation, more=more)
+    def rollback(self, request: RollbackRequest, cancellation: Cancellation | None = None) -> None:
+        more = {"version": request.version, "maxHistory": self._limits.history}
+        self._act("rollback", request, cancellation, more)
 
     def history(self, release: str, namespace: str) -> tuple[Revision, ...]:
         return self._records.observe(namespace, releases=(release,)).get(release, ())
@@ -179,23 +170,19 @@ class HelmProgram:
             "description": request.description,
             "maxHistory": request.max_history,
         }
-        ended = self._act(
-            action, request.release, request.namespace, request.timeout, cancellation, more=more
-        )
+        ended = self._act(action, request, cancellation, more)
         made, status = int(ended.answer.get("revision", 0)), str(ended.answer.get("status", ""))
         return revision(made, status, request.labels, time.time())
 
     def _act(
         self,
         action: str,
-        release: str,
-        namespace: str,
-        timeout: int,
+        request: HelmRequest | UninstallRequest | RollbackRequest,
         cancellation: Cancellation | None,
-        *,
         more: Mapping[str, Any],
     ) -> Finished:
         """Carries out one action. Raises what its failure means."""
+        release, namespace, timeout = request.release, request.namespace, request.timeout
         token = cancellation if isinstance(cancellation, CancellationToken) else None
         if token is not None and token.cancelled:
             raise HelmCancelled(f"{release}: cancelled before it began")

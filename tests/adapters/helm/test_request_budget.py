@@ -14,6 +14,7 @@ import pytest
 
 from controller.adapters.helm.client import HelmLimits, HelmProgram
 from controller.adapters.helm.program import find_program
+from controller.ports.helm import UninstallRequest
 from tests.fakes.kube import FakeKube
 
 ACTIONS = 24
@@ -75,7 +76,7 @@ def test_all_processes_share_one_budget_of_requests(tmp_path: Path, server: Serv
 
     def act(number: int) -> None:
         # In namespaces of their own, so that no connection, and no client of one, serves twice.
-        helm.uninstall(f"r{number}", f"space{number}")
+        helm.uninstall(UninstallRequest(f"r{number}", f"space{number}"))
 
     began = time.monotonic()
     with ThreadPoolExecutor(at_a_time) as pool:
@@ -92,6 +93,6 @@ def test_what_was_not_used_is_there_at_once(tmp_path: Path, server: Server) -> N
     limits = HelmLimits(qps=0.01, burst=8)
     helm = HelmProgram(FakeKube(), find_program(), kubeconfig(server, tmp_path), limits=limits)
 
-    helm.uninstall("r", "space", timeout=60)
+    helm.uninstall(UninstallRequest("r", "space", timeout=60))
 
     assert server.moments

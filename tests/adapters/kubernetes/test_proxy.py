@@ -18,6 +18,7 @@ from controller.adapters.helm.program import find_program
 from controller.adapters.kubernetes.connection import connect, open_client
 from controller.adapters.kubernetes.watches import SignsOfLife, api_session
 from controller.errors import ControllerError
+from controller.ports.helm import UninstallRequest
 from tests.adapters.recording_proxy import Proxy, recording_proxy
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock
@@ -66,7 +67,7 @@ def by_watch(kubeconfig: Path) -> None:
 def by_helm(kubeconfig: Path) -> None:
     with suppress(ControllerError):
         helm = HelmProgram(FakeKube(), find_program(), kubeconfig)
-        helm.uninstall("web", "openstack", timeout=5)
+        helm.uninstall(UninstallRequest("web", "openstack", timeout=5))
 
 
 @pytest.mark.parametrize("ask", [by_request, by_watch, by_helm])

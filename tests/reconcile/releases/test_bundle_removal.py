@@ -8,6 +8,7 @@ import pytest
 
 from controller.domain.api.names import SKIP_HOOKS_ANNOTATION, SKIP_HOOKS_RELEASE_PREFIX
 from controller.errors import ApiUnavailable, Forbidden
+from controller.ports.helm import UninstallRequest
 from controller.ports.kubernetes import HELMBUNDLE, JOB, SECRET
 from controller.ports.kubernetes import NAMESPACE as NAMESPACE_RESOURCE
 from tests.fakes.helm import Hook
@@ -134,7 +135,7 @@ def test_in_a_namespace_that_is_being_deleted_no_hook_holds_the_release(bench: B
 
 
 def test_a_release_that_somebody_else_has_removed_holds_nothing(bench: Bench) -> None:
-    bench.helm.uninstall("glance", NAMESPACE, hooks=False)
+    bench.helm.uninstall(UninstallRequest("glance", NAMESPACE, hooks=False))
     bench.helm.calls.clear()
     bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
     bench.until(lambda: is_gone(bench), "the bundle is gone")

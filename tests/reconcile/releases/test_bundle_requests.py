@@ -14,6 +14,7 @@ from controller.domain.api.names import (
     ROLLBACK_RELEASE_PREFIX,
     SUSPEND_RELEASE_PREFIX,
 )
+from controller.ports.helm import RollbackRequest
 from tests.reconcile.bundles import NAMESPACE, Bench
 
 ROLLBACK = f"{ROLLBACK_RELEASE_PREFIX}/nova"
@@ -111,7 +112,7 @@ def test_taking_the_request_back_ends_a_rollback(bench: Bench) -> None:
 def test_a_rollback_that_was_made_and_not_noted_is_noted_and_not_made_again(bench: Bench) -> None:
     deployed(bench, 1, 2)
     bench.annotate("compute", {ROLLBACK: "1"})
-    bench.helm.rollback("nova", NAMESPACE, 1)  # and killed
+    bench.helm.rollback(RollbackRequest("nova", NAMESPACE, 1))  # and killed
     bench.settle()
     assert bench.helm.calls == [("Rollback", "nova")]
     assert bench.release("compute", "nova")["reason"] == "RolledBack"
@@ -134,7 +135,8 @@ def test_an_old_request_is_not_served_again_when_someone_goes_back_behind_it(ben
     bench.settle()
     bench.bundle("compute", {"name": "nova", "values": {"a": 3}})
     bench.settle()
-    bench.helm.rollback("nova", NAMESPACE, 2)  # by hand, to a revision that was made before the request
+    # By hand, to a revision that was made before the request.
+    bench.helm.rollback(RollbackRequest("nova", NAMESPACE, 2))
     bench.helm.calls.clear()
     bench.settle()
     assert bench.helm.calls == [("Upgrade", "nova")]

@@ -26,7 +26,7 @@ from controller.domain.api.names import (
     SUSPEND_RELEASE_PREFIX,
 )
 from controller.errors import ControllerError, KubeError
-from controller.ports.helm import HelmRequest
+from controller.ports.helm import HelmRequest, RollbackRequest
 from controller.ports.kubernetes import (
     CONFIGMAP,
     HELMBUNDLE,
@@ -483,7 +483,7 @@ def person_upgrades_release(world: World, draw: Draw) -> str | None:
     helm = own_helm(world)
     try:
         if draw.number(2):
-            helm.rollback(release, NAMESPACE, _ours_before(records))
+            helm.rollback(RollbackRequest(release, NAMESPACE, _ours_before(records)))
         else:
             values = {"root": "x", "admin": "x", "colour": "by hand", "claim": True}
             if release == "glance":
@@ -521,7 +521,7 @@ def person_leaves_release_pending(world: World, draw: Draw) -> str | None:
         return None
     helm = StoredHelm(_Dying(world), world.cluster.clock, rendered, lambda *_: "Succeeded")  # type: ignore[arg-type]
     try:
-        helm.rollback(release, NAMESPACE, _ours_before(records))
+        helm.rollback(RollbackRequest(release, NAMESPACE, _ours_before(records)))
     except _HelmDies:
         return f"somebody's Helm is killed at {release}"
     except ControllerError:

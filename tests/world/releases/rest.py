@@ -11,6 +11,7 @@ from typing import Any
 
 from controller.domain.api.conditions import find
 from controller.domain.api.names import BUNDLE_LABEL, RELEASE_NAME
+from controller.ports.helm import UninstallRequest
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, PVC, SECRET, KubeObject
 from tests.fakes.objects import identity_of
 from tests.world.releases.events import hand_over, own_helm, remove_own
@@ -164,7 +165,7 @@ def _delete_bundle(world: World) -> None:
 def _uninstall(world: World, release: str) -> None:
     """Somebody takes their release of that name away."""
     before = set(world.cluster.kube._objects)
-    own_helm(world).uninstall(release, NAMESPACE, hooks=False)
+    own_helm(world).uninstall(UninstallRequest(release, NAMESPACE, hooks=False))
     for identity in before - set(world.cluster.kube._objects):
         world.cluster.foreign.objects.pop(identity, None)
     world.tell(f"somebody uninstalls their release {release}")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from controller.adapters.helm.cancellation import CancellationToken
-from controller.ports.helm import HelmRequest
+from controller.ports.helm import HelmRequest, RollbackRequest
 from controller.ports.kubernetes import SECRET, KubeObject
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
 from tests.world.releases.events import own_helm
@@ -61,7 +61,7 @@ def claim(world: World) -> Volume:
 
 
 def roll_back(world: World) -> None:
-    own_helm(world).rollback("glance", NAMESPACE, 1)
+    own_helm(world).rollback(RollbackRequest("glance", NAMESPACE, 1))
 
 
 def test_a_claim_of_their_revision_stays_when_the_release_goes(world: World, claim: Volume) -> None:

@@ -12,7 +12,7 @@ from controller.domain.api.names import (
     SPEC_DIGEST_LABEL,
 )
 from controller.errors import HelmFailed, ReleaseMissing
-from controller.ports.helm import Cancellation, ReleaseRecords
+from controller.ports.helm import Cancellation, ReleaseRecords, RollbackRequest
 from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.helm_request import (
     insist_on_revisions,
@@ -38,7 +38,7 @@ def rollback(ports: ReleasePorts, request: ActionRequest, cancellation: Cancella
         insist_on_revisions(records, request, seen)
         try:
             ports.helm.rollback(
-                release, namespace, target, timeout=request.timeout, cancellation=cancellation
+                RollbackRequest(release, namespace, target, timeout=request.timeout), cancellation
             )
         except HelmFailed:
             _give_up(records, request)

@@ -10,7 +10,7 @@ from controller.domain.api.names import DEPLOYMENT_LABEL, HOOK
 from controller.domain.api.object_owner import Ownership, owner_of
 from controller.domain.releases.volume_claims import is_kept
 from controller.errors import HelmCancelled, ReleaseMissing
-from controller.ports.helm import Cancellation, RenderedRelease
+from controller.ports.helm import Cancellation, RenderedRelease, UninstallRequest
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, SECRET, Kube, KubeObject
 from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.base_revisions import all_revisions
@@ -94,12 +94,14 @@ def _call_helm(
         volumes = VolumeKeeper(ports.as_charts, ports.records)
         volumes.insist_on_marks(request.release, request.namespace, request.version)
     ports.helm.uninstall(
-        request.release,
-        request.namespace,
-        timeout=request.timeout,
-        hooks=hooks,
-        keep_history=keep_history,
-        cancellation=cancellation,
+        UninstallRequest(
+            request.release,
+            request.namespace,
+            timeout=request.timeout,
+            hooks=hooks,
+            keep_history=keep_history,
+        ),
+        cancellation,
     )
     if keep_history and cancellation.cancelled:
         # Else the record would go that knows what else there is to do now.
