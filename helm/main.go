@@ -171,34 +171,35 @@ func (w *worker) settings(asked request) (*cli.EnvSettings, error) {
 	}
 	settings := cli.New()
 	settings.SetNamespace(asked.Namespace)
-	settings.KubeAsUser = asked.User
-	if asked.Budget != "" {
-		if err := w.share(settings, asked); err != nil {
+	if asked.Budget != "" && w.budget == nil {
+		opened, err := openBudget(asked.Budget, asked.QPS, asked.Burst)
+		if err != nil {
 			return nil, err
 		}
+		w.budget = opened
+	}
+	if err := w.configure(settings, asked.User); err != nil {
+		return nil, err
 	}
 	w.connections[key] = settings
 	return settings, nil
 }
 
-// share has every client of the settings take its requests from the budget. By itself each has one of its
-// own, and Helm makes a client for each object.
-func (w *worker) share(settings *cli.EnvSettings, asked request) error {
+// configure sets what Helm's settings cannot: that all clients take their requests from one budget, where Helm
+// makes a client with its own for each object; and the user, which in a pod would be taken for a kubeconfig,
+// and the pod's own account be forgotten (k8s.io/client-go/tools/clientcmd, IsDefaultConfig).
+func (w *worker) configure(settings *cli.EnvSettings, user string) error {
 	flags, known := settings.RESTClientGetter().(*genericclioptions.ConfigFlags)
 	if !known {
 		return fmt.Errorf("connections of type %T are not known", settings.RESTClientGetter())
 	}
-	if w.budget == nil {
-		opened, err := openBudget(asked.Budget, asked.QPS, asked.Burst)
-		if err != nil {
-			return err
-		}
-		w.budget = opened
-	}
 	wrap := flags.WrapConfigFn
 	flags.WrapConfigFn = func(config *rest.Config) *rest.Config {
 		wrapped := wrap(config)
-		wrapped.RateLimiter = w.budget
+		wrapped.Impersonate.UserName = user
+		if w.budget != nil {
+			wrapped.RateLimiter = w.budget
+		}
 		return wrapped
 	}
 	return nil
