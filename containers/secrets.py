@@ -16,13 +16,12 @@ from controller.adapters.system.values_files import load_library
 from controller.domain.region.deployment import parse_deployment
 from controller.domain.region.required_certificates import region_certificates
 from controller.domain.region.required_credentials import region_ceph, region_credentials
-from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
-from controller.domain.values.ceph_needs import CephNeeds
 from controller.operator import Container
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.credentials.certificates.sealing_key import SealingKey
-from controller.reconcile.credentials.rotation.rotation import CredentialRotation
+from controller.reconcile.credentials.region_pass import RegionNeeds, SecretsPorts
 from controller.reconcile.credentials.secrets import SecretsReconciler
+from controller.reconcile.credentials.step_list import credential_steps
 from controller.reconcile.shared.installation_key import InstallationKey, KeptInstallationKey
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
 
@@ -37,45 +36,31 @@ def compose(parts: Parts) -> Container:
     settings = parts.settings
     schema, library = load_schema(settings.crds_dir, OSDPL.plural), load_library(settings.values_dir)
 
-    def credentials_of(osdpl: Mapping[str, Any]) -> tuple[CredentialSecret, ...]:
-        return region_credentials(parse_deployment(osdpl, schema).spec, library)
-
-    def certificates_of(osdpl: Mapping[str, Any]) -> tuple[CertificateRequest, ...]:
-        return region_certificates(
-            parse_deployment(osdpl, schema).spec, osdpl["metadata"]["namespace"], library
+    def needs_of(osdpl: Mapping[str, Any]) -> RegionNeeds:
+        spec = parse_deployment(osdpl, schema).spec
+        namespace = str(osdpl["metadata"]["namespace"])
+        return RegionNeeds(
+            region_credentials(spec, library),
+            region_certificates(spec, namespace, library),
+            region_ceph(spec, library),
         )
-
-    def ceph_of(osdpl: Mapping[str, Any]) -> CephNeeds | None:
-        return region_ceph(parse_deployment(osdpl, schema).spec, library)
 
     servers = RealAccountServers()
     key = InstallationKey(parts.kube, parts.randomness, settings.region_namespace)
-    reconciler = SecretsReconciler(
+    ports = SecretsPorts(
         kube=parts.kube,
         clock=parts.clock,
         randomness=parts.randomness,
         events=parts.events,
         records=SecretRecords(parts.kube),
-        credentials_of=credentials_of,
-        certificates_of=certificates_of,
-        ceph_of=ceph_of,
-        rotation=CredentialRotation(
-            kube=parts.kube,
-            clock=parts.clock,
-            randomness=parts.randomness,
-            events=parts.events,
-            records=SecretRecords(parts.kube),
-            servers=servers,
-            keys=servers,
-            option_files=library.catalogue.option_files,
-        ),
-        readers=servers,
         digest_key=KeptInstallationKey(key, parts.clock).read,
         option_files=library.catalogue.option_files,
-        sealing=SealingKey(parts.kube, parts.randomness, settings.pod_namespace, settings.region_namespace),
-        resync=settings.resync,
     )
-    measure, regions = measured_region(parts.metrics, secret_series), RegionEvents(parts.queue, region_key)
+    sealing = SealingKey(parts.kube, parts.randomness, settings.pod_namespace, settings.region_namespace)
+    steps = credential_steps(ports, accounts=servers, wrapped=servers, readers=servers, sealing=sealing)
+    reconciler = SecretsReconciler(ports, needs_of, steps, resync=settings.resync)
+    measure = measured_region(parts.metrics, secret_series)
+    regions = RegionEvents(parts.queue, region_key)
 
     def region_seen(event: str | None, obj: Mapping[str, Any]) -> None:
         measure(event, obj)

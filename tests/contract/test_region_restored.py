@@ -20,7 +20,9 @@ from controller.domain.api.conditions import is_true
 from controller.domain.releases.bundle import BundleSpec, ChartRef, ReleaseSpec
 from controller.domain.values.catalogue import CredentialSecret
 from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, OSDPL, SECRET, Kube, KubeObject
+from controller.reconcile.credentials.region_pass import RegionNeeds, SecretsPorts
 from controller.reconcile.credentials.secrets import SecretsReconciler
+from controller.reconcile.credentials.step_list import credential_steps
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from controller.render.region import Region, RegionBundle
@@ -65,16 +67,17 @@ def passes(kube: Kube, namespace: str) -> Callable[[], None]:
             RegionSettings(containers=("core", "helmbundle", "secrets"), version="1", resync=300),
             render=lambda osdpl: region,
         )
-        secrets = SecretsReconciler(
+        ports = SecretsPorts(
             kube=kube,
-            records=SecretRecords(kube),
             clock=clock,
             randomness=SystemRandomness(),
             events=events,
-            credentials_of=lambda osdpl: CREDENTIALS,
+            records=SecretRecords(kube),
             digest_key=lambda: b"k" * 32,
             option_files=option_files(),
-            resync=300,
+        )
+        secrets = SecretsReconciler(
+            ports, lambda osdpl: RegionNeeds(CREDENTIALS), credential_steps(ports), resync=300
         )
         core.reconcile((namespace, NAME))
         secrets.reconcile((namespace, NAME))

@@ -72,6 +72,10 @@ class AuthorityRecord:
         """When the next generation is due, in seconds since the epoch."""
         return self.generation + LEAF_LIFE * RENEWED_AT
 
+    def is_due(self, now: float) -> bool:
+        """Whether the next generation is, or a clock that was ahead made this one."""
+        return now >= self.due or self.generation > now + CLOCK_DIFFERENCE
+
 
 @dataclass(frozen=True)
 class AuthorityStep:
@@ -119,7 +123,7 @@ def plan_authority(
     if desired is None or not desired.is_same(record.next or record.active):
         return _introduced(record, desired or make(), now)
     _check_clock(record, now)
-    due = now >= record.due or record.generation > now + CLOCK_DIFFERENCE
+    due = record.is_due(now)
     if record.next is not None:
         if settled(record) or (due and record.active is None):
             return _taken_over(record, now)

@@ -12,7 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controller.domain.api.names import KEPT_LABEL, RELEASE_LABELS, RELEASE_NAME
-from controller.domain.credentials.credential_plan import StoredSecret
+from controller.domain.credentials.credential_plan import (
+    EarlierLife,
+    StoredSecret,
+    with_earlier_life,
+    without_trace,
+)
 from controller.domain.shared.times import seconds_of
 from controller.domain.values.catalogue import CredentialSecret
 
@@ -33,6 +38,88 @@ class KnownCredentials:
     keys: Mapping[str, Collection[str]]
     recorded: Mapping[str, Collection[str]]
     unsure: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class NotedCredentials:
+    """What the register says: the keys by Secret. Not `complete`: it was begun when nobody knew what there
+    had been before."""
+
+    keys: Mapping[str, Collection[str]] = field(default_factory=dict)
+    complete: bool = True
+
+
+@dataclass(frozen=True)
+class Traces:
+    """What tells of the credentials of a region that began to be at `begun`, in seconds since the epoch.
+
+    `recorded` are the keys that its status has by Secret, `noted` what its register has, None for no
+    register. `signs` are of all that lives of it, None where nobody had to look; `earlier` tells of a life
+    before.
+    """
+
+    begun: float
+    recorded: Mapping[str, Collection[str]]
+    noted: NotedCredentials | None = None
+    signs: tuple[Sign, ...] | None = None
+    earlier: EarlierLife = field(default_factory=EarlierLife)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The keys that are known, and what the register is to have: as it is `noted`, with those that the
+    desired Secrets `had`; None where nothing is to be noted, as nobody knows what there was."""
+
+    known: KnownCredentials
+    noted: NotedCredentials | None = None
+    had: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+
+def is_known(traces: Traces, desired: Iterable[CredentialSecret], stored: Mapping[str, StoredSecret]) -> bool:
+    """Whether the register and the status tell of all that is desired and not there."""
+    complete = traces.noted is not None and traces.noted.complete
+    return complete and not without_knowledge(desired, stored, traces.recorded)
+
+
+def remembered(
+    traces: Traces, desired: Collection[CredentialSecret], stored: Mapping[str, StoredSecret]
+) -> Memory:
+    """The keys that each Secret has had.
+
+    The register says so where anything of the region lives that may know them. Where it does not, the status
+    is believed only if nothing of the region is older than the osdpl that has it: one that was made again
+    knows nothing of the life before.
+    """
+    recorded, noted = traces.recorded, traces.noted
+    if not traces.signs:
+        # Without any sign, whatever is noted is of a region that is gone with all that knew its credentials.
+        noted = noted if traces.signs is None else NotedCredentials()
+        return Memory(KnownCredentials(recorded, recorded), noted, _of(desired, recorded))
+    had = _of(desired, recorded)
+    if noted is not None:
+        recorded = joined(recorded, noted.keys)
+    older = _older(traces) if noted is None or not noted.complete else None
+    noted = noted or NotedCredentials(complete=older is None)
+    unknown = without_knowledge(desired, stored, recorded)
+    if unknown and older is not None:
+        return Memory(with_unsure(recorded, unknown, older))
+    traceless = without_trace(desired, stored, recorded)
+    if not traceless:
+        return Memory(KnownCredentials(recorded, recorded), noted, had)
+    found = with_earlier_life(recorded, desired, traceless, traces.earlier)
+    return Memory(KnownCredentials(found, found), noted, _of(desired, found))
+
+
+def _of(
+    desired: Iterable[CredentialSecret], keys: Mapping[str, Collection[str]]
+) -> dict[str, Collection[str]]:
+    return {secret.name: keys[secret.name] for secret in desired if secret.name in keys}
+
+
+def _older(traces: Traces) -> Sign | None:
+    """The oldest sign that is from before the osdpl, None where there is none."""
+    found = (sign for sign in traces.signs or () if sign.made < traces.begun)
+    return min(found, key=lambda one: one.made, default=None)
 
 
 def sign_of(kind: str, meta: Mapping[str, Any], releases: Collection[str]) -> Sign | None:

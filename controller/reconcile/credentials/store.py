@@ -16,12 +16,10 @@ from controller.domain.api.names import (
     UNUSED_ANNOTATION,
     WRITTEN_ANNOTATION,
 )
-from controller.domain.api.region_spec import OwnSecret
 from controller.domain.credentials.credential_plan import (
     CredentialProblem,
     SecretChange,
     StoredSecret,
-    own_missing,
 )
 from controller.domain.credentials.generate import (
     SSH_PUBLIC_KEY,
@@ -302,15 +300,6 @@ def made_changes(store: CredentialStore, changes: Iterable[SecretChange]) -> lis
             text = str(error)
         problems += [CredentialProblem(change.name, text)] if text else []
     return problems
-
-
-def unusable(store: CredentialStore, own: Iterable[OwnSecret]) -> list[CredentialProblem]:
-    """What is wrong with Secrets that people have made."""
-    return [
-        own_missing(secret, filled=store.has(secret.name, secret.key))
-        for secret in own
-        if not (store.has(secret.name, secret.key) and store.is_text(secret.name, secret.key))
-    ]
 
 
 def _empty_secret(name: str, namespace: str) -> KubeObject:

@@ -9,16 +9,16 @@ from typing import Any
 import yaml
 
 from controller.adapters.accounts.servers import RealAccountServers
-from controller.adapters.helm.release_records import SecretRecords
 from controller.domain.api.names import ROTATE_ANNOTATION
 from controller.domain.credentials.rotation.accounts import Account
 from controller.ports.accounts import ReaderFound, ServerLogin
 from controller.ports.kubernetes import HELMBUNDLE, SECRET
-from controller.reconcile.credentials.secrets import SecretsReconciler
+from controller.reconcile.credentials.certificates.sealing_key import SealingKey
+from controller.reconcile.credentials.region_pass import SecretsPorts
+from controller.reconcile.credentials.step_list import credential_steps
+from controller.reconcile.credentials.steps import Steps
 from tests.fakes.keystone_users import ADMIN_PASSWORD, FakeKeystone, served
-from tests.fakes.option_files import option_files
-from tests.fakes.world import FakeRandomness
-from tests.reconcile.credentials.test_secrets import NS, REGION, RESYNC, Bed
+from tests.reconcile.credentials.test_secrets import NS, REGION, Bed
 
 EXPORT, CREDENTIALS = "openstack-reader", "read-only-account-credentials"
 READER = "osctl-reader"
@@ -62,20 +62,8 @@ class ReadersBed(Bed):
         self.put_bundle()
         self.kube.forget_requests()
 
-    def restarted(self, seed: int = 0) -> SecretsReconciler:
-        self.reconciler = SecretsReconciler(
-            kube=self.kube,
-            records=SecretRecords(self.kube),
-            clock=self.clock,
-            randomness=FakeRandomness(seed),
-            events=self.events,
-            credentials_of=self.credentials_of,
-            readers=self.readers,
-            digest_key=lambda: b"k" * 32,
-            option_files=option_files(),
-            resync=RESYNC,
-        )
-        return self.reconciler
+    def steps(self, ports: SecretsPorts, sealing: SealingKey | None) -> Steps:
+        return credential_steps(ports, readers=self.readers, sealing=sealing)
 
     def put_bundle(self, **identity: Any) -> None:
         """Keystone is asked for."""

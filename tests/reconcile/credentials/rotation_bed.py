@@ -19,8 +19,9 @@ from controller.domain.values.secret_refs import resolve
 from controller.errors import PasswordRefused, RightRefused, SecretMissing, ServerUnavailable
 from controller.ports.accounts import RegionAccounts, ServerLogin, WrappedKeys
 from controller.ports.kubernetes import DEPLOYMENT, HELMBUNDLE, OSDPL, SECRET, KubeObject
-from controller.reconcile.credentials.rotation.rotation import CredentialRotation
+from controller.reconcile.credentials.region_pass import RegionNeeds, SecretsPorts
 from controller.reconcile.credentials.secrets import SecretsReconciler
+from controller.reconcile.credentials.step_list import credential_steps
 from controller.reconcile.shared.secret_values import SecretValues
 from tests.fakes.kube import FakeKube
 from tests.fakes.option_files import option_files
@@ -245,25 +246,22 @@ class RotationBed:
         """A new process."""
         self._seeds += 1
         randomness = FakeRandomness(self._seeds)
-        ports = {"kube": self.kube, "clock": self.clock, "randomness": randomness, "events": self.events}
-        records = SecretRecords(self.kube)
-        self.reconciler = SecretsReconciler(
-            **ports,
-            credentials_of=lambda osdpl: tuple(
-                CredentialSecret(f"{name}-credentials", name, kinds) for name, kinds in self.catalogue.items()
-            ),
-            records=records,
-            rotation=CredentialRotation(
-                **ports,
-                records=records,
-                servers=self.account_servers(),
-                keys=self.wrapped_keys(),
-                option_files=option_files(),
-            ),
+        ports = SecretsPorts(
+            kube=self.kube,
+            clock=self.clock,
+            randomness=randomness,
+            events=self.events,
+            records=SecretRecords(self.kube),
             digest_key=lambda: b"k" * 32,
             option_files=option_files(),
-            resync=300.0,
         )
+        needs = RegionNeeds(
+            tuple(
+                CredentialSecret(f"{name}-credentials", name, kinds) for name, kinds in self.catalogue.items()
+            )
+        )
+        steps = credential_steps(ports, accounts=self.account_servers(), wrapped=self.wrapped_keys())
+        self.reconciler = SecretsReconciler(ports, lambda osdpl: needs, steps, resync=300.0)
 
     def account_servers(self) -> RegionAccounts:
         return self.servers

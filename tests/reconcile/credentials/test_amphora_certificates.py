@@ -27,8 +27,7 @@ from controller.domain.shared import metrics
 from controller.domain.values.catalogue import AMPHORA_KEYS, CertificateRequest, CredentialSecret
 from controller.domain.values.secret_refs import reserved
 from controller.ports.kubernetes import OSDPL, SECRET
-from controller.reconcile.credentials.certificates.amphora_certificates import AmphoraCertificates
-from controller.reconcile.credentials.secrets import RESYNC_SECONDS
+from controller.reconcile.credentials.steps import SOON_SECONDS, Step
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
 from tests.fakes.metrics import FakeMetrics
 from tests.fakes.world import FakeRandomness
@@ -48,6 +47,7 @@ class Bed(test_secrets.Bed):
     wanted: tuple[CertificateRequest, ...] = (AMPHORAE,)
 
     def credentials_of(self, osdpl: Mapping[str, Any]) -> tuple[CredentialSecret, ...]:
+        super().credentials_of(osdpl)  # refuses a broken spec
         return (CredentialSecret(CREDENTIALS, "load-balancer", {"ca-passphrase": "password"}, ("octavia",)),)
 
     def made(self) -> dict[str, dict[str, str]]:
@@ -240,7 +240,7 @@ def test_a_client_authority_that_is_lost_is_said_and_what_is_shown_stays(bed: Be
     first, shown = authority(bed, CLIENT_AUTHORITY_SECRET), bed.shown()
     bed.days(10)
     bed.lose(CLIENT_AUTHORITY_SECRET)
-    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.reconcile() == SOON_SECONDS
     assert bed.shown() == shown
     assert ("Warning", "AuthorityLost") in [seen[:2] for seen in bed.events.seen]
     assert holds(bed.texts(AMPHORA_SECRET)["client_ca.cert.pem"], first.chain)
@@ -272,7 +272,7 @@ def test_an_operators_word_ends_what_was_lost(bed: Bed) -> None:
 def test_what_nothing_is_left_of_is_not_made_again(bed: Bed, also: str) -> None:
     bed.lose(AMPHORA_SECRET, also)
     for _ in range(3):
-        assert bed.reconcile() == RESYNC_SECONDS
+        assert bed.reconcile() == SOON_SECONDS
         assert bed.made().keys() == set(ALL) - {AMPHORA_SECRET, also}
     condition = bed.condition()
     assert (condition["status"], condition["reason"]) == ("False", "CredentialsLost")
@@ -282,8 +282,7 @@ def test_what_nothing_is_left_of_is_not_made_again(bed: Bed, also: str) -> None:
 
 def test_it_is_not_made_again_after_a_restart_and_a_spec_that_cannot_be_served(bed: Bed) -> None:
     bed.lose(AMPHORA_SECRET, CLIENT_AUTHORITY_SECRET)
-    restarted = bed.restarted(seed=5)
-    restarted._credentials_of = test_secrets.credentials_of
+    bed.restarted(seed=5)
     bed.edit(broken=True)
     bed.reconcile()
     bed.edit(broken=False)
@@ -354,7 +353,7 @@ def test_an_authority_of_an_older_backup_is_not_taken_for_that_of_the_amphorae(b
 def test_an_authority_that_cannot_be_read_is_not_replaced(bed: Bed, name: str) -> None:
     bed.change(name, tls__key="none")
     before = bed.texts(AMPHORA_SECRET)
-    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.reconcile() == SOON_SECONDS
     assert f'Secret "{name}"' in bed.condition()["message"]
     assert bed.texts(AMPHORA_SECRET) == before
 
@@ -363,7 +362,7 @@ def test_an_authority_that_cannot_be_read_is_not_replaced(bed: Bed, name: str) -
 def test_a_secret_of_somebody_else_is_named_and_never_touched(name: str) -> None:
     bed = Bed()
     bed.put_secret(name, {"tls.crt": "mine"})
-    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.reconcile() == SOON_SECONDS
     assert bed.texts(name) == {"tls.crt": "mine"}
     assert f'Secret "{name}": a Secret of this name belongs to something else' in bed.condition()["message"]
 
@@ -384,7 +383,7 @@ def test_a_passphrase_that_no_file_of_options_can_hold_is_refused(text: str) -> 
     bed = Bed()
     bed.put_secret("mine", {"pass": text})
     bed.edit(features={"credentials": {"load-balancer": {"ca-passphrase": {"name": "mine", "key": "pass"}}}})
-    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.reconcile() == SOON_SECONDS
     assert "cannot stand in a file of options" in bed.condition()["message"]
     assert text not in bed.condition()["message"]
     assert bed.made() == {}
@@ -505,10 +504,11 @@ def test_a_pass_that_is_killed_anywhere_ends_where_a_whole_one_does(
     if days:
         bed.reconcile()
         bed.clock.advance(days * DAY)
+    else:
+        bed.put_secret(CREDENTIALS, {"ca-passphrase": "words"})
     killed: Any = KillOnWrite(bed.kube, writes, after=after)
-    cut = AmphoraCertificates(killed, bed.clock, FakeRandomness(5), bed.events)
     with contextlib.suppress(Killed):
-        cut.ensure(bed.region(), bed.wanted, passphrase=lambda: "words", recorded={}, digest=lambda _: "x")
+        bed.take(Step.AMPHORAE, killed)
     bed.restarted(seed=9)
     for _ in range(3):
         bed.reconcile()

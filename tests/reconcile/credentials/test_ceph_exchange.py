@@ -13,8 +13,7 @@ import pytest
 from controller.domain.values.ceph_needs import CephNeeds
 from controller.errors import Forbidden
 from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, OSDPL, SECRET, KubeObject, Resource
-from controller.reconcile.credentials.ceph.ceph_exchange import CHECK_SECONDS
-from controller.reconcile.credentials.secrets import RESYNC_SECONDS
+from controller.reconcile.credentials.steps import ELSEWHERE_SECONDS, SOON_SECONDS
 from tests.domain.credentials.ceph.samples import DOCUMENT, KEYS, ROOK_MONITORS, key_of, rook_client
 from tests.fakes.kube import Request
 from tests.reconcile.credentials.ceph_bed import ROOK, CephBed
@@ -131,7 +130,7 @@ def test_what_is_made_goes_with_the_region_once_its_bundles_are_gone(bed: CephBe
 def test_a_second_look_writes_nothing_and_comes_again_soon(bed: CephBed) -> None:
     bed.kube.forget_requests()
     bed.clock.advance(1000)
-    assert bed.restarted(seed=1).reconcile((NS, REGION)) == CHECK_SECONDS
+    assert bed.restarted(seed=1).reconcile((NS, REGION)) == ELSEWHERE_SECONDS
     assert bed.kube.writes == []
 
 
@@ -220,7 +219,7 @@ def test_what_becomes_wrong_is_told_and_nothing_is_restarted(
 ) -> None:
     before = bed.data()
     wrong(bed)
-    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.reconcile() == SOON_SECONDS
     condition = bed.condition()
     assert (condition["status"], condition["reason"]) == ("False", "SecretMissing")
     assert place in condition["message"] and "s3cr3t" not in json.dumps(bed.region())

@@ -22,7 +22,7 @@ from controller.reconcile.credentials.certificates.certificate_ends import (
     READ_AT_ONCE,
     SHOWN,
 )
-from controller.reconcile.credentials.secrets import RESYNC_SECONDS
+from controller.reconcile.credentials.steps import SOON_SECONDS
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
 from tests.fakes.metrics import FakeMetrics
 from tests.reconcile.credentials.test_secrets import NS, RESYNC, Bed
@@ -147,9 +147,9 @@ def test_one_that_the_spec_names_and_that_holds_none_is_told(
 
 def test_one_that_the_spec_names_is_seen_within_seconds_once_it_is_there(bed: Bed) -> None:
     bed.edit(**PUBLIC)
-    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.reconcile() == SOON_SECONDS
     put(bed, "public-tls", {"tls.crt": certificate("2027-03-04"), "tls.key": "private"}, issued=False)
-    bed.clock.advance(RESYNC_SECONDS)
+    bed.clock.advance(SOON_SECONDS)
     assert bed.reconcile() == RESYNC
     assert bed.condition()["status"] == "True"
 
@@ -219,8 +219,8 @@ def test_many_are_read_a_part_at_a_time_and_those_that_end_first_are_shown(bed: 
     for number in range(2 * READ_AT_ONCE + 50):
         end = certificate("2027-03-04" if number % 5 else "2027-01-01")
         put(bed, f"libvirt-{number:03d}", {"tls.crt": end, "tls.key": "private"})
-    assert bed.reconcile() == RESYNC_SECONDS
-    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.reconcile() == SOON_SECONDS
+    assert bed.reconcile() == SOON_SECONDS
     assert bed.reconcile() == RESYNC
     shown = {name: one for name, one in secrets(bed).items() if "expires" in one}
     assert len(shown) == SHOWN

@@ -11,7 +11,7 @@ import pytest
 from controller.domain.api.names import REVISION_LABEL
 from controller.ports.helm import HelmRequest, RenderedRelease
 from controller.ports.kubernetes import HELMBUNDLE, SECRET
-from controller.reconcile.credentials.secrets import RESYNC_SECONDS
+from controller.reconcile.credentials.steps import SOON_SECONDS
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.stored_helm import StoredHelm
 from tests.reconcile.credentials.test_secrets import NS, RESYNC, Bed, Killed, lose_region
@@ -99,7 +99,7 @@ def test_a_key_that_was_taken_out_of_a_secret_comes_back(bed: Bed) -> None:
 def test_what_no_release_uses_stays_lost_and_the_rest_comes_back(bed: Bed) -> None:
     before = bed.texts("identity-credentials")
     bed.kube.delete(SECRET, "identity-credentials", NS)
-    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.reconcile() == SOON_SECONDS
     assert bed.texts("identity-credentials") == {"admin-password": before["admin-password"]}
     assert bed.condition()["reason"] == "CredentialsLost"
     assert (
@@ -119,7 +119,7 @@ def test_it_comes_back_although_the_region_has_been_lost_with_it(bed: Bed) -> No
 def test_records_that_do_not_agree_bring_nothing_back(bed: Bed) -> None:
     install(bed, "keystone", **{"root-password": "another"})
     bed.kube.delete(SECRET, DATABASE, NS)
-    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.reconcile() == SOON_SECONDS
     assert bed.secret(DATABASE) is None
     assert "the records of releases do not agree on it" in bed.condition()["message"]
 

@@ -10,7 +10,7 @@ import pytest
 
 from controller.errors import Forbidden, ObjectRefused
 from controller.ports.kubernetes import CONFIGMAP, OSDPL, SECRET, KubeObject
-from controller.reconcile.credentials.ceph.ceph_exchange import CHECK_SECONDS
+from controller.reconcile.credentials.steps import ELSEWHERE_SECONDS
 from tests.fakes.kube import FakeKube, Request
 from tests.reconcile.credentials.test_secrets import NS, REGION, RESYNC, Bed, Killed, finalize
 
@@ -40,7 +40,7 @@ def change(bed: Bed, namespace: str, name: str, how: Callable[[KubeObject], Any]
 def later(bed: Bed) -> None:
     """Passes until what was deleted is not expected back any more."""
     bed.reconcile()
-    bed.clock.advance(CHECK_SECONDS)
+    bed.clock.advance(ELSEWHERE_SECONDS)
     bed.reconcile()
 
 
@@ -60,7 +60,7 @@ def test_what_both_sides_name_goes_both_ways(bed: Bed) -> None:
     assert texts(bed, NS, "ldap") == {"password": "one"}
     assert texts(bed, THERE, "openstack") == {"account": "reader"}
     assert bed.condition()["status"] == "True"
-    assert bed.reconcile() == CHECK_SECONDS
+    assert bed.reconcile() == ELSEWHERE_SECONDS
 
 
 def test_what_comes_is_not_missed_in_the_pass_that_brings_it() -> None:
@@ -127,7 +127,7 @@ def test_what_a_store_deletes_and_makes_again_is_never_missed(bed: Bed) -> None:
     )
     put(bed, THERE, "ldap-bind", "offer", f"{NS}/ldap", password="one")
     put(bed, NS, "reader", "offer", f"{THERE}/openstack", account="reader")
-    bed.clock.advance(CHECK_SECONDS)
+    bed.clock.advance(ELSEWHERE_SECONDS)
     bed.reconcile()
     assert {copy: texts(bed, *copy) for copy in offers.values()} == before
     assert [one.name for one in bed.kube.writes if one.kind == "Secret" and one.verb == "replace"] == []
@@ -138,7 +138,7 @@ def test_an_offer_that_is_there_again_is_waited_for_anew_when_it_goes_again(bed:
     bed.kube.delete(SECRET, "ldap-bind", THERE)
     bed.reconcile()
     put(bed, THERE, "ldap-bind", "offer", f"{NS}/ldap", password="one")
-    bed.clock.advance(CHECK_SECONDS)
+    bed.clock.advance(ELSEWHERE_SECONDS)
     bed.reconcile()
     bed.kube.delete(SECRET, "ldap-bind", THERE)
     bed.reconcile()
@@ -153,7 +153,7 @@ def test_a_secret_that_goes_while_it_is_written_is_no_end_of_the_region(bed: Bed
 
     change(bed, THERE, "ldap-bind", lambda one: one.update(stringData={"password": "two"}))
     bed.kube.before_write = vanish
-    assert bed.reconcile() == CHECK_SECONDS
+    assert bed.reconcile() == ELSEWHERE_SECONDS
 
 
 def test_a_copy_elsewhere_is_emptied_although_its_offer_was_deleted(bed: Bed) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.helm.release_records import SecretRecords
 from controller.domain.api.names import (
     AMPHORA_SECRET,
     AUTHORITY_SECRET,
@@ -28,17 +27,18 @@ from controller.domain.values.catalogue import CertificateRequest, CredentialSec
 from controller.domain.values.ceph_needs import CEPH_CONF, CONSUMERS_SECRET
 from controller.ports.accounts import ReaderFound, ServerLogin
 from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, OSDPL, SECRET
-from controller.reconcile.credentials.rotation.rotation import CredentialRotation
-from controller.reconcile.credentials.secrets import SecretsReconciler
+from controller.reconcile.credentials.certificates.sealing_key import SealingKey
+from controller.reconcile.credentials.region_pass import SecretsPorts
+from controller.reconcile.credentials.step_list import credential_steps
+from controller.reconcile.credentials.steps import REMOVAL as REMOVAL_ORDER
+from controller.reconcile.credentials.steps import CredentialStep, Step, Steps
 from tests.fakes.kube import Request
-from tests.fakes.option_files import option_files
-from tests.fakes.world import FakeRandomness
 from tests.reconcile.credentials.ceph_bed import CephBed
 from tests.reconcile.credentials.rotation_bed import Servers
 from tests.reconcile.credentials.test_clouds_export import put_keystone
 from tests.reconcile.credentials.test_namespace_exchange import THERE, put
 from tests.reconcile.credentials.test_own_certificates import KEYSTONE
-from tests.reconcile.credentials.test_secrets import NS, REGION, RESYNC, Killed, finalize
+from tests.reconcile.credentials.test_secrets import NS, REGION, Killed, finalize
 
 CATALOGUE = {
     "rotating": {"pass": "password"},
@@ -123,27 +123,9 @@ class WholeBed(CephBed):
         self._change_what_is_there()
         self.kube.forget_requests()
 
-    def restarted(self, seed: int = 0) -> SecretsReconciler:
-        ports = {
-            "kube": self.kube,
-            "clock": self.clock,
-            "randomness": FakeRandomness(seed),
-            "events": self.events,
-            "records": SecretRecords(self.kube),
-        }
+    def steps(self, ports: SecretsPorts, sealing: SealingKey | None) -> Steps:
         servers: Any = Servers()
-        self.reconciler = SecretsReconciler(
-            **ports,
-            credentials_of=self.credentials_of,
-            certificates_of=lambda _: self.wanted,
-            ceph_of=self.ceph_of,
-            rotation=CredentialRotation(**ports, servers=servers, keys=servers, option_files=option_files()),
-            readers=Readers(),
-            digest_key=lambda: b"k" * 32,
-            option_files=option_files(),
-            resync=RESYNC,
-        )
-        return self.reconciler
+        return credential_steps(ports, accounts=servers, wrapped=servers, readers=Readers(), sealing=sealing)
 
     def credentials_of(self, osdpl: Any) -> tuple[CredentialSecret, ...]:
         return tuple(CredentialSecret(f"{one}-credentials", one, CATALOGUE[one]) for one in self.asked)
@@ -231,3 +213,11 @@ def test_what_was_made_goes_with_the_region_in_this_order() -> None:
         assert set(written[: len(names)]) == {(verb, name) for name in names}
         del written[: len(names)]
     assert written == []
+
+
+def test_every_step_is_taken_and_what_a_step_makes_it_takes_back() -> None:
+    bed = WholeBed()
+    steps = bed.steps(bed.ports(0), None)
+    assert list(Step) == [step for step in Step if step in steps]
+    takes_back = {name for name, step in steps.items() if type(step).remove is not CredentialStep.remove}
+    assert set(REMOVAL_ORDER) == takes_back

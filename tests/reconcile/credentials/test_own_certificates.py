@@ -26,8 +26,8 @@ from controller.domain.values.catalogue import CertificateRequest
 from controller.domain.values.secret_refs import reserved
 from controller.ports.kubernetes import DEPLOYMENT, HELMBUNDLE, NODE, OSDPL, SECRET
 from controller.reconcile.credentials.certificates.certificate_uptake import ANNOTATION
-from controller.reconcile.credentials.certificates.own_certificates import UPTAKE_SECONDS, OwnCertificates
-from controller.reconcile.credentials.secrets import RESYNC_SECONDS
+from controller.reconcile.credentials.certificates.own_certificates import UPTAKE_SECONDS
+from controller.reconcile.credentials.steps import SOON_SECONDS, Step
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
 from tests.domain.credentials.test_x509 import intermediate, without_path_length
 from tests.fakes.metrics import FakeMetrics
@@ -189,7 +189,7 @@ def test_an_authority_with_the_anchors_of_another_is_refused_at_each_pass(bed: B
     foreign = base64.b64encode(operators(2).anchors.encode()).decode()
     bed.kube.replace({**secret, "data": {**secret["data"], "ca.crt": foreign}})
     for _ in range(3):
-        assert bed.reconcile() == RESYNC_SECONDS
+        assert bed.reconcile() == SOON_SECONDS
     assert 'no certificate of its "ca.crt" has signed' in bed.condition()["message"]
     assert "AuthorityLost" not in [reason for _, reason, _ in bed.events.seen]
     after = bed.all_texts()
@@ -268,7 +268,7 @@ def test_an_authority_that_cannot_be_used_is_named_and_certificates_stay(
         key = rsa.generate_private_key(65537, 1024)
         certificate, private = intermediate(without_path_length(), itself=True, key=key)
         bed.give(Authority(certificate, "", private))
-    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.reconcile() == SOON_SECONDS
     condition = bed.condition()
     assert condition["status"] == "False"
     assert 'Secret "corporate-ca"' in condition["message"]
@@ -280,8 +280,8 @@ def test_the_regions_own_authority_is_not_the_operators_and_keeps_its_key(bed: B
     bed.reconcile()
     before = bed.texts(AUTHORITY_SECRET)
     assert before["tls.key"]
-    certificates = OwnCertificates(bed.kube, bed.clock, FakeRandomness(5), bed.events)
-    (problem,) = certificates.ensure(bed.region(), bed.wanted, authority_secret=AUTHORITY_SECRET, bundles=[])
+    bed.edit(features={"tls": {"internal": {"enabled": True, "authoritySecret": AUTHORITY_SECRET}}})
+    (problem,) = bed.take(Step.CERTIFICATES).problems
     assert "the region's own" in problem.message
     assert bed.texts(AUTHORITY_SECRET) == before
 
@@ -289,7 +289,7 @@ def test_the_regions_own_authority_is_not_the_operators_and_keeps_its_key(bed: B
 def test_an_authority_that_ends_before_certificates_of_it_would_is_named(bed: Bed) -> None:
     now = bed.clock.now()
     bed.give(new_authority("short", now - DAY, now + 40 * DAY, FakeRandomness(7)))
-    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.reconcile() == SOON_SECONDS
     assert bed.signers(own(bed)) == {0}
     said = 'Secret "corporate-ca": its "tls.crt", or what has signed that, ends on 2023-12-24'
     assert said in bed.condition()["message"]
@@ -302,7 +302,7 @@ def test_an_authority_that_ends_before_certificates_of_it_would_is_named(bed: Be
 @pytest.mark.parametrize("name", [AUTHORITY_SECRET, CA_BUNDLE_SECRET, "nova-tls-api"])
 def test_a_secret_of_somebody_else_is_named_and_never_touched(bed: Bed, name: str) -> None:
     bed.put_secret(name, {"tls.crt": "mine"})
-    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.reconcile() == SOON_SECONDS
     assert bed.texts(name) == {"tls.crt": "mine"}
     assert f'Secret "{name}": a Secret of this name belongs to something else' in bed.condition()["message"]
     assert ("keystone-tls-api" in bed.all_texts()) == (name != AUTHORITY_SECRET)
@@ -439,7 +439,7 @@ def test_what_is_no_address_of_a_node_is_said_and_the_others_get_their_certifica
     bed.wanted = (LIBVIRT,)
     put_node(bed, "one", "no-address")
     put_node(bed, "two", "192.0.2.2")
-    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.reconcile() == SOON_SECONDS
     assert 'Node "one": its InternalIP is no address' in bed.condition()["message"]
     assert addresses(bed) == {"192.0.2.2"}
 
@@ -454,7 +454,7 @@ def test_addresses_of_one_link_are_in_no_certificate(bed: Bed) -> None:
 def test_more_addresses_than_a_certificate_can_name_are_said(bed: Bed) -> None:
     bed.wanted = (LIBVIRT,)
     put_node(bed, "one", *(f"10.0.{number // 250}.{number % 250}" for number in range(2049)))
-    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.reconcile() == SOON_SECONDS
     assert "2049 addresses" in bed.condition()["message"]
     assert len(addresses(bed)) == 2048
 
@@ -507,11 +507,9 @@ def test_a_pass_that_is_killed_anywhere_ends_where_a_whole_one_does(writes: int,
             bed.clock.advance(days * DAY)
         if lose:
             bed.kube.delete(SECRET, AUTHORITY_SECRET, NS)
-        cut = OwnCertificates(
-            KillOnWrite(bed.kube, writes, after=after), bed.clock, FakeRandomness(5), bed.events
-        )
+        killed = KillOnWrite(bed.kube, writes, after=after)
         with contextlib.suppress(Killed):
-            cut.ensure(bed.region(), bed.wanted, authority_secret="", bundles=[])
+            bed.take(Step.CERTIFICATES, killed)
         bed.restarted(seed=9)
         for _ in range(4):
             bed.reconcile()

@@ -10,7 +10,7 @@ from controller.domain.api.names import AUTHORITY_SECRET, CA_BUNDLE_SECRET, CLOU
 from controller.domain.credentials.x509 import read_leaf
 from controller.errors import Forbidden, KubeError, ObjectRefused
 from controller.ports.kubernetes import DEPLOYMENT, HELMBUNDLE, OSDPL, SECRET
-from controller.reconcile.credentials.secrets import RESYNC_SECONDS
+from controller.reconcile.credentials.steps import SOON_SECONDS
 from tests.fakes.kube import Request
 from tests.reconcile.credentials.rotation_bed import RotationBed
 from tests.reconcile.credentials.test_clouds_export import put_keystone
@@ -62,7 +62,7 @@ def test_credentials_that_cannot_be_written_are_told_and_certificates_do_not_end
 ) -> None:
     bed.kube.before_write = refuse("identity-credentials", error=error)
     bed.edit(**{"with": ["identity", "database"]})
-    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.reconcile() == SOON_SECONDS
     assert is_told(bed, "identity-credentials")
     bed.days(31)
     bed.days(31)

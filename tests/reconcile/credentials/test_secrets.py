@@ -18,7 +18,10 @@ from controller.domain.values.ceph_needs import CephNeeds
 from controller.errors import ApiUnavailable, Conflict, ObjectRefused, Problem, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, PVC, SECRET, KubeObject
 from controller.reconcile.credentials.certificates.sealing_key import SealingKey
-from controller.reconcile.credentials.secrets import RESYNC_SECONDS, SecretsReconciler
+from controller.reconcile.credentials.region_pass import RegionNeeds, SecretsPorts, begin_pass
+from controller.reconcile.credentials.secrets import SecretsReconciler
+from controller.reconcile.credentials.step_list import credential_steps
+from controller.reconcile.credentials.steps import SOON_SECONDS, Published, Step, Steps, run_steps
 from controller.reconcile.shared.secret_values import SecretValues
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.option_files import option_files
@@ -76,25 +79,41 @@ class Bed:
 
     def restarted(self, seed: int = 0) -> SecretsReconciler:
         """A new process: other randomness, nothing remembered."""
-        self.reconciler = SecretsReconciler(
-            kube=self.kube,
-            records=SecretRecords(self.kube),
-            clock=self.clock,
-            randomness=FakeRandomness(seed),
-            events=self.events,
-            credentials_of=self.credentials_of,
-            certificates_of=lambda _: self.wanted,
-            ceph_of=self.ceph_of,
-            digest_key=lambda: b"k" * 32,
-            option_files=option_files(),
-            sealing=self.sealing(seed),
-            resync=RESYNC,
-        )
+        ports = self.ports(seed)
+        steps = self.steps(ports, self.sealing(seed))
+        self.reconciler = SecretsReconciler(ports, self.needs_of, steps, resync=RESYNC)
         return self.reconciler
 
     def sealing(self, seed: int) -> SealingKey | None:
         """What seals the keys of the region's authority in this process."""
         return None
+
+    def ports(self, seed: int, kube: Any = None) -> SecretsPorts:
+        """Those of one process, which may have an API server of its own."""
+        kube = kube or self.kube
+        return SecretsPorts(
+            kube=kube,
+            clock=self.clock,
+            randomness=FakeRandomness(seed),
+            events=self.events,
+            records=SecretRecords(kube),
+            digest_key=lambda: b"k" * 32,
+            option_files=option_files(),
+        )
+
+    def take(self, step: Step, kube: Any = None) -> Published:
+        """One step alone, of another process."""
+        ports, osdpl = self.ports(5, kube), self.region()
+        work = begin_pass(ports, osdpl, self.needs_of(osdpl))
+        work.store.observe(())
+        return run_steps(credential_steps(ports), work, (step,))
+
+    def steps(self, ports: SecretsPorts, sealing: SealingKey | None) -> Steps:
+        """What a pass of this process does."""
+        return credential_steps(ports, sealing=sealing)
+
+    def needs_of(self, osdpl: Mapping[str, Any]) -> RegionNeeds:
+        return RegionNeeds(self.credentials_of(osdpl), self.wanted, self.ceph_of(osdpl))
 
     def days(self, days: float) -> None:
         """So much later, a pass."""
@@ -276,7 +295,7 @@ def test_a_lost_secret_is_reported_and_not_made_anew(bed: Bed) -> None:
     bed.reconcile()
     bed.kube.delete(SECRET, "database-credentials", NS)
     for _ in range(3):
-        assert bed.reconcile() == RESYNC_SECONDS
+        assert bed.reconcile() == SOON_SECONDS
     assert bed.secret("database-credentials") is None
     condition = bed.condition()
     assert (condition["status"], condition["reason"]) == ("False", "CredentialsLost")
@@ -428,7 +447,7 @@ OWN = {"credentials": {"identity": {"admin-password": {"name": "mine", "key": "p
 
 def test_a_missing_secret_of_the_operator_is_named_until_it_comes() -> None:
     bed = Bed(features=OWN)
-    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.reconcile() == SOON_SECONDS
     message = bed.condition()["message"]
     assert 'Secret "mine"' in message
     assert "spec.features.credentials.identity.admin-password" in message
@@ -617,7 +636,7 @@ def test_a_refusal_to_take_back_an_owner_is_told_with_what_is_wrong_in_the_spec(
     own(bed)
     bed.edit(broken=True)
     bed.kube.before_write = refuse
-    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.reconcile() == SOON_SECONDS
     condition = bed.condition()
     assert (condition["status"], condition["reason"]) == ("Unknown", "SpecInvalid")
     assert "no such preset" in condition["message"]
@@ -722,7 +741,7 @@ def test_helms_own_and_other_secrets_are_never_touched(bed: Bed) -> None:
 def test_a_secret_of_that_name_that_belongs_to_helm_is_reported(bed: Bed) -> None:
     labels = {"app.kubernetes.io/managed-by": "Helm"}
     bed.put_secret("database-credentials", {"x": "y"}, **labels)
-    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.reconcile() == SOON_SECONDS
     assert bed.texts("database-credentials") == {"x": "y"}
     assert "belongs to something else" in bed.condition()["message"]
     assert bed.texts("identity-credentials")

@@ -11,8 +11,9 @@ from controller.adapters.helm.release_records import SecretRecords
 from controller.domain.api.object_owner import Owner, Ownership
 from controller.domain.api.region_spec import VolumePolicy
 from controller.domain.credentials.secret_status import recorded_keys
-from controller.domain.credentials.signs_of_life import KnownCredentials
-from controller.reconcile.credentials.recovery.known_credentials import CredentialMemory
+from controller.domain.credentials.signs_of_life import KnownCredentials, Memory
+from controller.reconcile.credentials.recovery.credential_history import CredentialHistory, Remembered
+from controller.reconcile.credentials.region_pass import RegionPass
 from controller.reconcile.region.bundle_writer import BundleWriter
 from controller.reconcile.releases.actions.object_owners import ObjectOwners, OwnerGuard
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
@@ -89,11 +90,11 @@ def _remembers_no_earlier_life(stack: ExitStack) -> None:
 def _knows(stack: ExitStack, of_status: Callable[[Mapping[str, Any]], Any]) -> None:
     """What credentials there were, by the status of the osdpl alone."""
 
-    def observe(self: CredentialMemory, *_: Any) -> KnownCredentials:
-        keys = of_status(self._osdpl.get("status") or {})
-        return KnownCredentials(keys, keys)
+    def decide(self: CredentialHistory, work: RegionPass, observed: Any) -> Remembered:
+        keys = of_status(work.osdpl.get("status") or {})
+        return Remembered(observed.register, Memory(KnownCredentials(keys, keys)))
 
-    stack.enter_context(patch.object(CredentialMemory, "observe", observe))
+    stack.enter_context(patch.object(CredentialHistory, "decide", decide))
 
 
 @guard("a foreign HelmBundle with the name of a service is left as it is", OTHERS, BUNDLES)

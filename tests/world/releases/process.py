@@ -15,7 +15,9 @@ from controller.adapters.helm.release_records import SecretRecords
 from controller.domain.releases.hooks import parse_hook_job
 from controller.errors import ControllerError
 from controller.ports.kubernetes import HELMBUNDLE, JOB, OSDPL, KubeObject
+from controller.reconcile.credentials.region_pass import RegionNeeds, SecretsPorts
 from controller.reconcile.credentials.secrets import SecretsReconciler
+from controller.reconcile.credentials.step_list import credential_steps
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from controller.reconcile.releases.action_request import ActionOutcome, RunningAction
@@ -184,15 +186,19 @@ class Container:
         return {"region": lambda name: core.reconcile(KEY)}
 
     def _secrets(self) -> dict[str, Reconcile]:
-        secrets = SecretsReconciler(
+        ports = SecretsPorts(
             kube=self.kube,
-            records=SecretRecords(self.kube, sleep=self.world.pass_time),
             clock=self.clock,
             randomness=self.world.randomness,
             events=Silent(),
-            credentials_of=credentials_of,
+            records=SecretRecords(self.kube, sleep=self.world.pass_time),
             digest_key=self._key().read,
             option_files=option_files(),
+        )
+        secrets = SecretsReconciler(
+            ports,
+            lambda osdpl: RegionNeeds(credentials_of(osdpl)),
+            credential_steps(ports),
             resync=RESYNC,
         )
         self._locks = locks_of(secrets)

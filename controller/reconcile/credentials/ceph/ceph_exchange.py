@@ -7,8 +7,8 @@ objects it touches. What is written again with the same content changes no diges
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from controller.domain.credentials.ceph.offer import NO_TEXT, CephOffer, OfferProblem, Place
 from controller.domain.credentials.ceph.own_offer import parse_own_offer
@@ -30,10 +30,11 @@ from controller.domain.values.ceph_needs import CEPH_CONF, CONSUMERS, CONSUMERS_
 from controller.domain.values.secret_refs import find_references
 from controller.errors import Forbidden, SpecInvalid
 from controller.ports.kubernetes import CONFIGMAP, SECRET, Kube, KubeObject, KubeObjects
+from controller.reconcile.credentials.ceph.ceph_request import CephAdministrators
 from controller.reconcile.credentials.ceph.exchanged_objects import ExchangedObjects, texts_of
+from controller.reconcile.credentials.region_pass import RegionPass
+from controller.reconcile.credentials.steps import ELSEWHERE_SECONDS, CredentialStep, Published
 
-# Seconds from one look at the offer to the next: nothing tells of a change in another namespace.
-CHECK_SECONDS = 30.0
 NO_RIGHT = (
     "the controller may not read it; name the namespace in ceph.namespaces of its chart's values, "
     "and in secrets there what has a name of your own"
@@ -42,51 +43,66 @@ _KINDS = {SECRET.kind: SECRET, CONFIGMAP.kind: CONFIGMAP}
 
 
 @dataclass(frozen=True)
-class CephState:
-    """The Secrets of the region that come of the exchange, as they are published, and what is wrong.
+class _Offered:
+    """What is offered, and the object to name for what it lacks."""
 
-    `notes`: what is in order, and to be known all the same.
-    """
-
-    views: Mapping[str, SecretView] = field(default_factory=dict)
-    problems: tuple[CredentialProblem, ...] = ()
-    notes: tuple[str, ...] = ()
+    needs: CephNeeds
+    offer: CephOffer
+    source: Place
+    objects: ExchangedObjects
 
 
-class CephExchange:
-    """Of one region, for one pass. `digest_key` is the installation's key for published digests."""
+@dataclass(frozen=True)
+class _Taken:
+    """What is to be there, and the consumers whose digest some release is made from."""
 
-    def __init__(self, kube: Kube, osdpl: KubeObject, digest_key: bytes) -> None:
+    offered: _Offered
+    planned: CephObjects
+    in_use: Collection[str]
+
+
+class CephExchange(CredentialStep[_Offered, _Taken]):
+    """`Step.CEPH`. `digest_key` gives the installation's key for published digests."""
+
+    def __init__(self, kube: Kube, digest_key: Callable[[], bytes]) -> None:
         self._kube = kube
         self._digest_key = digest_key
-        self._objects = ExchangedObjects(kube, osdpl)
 
-    def ensure(
-        self,
-        needs: CephNeeds,
-        bundles: KubeObjects,
-        *,
-        read_only: bool = False,
-        administrators: Mapping[str, str] | None = None,
-    ) -> CephState:
-        """Writes what differs. Raises Conflict, KubeError.
-
-        `read_only`: nothing is written, and what is wrong is told all the same. `administrators`: users whose
-        keys are not taken, whatever their Secrets hold, each with what is wrong with its CephClient.
-        """
+    def observe(self, work: RegionPass, before: Published) -> _Offered | None:
+        """What the cluster offers; the keys of administrators are not taken, whatever their Secrets hold."""
+        needs = work.needs.ceph
+        if needs is None:
+            return None
         offer, source = self._offer(needs)
-        offer = _without(offer, administrators or {})
-        planned = plan_objects(needs, offer, source, self._digest)
-        self._objects.observe()
-        in_use = _in_use(bundles) if _taken_up(bundles) else frozenset(CONSUMERS)
-        refused = {} if read_only else self._write(needs, planned, in_use)
+        administrators = before.fact(CephAdministrators) or CephAdministrators()
+        objects = ExchangedObjects(self._kube, work.osdpl)
+        objects.observe()
+        return _Offered(needs, _without(offer, administrators.wrong), source, objects)
+
+    def decide(self, work: RegionPass, observed: _Offered) -> _Taken:
+        """Until what is deployed is what the bundles say, pods may mount what the spec before referred to."""
+        planned = plan_objects(observed.needs, observed.offer, observed.source, self._digest)
+        in_use = _in_use(work.bundles) if _taken_up(work.bundles) else frozenset(CONSUMERS)
+        return _Taken(observed, planned, in_use)
+
+    def apply(self, work: RegionPass, decided: _Taken) -> Published:
+        """Writes what differs, unless nothing may be written; what is wrong is published all the same."""
+        needs, offer, source = decided.offered.needs, decided.offered.offer, decided.offered.source
+        planned, objects = decided.planned, decided.offered.objects
+        refused = {} if work.read_only else self._write(objects, needs, planned, decided.in_use)
         problems = [_told(gap, needs.namespace) for gap in planned.gaps]
         problems += [CredentialProblem(name, text, kind) for (kind, name), text in refused.items()]
         wider = (
             f"{source.kind} {needs.namespace}/{source.name}: {text}" for text in wider_clients(needs, offer)
         )
+        views = self._views(objects, needs, planned.gaps, refused)
         notes = (*_gateway_notes(needs, offer, source), *wider)
-        return CephState(self._views(needs, planned.gaps, refused), tuple(dict.fromkeys(problems)), notes)
+        return Published(tuple(problems), notes, views=views, again=ELSEWHERE_SECONDS)
+
+    def remove(self, work: RegionPass) -> None:
+        """With the region, once nothing of it runs any more."""
+        if not work.bundles:
+            ExchangedObjects(self._kube, work.osdpl).remove()
 
     def _offer(self, needs: CephNeeds) -> tuple[CephOffer, Place]:
         """What is offered, and the object to name for what it lacks."""
@@ -111,47 +127,34 @@ class CephExchange:
         return replace(offer, problems=told), source
 
     def _write(
-        self, needs: CephNeeds, planned: CephObjects, in_use: Collection[str]
+        self, objects: ExchangedObjects, needs: CephNeeds, planned: CephObjects, in_use: Collection[str]
     ) -> dict[tuple[str, str], str]:
         """Makes the objects; why those that could not be made could not, by kind and name."""
         if planned.conf is None:
             return {}
         refused: dict[tuple[str, str], str] = {}
-        text = self._objects.ensure(CONFIGMAP, CEPH_CONF, {CONF_FILE: planned.conf})
+        text = objects.ensure(CONFIGMAP, CEPH_CONF, {CONF_FILE: planned.conf})
         if text:
             # Whoever made it configures another cluster than the one that the keys are for.
             return {(CONFIGMAP.kind, CEPH_CONF): text}
         for name, texts in planned.keys.items():
-            text = self._objects.ensure(SECRET, name, texts, type_=KEY_TYPE)
+            text = objects.ensure(SECRET, name, texts, type_=KEY_TYPE)
             if text:
                 refused[SECRET.kind, name] = text
-        digests = self._digests(needs, planned, {name for _, name in refused}, in_use)
-        text = self._objects.ensure(SECRET, CONSUMERS_SECRET, digests) if digests else ""
+        digests = _digests(objects, needs, planned, {name for _, name in refused}, in_use)
+        text = objects.ensure(SECRET, CONSUMERS_SECRET, digests) if digests else ""
         if text:
             refused[SECRET.kind, CONSUMERS_SECRET] = text
         used = {secret for consumer in in_use for secret in CONSUMERS.get(consumer, ())}
-        left = self._objects.keep_only({CONSUMERS_SECRET, *needs.key_secrets, *used})
+        left = objects.keep_only({CONSUMERS_SECRET, *needs.key_secrets, *used})
         return {**refused, **{(SECRET.kind, name): text for name, text in left.items()}}
 
-    def _digests(
-        self, needs: CephNeeds, planned: CephObjects, refused: Collection[str], in_use: Collection[str]
-    ) -> dict[str, str]:
-        """Those of today; of a consumer that waits, or whose release is still there, the one before."""
-        before = self._objects.texts(CONSUMERS_SECRET)
-        kept = {
-            one: text
-            for one, text in before.items()
-            if one in {*needs.consumers, *in_use} and text != NO_TEXT
-        }
-        now = {
-            consumer: digest
-            for consumer, digest in planned.digests.items()
-            if not set(needs.consumers[consumer]) & set(refused)
-        }
-        return {**kept, **now}
-
     def _views(
-        self, needs: CephNeeds, gaps: Collection[CephGap], refused: Mapping[tuple[str, str], str]
+        self,
+        objects: ExchangedObjects,
+        needs: CephNeeds,
+        gaps: Collection[CephGap],
+        refused: Mapping[tuple[str, str], str],
     ) -> dict[str, SecretView]:
         views = {}
         for name in (CONSUMERS_SECRET, *needs.key_secrets):
@@ -161,14 +164,34 @@ class CephExchange:
                 if name in gap.secrets
             ]
             messages = [*waits, *(text for (_, other), text in refused.items() if other == name)]
-            texts = self._objects.texts(name)
+            texts = objects.texts(name)
             if texts or messages:
                 digest = self._digest(texts) if texts else ""
                 views[name] = SecretView(name, frozenset(texts), digest, tuple(messages))
         return views
 
     def _digest(self, texts: Mapping[str, str]) -> str:
-        return f"hmac-sha256:{secret_digest(texts, self._digest_key)}"
+        return f"hmac-sha256:{secret_digest(texts, self._digest_key())}"
+
+
+def _digests(
+    objects: ExchangedObjects,
+    needs: CephNeeds,
+    planned: CephObjects,
+    refused: Collection[str],
+    in_use: Collection[str],
+) -> dict[str, str]:
+    """Those of today; of a consumer that waits, or whose release is still there, the one before."""
+    before = objects.texts(CONSUMERS_SECRET)
+    kept = {
+        one: text for one, text in before.items() if one in {*needs.consumers, *in_use} and text != NO_TEXT
+    }
+    now = {
+        consumer: digest
+        for consumer, digest in planned.digests.items()
+        if not set(needs.consumers[consumer]) & set(refused)
+    }
+    return {**kept, **now}
 
 
 def _gateway_notes(needs: CephNeeds, offer: CephOffer, source: Place) -> tuple[str, ...]:

@@ -22,14 +22,15 @@ from controller.domain.credentials.ceph.request import (
     rook_objects,
     unneeded,
 )
-from controller.domain.credentials.clouds_yaml import KeyOfSecret, gateway_user
+from controller.domain.credentials.clouds_yaml import gateway_user
 from controller.domain.credentials.credential_plan import CredentialProblem
-from controller.domain.shared.secret_text import decode_text
 from controller.domain.values.ceph_needs import ROOK, CephNeeds, joined_capabilities
-from controller.domain.values.secret_refs import reserved
 from controller.errors import Forbidden, ObjectMissing, ObjectRefused
-from controller.ports.kubernetes import SECRET, Kube, KubeObject, KubeObjects, Resource
+from controller.ports.kubernetes import SECRET, Kube, Resource
 from controller.reconcile.credentials.ceph.exchanged_objects import ExchangedObjects, texts_of
+from controller.reconcile.credentials.region_pass import RegionPass
+from controller.reconcile.credentials.secret_text import secret_text
+from controller.reconcile.credentials.steps import CredentialStep, Published
 
 _ROOK_API = "ceph.rook.io/v1"
 ROOK_KINDS = {
@@ -45,72 +46,101 @@ _NOT_THERE = "the namespace, or the definition of this kind, does not exist; is 
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What could not be asked for, and what was asked for earlier and is not needed any more, in words.
+class CephAdministrators:
+    """The clients that may do everything, each with what is wrong; nobody gets their keys."""
 
-    `administrators`: the clients that may do everything, each with what is wrong; nobody gets their keys.
-    """
-
-    problems: tuple[CredentialProblem, ...] = ()
-    unneeded: tuple[str, ...] = ()
-    administrators: Mapping[str, str] = field(default_factory=dict)
+    wrong: Mapping[str, str] = field(default_factory=dict)
 
 
-class CephRequest:
-    """Of one region, for one pass."""
+@dataclass(frozen=True)
+class _There:
+    """Whose account the gateway works with, None for nobody; the clients that were asked for in the document
+    of before, and why that cannot be read, empty where it can."""
 
-    def __init__(self, kube: Kube, osdpl: KubeObject) -> None:
+    needs: CephNeeds
+    gateway: GatewayUser | None
+    before: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    unread: str = ""
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is asked for: objects of Rook, and Secrets with texts. `more`: clients that the document asks for
+    with more than is needed."""
+
+    needs: CephNeeds
+    objects: tuple[RookObject, ...] = ()
+    texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    more: tuple[str, ...] = ()
+    unread: str = ""
+
+
+class CephRequest(CredentialStep[_There, _Request]):
+    """`Step.CEPH_REQUEST`."""
+
+    def __init__(self, kube: Kube) -> None:
         self._kube = kube
-        self._osdpl = osdpl
-        self._namespace = str(osdpl["metadata"]["namespace"])
 
-    def ensure(self, needs: CephNeeds, bundles: KubeObjects) -> Asked:
-        """Writes what differs. Raises Conflict, KubeError."""
-        objects = ExchangedObjects(self._kube, self._osdpl, needs.namespace)
-        gateway = self._gateway_user(needs, bundles) if needs.gateway else None
+    def observe(self, work: RegionPass, before: Published) -> _There | None:
+        """What was asked for before, and the account of the gateway."""
+        needs = work.needs.ceph
+        if needs is None or work.read_only:
+            return None
+        gateway = self._gateway_user(work, needs) if needs.gateway else None
+        if needs.request == ROOK:
+            return _There(needs, gateway)
+        clients: dict[str, Mapping[str, str]] = {}
+
+        def read() -> str:
+            there = self._kube.get(SECRET, REQUEST_SECRET, needs.namespace)
+            clients.update(requested_clients(texts_of(there or {}).get(REQUEST, "")))
+            return ""
+
+        unread = _asked(read)
+        return _There(needs, gateway, clients, unread)
+
+    def decide(self, work: RegionPass, observed: _There) -> _Request:
+        """Capabilities are added only, as servers that run may still use those of an earlier spec."""
+        needs, gateway, before = observed.needs, observed.gateway, observed.before
+        if needs.request == ROOK:
+            texts = {GATEWAY_SECRET: gateway_texts(gateway)} if gateway is not None else {}
+            return _Request(needs, tuple(rook_objects(needs)), texts)
+        region = f"{work.namespace}/{work.osdpl['metadata']['name']}"
+        text = request_document(needs, region, gateway, before)
+        needed = {one.name: one.capabilities for one in needs.clients}
+        more = tuple(user for user, caps in sorted(before.items()) if unneeded(caps, needed.get(user, {})))
+        return _Request(needs, (), {REQUEST_SECRET: {REQUEST: text}}, more, observed.unread)
+
+    def apply(self, work: RegionPass, decided: _Request) -> Published:
+        """Writes what differs."""
+        needs = decided.needs
+        objects = ExchangedObjects(self._kube, work.osdpl, needs.namespace)
         problems: list[CredentialProblem] = []
         notes: list[str] = []
         administrators: dict[str, str] = {}
-        if needs.request == ROOK:
-            for one in rook_objects(needs):
-                text = _asked(partial(_left, objects, one, needs.namespace, notes, administrators))
-                problems += _problems(needs, one.place.name, text, one.place.kind)
-            if gateway is not None:
-                text = _asked(partial(objects.ensure, SECRET, GATEWAY_SECRET, gateway_texts(gateway)))
-                problems += _problems(needs, GATEWAY_SECRET, text, SECRET.kind)
-        else:
-            text = _asked(partial(self._document, objects, needs, gateway, notes))
-            problems += _problems(needs, REQUEST_SECRET, text, SECRET.kind)
-        return Asked(tuple(problems), tuple(notes), administrators)
+        for one in decided.objects:
+            text = _asked(partial(_left, objects, one, needs.namespace, notes, administrators))
+            problems += _problems(needs, one.place.name, text, one.place.kind)
+        for name, texts in decided.texts.items():
+            refused = decided.unread or _asked(partial(objects.ensure, SECRET, name, texts))
+            problems += _problems(needs, name, refused, SECRET.kind)
+            if decided.more and not refused:
+                notes.append(
+                    f"Secret {needs.namespace}/{name} asks for more than is needed, for "
+                    f"{', '.join(decided.more)}; once no server uses it, have it written again with "
+                    f"kubectl -n {needs.namespace} delete secret {name}"
+                )
+        return Published(tuple(problems), tuple(notes), facts=(CephAdministrators(administrators),))
 
-    def _document(
-        self, objects: ExchangedObjects, needs: CephNeeds, gateway: GatewayUser | None, notes: list[str]
-    ) -> str:
-        """Tells the needs in one document; why it could not be told."""
-        there = self._kube.get(SECRET, REQUEST_SECRET, needs.namespace)
-        before = requested_clients(texts_of(there or {}).get(REQUEST, ""))
-        region = f"{self._namespace}/{self._osdpl['metadata']['name']}"
-        text = request_document(needs, region, gateway, before)
-        needed = {one.name: one.capabilities for one in needs.clients}
-        more = [user for user, caps in sorted(before.items()) if unneeded(caps, needed.get(user, {}))]
-        refused = objects.ensure(SECRET, REQUEST_SECRET, {REQUEST: text})
-        if more and not refused:
-            notes.append(
-                f"Secret {needs.namespace}/{REQUEST_SECRET} asks for more than is needed, for "
-                f"{', '.join(more)}; once no server uses it, have it written again with "
-                f"kubectl -n {needs.namespace} delete secret {REQUEST_SECRET}"
-            )
-        return refused
-
-    def _gateway_user(self, needs: CephNeeds, bundles: KubeObjects) -> GatewayUser | None:
+    def _gateway_user(self, work: RegionPass, needs: CephNeeds) -> GatewayUser | None:
         """As the release of the gateway's account is asked to make it; None before there is one."""
-        for bundle in bundles:
+        for bundle in work.bundles:
             for release in (bundle.get("spec") or {}).get("releases") or ():
                 if (release.get("chart") or {}).get("name") != _GATEWAY_CHART:
                     continue
                 values = release.get("values") or {}
-                found = gateway_user(values, self._namespace, public=needs.source != ROOK)
-                password = self._text(found[2]) if found else None
+                found = gateway_user(values, work.namespace, public=needs.source != ROOK)
+                password = secret_text(self._kube, found[2], work.namespace) if found else None
                 if found and password:
                     account = found[1]
                     domain = account["user_domain_name"]
@@ -118,14 +148,6 @@ class CephRequest:
                         found[0], account["username"], password, account["project_name"], domain
                     )
         return None
-
-    def _text(self, source: KeyOfSecret | str) -> str | None:
-        if isinstance(source, str):
-            return source
-        secret = self._kube.get(SECRET, source.name, self._namespace) or {}
-        if reserved(source.name, str(secret.get("type") or "")):
-            return None
-        return decode_text((secret.get("data") or {}).get(source.key) or "")
 
 
 def _left(

@@ -21,7 +21,6 @@ from controller.domain.api.names import (
     REGION_LABEL,
 )
 from controller.domain.credentials.ceph.offer import NO_TEXT
-from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.errors import Forbidden, KubeError, is_refusal
 from controller.ports.kubernetes import CONFIGMAP, OSDPL, SECRET, Kube, KubeObject, Resource
 from controller.reconcile.credentials.refused_writes import REFUSED, refusal_of
@@ -117,26 +116,13 @@ class ExchangedObjects:
                 log_action("delete", place, f"Secret {place}: deleted, nothing uses it any more")
         return refused
 
-    def disown(self) -> list[CredentialProblem]:
-        """Takes the region off as their owner, as earlier versions had it; where it cannot be. Raises
-        Conflict, KubeError."""
-        problems = []
-        for resource, meta in self._there():
-            owners = meta.get("ownerReferences") or []
-            others = [one for one in owners if one.get("kind") != OSDPL.kind]
-            if others == owners:
-                continue
-            patch = {"resourceVersion": meta["resourceVersion"], "ownerReferences": others or None}
-            write = partial(
-                self._kube.merge_patch, resource, meta["name"], self._namespace, {"metadata": patch}
-            )
-            if refused := refusal_of(write):
-                problems.append(CredentialProblem(str(meta["name"]), refused, resource.kind))
-                continue
-            place = f"{self._namespace}/{meta['name']}"
-            text = f"{resource.kind} {place}: no OpenStackDeployment owns it any more"
-            log_action("disown", place, text)
-        return problems
+    def owned(self) -> list[tuple[Resource, Mapping[str, Any]]]:
+        """The metadata of those that the region owns. Raises KubeError."""
+        return [
+            (resource, meta)
+            for resource, meta in self._there()
+            if any(one.get("kind") == OSDPL.kind for one in meta.get("ownerReferences") or [])
+        ]
 
     def remove(self) -> None:
         """Deletes all of them, with the region. Raises Conflict, KubeError."""

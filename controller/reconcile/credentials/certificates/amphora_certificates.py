@@ -7,8 +7,8 @@ authorities only: what is lost is told, and never made again by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from controller.domain.api.conditions import timestamp
@@ -45,15 +45,18 @@ from controller.domain.credentials.certificates import AMPHORA_CERTIFICATE, CERT
 from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.domain.credentials.sealing.encrypted_keys import LONGEST_PASSPHRASE, is_passphrase
 from controller.domain.credentials.secret_status import SecretView
+from controller.domain.credentials.signs_of_life import KnownCredentials
 from controller.domain.credentials.x509 import Authority, AuthorityUnusable, new_authority, new_leaf
 from controller.domain.region.required_certificates import LOAD_BALANCER
-from controller.domain.values.catalogue import CertificateRequest
-from controller.ports.kubernetes import Events, Kube, KubeObject
+from controller.ports.kubernetes import Events, Kube
 from controller.ports.system import Clock, Randomness
+from controller.reconcile.credentials.certificates.certificate_ends import FollowedCertificates
 from controller.reconcile.credentials.certificates.certificate_store import CertificateStore, texts_of
 from controller.reconcile.credentials.certificates.clock_patience import ClockPatience
 from controller.reconcile.credentials.certificates.own_certificates import PAUSED, TAKEN
 from controller.reconcile.credentials.refused_writes import refusal_of
+from controller.reconcile.credentials.region_pass import RegionPass
+from controller.reconcile.credentials.steps import CredentialStep, Published
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.remaining_claims import credentials_name
 
@@ -89,17 +92,18 @@ def passphrase_place(own: Iterable[OwnSecret]) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class AmphoraState:
-    """What one pass leaves. `views` are for the status; `notes` are told as well as problems."""
+class _Made:
+    """What is to be there: the records of both authorities, and the passphrase of the key; nothing where the
+    passphrase is not there yet, or something is in the way."""
 
-    problems: tuple[CredentialProblem, ...] = ()
-    notes: tuple[str, ...] = ()
-    views: Mapping[str, SecretView] = field(default_factory=dict)
+    work: _Pass
+    server: AuthorityStep | None = None
+    client: AuthorityStep | None = None
+    passphrase: str = ""
 
 
-class AmphoraCertificates:
-    """Of one region. `published`: its Secrets that there are, and which of their keys has the certificate
-    whose end counts."""
+class AmphoraCertificates(CredentialStep["_Pass", _Made]):
+    """`Step.AMPHORAE`. Of one region."""
 
     def __init__(self, kube: Kube, clock: Clock, randomness: Randomness, events: Events) -> None:
         self._kube = kube
@@ -107,61 +111,64 @@ class AmphoraCertificates:
         self._patience = ClockPatience(clock)
         self._randomness = randomness
         self._events = events
-        self.published: dict[str, str] = {}
 
-    def ensure(
-        self,
-        osdpl: KubeObject,
-        requests: Sequence[CertificateRequest],
-        *,
-        passphrase: Callable[[], str],
-        recorded: Mapping[str, Collection[str]],
-        digest: Callable[[str], str],
-        planned: bool = False,
-        paused: bool = False,
-    ) -> AmphoraState:
-        """Brings the Secrets to what is desired.
-
-        `passphrase` gives that of a key that is made, empty while there is none. `recorded`: the keys that
-        Secrets are known to have had; `digest` gives what is published of a Secret. With `planned` nothing is
-        made that was not there; with `paused` nothing is written. Raises Conflict, KubeError.
-        """
-        wanted = any(request.amphorae for request in requests)
+    def observe(self, work: RegionPass, before: Published) -> _Pass | None:
+        """The three Secrets, and which of their keys are known to have been there."""
+        wanted = any(request.amphorae for request in work.needs.certificates)
+        known = before.fact(KnownCredentials)
+        recorded = known.keys if known is not None else {}
         if not wanted and recorded.keys().isdisjoint(AUTHORITIES):
-            self.published = {}
-            return AmphoraState()
-        store = CertificateStore(self._kube, osdpl, AMPHORA_LABEL)
-        work = _Pass(osdpl, store, self._clock.now(), recorded, self._patience)
-        work.observe(wanted=wanted)
+            return None
+        store = CertificateStore(self._kube, work.osdpl, AMPHORA_LABEL)
+        at_work = _Pass(work, store, self._clock.now(), recorded, self._patience, wanted=wanted)
+        at_work.observe()
         if wanted:
-            work.accept_empty()
-        # Also of a service that is off for now: amphorae may be there when it is back.
-        work.find_lost(told=wanted)
-        if wanted and (paused or (planned and work.held.keys() != {*AUTHORITIES, AMPHORA_SECRET})):
-            work.tell_overdue()
-        elif wanted:
-            self._bring_up_to_date(work, passphrase())
-        return self._state(work, digest)
+            at_work.given = work.store.any_text(*passphrase_place(work.features.credentials))
+        return at_work
 
-    def remove(self, osdpl: KubeObject) -> None:
-        """With the region and its volumes. Raises Conflict, KubeError."""
-        store = CertificateStore(self._kube, osdpl, AMPHORA_LABEL)
+    def decide(self, work: RegionPass, observed: _Pass) -> _Made:
+        """In a plan nothing is made that was not there, and in a pause nothing is."""
+        if observed.wanted:
+            observed.accept_empty()
+        # Also of a service that is off for now: amphorae may be there when it is back.
+        observed.find_lost(told=observed.wanted)
+        if not observed.wanted:
+            return _Made(observed)
+        complete = observed.held.keys() == {*AUTHORITIES, AMPHORA_SECRET}
+        if work.paused or (work.read_only and not complete):
+            observed.tell_overdue()
+            return _Made(observed)
+        observed.problems |= dict.fromkeys(observed.store.foreign, TAKEN)
+        if not observed.problems.keys().isdisjoint(AUTHORITIES):
+            return _Made(observed)
+        try:
+            passphrase = observed.passphrase(observed.given)
+            server = observed.server_step(self._make(observed, "amphorae"))
+            client = observed.client_step(self._make(observed, "Octavia"))
+        except _Unusable as error:
+            observed.problems[error.secret] = str(error)
+            return _Made(observed)
+        return _Made(observed, server, client, passphrase)
+
+    def apply(self, work: RegionPass, decided: _Made) -> Published:
+        """Both records first, and then what Octavia's pods mount."""
+        at_work = decided.work
+        # Without a passphrase its credential is a problem already.
+        if decided.server is not None and decided.client is not None and decided.passphrase:
+            self._bring_up_to_date(at_work, decided.server, decided.client, decided.passphrase)
+        return self._published(at_work)
+
+    def remove(self, work: RegionPass) -> None:
+        """With the region and its volumes."""
+        if work.bundles or work.policy != "Delete":
+            return
+        store = CertificateStore(self._kube, work.osdpl, AMPHORA_LABEL)
         for name in store.observe(()):
             store.remove(name)
 
-    def _bring_up_to_date(self, work: _Pass, given: str) -> None:
-        work.problems |= dict.fromkeys(work.store.foreign, TAKEN)
-        if not work.problems.keys().isdisjoint(AUTHORITIES):
-            return
-        try:
-            passphrase = work.passphrase(given)
-            server = work.server_step(self._make(work, "amphorae"))
-            client = work.client_step(self._make(work, "Octavia"))
-        except _Unusable as error:
-            work.problems[error.secret] = str(error)
-            return
-        if not passphrase:
-            return  # the credential is told to be missing
+    def _bring_up_to_date(
+        self, work: _Pass, server: AuthorityStep, client: AuthorityStep, passphrase: str
+    ) -> None:
         self._record(work, SERVER_AUTHORITY_SECRET, server, {_PASSPHRASE: passphrase})
         self._record(work, CLIENT_AUTHORITY_SECRET, client, {})
         if work.problems.keys().isdisjoint((*AUTHORITIES, AMPHORA_SECRET)):
@@ -206,19 +213,19 @@ class AmphoraCertificates:
             name, now - BACKDATED_AUTHORITY, now + AMPHORA_AUTHORITY_LIFE, self._randomness
         )
 
-    def _state(self, work: _Pass, digest: Callable[[str], str]) -> AmphoraState:
-        self.published = {name: _shown(name, texts) for name, texts in work.held.items()}
+    def _published(self, work: _Pass) -> Published:
         views = {}
         for name in work.held.keys() | work.lost:
             there = name in work.held
             keys = frozenset(work.held[name] if there else work.recorded.get(name, ()))
             messages = (work.problems[name],) if name in work.problems else ()
-            views[name] = SecretView(name, keys, digest(name) if there else "", messages)
-        problems = [
+            views[name] = SecretView(name, keys, work.work.digest(name) if there else "", messages)
+        problems = tuple(
             CredentialProblem(name, text, lost=name in work.lost)
             for name, text in sorted(work.problems.items())
-        ]
-        return AmphoraState(tuple(problems), tuple(work.notes), views)
+        )
+        followed = FollowedCertificates({name: _shown(name, texts) for name, texts in work.held.items()})
+        return Published(problems, tuple(work.notes), views=views, facts=(followed,))
 
 
 class _Unusable(AuthorityUnusable):
@@ -235,24 +242,28 @@ class _Pass:
 
     def __init__(
         self,
-        osdpl: KubeObject,
+        work: RegionPass,
         store: CertificateStore,
         now: float,
         recorded: Mapping[str, Collection[str]],
         patience: ClockPatience,
+        *,
+        wanted: bool,
     ) -> None:
-        self.osdpl, self.store, self.now, self.recorded = osdpl, store, now, recorded
-        self.patience = patience
-        self.namespace = str(osdpl["metadata"]["namespace"])
+        self.work, self.store, self.now, self.recorded = work, store, now, recorded
+        self.patience, self.wanted = patience, wanted
+        self.osdpl, self.namespace = work.osdpl, work.namespace
+        # The passphrase that a key gets which is made.
+        self.given = ""
         self.held: dict[str, dict[str, str]] = {}
         self.notes: list[str] = []
         self.problems: dict[str, str] = {}
         self.lost: set[str] = set()
         self._notes_of_client: Mapping[str, str] = {}
 
-    def observe(self, *, wanted: bool) -> None:
+    def observe(self) -> None:
         """Reads the Secrets; an empty one by the name of an authority says that it may be made."""
-        stored = self.store.observe((*AUTHORITIES, AMPHORA_SECRET) if wanted else ())
+        stored = self.store.observe((*AUTHORITIES, AMPHORA_SECRET) if self.wanted else ())
         self.held = {name: texts_of(one) for name, one in stored.items()}
         annotations = stored.get(CLIENT_AUTHORITY_SECRET, {}).get("metadata", {}).get("annotations")
         self._notes_of_client = annotations or {}

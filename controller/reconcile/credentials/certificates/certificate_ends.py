@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from controller.domain.credentials.certificates import (
     TLS_TYPE,
     CertificateFacts,
     certificate_facts,
     is_issued,
+    named_secrets,
 )
+from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.domain.credentials.secret_status import SecretView
 from controller.ports.kubernetes import SECRET, Kube
 from controller.ports.system import Clock
+from controller.reconcile.credentials.region_pass import RegionPass
+from controller.reconcile.credentials.steps import SOON_SECONDS, CredentialStep, Published
 
 # Seconds: nothing tells of a renewal, and the status is looked at more often than that matters.
 CHECK_SECONDS = 60.0
@@ -32,25 +36,47 @@ class _Known:
     facts: CertificateFacts
 
 
-class Certificates:
-    """Of one region's namespace. A content is read once for each version of its Secret, and not kept."""
+@dataclass(frozen=True)
+class FollowedCertificates:
+    """Secrets of the region whose end counts, each with the key of the certificate."""
+
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+
+Views = Mapping[str, SecretView]
+
+
+class CertificateEnds(CredentialStep[Views, tuple[Views, tuple[CredentialProblem, ...]]]):
+    """`Step.CERTIFICATE_ENDS`. A content is read once for each version of its Secret, and not kept."""
 
     def __init__(self, kube: Kube, clock: Clock) -> None:
         self._kube = kube
         self._clock = clock
         self._known: dict[str, _Known] = {}
         self._last_read: tuple[float, tuple[str, Mapping[str, str]]] | None = None
+        self._followed: dict[str, str] = {}
 
-    @property
-    def unfinished(self) -> bool:
-        """Whether another pass is due soon: contents are left, or one that is named is not in order."""
-        return self._last_read is None
+    def observe(self, work: RegionPass, before: Published) -> Views:
+        """Each Secret with a certificate, and those that the spec names even without one. Where no step says
+        which are followed, those of the pass before are."""
+        followed = before.all_facts(FollowedCertificates)
+        if followed:
+            self._followed = {name: key for one in followed for name, key in one.keys.items()}
+        return self._observed(work.namespace, named_secrets(work.features) | self._followed)
 
-    def observe(self, namespace: str, named: Mapping[str, str]) -> dict[str, SecretView]:
-        """Each Secret with a certificate, and those `named` (with the key to look at) even without one.
+    def decide(self, work: RegionPass, observed: Views) -> tuple[Views, tuple[CredentialProblem, ...]]:
+        """What is wrong with those that the spec names is a problem of the region."""
+        names = named_secrets(work.features)
+        return observed, tuple(
+            CredentialProblem(name, text) for name in names for text in observed[name].problems
+        )
 
-        Raises KubeError.
-        """
+    def apply(self, work: RegionPass, decided: tuple[Views, tuple[CredentialProblem, ...]]) -> Published:
+        """Writes nothing. Contents may be left, or one that is named is not in order."""
+        again = SOON_SECONDS if self._last_read is None else math.inf
+        return Published(decided[1], certificates=decided[0], again=again)
+
+    def _observed(self, namespace: str, named: Mapping[str, str]) -> dict[str, SecretView]:
         now, asked = self._clock.monotonic(), (namespace, dict(named))
         if (
             self._last_read is None

@@ -41,6 +41,11 @@ class CertificateStore:
         return dict(self._objects)
 
     @property
+    def stored(self) -> Mapping[str, KubeObject]:
+        """What was observed, with our own writes since."""
+        return self._objects
+
+    @property
     def foreign(self) -> frozenset[str]:
         """Of wanted names those that others have."""
         return frozenset(self._others)

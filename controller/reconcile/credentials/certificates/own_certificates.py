@@ -6,8 +6,9 @@ Secret, and again at the next pass where this one was cut off. Keys stay in thes
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Container, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from controller.domain.api.conditions import timestamp
@@ -34,27 +35,25 @@ from controller.domain.credentials.authority import (
 from controller.domain.credentials.certificate_secrets import (
     bundle_texts,
     leaf_texts,
-    parse_record,
-    record_texts,
     stored_leaf,
-    with_keys,
 )
+from controller.domain.credentials.certificates import AUTHORITY
 from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.domain.credentials.x509 import (
     Authority,
     AuthorityUnusable,
     LeafNames,
     authority_validity,
-    authority_weakness,
     new_authority,
     new_leaf,
-    parse_authority,
     read_leaf,
 )
 from controller.domain.region.required_certificates import PUBLIC_SECRET, node_addresses
 from controller.domain.values.catalogue import HYPERVISOR_FILES, CertificateRequest
-from controller.ports.kubernetes import NODE, SECRET, Events, Kube, KubeObject, KubeObjects
+from controller.ports.kubernetes import NODE, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
+from controller.reconcile.credentials.certificates.authority_secrets import AuthoritySecrets, overdue
+from controller.reconcile.credentials.certificates.certificate_ends import FollowedCertificates
 from controller.reconcile.credentials.certificates.certificate_store import CertificateStore, texts_of
 from controller.reconcile.credentials.certificates.certificate_uptake import (
     are_deployed,
@@ -64,6 +63,8 @@ from controller.reconcile.credentials.certificates.certificate_uptake import (
 from controller.reconcile.credentials.certificates.clock_patience import ClockPatience
 from controller.reconcile.credentials.certificates.sealing_key import SealingKey
 from controller.reconcile.credentials.refused_writes import refusal_of
+from controller.reconcile.credentials.region_pass import RegionPass
+from controller.reconcile.credentials.steps import CredentialStep, Published
 from controller.reconcile.shared.action_log import log_action
 
 # A region's clock may have been wrong when its authority was made.
@@ -89,10 +90,61 @@ _SOON = (
 _TOLD = 3
 
 
-class OwnCertificates:
-    """Of one region. `has_bundle`: there is one of ours to trust, as the last pass found it; `unfinished`:
-    another authority is on its way, and consumers have to take it up first. Its private keys are stored
-    as `sealing` has them, None for as they are."""
+@dataclass(frozen=True)
+class _Known:
+    """What is known of the certificates before it is decided what becomes of them. `given`: the operator's
+    authority; `leaves`: what there is, and `names` for whom it is to be; `trusted`: the bundle.
+
+    `taken_up`: consumers run with what the Secrets say, which is looked at only where it matters. `doubts`:
+    what is wrong with the names of leaves, by Secret. `ahead`: what begins later than now is replaced.
+    """
+
+    record: AuthorityRecord | None
+    given: Authority | None
+    leaves: Mapping[str, StoredLeaf]
+    names: Mapping[str, LeafNames]
+    trusted: StoredLeaf
+    now: float
+    doubts: Mapping[str, str]
+    taken_up: bool = False
+    ahead: bool = False
+
+    def is_settled(self, record: AuthorityRecord) -> bool:
+        """Whether every consumer runs with what the record says."""
+        if record.next is not None and self.now < _announced_until(record, self.given, self.names):
+            return False
+        written = all(leaf.trusted == record.bundle for leaf in (self.trusted, *self.leaves.values()))
+        current = all(
+            is_current(leaf, self.names[one], record, self.now) for one, leaf in self.leaves.items()
+        )
+        return written and current and self.taken_up
+
+
+@dataclass(frozen=True)
+class _Certificates:
+    """What the pass works on. `held`: why nothing is done; `unusable`: why the authority cannot be used."""
+
+    store: CertificateStore
+    requests: Sequence[CertificateRequest]
+    source: str
+    known: _Known | None = None
+    held: str = ""
+    unusable: str = ""
+
+
+@dataclass(frozen=True)
+class _Signing:
+    """What is written, None for nothing; what no release asks for any more; and what is wrong."""
+
+    store: CertificateStore
+    source: str
+    problems: Mapping[str, str]
+    work: _Pass | None = None
+    idle: tuple[str, ...] = ()
+
+
+class OwnCertificates(CredentialStep[_Certificates, _Signing]):
+    """`Step.CERTIFICATES`. Private keys are stored as `sealing` has them, None for as they are."""
 
     def __init__(
         self,
@@ -107,92 +159,82 @@ class OwnCertificates:
         self._randomness = randomness
         self._events = events
         self._patience = ClockPatience(clock)
-        self._sealing = sealing
-        self.has_bundle = False
-        self.unfinished = False
+        self._authorities = AuthoritySecrets(kube, sealing)
 
-    def ensure(
-        self,
-        osdpl: KubeObject,
-        requests: Sequence[CertificateRequest],
-        *,
-        authority_secret: str,
-        bundles: KubeObjects,
-        planned: bool = False,
-        paused: bool = False,
-    ) -> list[CredentialProblem]:
-        """Brings every certificate to what is desired; what stands in the way.
-
-        `authority_secret` names the operator's authority, empty for one of our own. With `planned` those that
-        are there are renewed, by the authority that they have; with `paused` nothing is done. Raises
-        Conflict, KubeError.
-        """
-        requests = [request for request in requests if not request.amphorae]
-        store = CertificateStore(self._kube, osdpl)
+    def observe(self, work: RegionPass, before: Published) -> _Certificates:
+        """The certificates that there are, and what signs them. In a plan those that are there are renewed by
+        the authority that they have; in a pause nothing is."""
+        requests: Sequence[CertificateRequest] = [one for one in work.needs.certificates if not one.amphorae]
+        authority_secret = work.features.internal_tls.authority_secret
+        source = authority_secret or AUTHORITY_SECRET
+        store = CertificateStore(self._kube, work.osdpl)
         stored = store.observe(
             (AUTHORITY_SECRET, CA_BUNDLE_SECRET, *(r.name for r in requests)) if requests else ()
         )
-        self.has_bundle, self.unfinished = CA_BUNDLE_SECRET in stored, False
-        if paused or (planned and not self._signs_today(authority_secret, stored, osdpl)):
-            return _overdue(stored, self._clock.now(), PAUSED if paused else UNAPPROVED)
-        if planned:
+        held = work.read_only and not self._authorities.sign_today(work, stored, self._clock.now())
+        if work.paused or held:
+            return _Certificates(store, requests, source, held=PAUSED if work.paused else UNAPPROVED)
+        if work.read_only:
             requests = _requests_of(stored)
+        if not requests or AUTHORITY_SECRET in store.foreign:
+            return _Certificates(store, requests, source)
+        try:
+            return _Certificates(store, requests, source, self._known(work, requests, stored))
+        except AuthorityUnusable as error:
+            return _Certificates(store, requests, source, unusable=str(error))
+
+    def decide(self, work: RegionPass, observed: _Certificates) -> _Signing:
+        """The next step of the authority, and what follows of it."""
+        store, known, now = observed.store, observed.known, self._clock.now()
+        if observed.held:
+            return _Signing(store, observed.source, overdue(store.stored, now, observed.held))
         problems = dict.fromkeys(store.foreign, TAKEN)
-        if requests and AUTHORITY_SECRET not in problems:
-            source = authority_secret or AUTHORITY_SECRET
-            try:
-                pass_ = self._planned(osdpl, requests, stored, authority_secret, bundles)
-                problems |= self._write(store, osdpl, pass_)
-            except AuthorityUnusable as error:
-                return _problems({**problems, source: str(error)})
-            self.has_bundle = CA_BUNDLE_SECRET in store.names
-            self.unfinished = pass_.record.next is not None and self._clock.now() >= pass_.announced_until
-            end = ends_first(pass_.record) if authority_secret else None
-            if end is not None:
-                problems[source] = _SOON.format(end=timestamp(end)[:10])
-        idle = [] if planned else _idle(store, {request.name for request in requests}, bundles)
+        try:
+            signing = self._signing(work, observed.requests, known) if known is not None else None
+        except AuthorityUnusable as error:
+            return _Signing(store, observed.source, {**problems, observed.source: str(error)})
+        if observed.unusable:
+            return _Signing(store, observed.source, {**problems, observed.source: observed.unusable})
+        names = {request.name for request in observed.requests}
+        idle = () if work.read_only else tuple(_idle(store, names, work.bundles))
+        end = ends_first(signing.record) if signing is not None and signing.given is not None else None
+        if end is not None:
+            problems[observed.source] = _SOON.format(end=timestamp(end)[:10])
+        return _Signing(store, observed.source, problems, signing, idle)
+
+    def apply(self, work: RegionPass, decided: _Signing) -> Published:
+        """The record first, then what follows from it; then what is idle goes."""
+        store, signing, problems = decided.store, decided.work, dict(decided.problems)
+        idle, again = decided.idle, math.inf
+        try:
+            problems = self._write(store, work.osdpl, signing) | problems if signing else problems
+            # Another authority is on its way, and consumers have to take it up first.
+            if signing and signing.record.next and self._clock.now() >= signing.announced_until:
+                again = UPTAKE_SECONDS
+        except AuthorityUnusable as error:
+            problems[decided.source], idle = str(error), ()
+        trusts = CA_BUNDLE_SECRET in store.names
         for name in idle:
             problems |= _refused(name, partial(store.remove, name))
-        return _problems(problems)
+        followed = FollowedCertificates({CA_BUNDLE_SECRET: AUTHORITY} if trusts else {})
+        return Published(_problems(problems), again=again, facts=(followed,))
 
-    def remove(self, osdpl: KubeObject) -> None:
-        """With the region, once nothing of it runs any more. Raises Conflict, KubeError."""
-        store = CertificateStore(self._kube, osdpl)
+    def remove(self, work: RegionPass) -> None:
+        """With the region, once nothing of it runs any more."""
+        if work.bundles:
+            return
+        store = CertificateStore(self._kube, work.osdpl)
         store.observe(())
         for name in _idle(store, frozenset(), []):
             store.remove(name)
 
-    def _signs_today(self, name: str, stored: Mapping[str, KubeObject], osdpl: KubeObject) -> bool:
-        """Whether the authority that the spec asks for is the one of the record: it may not change yet."""
-        try:
-            record = self._stored_record(stored)
-            if record is None:
-                return False
-            known = record.next or record.active
-            if not name:
-                return known is not None and known.usable
-            given = self._given(name, str(osdpl["metadata"]["namespace"]), self._clock.now())
-        except AuthorityUnusable:
-            return False
-        return given.is_same(known)
-
-    def _stored_record(self, stored: Mapping[str, KubeObject]) -> AuthorityRecord | None:
-        """The record with the keys that can be opened. Raises AuthorityUnusable, KubeError."""
-        texts = texts_of(stored.get(AUTHORITY_SECRET))
-        return parse_record(with_keys(texts, self._sealing.open) if self._sealing and texts else texts)
-
-    def _planned(
-        self,
-        osdpl: KubeObject,
-        requests: Sequence[CertificateRequest],
-        stored: Mapping[str, KubeObject],
-        authority_secret: str,
-        bundles: KubeObjects,
-    ) -> _Pass:
-        """What has to be there after this pass. Raises AuthorityUnusable."""
-        namespace, now = str(osdpl["metadata"]["namespace"]), self._clock.now()
-        given = self._given(authority_secret, namespace, now) if authority_secret else None
-        record = self._stored_record(stored)
+    def _known(
+        self, work: RegionPass, requests: Sequence[CertificateRequest], stored: Mapping[str, KubeObject]
+    ) -> _Known:
+        """Raises AuthorityUnusable."""
+        now, authority_secret = self._clock.now(), work.features.internal_tls.authority_secret
+        given = self._authorities.given(authority_secret, work.namespace, now) if authority_secret else None
+        record = self._authorities.record(stored)
         if record is None and AUTHORITY_SECRET in stored:
             raise AuthorityUnusable("it cannot be read; restore it from a backup, or delete it")
         leaves = {r.name: stored_leaf(texts_of(stored.get(r.name))) for r in requests}
@@ -204,29 +246,28 @@ class OwnCertificates:
             r.name: LeafNames(r.name, r.names, r.addresses + (addresses if r.hypervisors else ()))
             for r in requests
         }
-
-        def settled(record: AuthorityRecord) -> bool:
-            if record.next is not None and now < _announced_until(record, given, names):
-                return False
-            written = all(leaf.trusted == record.bundle for leaf in (trusted, *leaves.values()))
-            written = written and all(is_current(leaves[one], names[one], record, now) for one in leaves)
-            digests = {
-                name: leaf_digest(leaf) for name, leaf in {**leaves, CA_BUNDLE_SECRET: trusted}.items()
-            }
-            return written and is_taken_up(self._kube, namespace, bundles, digests)
-
-        step = plan_authority(
-            record,
-            given=given,
-            # What the bundle says counts where nothing else does: the record knows it better.
-            in_use=(*leaves.values(), *(() if record else (trusted,))),
-            now=now,
-            make=lambda: self._made(osdpl, now),
-            settled=settled,
-            replaces_ahead=self._patience.is_over(AUTHORITY_SECRET, record),
-        )
         doubts = {r.name: "; ".join(unnamed[:_TOLD]) for r in requests if r.hypervisors and unnamed}
-        return _Pass(step, given, requests, leaves, names, now, doubts)
+        ahead = self._patience.is_over(AUTHORITY_SECRET, record)
+        known = _Known(record, given, leaves, names, trusted, now, doubts, ahead=ahead)
+        if record is None or not (record.next or ahead or (record.trusted and record.is_due(now))):
+            return known
+        digests = {name: leaf_digest(leaf) for name, leaf in {**leaves, CA_BUNDLE_SECRET: trusted}.items()}
+        taken_up = is_taken_up(self._kube, work.namespace, work.bundles, digests)
+        return replace(known, taken_up=taken_up)
+
+    def _signing(self, work: RegionPass, requests: Sequence[CertificateRequest], known: _Known) -> _Pass:
+        """What has to be there after this pass. Raises AuthorityUnusable."""
+        step = plan_authority(
+            known.record,
+            given=known.given,
+            # What the bundle says counts where nothing else does: the record knows it better.
+            in_use=(*known.leaves.values(), *(() if known.record else (known.trusted,))),
+            now=known.now,
+            make=lambda: self._made(work.osdpl, known.now),
+            settled=known.is_settled,
+            replaces_ahead=known.ahead,
+        )
+        return _Pass(step, known.given, requests, known.leaves, known.names, known.now, known.doubts)
 
     def _write(self, store: CertificateStore, osdpl: KubeObject, planned: _Pass) -> dict[str, str]:
         """The record first, then what follows from it; what could not be written, and why."""
@@ -252,8 +293,7 @@ class OwnCertificates:
         return problems
 
     def _record(self, store: CertificateStore, osdpl: KubeObject, planned: _Pass) -> None:
-        step, texts = planned.step, record_texts(planned.record, planned.given)
-        texts = with_keys(texts, self._sealing.seal) if self._sealing else texts
+        step, texts = planned.step, self._authorities.texts(planned.record, planned.given)
         message, last = step.message, planned.announced_until
         if last > planned.now:
             message += (
@@ -263,30 +303,6 @@ class OwnCertificates:
             meta = osdpl["metadata"]
             log_action("sign", f"{meta['namespace']}/{meta['name']}", message, reason=step.reason)
             self._events.emit(osdpl, type_=step.reason.event, reason=step.reason, message=message)
-
-    def _given(self, name: str, namespace: str, now: float) -> Authority:
-        """The operator's authority. Raises AuthorityUnusable."""
-        if name == AUTHORITY_SECRET:
-            # Its key would be taken for the operator's, which is not kept.
-            raise AuthorityUnusable("it is the region's own; name a Secret of yours")
-        secret = self._kube.get(SECRET, name, namespace)
-        if secret is None:
-            raise AuthorityUnusable(f"it does not exist; create it with the type {AUTHORITY_TYPE}")
-        if secret.get("type") != AUTHORITY_TYPE:
-            raise AuthorityUnusable(
-                f"its type is not {AUTHORITY_TYPE}, which keeps its key out of values; make it again"
-            )
-        texts = texts_of(secret)
-        found = parse_authority(*(texts.get(key, "") for key in ("tls.crt", "tls.key", "ca.crt")))
-        if weakness := authority_weakness(found):
-            raise AuthorityUnusable(weakness)
-        begin, end = authority_validity(found)
-        if end <= now or begin > now:
-            when = f"has ended on {timestamp(end)}" if end <= now else f"begins only on {timestamp(begin)}"
-            raise AuthorityUnusable(
-                f'its "tls.crt", or what has signed that, is not valid at this time: it {when}'
-            )
-        return found
 
     def _made(self, osdpl: KubeObject, now: float) -> Authority:
         meta = osdpl["metadata"]
@@ -370,17 +386,5 @@ def _requests_of(stored: Mapping[str, KubeObject]) -> list[CertificateRequest]:
     return found
 
 
-def _overdue(stored: Mapping[str, KubeObject], now: float, why: str) -> list[CredentialProblem]:
-    """Told once certificates should have been renewed, and were not."""
-    try:
-        # Its dates are asked for, which takes no key.
-        record = parse_record(with_keys(texts_of(stored.get(AUTHORITY_SECRET)), lambda _key: ""))
-    except AuthorityUnusable:
-        return []
-    if record is None or now < record.due:
-        return []
-    return [CredentialProblem(AUTHORITY_SECRET, why.format(end=timestamp(leaf_end(record))[:10]))]
-
-
-def _problems(texts: Mapping[str, str]) -> list[CredentialProblem]:
-    return [CredentialProblem(name, text) for name, text in sorted(texts.items())]
+def _problems(texts: Mapping[str, str]) -> tuple[CredentialProblem, ...]:
+    return tuple(CredentialProblem(name, text) for name, text in sorted(texts.items()))

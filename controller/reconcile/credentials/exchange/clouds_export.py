@@ -7,8 +7,8 @@ used and never touched.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from controller.domain.api.names import (
@@ -32,106 +32,83 @@ from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.domain.credentials.secret_status import SecretView, messages_of
 from controller.domain.credentials.x509 import bundle
 from controller.domain.region.required_certificates import GATEWAY, PUBLIC_SECRET
-from controller.domain.shared.secret_text import decode_text
-from controller.domain.values.secret_refs import reserved
 from controller.errors import KubeError, is_refusal
 from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject
-from controller.reconcile.credentials.refused_writes import REFUSED
-from controller.reconcile.credentials.region_facts import features_of
+from controller.reconcile.credentials.refused_writes import REFUSED, refusal_of
+from controller.reconcile.credentials.region_pass import RegionPass
 from controller.reconcile.credentials.rotation.rotation_records import server_knows
-from controller.reconcile.credentials.store import CredentialStore
+from controller.reconcile.credentials.secret_text import secret_text
+from controller.reconcile.credentials.steps import CredentialStep, Published
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.remaining_claims import is_clouds_export
 
 
 @dataclass(frozen=True)
-class ExportedClouds:
-    """`keys` that the Secret has by now; `missing`: what the export waits for, empty where for nothing."""
+class _Sources:
+    """The Secret `there`, and what it is made of; no `admin` where it stays as it is. Not `ours`: it is the
+    operator's own. `refused`: why a source cannot be read."""
 
-    keys: frozenset[str]
+    there: KubeObject | None
+    ours: bool = True
+    admin: Administrator | None = None
+    password: str | None = None
+    authorities: Mapping[KeyOfSecret, str | None] = field(default_factory=dict)
+    refused: str = ""
+
+
+@dataclass(frozen=True)
+class _Clouds:
+    """The Secret `there`; the `texts` that it is to have, None where it stays as it is; and what the export
+    is `missing`, empty for nothing. Not `ours`: it is the operator's own."""
+
+    there: KubeObject | None
+    ours: bool = True
+    texts: Mapping[str, str] | None = None
     missing: str = ""
 
+    @property
+    def keys(self) -> frozenset[str]:
+        """Those that count of what the Secret has."""
+        keys = frozenset((self.there or {}).get("data") or ())
+        return keys if self.ours else keys & {CLOUDS_KEY, CLOUDS_CA_KEY}
 
-class CloudsExport:
-    """Keeps the Secret as the bundle of Keystone and the credentials make it."""
+
+class CloudsExport(CredentialStep[_Sources, _Clouds]):
+    """`Step.CLOUDS`: keeps the Secret as the bundle of Keystone and the credentials make it."""
 
     def __init__(self, kube: Kube) -> None:
         self._kube = kube
 
-    def ensure(
-        self,
-        osdpl: KubeObject,
-        bundles: Iterable[KubeObject],
-        *,
-        read_only: bool = False,
-        is_known: Callable[[KeyOfSecret], bool] = lambda _: False,
-    ) -> ExportedClouds:
-        """Writes the Secret where it differs. Raises Conflict, and KubeError but for a refusal.
-
-        Nothing is exported before there is a bundle and a password; what was exported stays meanwhile. With
-        `read_only` it stays as well, but for a password that Keystone has by now (`is_known`): with the one
-        before nobody is let in.
-        """
-        namespace = str(osdpl["metadata"]["namespace"])
-        there = self._kube.get(SECRET, CLOUDS_SECRET, namespace)
-        keys = frozenset((there or {}).get("data") or ())
+    def observe(self, work: RegionPass, before: Published) -> _Sources:
+        """What there is, and the password and certificates that are to be in it."""
+        there = self._kube.get(SECRET, CLOUDS_SECRET, work.namespace)
         if there is not None and not is_clouds_export(there["metadata"]):
-            return ExportedClouds(keys & {CLOUDS_KEY, CLOUDS_CA_KEY})
+            return _Sources(there, ours=False)
+        admin = administrator_of(work.bundles, work.namespace)
+        if admin is None or not _follows(work, there, admin):
+            return _Sources(there)
         try:
-            there, admin = self._disowned(there), administrator_of(bundles, str(namespace))
-            follows = not read_only or (
-                there is not None
-                and admin is not None
-                and isinstance(admin.password, KeyOfSecret)
-                and is_known(admin.password)
-            )
-            if admin is None or not follows:
-                return ExportedClouds(keys)
-            return self._exported(osdpl, there, admin, keys)
+            admin = with_public_authority(self._kube, work, admin)
+            password = secret_text(self._kube, admin.password, work.namespace)
+            authorities = {
+                one: secret_text(self._kube, one, work.namespace)
+                for one in (admin.ca, admin.public_ca)
+                if one and password is not None
+            }
         except KubeError as error:
             if not is_refusal(error):
                 raise
-            return ExportedClouds(keys, REFUSED)
+            return _Sources(there, refused=REFUSED)
+        return _Sources(there, admin=admin, password=password, authorities=authorities)
 
-    def publish(
-        self,
-        osdpl: KubeObject,
-        bundles: Iterable[KubeObject],
-        store: CredentialStore,
-        digest_key: Callable[[], bytes],
-        problems: list[CredentialProblem],
-        *,
-        read_only: bool,
-    ) -> dict[str, SecretView]:
-        """As `ensure`; what is published of it, nothing while there is none. What is wrong is added to
-        `problems`."""
-        is_known = partial(server_knows, store)
-        exported = self.ensure(osdpl, bundles, read_only=read_only, is_known=is_known)
-        if exported.missing:
-            problems.append(CredentialProblem(CLOUDS_SECRET, exported.missing))
-        if not exported.keys and not exported.missing:
-            return {}
-        digest = store.digest(CLOUDS_SECRET, digest_key(), exported.keys)
-        messages = messages_of(CLOUDS_SECRET, problems)
-        return {CLOUDS_SECRET: SecretView(CLOUDS_SECRET, exported.keys, digest, messages)}
-
-    def _exported(
-        self,
-        osdpl: KubeObject,
-        there: KubeObject | None,
-        admin: Administrator,
-        keys: frozenset[str],
-    ) -> ExportedClouds:
-        namespace = str(osdpl["metadata"]["namespace"])
-        admin = with_public_authority(self._kube, osdpl, admin)
-        password = secret_text(self._kube, admin.password, namespace)
-        if password is None:
-            return ExportedClouds(keys)
-        authorities = {
-            one: secret_text(self._kube, one, namespace) for one in (admin.ca, admin.public_ca) if one
-        }
+    def decide(self, work: RegionPass, observed: _Sources) -> _Clouds:
+        """Nothing is exported before there is a bundle and a password; what was exported stays meanwhile."""
+        admin, password, authorities = observed.admin, observed.password, observed.authorities
+        if admin is None or password is None:
+            return _Clouds(observed.there, observed.ours, missing=observed.refused)
         if admin.ca is not None and authorities[admin.ca] is None:
-            return ExportedClouds(keys, f'it waits for {admin.ca.key} of Secret "{admin.ca.name}"; create it')
+            text = f'it waits for {admin.ca.key} of Secret "{admin.ca.name}"; create it'
+            return _Clouds(observed.there, missing=text)
         if admin.public_ca is not None and authorities[admin.public_ca] is None:
             # Nothing here waits for the way from outside, whose certificate is not there either.
             admin = replace(admin, public_url="")
@@ -139,17 +116,32 @@ class CloudsExport:
         trusted = [text for text in authorities.values() if text]
         if trusted:
             desired[CLOUDS_CA_KEY] = trusted[0] if len(trusted) == 1 else bundle(trusted)
-        self._write(osdpl, there, desired)
-        return ExportedClouds(frozenset(desired))
+        return _Clouds(observed.there, texts=desired)
 
-    def remove(self, osdpl: KubeObject) -> None:
-        """With the region, whose OpenStack has gone. Raises Conflict, KubeError."""
-        namespace = str(osdpl["metadata"]["namespace"])
-        there = self._kube.get(SECRET, CLOUDS_SECRET, namespace)
+    def apply(self, work: RegionPass, decided: _Clouds) -> Published:
+        """Writes the Secret where it differs."""
+        exported = decided
+        if decided.ours:
+            refused = refusal_of(partial(self._write, work.osdpl, decided))
+            if refused:
+                exported = replace(decided, missing=refused)
+            elif decided.texts is not None:
+                exported = replace(decided, there={"data": decided.texts})
+        problems = (CredentialProblem(CLOUDS_SECRET, exported.missing),) if exported.missing else ()
+        if not exported.keys and not exported.missing:
+            return Published()
+        digest = work.store.digest(CLOUDS_SECRET, work.digest_key(), exported.keys)
+        messages = messages_of(CLOUDS_SECRET, problems)
+        view = SecretView(CLOUDS_SECRET, exported.keys, digest, messages)
+        return Published(problems, views={CLOUDS_SECRET: view})
+
+    def remove(self, work: RegionPass) -> None:
+        """With the region, whose OpenStack has gone."""
+        there = None if work.bundles else self._kube.get(SECRET, CLOUDS_SECRET, work.namespace)
         if there is not None and is_clouds_export(there["metadata"]):
-            self._kube.delete(SECRET, CLOUDS_SECRET, namespace, uid=str(there["metadata"]["uid"]))
+            self._kube.delete(SECRET, CLOUDS_SECRET, work.namespace, uid=str(there["metadata"]["uid"]))
             text = f"Secret {CLOUDS_SECRET}: deleted, its region has gone"
-            log_action("delete", f"{namespace}/{CLOUDS_SECRET}", text)
+            log_action("delete", f"{work.namespace}/{CLOUDS_SECRET}", text)
 
     def _disowned(self, there: KubeObject | None) -> KubeObject | None:
         """An osdpl that is lost, and comes back, must not take it along: who reads it works on meanwhile."""
@@ -164,8 +156,11 @@ class CloudsExport:
         log_action("disown", f"{meta['namespace']}/{CLOUDS_SECRET}", text)
         return unowned
 
-    def _write(self, osdpl: KubeObject, there: KubeObject | None, desired: Mapping[str, str]) -> None:
-        body = _secret(osdpl, desired)
+    def _write(self, osdpl: KubeObject, decided: _Clouds) -> None:
+        there = self._disowned(decided.there)
+        if decided.texts is None:
+            return
+        body = _secret(osdpl, decided.texts)
         if there is None:
             self._kube.create(body)
         elif (there.get("data") or {}) != body["data"]:
@@ -178,15 +173,11 @@ class CloudsExport:
         log_action("export", name, f"Secret {name}: clouds.yaml exported")
 
 
-def secret_text(kube: Kube, source: KeyOfSecret | str, namespace: str) -> str | None:
-    """The text that a reference leads to; None where there is none, or none that may be given away. Raises
-    KubeError."""
-    if isinstance(source, str):
-        return source
-    secret = kube.get(SECRET, source.name, namespace)
-    if reserved(source.name, str((secret or {}).get("type") or "")):
-        return None
-    return decode_text(((secret or {}).get("data") or {}).get(source.key) or "")
+def _follows(work: RegionPass, there: KubeObject | None, admin: Administrator) -> bool:
+    """Whether the Secret is written now: where nothing may change, only for a password that Keystone has by
+    now; with the one before nobody is let in."""
+    known = isinstance(admin.password, KeyOfSecret) and server_knows(work.store, admin.password)
+    return not work.read_only or (there is not None and known)
 
 
 def administrator_of(bundles: Iterable[KubeObject], namespace: str) -> Administrator | None:
@@ -209,17 +200,17 @@ def administrator_of(bundles: Iterable[KubeObject], namespace: str) -> Administr
     return replace(admin, public_ca=KeyOfSecret(CA_BUNDLE_SECRET, CLOUDS_CA_KEY))
 
 
-def with_public_authority(kube: Kube, osdpl: KubeObject, admin: Administrator) -> Administrator:
+def with_public_authority(kube: Kube, work: RegionPass, admin: Administrator) -> Administrator:
     """With whom clients outside the cluster have to trust: whom the spec names, else whom the Secret with the
     certificate of the public endpoints does, as cert-manager writes it. Where neither does, whom the system
     trusts. Raises KubeError."""
-    public = features_of(osdpl).public_tls
+    public = work.features.public_tls
     if admin.public_ca is not None or not public.enabled:
         return admin
     if public.ca_secret:
         return replace(admin, public_ca=KeyOfSecret(public.ca_secret, CLOUDS_CA_KEY))
     named = KeyOfSecret(admin.shown, CLOUDS_CA_KEY)
-    text = secret_text(kube, named, str(osdpl["metadata"]["namespace"])) if admin.shown else None
+    text = secret_text(kube, named, work.namespace) if admin.shown else None
     return replace(admin, public_ca=named) if text and bundle([text]) else admin
 
 

@@ -27,7 +27,7 @@ from controller.domain.credentials.shared_secrets import (
     requested_from,
 )
 from controller.errors import Forbidden, KubeError, ObjectRefused, is_refusal
-from controller.ports.kubernetes import CONFIGMAP, SECRET, Kube, KubeObject
+from controller.ports.kubernetes import CONFIGMAP, SECRET, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock
 from controller.reconcile.credentials.refused_writes import REFUSED, refusal_of
 from controller.reconcile.shared.action_log import log_action
@@ -92,20 +92,16 @@ class NamespaceExchange:
         self._record: KubeObject | None = None
         self._taken: KubeError | None = None
 
-    def ensure(self, *, read_only: bool = False) -> Exchanged:
-        """Brings every copy up to date. Raises Conflict, KubeError."""
-        shared = self._kube.list(SECRET, self._namespace, labels=SHARED_LABEL)
-        if read_only:
-            return Exchanged(busy=bool(shared))
+    def shared(self) -> KubeObjects:
+        """The Secrets of the region that are offered, or ask for one. Raises KubeError."""
+        return self._kube.list(SECRET, self._namespace, labels=SHARED_LABEL)
+
+    def ensure(self, shared: KubeObjects, given: Mapping[Place, Mapping[Place, KubeObject]]) -> Exchanged:
+        """Brings every copy up to date. `given` as of `offers_by_target`. Raises Conflict, KubeError."""
         found = _Pass(self._read_record())
         for secret in shared:
             self._tell_misread(secret, found)
             self._take(secret, found)
-        given: dict[Place, dict[Place, KubeObject]] = {}
-        for secret in shared:
-            source = Place(self._namespace, str(secret["metadata"]["name"]))
-            for target in offered_to(secret):
-                given.setdefault(target, {})[source] = secret
         for target, offers in sorted(given.items(), key=lambda one: one[0]):
             self._give(offers, target, found)
         for target in sorted(found.copies.keys() - given.keys()):
@@ -133,7 +129,7 @@ class NamespaceExchange:
         found = _Pass(self._read_record())
         for target in sorted(found.copies):
             self._take_back(target, found, at_once=True)
-        for secret in self._kube.list(SECRET, self._namespace, labels=SHARED_LABEL):
+        for secret in self.shared():
             source = copied_from(secret)
             if source is not None and requested_from(secret) == source:
                 self._write(emptied(secret), "emptied, its region has gone")
@@ -301,6 +297,16 @@ class NamespaceExchange:
             self._record = self._kube.create({**head, "data": data})
         else:
             self._record = self._kube.replace({**self._record, "data": data})
+
+
+def offers_by_target(namespace: str, shared: KubeObjects) -> Mapping[Place, Mapping[Place, KubeObject]]:
+    """Of each place to which Secrets of the namespace are offered, these Secrets by their places."""
+    given: dict[Place, dict[Place, KubeObject]] = {}
+    for secret in shared:
+        source = Place(namespace, str(secret["metadata"]["name"]))
+        for target in offered_to(secret):
+            given.setdefault(target, {})[source] = secret
+    return given
 
 
 def _is_ours(copy: KubeObject, source: Place, namespace: str) -> bool:

@@ -53,7 +53,10 @@ class CredentialViews:
             lost = known & (wanted | {ACCOUNT_SUFFIX})
             keys = filled | lost
             digest = self._store.digest(name, self._digest_key()) if ours else ""
-            views[name] = self._view(name, keys, digest)
+            view = self._view(name, keys, digest)
+            # One that is made later, and of which nothing is known, is none yet.
+            if ours or keys or view.problems:
+                views[name] = view
         return views
 
     def of_own(self, own: Iterable[OwnSecret]) -> dict[str, SecretView]:

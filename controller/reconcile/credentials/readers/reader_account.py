@@ -6,8 +6,10 @@ whenever the one before was killed. Accounts of ours that the Secret does not na
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import math
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 from controller.domain.api.names import READER_SECRET, RECONCILE_ANNOTATION
 from controller.domain.api.region_spec import ReadOnlyAccountFeature
@@ -23,25 +25,23 @@ from controller.domain.credentials.readers import (
 )
 from controller.domain.credentials.rotation.accounts import Account, Server, next_suffix
 from controller.domain.credentials.rotation.record import Phase, RotationView
-from controller.domain.credentials.rotation.schedule import RotationTimes
 from controller.domain.credentials.rotation.servers import ServerPlace
-from controller.domain.credentials.secret_status import SecretView
+from controller.domain.credentials.secret_status import SecretView, messages_of
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import KubeError, ServerUnavailable, is_refusal
 from controller.ports.accounts import ReaderAccounts, ReaderFound, ServerLogin
-from controller.ports.kubernetes import Events, Kube, KubeObject, KubeObjects
+from controller.ports.kubernetes import Events, Kube, KubeObject
 from controller.ports.system import Clock, Randomness
-from controller.reconcile.credentials.exchange.clouds_export import (
-    administrator_of,
-    with_public_authority,
-)
+from controller.reconcile.credentials.exchange.clouds_export import administrator_of, with_public_authority
 from controller.reconcile.credentials.readers.reader_export import ReaderExport
 from controller.reconcile.credentials.readers.reader_rotation import ReaderRotation, rotation_times_of
 from controller.reconcile.credentials.refused_writes import REFUSED, refusal_of
-from controller.reconcile.credentials.region_facts import features_of
+from controller.reconcile.credentials.region_pass import HELD, RegionPass
 from controller.reconcile.credentials.rotation.account_logins import AccountLogins
-from controller.reconcile.credentials.rotation.rotation import HELD
+from controller.reconcile.credentials.rotation.rotation import ROTATION_SECONDS
+from controller.reconcile.credentials.rotation.rotation_recall import RecalledRotations
 from controller.reconcile.credentials.rotation.rotation_records import rotation_of
+from controller.reconcile.credentials.steps import CredentialStep, Published
 from controller.reconcile.credentials.store import CredentialStore, made_changes
 from controller.reconcile.shared.action_log import log_action
 
@@ -54,29 +54,28 @@ AWAY_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class ReaderState:
-    """What one pass comes to. `problems`: why others cannot have it; `notes`: what else is to be told."""
-
-    problems: tuple[CredentialProblem, ...] = ()
-    notes: tuple[str, ...] = ()
-    views: Mapping[str, SecretView] = field(default_factory=dict)
-    rotations: Mapping[str, RotationView] = field(default_factory=dict)
-    times: Mapping[str, RotationTimes] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class _Pass:
-    """What one pass works on."""
+    """What one pass works on. `recalled`: it is not known how far the rotation of the account is."""
 
-    osdpl: KubeObject
-    store: CredentialStore
-    bundles: KubeObjects
+    work: RegionPass
     export: ReaderExport
-    feature: ReadOnlyAccountFeature
+    recalled: bool = False
+
+    @property
+    def osdpl(self) -> KubeObject:
+        return self.work.osdpl
+
+    @property
+    def store(self) -> CredentialStore:
+        return self.work.store
 
     @property
     def namespace(self) -> str:
-        return str(self.osdpl["metadata"]["namespace"])
+        return self.work.namespace
+
+    @property
+    def feature(self) -> ReadOnlyAccountFeature:
+        return self.work.features.read_only_account
 
     @property
     def mark(self) -> str:
@@ -84,8 +83,8 @@ class _Pass:
 
     @property
     def administrator(self) -> Administrator | None:
-        admin = administrator_of(self.bundles, self.namespace)
-        return with_public_authority(self.export.kube, self.osdpl, admin) if admin is not None else None
+        admin = administrator_of(self.work.bundles, self.namespace)
+        return with_public_authority(self.export.kube, self.work, admin) if admin is not None else None
 
     @property
     def has_credentials(self) -> bool:
@@ -104,16 +103,19 @@ class _Look:
     waits: str = ""
 
 
-class ReadOnlyAccount:
-    """Of one region. Without `accounts` nothing is done."""
+class _Way(StrEnum):
+    """What becomes of the account in a pass."""
+
+    HELD = "Held"
+    KEPT = "Kept"
+    GONE = "Gone"
+
+
+class ReadOnlyAccount(CredentialStep[_Pass, tuple[_Way, _Pass]]):
+    """`Step.READERS`. Of one region."""
 
     def __init__(
-        self,
-        kube: Kube,
-        clock: Clock,
-        randomness: Randomness,
-        events: Events,
-        accounts: ReaderAccounts | None,
+        self, kube: Kube, clock: Clock, randomness: Randomness, events: Events, accounts: ReaderAccounts
     ) -> None:
         self._kube = kube
         self._clock = clock
@@ -121,73 +123,52 @@ class ReadOnlyAccount:
         self._rotation = ReaderRotation(kube, clock, randomness, events)
         self._look: _Look | None = None
         self._away, self._away_until = "", 0.0
-        self._unfinished = False
 
-    @property
-    def unfinished(self) -> bool:
-        """Whether the last pass has left something to the next."""
-        return self._unfinished
+    def observe(self, work: RegionPass, before: Published) -> _Pass | None:
+        """What others have of the account."""
+        recalled = before.fact(RecalledRotations)
+        known = recalled is None or READER_CREDENTIALS not in recalled.views
+        return _Pass(work, ReaderExport(self._kube, work.osdpl), not known)
 
-    def names(self, osdpl: KubeObject) -> tuple[str, ...]:
-        """The Secrets with credentials that are to be looked at, whoever made them."""
-        wanted = self._accounts is not None and features_of(osdpl).read_only_account.enabled
-        return (READER_CREDENTIALS,) if wanted else ()
+    def decide(self, work: RegionPass, observed: _Pass) -> tuple[_Way, _Pass]:
+        """Whether it is kept, or goes."""
+        if work.read_only or observed.recalled:
+            return _Way.HELD, observed
+        return (_Way.KEPT if observed.feature.enabled else _Way.GONE), observed
 
-    def ensure(
-        self,
-        osdpl: KubeObject,
-        store: CredentialStore,
-        bundles: KubeObjects,
-        *,
-        digest_key: Callable[[], bytes],
-        recalled: Collection[str],
-        read_only: bool,
-    ) -> ReaderState:
-        """Brings everything to what the spec says. `store` has observed; `recalled`: Secrets of which it is
-        not known how far their rotation is; `read_only`: nothing may be changed now. Raises Conflict,
-        KubeError.
-        """
-        self._unfinished = False
-        if self._accounts is None:
-            return ReaderState()
-        feature = features_of(osdpl).read_only_account
-        at_work = _Pass(osdpl, store, bundles, ReaderExport(self._kube, osdpl), feature)
-        if read_only or READER_CREDENTIALS in recalled:
-            state = self._held(at_work)
-        elif feature.enabled:
-            state = self._kept(at_work, self._accounts)
-        else:
-            was_there = at_work.export.ours
-            note = self._gone(at_work, "it is switched off")
-            state = ReaderState(notes=(note,) if note else ())
-            self._unfinished = bool(note) or was_there  # copies are emptied by the next pass
-        return self._published(at_work, state, digest_key)
+    def apply(self, work: RegionPass, decided: tuple[_Way, _Pass]) -> Published:
+        """Brings the account and what others have of it to what the spec says."""
+        way, at_work = decided
+        if way is _Way.HELD:
+            return self._published(at_work, self._held(at_work))
+        if way is _Way.KEPT:
+            return self._published(at_work, self._kept(at_work))
+        was_there = at_work.export.ours
+        note = self._gone(at_work, "it is switched off")
+        # Copies are emptied by the next pass.
+        again = ROTATION_SECONDS if note or was_there else math.inf
+        return self._published(at_work, Published(notes=(note,) if note else (), again=again))
 
-    def remove(self, osdpl: KubeObject, store: CredentialStore, bundles: KubeObjects) -> None:
-        """With the region: while its Keystone can still be asked the account, and all that was made of it.
-        Where it could not, the credentials stay with the database that may know them. Raises Conflict,
-        KubeError."""
-        if self._accounts is None:
-            return
-        feature = features_of(osdpl).read_only_account
-        at_work = _Pass(osdpl, store, bundles, ReaderExport(self._kube, osdpl), feature)
+    def remove(self, work: RegionPass) -> None:
+        """While its Keystone can still be asked the account goes, and all that was made of it. Where it could
+        not, the credentials stay with the database that may know them."""
+        at_work = _Pass(work, ReaderExport(self._kube, work.osdpl))
         if at_work.has_credentials and at_work.administrator is not None:
             self._gone(at_work, "its region goes")
-        elif not bundles:
+        elif not work.bundles:
             at_work.export.remove("its region has gone")
 
     # -- what is done
 
-    def _kept(self, at_work: _Pass, accounts: ReaderAccounts) -> ReaderState:
+    def _kept(self, at_work: _Pass) -> Published:
         problems = self._made(at_work.store)
         if problems:
-            self._unfinished = True
-            return ReaderState(problems=tuple(problems))
+            return Published(tuple(problems), again=ROTATION_SECONDS)
         admin = at_work.administrator
         if admin is None:
             return self._waits(at_work, "it waits for the release of Keystone")
         try:
-            look, account = self._looked(at_work, accounts, admin)
+            look, account = self._looked(at_work, admin)
         except KubeError as error:
             if not is_refusal(error):
                 raise
@@ -201,17 +182,17 @@ class ReadOnlyAccount:
         password = at_work.store.text(READER_CREDENTIALS, READER_PASSWORD)
         refused = at_work.export.ensure(admin, account, password, at_work.feature)
         if refused:
-            self._unfinished = True
-            return ReaderState(problems=(CredentialProblem(READER_SECRET, refused),))
+            return Published((CredentialProblem(READER_SECRET, refused),), again=ROTATION_SECONDS)
         notes = []
         if look.found.others:
             notes.append(
                 f"account {account.name}, which is to read only, was given {look.found.others} roles or "
                 "groups beside; take them back in Keystone"
             )
-        view = self._rotated(at_work, accounts, admin, account)
-        self._unfinished = view is not None
-        return ReaderState(notes=tuple(notes), rotations={READER_CREDENTIALS: view} if view else {})
+        view = self._rotated(at_work, admin, account)
+        if view is None:
+            return Published(notes=tuple(notes))
+        return Published(notes=tuple(notes), rotations={READER_CREDENTIALS: view}, again=ROTATION_SECONDS)
 
     def _made(self, store: CredentialStore) -> list[CredentialProblem]:
         """The Secret with the password; a lost one is made anew, since everybody has it from us."""
@@ -223,9 +204,7 @@ class ReadOnlyAccount:
             problems.append(CredentialProblem(READER_CREDENTIALS, obstacle))
         return problems
 
-    def _looked(
-        self, at_work: _Pass, accounts: ReaderAccounts, admin: Administrator
-    ) -> tuple[_Look, Account]:
+    def _looked(self, at_work: _Pass, admin: Administrator) -> tuple[_Look, Account]:
         """What Keystone says of the account that the Secret names, made where it was not there."""
         store, now = at_work.store, self._clock.monotonic()
         account = reader_account(admin, store.text(READER_CREDENTIALS, ACCOUNT_SUFFIX))
@@ -234,10 +213,10 @@ class ReadOnlyAccount:
         found, waits = ReaderFound(), ""
         try:
             login = self._login(at_work, admin)
-            account, found = self._ensured(at_work, accounts, admin, login)
+            account, found = self._ensured(at_work, admin, login)
             record = rotation_of(store, READER_CREDENTIALS)
             keep = {account.name, *(one.name for one in (record.accounts if record else ()))}
-            self._drop(accounts, login, account, at_work, keep)
+            self._drop(login, account, at_work, keep)
         except ServerUnavailable as error:
             waits = str(error)
         until = self._clock.monotonic() + (ILL_SECONDS if waits or found.disabled else WELL_SECONDS)
@@ -245,14 +224,14 @@ class ReadOnlyAccount:
         return self._look, account
 
     def _ensured(
-        self, at_work: _Pass, accounts: ReaderAccounts, admin: Administrator, login: ServerLogin
+        self, at_work: _Pass, admin: Administrator, login: ServerLogin
     ) -> tuple[Account, ReaderFound]:
         store = at_work.store
         password = store.text(READER_CREDENTIALS, READER_PASSWORD)
         for _ in range(MOST_SUFFIXES):
             suffix = store.text(READER_CREDENTIALS, ACCOUNT_SUFFIX)
             account = reader_account(admin, suffix)
-            found = accounts.ensure_reader(
+            found = self._accounts.ensure_reader(
                 login, account, password, at_work.mark, project=at_work.feature.project
             )
             if not found.foreign:
@@ -268,13 +247,11 @@ class ReadOnlyAccount:
             f"up to {account.name} the names are taken in Keystone; delete what is unused"
         )
 
-    def _rotated(
-        self, at_work: _Pass, accounts: ReaderAccounts, admin: Administrator, account: Account
-    ) -> RotationView | None:
+    def _rotated(self, at_work: _Pass, admin: Administrator, account: Account) -> RotationView | None:
         """What is next of a rotation, which may begin with it; None where there is none."""
 
         def drop_others() -> None:
-            self._drop(accounts, self._login(at_work, admin), account, at_work, {account.name})
+            self._drop(self._login(at_work, admin), account, at_work, {account.name})
 
         try:
             return self._rotation.proceed(at_work.osdpl, at_work.store, account, drop_others)
@@ -292,14 +269,14 @@ class ReadOnlyAccount:
         if refused:
             return f'Secret "{READER_SECRET}": {refused}'
         admin = at_work.administrator
-        if self._accounts is None or not at_work.has_credentials or admin is None:
+        if not at_work.has_credentials or admin is None:
             return ""
         if self._clock.monotonic() < self._away_until:
             return self._away
         self._look = None
         try:
             account = reader_account(admin, "")
-            self._drop(self._accounts, self._login(at_work, admin), account, at_work, ())
+            self._drop(self._login(at_work, admin), account, at_work, ())
         except ServerUnavailable as error:
             self._away = f'Secret "{READER_CREDENTIALS}" stays until its account is deleted: {error}'
             self._away_until = self._clock.monotonic() + AWAY_SECONDS
@@ -308,16 +285,9 @@ class ReadOnlyAccount:
         refused = refusal_of(lambda: at_work.store.remove(secret, f"{why}, and its account is deleted"))
         return refused and f'Secret "{READER_CREDENTIALS}": {refused}'
 
-    def _drop(
-        self,
-        accounts: ReaderAccounts,
-        login: ServerLogin,
-        account: Account,
-        at_work: _Pass,
-        keep: Collection[str],
-    ) -> None:
+    def _drop(self, login: ServerLogin, account: Account, at_work: _Pass, keep: Collection[str]) -> None:
         """Of the accounts of ours, those that are not to be kept."""
-        for name in accounts.drop_readers(login, account.domain, READER_PREFIX, at_work.mark, keep):
+        for name in self._accounts.drop_readers(login, account.domain, READER_PREFIX, at_work.mark, keep):
             text = f"account {name} at {login.place.shown}: deleted, nothing names it any more"
             log_action("delete", f"{account.server}/{name}", text)
 
@@ -338,31 +308,27 @@ class ReadOnlyAccount:
             asked,
         )
 
-    def _waits(self, at_work: _Pass, text: str) -> ReaderState:
+    def _waits(self, at_work: _Pass, text: str) -> Published:
         """A problem for as long as nobody has anything; what was exported may well be let in."""
-        self._unfinished = True
         rotations = self._rotation.waiting(at_work.store, text)
+        found = Published(rotations=rotations, again=ROTATION_SECONDS)
         if at_work.export.ours:
-            return ReaderState(notes=(f'Secret "{READER_SECRET}": {text}',), rotations=rotations)
-        return ReaderState(problems=(CredentialProblem(READER_SECRET, text),), rotations=rotations)
+            return replace(found, notes=(f'Secret "{READER_SECRET}": {text}',))
+        return replace(found, problems=(CredentialProblem(READER_SECRET, text),))
 
-    def _held(self, at_work: _Pass) -> ReaderState:
+    def _held(self, at_work: _Pass) -> Published:
         if not at_work.has_credentials:
-            return ReaderState()
-        return ReaderState(rotations=self._rotation.waiting(at_work.store, HELD))
+            return Published()
+        return Published(rotations=self._rotation.waiting(at_work.store, HELD))
 
-    def _published(self, at_work: _Pass, state: ReaderState, digest_key: Callable[[], bytes]) -> ReaderState:
-        export, store = at_work.export, at_work.store
-        messages = _messages(state.problems)
+    def _published(self, at_work: _Pass, found: Published) -> Published:
+        export = at_work.export
+        messages = messages_of(READER_SECRET, found.problems)
         views = {}
         if export.ours or messages:
-            digest = store.digest(READER_SECRET, digest_key()) if export.ours else ""
+            digest = at_work.work.digest(READER_SECRET) if export.ours else ""
             views[READER_SECRET] = SecretView(READER_SECRET, export.keys, digest, messages)
         times = {}
         if at_work.has_credentials:
-            times[READER_CREDENTIALS] = rotation_times_of(at_work.osdpl, store, self._clock.now())
-        return replace(state, views=views, times=times)
-
-
-def _messages(problems: Iterable[CredentialProblem]) -> tuple[str, ...]:
-    return tuple(one.message for one in problems if one.secret == READER_SECRET)
+            times[READER_CREDENTIALS] = rotation_times_of(at_work.osdpl, at_work.store, self._clock.now())
+        return replace(found, views=views, times=times)

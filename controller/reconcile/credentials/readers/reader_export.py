@@ -21,8 +21,8 @@ from controller.domain.credentials.clouds_yaml import Administrator
 from controller.domain.credentials.readers import reader_clouds
 from controller.domain.credentials.rotation.accounts import Account
 from controller.ports.kubernetes import SECRET, Kube, KubeObject
-from controller.reconcile.credentials.exchange.clouds_export import secret_text
 from controller.reconcile.credentials.refused_writes import refusal_of
+from controller.reconcile.credentials.secret_text import secret_text
 from controller.reconcile.shared.action_log import log_action
 
 TAKEN = "a Secret of this name belongs to something else; rename that"

@@ -5,11 +5,9 @@ What is there under its name and is not the controller's is left as it is, and c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-
 from controller.domain.api.names import CREDENTIAL_REGISTER, DEPLOYMENT_LABEL, MANAGED_BY, MANAGED_BY_US
 from controller.domain.credentials.credential_plan import CredentialProblem
+from controller.domain.credentials.signs_of_life import NotedCredentials
 from controller.ports.kubernetes import CONFIGMAP, Kube, KubeObject
 from controller.reconcile.shared.action_log import log_action
 
@@ -21,14 +19,6 @@ TAKEN = (
 
 # No Secret has such a name.
 _INCOMPLETE = "_incomplete"
-
-
-@dataclass(frozen=True)
-class NotedCredentials:
-    """The keys by Secret. Not `complete`: it was begun when nobody knew what there had been before."""
-
-    keys: Mapping[str, Collection[str]] = field(default_factory=dict)
-    complete: bool = True
 
 
 class CredentialRegister:

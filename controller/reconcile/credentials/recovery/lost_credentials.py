@@ -16,6 +16,7 @@ from controller.domain.credentials.credential_plan import (
     CredentialProblem,
     SecretChange,
     lost_problem,
+    plan_credentials,
 )
 from controller.domain.credentials.recorded_texts import SecretKey, agreed_texts, recorded_texts
 from controller.domain.credentials.rotation.record import (
@@ -24,6 +25,7 @@ from controller.domain.credentials.rotation.record import (
     recorded_rotation,
     restored_by_rotation,
 )
+from controller.domain.credentials.signs_of_life import KnownCredentials
 from controller.domain.values.chart_values import Values
 from controller.domain.values.option_files import OptionFiles
 from controller.domain.values.secret_refs import find_references
@@ -32,7 +34,9 @@ from controller.errors import HelmFailed, SpecInvalid
 from controller.ports.helm import ReleaseRecords, Revision
 from controller.ports.kubernetes import Events, KubeObject, KubeObjects
 from controller.reconcile.credentials.refused_writes import refusal_of
+from controller.reconcile.credentials.region_pass import RegionPass
 from controller.reconcile.credentials.rotation.rotation_records import rotation_of
+from controller.reconcile.credentials.steps import CredentialStep, Published
 from controller.reconcile.credentials.store import CredentialStore
 
 _NOT_USED = "no release uses it at present"
@@ -52,9 +56,31 @@ class _Use:
     keys: frozenset[SecretKey]
 
 
-class LostCredentials:
-    """Of one region, for the life of the process: records are large, and those that do not help are read
-    again only once something about them has changed."""
+@dataclass(frozen=True)
+class _Lost:
+    """What is gone, and what the records of releases have of it: `used` by some release, `recorded` by each
+    that has something. `unsure` as of `KnownCredentials`."""
+
+    changes: tuple[SecretChange, ...]
+    used: Set[SecretKey]
+    recorded: Sequence[Mapping[SecretKey, frozenset[str]]]
+    unsure: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class _Return:
+    """Of one Secret: what comes back of it, and what is lost for now, by the reason why."""
+
+    change: SecretChange
+    texts: Mapping[str, str]
+    notes: Mapping[str, str]
+    left: Mapping[str, Mapping[str, str]]
+    unsure: str
+
+
+class LostCredentials(CredentialStep[_Lost, Sequence[_Return]]):
+    """`Step.RECOVERY`. It lives as long as the process: records are large, and those that do not help are
+    read again only once something about them has changed."""
 
     def __init__(self, records: ReleaseRecords, events: Events, files: OptionFiles) -> None:
         self._records = records
@@ -62,62 +88,55 @@ class LostCredentials:
         self._events = events
         self._in_vain: dict[tuple[str, str], tuple[object, ...]] = {}
 
-    def bring_back(
-        self,
-        osdpl: KubeObject,
-        store: CredentialStore,
-        bundles: KubeObjects,
-        lost: Sequence[SecretChange],
-        unsure: Mapping[str, str],
-    ) -> list[CredentialProblem]:
-        """Writes what the records hold; what is told of the rest. `unsure` as of `KnownCredentials`. Raises
-        Conflict, KubeError."""
-        problems = []
-        lost = tuple(_without_rotating(store, change) for change in lost)
-        gone = {(change.name, key) for change in lost for key in change.add}
+    def observe(self, work: RegionPass, before: Published) -> _Lost | None:
+        """What was there and is gone, and what Helm has recorded of it."""
+        known = before.fact(KnownCredentials)
+        keys = known.keys if known is not None else {}
+        lost = plan_credentials(work.needs.credentials, work.store.stored(), recorded=keys).lost
+        unsure = known.unsure if known is not None else {}
+        if not lost or work.read_only:
+            return _Lost(lost, frozenset(), (), unsure) if lost else None
+        changes = tuple(_without_rotating(work.store, change) for change in lost)
+        gone = {(change.name, key) for change in changes for key in change.add}
         # What a rotation has put beside them belongs to them: the names that the passwords are for.
-        gone |= {(one.name, ACCOUNT_SUFFIX) for one in lost if not store.text(one.name, ACCOUNT_SUFFIX)}
-        gone |= {(one.name, key) for one in lost for key in _passwords_beside(one)}
-        uses = tuple(_uses(bundles, gone))
-        recorded = self._recorded(uses, gone)
-        doubtful = {key for record in recorded for key in record}
-        agreed = agreed_texts(recorded)
+        gone |= {
+            (one.name, ACCOUNT_SUFFIX) for one in changes if not work.store.text(one.name, ACCOUNT_SUFFIX)
+        }
+        gone |= {(one.name, key) for one in changes for key in _passwords_beside(one)}
+        uses = tuple(_uses(work.bundles, gone))
+        used = frozenset(key for use in uses for key in use.keys)
+        return _Lost(changes, used, self._recorded(uses, gone), unsure)
+
+    def decide(self, work: RegionPass, observed: _Lost) -> Sequence[_Return]:
+        """What the records agree on comes back."""
+        if work.read_only:
+            return [_held_back(one, observed.unsure) for one in observed.changes]
+        lost, store = observed.changes, work.store
+        doubtful = {key for record in observed.recorded for key in record}
+        agreed = agreed_texts(observed.recorded)
         agreed |= _endings(lost, store, agreed, doubtful)
-        moved = {(change.name, key) for change in lost for key in _moved(osdpl, store, change.name)}
+        moved = {(change.name, key) for change in lost for key in _moved(work.osdpl, store, change.name)}
         agreed = {place: text for place, text in agreed.items() if place not in moved}
-        used = {key for use in uses for key in use.keys}
-        for change in lost:
-            texts = {key: agreed[change.name, key] for key in change.add if (change.name, key) in agreed}
-            if texts:
-                found = replace(change, add={key: change.add[key] for key in texts})
-                if (change.name, ACCOUNT_SUFFIX) in agreed:
-                    texts[ACCOUNT_SUFFIX] = agreed[change.name, ACCOUNT_SUFFIX]
-                notes = _rotation_notes(osdpl, change, texts.get(ACCOUNT_SUFFIX, ""))
-                refused = refusal_of(partial(store.apply, found, texts, notes))
+        return [_return(work.osdpl, change, agreed, doubtful | moved, observed) for change in lost]
+
+    def apply(self, work: RegionPass, decided: Sequence[_Return]) -> Published:
+        """Writes what comes back; what does not is a problem."""
+        problems = []
+        for one in decided:
+            name = one.change.name
+            if one.texts:
+                refused = refusal_of(partial(work.store.apply, one.change, one.texts, one.notes))
                 if refused:
-                    problems.append(CredentialProblem(change.name, refused, lost=True))
+                    problems.append(CredentialProblem(name, refused, lost=True))
                     continue
-                keys = ", ".join(sorted(texts))
-                message = f"Secret {change.name}: {keys} was gone, and is brought back from Helm's records"
+                keys = ", ".join(sorted(one.texts))
+                message = f"Secret {name}: {keys} was gone, and is brought back from Helm's records"
                 reason = Reason.CREDENTIALS_RESTORED
-                self._events.emit(osdpl, type_=reason.event, reason=reason, message=message)
-            rest: dict[str, dict[str, str]] = {}
-            for key, kind in change.add.items():
-                place = (change.name, key)
-                if place not in agreed:
-                    why = (
-                        _DOUBTFUL
-                        if place in doubtful | moved
-                        else _NOT_RECORDED
-                        if place in used
-                        else _NOT_USED
-                    )
-                    rest.setdefault(why, {})[key] = kind
-            for why, kinds in rest.items():
-                left = replace(change, add=kinds, stored=store.stored().get(change.name))
-                namespace = str(osdpl["metadata"]["namespace"])
-                problems.append(lost_problem(left, namespace, why, unsure.get(change.name, "")))
-        return problems
+                self._events.emit(work.osdpl, type_=reason.event, reason=reason, message=message)
+            for why, kinds in one.left.items():
+                left = replace(one.change, add=kinds, stored=work.store.stored().get(name))
+                problems.append(lost_problem(left, work.namespace, why, one.unsure))
+        return Published(tuple(problems))
 
     def _recorded(
         self, uses: Iterable[_Use], lost: Set[SecretKey]
@@ -173,11 +192,30 @@ def _moved(osdpl: KubeObject, store: CredentialStore, name: str) -> frozenset[st
     return frozenset(record.kept_accounts if record is not None else ())
 
 
-def held_back(
-    lost: Sequence[SecretChange], namespace: str, unsure: Mapping[str, str]
-) -> list[CredentialProblem]:
-    """What is told of lost credentials while nothing may be written."""
-    return [lost_problem(one, namespace, _ON_HOLD, unsure.get(one.name, "")) for one in lost]
+def _held_back(lost: SecretChange, unsure: Mapping[str, str]) -> _Return:
+    """What is published of lost credentials while nothing may be written."""
+    return _Return(lost, {}, {}, {_ON_HOLD: lost.add}, unsure.get(lost.name, ""))
+
+
+def _return(
+    osdpl: KubeObject,
+    change: SecretChange,
+    agreed: Mapping[SecretKey, str],
+    doubtful: Set[SecretKey],
+    lost: _Lost,
+) -> _Return:
+    texts = {key: agreed[change.name, key] for key in change.add if (change.name, key) in agreed}
+    found = replace(change, add={key: change.add[key] for key in texts})
+    if texts and (change.name, ACCOUNT_SUFFIX) in agreed:
+        texts[ACCOUNT_SUFFIX] = agreed[change.name, ACCOUNT_SUFFIX]
+    notes = _rotation_notes(osdpl, change, texts.get(ACCOUNT_SUFFIX, "")) if texts else {}
+    left: dict[str, dict[str, str]] = {}
+    for key, kind in change.add.items():
+        place = (change.name, key)
+        if place not in agreed:
+            why = _NOT_RECORDED if place in lost.used else _NOT_USED
+            left.setdefault(_DOUBTFUL if place in doubtful else why, {})[key] = kind
+    return _Return(found, texts, notes, left, lost.unsure.get(change.name, ""))
 
 
 def _rotation_notes(osdpl: KubeObject, lost: SecretChange, suffix: str) -> dict[str, str]:

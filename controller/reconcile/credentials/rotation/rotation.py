@@ -7,372 +7,150 @@ Secret itself (`domain.credentials.rotation.record`). One Secret is rotated at a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 
-from controller.domain.api.conditions import timestamp
 from controller.domain.api.names import (
-    RECONCILE_ANNOTATION,
     ROTATE_ANNOTATION,
-    ROTATED_ANNOTATION,
-    ROTATION_ANNOTATION,
-)
-from controller.domain.api.reasons import Reason
-from controller.domain.credentials.generate import (
-    CredentialUnusable,
 )
 from controller.domain.credentials.readers import READER_CREDENTIALS
 from controller.domain.credentials.rotation.accounts import (
-    Account,
     Release,
     references_to,
     releases_of,
-    use_of,
 )
-from controller.domain.credentials.rotation.in_place import (
-    SSH_STAGES,
-    in_place,
-    is_temporary,
-    lets_in_next,
-)
-from controller.domain.credentials.rotation.not_rotated import why_refused
 from controller.domain.credentials.rotation.record import (
     Phase,
     RotationRecord,
     RotationView,
     lost_rotations,
-    record_text,
 )
 from controller.domain.credentials.rotation.schedule import RotationTimes
-from controller.domain.shared.times import is_ahead
 from controller.domain.values.catalogue import CredentialSecret
-from controller.domain.values.option_files import OptionFiles
-from controller.domain.values.secret_refs import find_references
-from controller.domain.values.template_functions import ACCOUNT_SUFFIX
-from controller.errors import KubeError, PasswordRefused, ServerUnavailable, SpecInvalid, is_refusal
+from controller.errors import KubeError, SpecInvalid, is_refusal
 from controller.ports.accounts import RegionAccounts, WrappedKeys
-from controller.ports.helm import ReleaseRecords
-from controller.ports.kubernetes import HELMBUNDLE, Events, Kube, KubeObject, KubeObjects
-from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.refused_writes import REFUSED
+from controller.reconcile.credentials.region_pass import RegionPass, SecretsPorts
 from controller.reconcile.credentials.rotation.account_logins import AccountLogins
-from controller.reconcile.credentials.rotation.credential_uptake import CredentialUptake
 from controller.reconcile.credentials.rotation.kept_accounts import InterruptedPasswords, KeptPasswords
-from controller.reconcile.credentials.rotation.replaced_accounts import ReplacedAccounts, accounts_to_go
-from controller.reconcile.credentials.rotation.rewrapping import Rewrapping
+from controller.reconcile.credentials.rotation.replaced_accounts import ReplacedAccounts
+from controller.reconcile.credentials.rotation.rotation_recall import RecalledRotations
 from controller.reconcile.credentials.rotation.rotation_records import rotation_of, with_records
-from controller.reconcile.credentials.rotation.rotation_texts import RotationTexts, Texts
 from controller.reconcile.credentials.rotation.rotation_times import rotation_times
+from controller.reconcile.credentials.rotation.secret_rotation import RotatedRegion, SecretRotation
+from controller.reconcile.credentials.steps import CredentialStep, Published
 from controller.reconcile.credentials.store import CredentialStore
-from controller.reconcile.shared.action_log import log_action
-from controller.reconcile.shared.preconditioned_writes import patch_seen
-from controller.reconcile.shared.secret_values import SecretValues
 
 # Seconds from one look at a rotation to the next.
 ROTATION_SECONDS = 10.0
-HELD = "the region is paused, or its plan is not approved"
 
 
 @dataclass(frozen=True)
-class _Region:
-    """What one pass works on."""
+class _Turns:
+    """Whose turn it may be, once what was cut off is finished: `waiting` are those that cannot go on before a
+    person or a Secret comes back, `candidates` those that may begin, each with whether it was asked for."""
 
-    osdpl: KubeObject
-    store: CredentialStore
-    bundles: KubeObjects
-    releases: tuple[Release, ...]
-    logins: AccountLogins
-    accounts: ReplacedAccounts
-    passwords: KeptPasswords
-
-    @property
-    def namespace(self) -> str:
-        return str(self.osdpl["metadata"]["namespace"])
+    region: RotatedRegion
+    waiting: Mapping[str, RotationView]
+    candidates: tuple[tuple[CredentialSecret, bool], ...]
 
 
-@dataclass(frozen=True)
-class Rotations:
-    """How far each rotation is that was asked for or is under way, and when Secrets were and will be rotated;
-    by the name of the Secret."""
+class CredentialRotation(CredentialStep[RotatedRegion, _Turns]):
+    """`Step.ROTATION`."""
 
-    views: Mapping[str, RotationView] = field(default_factory=dict)
-    times: Mapping[str, RotationTimes] = field(default_factory=dict)
-
-
-class CredentialRotation:
-    """Of one region."""
-
-    def __init__(
-        self,
-        *,
-        kube: Kube,
-        clock: Clock,
-        randomness: Randomness,
-        events: Events,
-        records: ReleaseRecords,
-        servers: RegionAccounts,
-        keys: WrappedKeys,
-        option_files: OptionFiles,
-    ) -> None:
-        self._kube = kube
-        self._clock = clock
-        self._texts = RotationTexts(randomness)
-        self._events = events
+    def __init__(self, ports: SecretsPorts, servers: RegionAccounts, keys: WrappedKeys) -> None:
+        self._kube = ports.kube
+        self._clock = ports.clock
         self._servers = servers
-        self._rewrapping = Rewrapping(keys)
-        self._uptake = CredentialUptake(kube, records, option_files)
-        self._unfinished = False
+        self._secrets = SecretRotation(ports, keys)
 
-    @property
-    def unfinished(self) -> bool:
-        """Whether the last pass has left a rotation to the next."""
-        return self._unfinished
+    def observe(self, work: RegionPass, before: Published) -> RotatedRegion | None:
+        """The releases of the region, and the ways to their servers."""
+        releases = releases_of(work.bundles)
+        logins = AccountLogins(self._kube, work.namespace)
+        accounts = ReplacedAccounts(self._servers, logins, releases)
+        passwords = KeptPasswords(self._servers, work.store, logins, releases, work.namespace)
+        recalled = before.fact(RecalledRotations)
+        return RotatedRegion(
+            work, releases, logins, accounts, passwords, recalled.views if recalled is not None else {}
+        )
 
-    def ensure(
-        self,
-        osdpl: KubeObject,
-        store: CredentialStore,
-        bundles: KubeObjects,
-        desired: Collection[CredentialSecret],
-        *,
-        recalled: Mapping[str, RotationView] | None = None,
-        read_only: bool,
-    ) -> Rotations:
-        """Does what is next, and tells how far each rotation is.
+    def decide(self, work: RegionPass, observed: RotatedRegion) -> _Turns:
+        """Which rotations cannot go on, and what may begin."""
+        waiting = {**lost_rotations(work.osdpl, work.store.stored()), **observed.recalled}
+        candidates = tuple(
+            (secret, ROTATE_ANNOTATION in work.store.notes(secret.name))
+            for secret in work.needs.credentials
+            if secret.name in work.store.stored()
+        )
+        return _Turns(observed, waiting, candidates)
 
-        `store` has observed; `recalled`: those of which it is not known how far they are; `read_only`:
-        nothing may be changed now. Raises Conflict, KubeError.
-        """
-        held, recalled = held_by(read_only), recalled or {}
-        namespace = str(osdpl["metadata"]["namespace"])
-        releases = releases_of(bundles)
-        views = {**lost_rotations(osdpl, store.stored()), **recalled}
-        interrupted = InterruptedPasswords(self._kube, self._servers, store, releases, namespace)
-        waiting = interrupted.finish(self._now(), held, recalled)
+    def apply(self, work: RegionPass, decided: _Turns) -> Published:
+        """Does what is next: finishes what was cut off, goes on with what is under way, and begins one."""
+        region, views = decided.region, dict(decided.waiting)
+        interrupted = InterruptedPasswords(
+            self._kube, self._servers, work.store, region.releases, work.namespace
+        )
+        waiting = interrupted.finish(self._secrets.now(), work.held, region.recalled)
         busy = min(waiting, default="")
         views |= waiting
-        logins = AccountLogins(self._kube, namespace)
-        accounts = ReplacedAccounts(self._servers, logins, releases)
-        passwords = KeptPasswords(self._servers, store, logins, releases, namespace)
-        region = _Region(osdpl, store, bundles, releases, logins, accounts, passwords)
-        kinds = {secret.name: secret.credentials for secret in desired}
-        for name, record in _under_way(store):
-            if obstacle := store.write_obstacle(name):
+        busy = self._go_on(region, views) or busy
+        # Looked at only now: what has just come to its end is not due any more.
+        times = rotation_times(
+            work.osdpl, work.store, region.releases, work.needs.credentials, self._clock.now()
+        )
+        self._begin_next(decided, views, times, busy)
+        again = ROTATION_SECONDS if views and not work.read_only else math.inf
+        return Published(rotations=with_records(work.store, views), times=times, again=again)
+
+    def _go_on(self, region: RotatedRegion, views: dict[str, RotationView]) -> str:
+        """Has every rotation that is under way do what is next; the one that holds up others."""
+        busy = ""
+        kinds = {secret.name: secret.credentials for secret in region.work.needs.credentials}
+        for name, record in _under_way(region.store):
+            if obstacle := region.store.write_obstacle(name):
                 views[name] = RotationView(Phase.ROLLING, obstacle, record.since)
                 continue
             phase = Phase.ROLLING if record.has_stages else Phase.REMOVING
-            proceed = partial(self._proceed, region, name, record, held, kinds.get(name, {}))
+            proceed = partial(
+                self._secrets.proceed, region, name, record, region.work.held, kinds.get(name, {})
+            )
             view = _unless_refused(proceed, RotationView(phase, REFUSED, record.since))
             if view is not None:
                 views[name] = view
                 # One whose service is gone, and may never come back, holds up no other.
-                busy = name if _is_used(name, releases) else busy
-        # Looked at only now: what has just come to its end is not due any more.
-        times = rotation_times(osdpl, store, region.releases, desired, self._clock.now())
-        for secret in desired:
-            asked = ROTATE_ANNOTATION in store.notes(secret.name)
-            if secret.name in views or secret.name not in store.stored():
+                busy = name if _is_used(name, region.releases) else busy
+        return busy
+
+    def _begin_next(
+        self,
+        turns: _Turns,
+        views: dict[str, RotationView],
+        times: Mapping[str, RotationTimes],
+        busy: str,
+    ) -> None:
+        """Begins one rotation that was asked for or is due, while no other is `busy`."""
+        held = turns.region.work.held
+        for secret, asked in turns.candidates:
+            if secret.name in views:
                 continue
-            if obstacle := store.write_obstacle(secret.name):
+            if obstacle := turns.region.store.write_obstacle(secret.name):
                 if asked:
                     views[secret.name] = RotationView(Phase.WAITING, obstacle)
                 continue
             if not asked and (held or not times[secret.name].is_due):
                 continue
             waits = held or (f"Secret {busy} is rotated first" if busy else "")
-            view = RotationView(Phase.WAITING, waits or REFUSED)
-            view = view if waits else _unless_refused(partial(self._begin, region, secret), view)
+            view: RotationView | None = RotationView(Phase.WAITING, waits or REFUSED)
+            if not waits:
+                view = _unless_refused(
+                    partial(self._secrets.begin, turns.region, secret), RotationView(Phase.WAITING, REFUSED)
+                )
             if view is not None:
                 views[secret.name] = view
                 busy = busy or (secret.name if view.since is not None else "")
-        self._unfinished = bool(views) and not read_only
-        return Rotations(with_records(store, views), times)
-
-    def _begin(self, region: _Region, secret: CredentialSecret) -> RotationView | None:
-        """The first write, if nothing is in its way; None where it is refused for good."""
-        store, name = region.store, secret.name
-        try:
-            use = use_of(name, region.releases)
-            shared = in_place(secret.service, secret.credentials, use)
-            refused = why_refused(use, shared, secret.credentials, region.releases)
-            if refused:
-                self._refuse(region, name, f"Secret {name} is not rotated: {refused}")
-                return None
-            suffix = store.text(name, ACCOUNT_SUFFIX)
-            moving = use.accounts if use.keys & secret.credentials.keys() else ()
-            before = tuple(dict.fromkeys(one.named(suffix) for one in moving))
-            waits = self._in_the_way(region, name, before, wraps=shared.wraps)
-            record = RotationRecord(
-                self._now(),
-                suffix,
-                before,
-                shared.shared,
-                shared.pairs,
-                wraps=shared.wraps,
-                kept_accounts=shared.kept_accounts,
-            )
-            new: Texts = {}
-            if not waits:
-                following = region.accounts.free_suffix(use, suffix) if before else ""
-                record = self._told(region, secret, record)
-                new = self._texts.first(store, secret, use, record, lambda: following)
-        except (SpecInvalid, ServerUnavailable, CredentialUnusable) as error:
-            waits = (str(error),)
-        if waits:
-            return RotationView(Phase.WAITING, "; ".join(waits))
-        if not new:
-            store.rewrite(name, {ROTATE_ANNOTATION: None}, done="not rotated")
-            return None
-        notes = {ROTATION_ANNOTATION: record_text(record), ROTATE_ANNOTATION: None}
-        names = sorted(key for key in new if key in secret.credentials)
-        done = f"new {', '.join(names)}" + (", for accounts with other names" if before else "")
-        store.rewrite(name, notes, new, done=done)
-        stays = set(shared.kept_accounts) - set(record.kept_accounts)
-        replaced = sorted({one.name for one in before} | shared.keys - stays)
-        self._tell(
-            region, Reason.CREDENTIALS_ROTATING, f"Secret {name}: these are replaced: {', '.join(replaced)}"
-        )
-        return RotationView(Phase.ROLLING, "begun just now", record.since)
-
-    def _in_the_way(
-        self, region: _Region, name: str, before: Iterable[Account], *, wraps: bool
-    ) -> tuple[str, ...]:
-        """Why a rotation does not begin yet. Raises what asking servers raises."""
-        waits = self._uptake.waits(region.namespace, name, region.releases, 0.0)
-        waits = waits or region.accounts.in_the_way(before)
-        if wraps and not waits:
-            waits = self._rewrapping.waits(name, region.store, region.releases, region.logins)
-        return waits
-
-    def _told(self, region: _Region, secret: CredentialSecret, record: RotationRecord) -> RotationRecord:
-        """The last before the first write: servers know the next passwords of accounts that keep their names.
-        The record without those that they do not take."""
-        name, keys, kinds = secret.name, record.kept_accounts, secret.credentials
-        try:
-            region.passwords.drop_other_passwords(name, keys)
-            region.passwords.prepare(name, keys, lambda key: self._texts.password(kinds[key]))
-            region.passwords.tell(name, keys)
-        except PasswordRefused as error:
-            region.passwords.forget(name, keys)
-            self._tell(region, Reason.ROTATION_REFUSED, f"Secret {name}: {', '.join(keys)} stays: {error}")
-            return replace(record, kept_accounts=())
-        return record
-
-    def _refuse(self, region: _Region, name: str, text: str) -> None:
-        region.store.rewrite(name, {ROTATE_ANNOTATION: None}, done="not rotated")
-        self._tell(region, Reason.ROTATION_REFUSED, text)
-
-    def _now(self) -> float:
-        return float(int(self._clock.now()))
-
-    def _again(
-        self, region: _Region, name: str, record: RotationRecord, kinds: Mapping[str, str]
-    ) -> RotationView | None:
-        """Makes again what was lost of keys that are being replaced: releases that have taken up the next one
-        and those that have not do not agree on it, and only pods know either. None where all are there."""
-        new = self._texts.lost(region.store.texts(name), record, kinds)
-        if not new:
-            return None
-        # Of what a second name says, pods take nothing up.
-        following = record if all(map(is_temporary, new)) else replace(record, rewritten=self._now())
-        notes = {ROTATION_ANNOTATION: record_text(following)}
-        done = f"{', '.join(sorted(new))} was lost while it was replaced, and is there again"
-        region.store.rewrite(name, notes, new, done=done)
-        return RotationView(Phase.ROLLING, done, record.since)
-
-    def _proceed(
-        self, region: _Region, name: str, record: RotationRecord, held: str, kinds: Mapping[str, str]
-    ) -> RotationView | None:
-        """What is next of a rotation under way; None once it is complete. `kinds`: of the Secret's keys."""
-        if held:
-            return RotationView(Phase.ROLLING, held, record.since)
-        if is_ahead(record.written, self._now()):
-            # By a clock that was ahead: nothing would ever be seen to have begun since.
-            now = self._now()
-            record = replace(record, since=min(record.since, now), rewritten=now)
-            noted = {ROTATION_ANNOTATION: record_text(record)}
-            region.store.rewrite(name, noted, done="noted anew, by a clock that is right")
-        again = self._again(region, name, record, kinds)
-        if again is not None:
-            return again
-        try:
-            use = use_of(name, region.releases)
-            suffix = region.store.text(name, ACCOUNT_SUFFIX)
-            going = accounts_to_go(record, use, region.releases, self._suffixes(region), suffix)
-            waits = self._uptake.waits(region.namespace, name, region.releases, record.written)
-            if waits:
-                self._wake(region, name, record)
-                waits += region.accounts.pass_on_what_can_be(going.replaced)
-                return RotationView(Phase.ROLLING, "; ".join(waits), record.since)
-            if record.has_stages:
-                return self._next_stage(region.store, name, record)
-            waits = region.accounts.copy_grants(going.replaced)
-            waits += region.accounts.in_the_way(going.replaced) + region.accounts.connected(going.replaced)
-            if record.wraps:
-                waits += self._rewrapping.waits(name, region.store, region.releases, region.logins)
-            if not waits:
-                region.accounts.drop(going.replaced)
-                region.passwords.drop_other_passwords(name, record.kept_accounts)
-                waits = region.accounts.still_there(going.left)
-            if waits:
-                return RotationView(Phase.REMOVING, "; ".join(waits), record.since)
-        except (SpecInvalid, ServerUnavailable, CredentialUnusable) as error:
-            return RotationView(Phase.REMOVING, str(error), record.since)
-        notes = {ROTATION_ANNOTATION: None, ROTATED_ANNOTATION: timestamp(self._clock.now())}
-        region.store.rewrite(
-            name, notes, self._texts.ended(record), done="rotated, what was before is not used any more"
-        )
-        self._tell(region, Reason.CREDENTIALS_ROTATED, f"Secret {name}: everything uses what it says now")
-        return None
-
-    def _next_stage(self, store: CredentialStore, name: str, record: RotationRecord) -> RotationView:
-        """The write after which pods take up the next stage of pairs of keys; of the first one again where
-        somebody has taken the next key out of the Secret."""
-        texts = store.texts(name)
-        try:
-            ready = record.stage > 1 or all(lets_in_next(one, texts) for one in record.pairs)
-            stage = record.stage + 1 if ready else 1
-            following = replace(record, stage=stage, rewritten=self._now())
-            new = self._texts.pairs(store.texts(name), following)
-            notes = {ROTATION_ANNOTATION: record_text(following)}
-            store.rewrite(
-                name, notes, new, done=f"stage {stage} of {SSH_STAGES} of {', '.join(record.pairs)}"
-            )
-        except (CredentialUnusable, LookupError) as error:
-            return RotationView(Phase.ROLLING, str(error), record.since)
-        return RotationView(Phase.ROLLING, f"stage {stage} of {SSH_STAGES} of SSH keys", record.since)
-
-    def _suffixes(self, region: _Region) -> dict[str, str]:
-        values = SecretValues(self._kube, region.namespace)
-        names = {
-            one.name
-            for release in region.releases
-            for one in find_references(release.values)
-            if one.prefix is not None
-        }
-        return {name: values.lookup(name, ACCOUNT_SUFFIX) or "" for name in names}
-
-    def _wake(self, region: _Region, name: str, record: RotationRecord) -> None:
-        """Has bundles looked at now: nothing tells them that a Secret has changed."""
-        asked = timestamp(record.written)
-        for bundle in region.bundles:
-            if not any(references_to(name, one) for one in releases_of([bundle])):
-                continue
-            meta = bundle["metadata"]
-            if str((meta.get("annotations") or {}).get(RECONCILE_ANNOTATION) or "") < asked:
-                patch = {"metadata": {"annotations": {RECONCILE_ANNOTATION: asked}}}
-                patch_seen(self._kube, HELMBUNDLE, bundle, patch)
-                place = f"{region.namespace}/{meta['name']}"
-                log_action("request-reconcile", place, f"HelmBundle {place}: Secret {name} has changed")
-
-    def _tell(self, region: _Region, reason: Reason, text: str) -> None:
-        self._events.emit(region.osdpl, type_=reason.event, reason=reason, message=text)
-
-
-def held_by(read_only: bool) -> str:
-    """Why nothing may be changed; empty where it may."""
-    return HELD if read_only else ""
 
 
 def _unless_refused(step: Callable[[], RotationView | None], otherwise: RotationView) -> RotationView | None:

@@ -1,0 +1,89 @@
+"""The Secrets of what signs the certificates of a region: its own authority, and an operator's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from controller.domain.api.conditions import timestamp
+from controller.domain.api.names import AUTHORITY_SECRET, AUTHORITY_TYPE
+from controller.domain.credentials.authority import AuthorityRecord, leaf_end
+from controller.domain.credentials.certificate_secrets import parse_record, record_texts, with_keys
+from controller.domain.credentials.x509 import (
+    Authority,
+    AuthorityUnusable,
+    authority_validity,
+    authority_weakness,
+    parse_authority,
+)
+from controller.ports.kubernetes import SECRET, Kube, KubeObject
+from controller.reconcile.credentials.certificates.certificate_store import texts_of
+from controller.reconcile.credentials.certificates.sealing_key import SealingKey
+from controller.reconcile.credentials.region_pass import RegionPass
+
+
+class AuthoritySecrets:
+    """Private keys are stored as `sealing` has them, None for as they are."""
+
+    def __init__(self, kube: Kube, sealing: SealingKey | None) -> None:
+        self._kube = kube
+        self._sealing = sealing
+
+    def sign_today(self, work: RegionPass, stored: Mapping[str, KubeObject], now: float) -> bool:
+        """Whether the authority that the spec asks for is the one of the record: it may not change yet."""
+        try:
+            record, name = self.record(stored), work.features.internal_tls.authority_secret
+            if record is None:
+                return False
+            known = record.next or record.active
+            if not name:
+                return known is not None and known.usable
+            given = self.given(name, work.namespace, now)
+        except AuthorityUnusable:
+            return False
+        return given.is_same(known)
+
+    def record(self, stored: Mapping[str, KubeObject]) -> AuthorityRecord | None:
+        """The record with the keys that can be opened. Raises AuthorityUnusable, KubeError."""
+        texts = texts_of(stored.get(AUTHORITY_SECRET))
+        return parse_record(with_keys(texts, self._sealing.open) if self._sealing and texts else texts)
+
+    def texts(self, record: AuthorityRecord, given: Authority | None) -> dict[str, str]:
+        """The record as it is stored. Raises AuthorityUnusable, KubeError."""
+        texts = record_texts(record, given)
+        return with_keys(texts, self._sealing.seal) if self._sealing else texts
+
+    def given(self, name: str, namespace: str, now: float) -> Authority:
+        """The operator's authority. Raises AuthorityUnusable."""
+        if name == AUTHORITY_SECRET:
+            # Its key would be taken for the operator's, which is not kept.
+            raise AuthorityUnusable("it is the region's own; name a Secret of yours")
+        secret = self._kube.get(SECRET, name, namespace)
+        if secret is None:
+            raise AuthorityUnusable(f"it does not exist; create it with the type {AUTHORITY_TYPE}")
+        if secret.get("type") != AUTHORITY_TYPE:
+            raise AuthorityUnusable(
+                f"its type is not {AUTHORITY_TYPE}, which keeps its key out of values; make it again"
+            )
+        texts = texts_of(secret)
+        found = parse_authority(*(texts.get(key, "") for key in ("tls.crt", "tls.key", "ca.crt")))
+        if weakness := authority_weakness(found):
+            raise AuthorityUnusable(weakness)
+        begin, end = authority_validity(found)
+        if end <= now or begin > now:
+            when = f"has ended on {timestamp(end)}" if end <= now else f"begins only on {timestamp(begin)}"
+            raise AuthorityUnusable(
+                f'its "tls.crt", or what has signed that, is not valid at this time: it {when}'
+            )
+        return found
+
+
+def overdue(stored: Mapping[str, KubeObject], now: float, why: str) -> dict[str, str]:
+    """Told once certificates should have been renewed, and were not."""
+    try:
+        # Its dates are asked for, which takes no key.
+        record = parse_record(with_keys(texts_of(stored.get(AUTHORITY_SECRET)), lambda _key: ""))
+    except AuthorityUnusable:
+        return {}
+    if record is None or now < record.due:
+        return {}
+    return {AUTHORITY_SECRET: why.format(end=timestamp(leaf_end(record))[:10])}
