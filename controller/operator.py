@@ -346,7 +346,8 @@ def _reconcile(container: Container, key: Key, measures: Metrics) -> None:
         pause = queue.failed(key, not_before=asked or 0.0)
         extra = {"object": f"{namespace}/{name}", "reason": type(error).__name__}
         log.warning("%s %s: %s; again in %.1f s", kind, name, error, pause, extra=extra)
-    except Exception as error:  # noqa: BLE001 - the edge of a thread: one object must not stop all
+    # Any error: a thread has no caller to raise to, and an object that fails must not hold up the others.
+    except Exception as error:  # noqa: BLE001
         pause = queue.failed(key)
         reason = type(error).__name__
         text = "%s %s: %s; again in %.1f s\n%s"

@@ -17,7 +17,7 @@ class KeptInThread:
         self.lease = lease
         self.board = LeaseBoard(memoryview(bytearray(BOARD_SIZE)), lease.times, clock.monotonic)
         self.keeping = LeaseKeeping(lease, self.board, clock, "core")
-        self.error: BaseException | None = None
+        self._error: BaseException | None = None
         self._pause = pause
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="keeper", daemon=True)
@@ -28,12 +28,15 @@ class KeptInThread:
     def _keep(self) -> None:
         try:
             keep(self.keeping, lambda _: self._over.wait(self._pause))
+        # Any error: a thread has no caller to raise to. `finish` raises it.
         except BaseException as error:
-            self.error = error
+            self._error = error
 
     def finish(self, within: float = 60.0) -> None:
-        """Renews no more, and gives the Lease back where the work said so."""
+        """Renews no more, and gives the Lease back where the work said so. Raises what ended the keeper."""
         self._over.set()
         self._thread.join(within)
+        if self._error is not None:
+            raise self._error
         if self.board.is_given_back():
             self.lease.release()

@@ -88,7 +88,8 @@ class MetadataWatches:
                     watch.version = ""
                 extra = {"object": where, "reason": type(error).__name__}
                 log.info("a watch was cut: %s", error, extra=extra)
-            except Exception as error:  # noqa: BLE001 - the edge of a thread: a watch must not end unseen
+            # Any error: a thread has no caller to raise to, and without this watch its kind is not followed.
+            except Exception as error:  # noqa: BLE001
                 watch.version = ""
                 stack = "".join(traceback.format_tb(error.__traceback__))
                 reason = type(error).__name__

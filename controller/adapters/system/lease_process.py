@@ -113,8 +113,8 @@ class _Keeper:
                 if self._over.wait(GUARD_EVERY):
                     return
             keep(self._keeping, self._over.wait)
-        except BaseException as error:  # noqa: BLE001 - the edge of a thread
-            # Nobody renews any more, or nothing ever begins: a new process may do better.
+        # Any error, an exit too: a thread has no caller to raise to, and unrenewed the process has to end.
+        except BaseException as error:  # noqa: BLE001
             reason = type(error).__name__
             # Without the error's own text, which may hold what a library was given.
             stack = "".join(traceback.format_tb(error.__traceback__))

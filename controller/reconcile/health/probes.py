@@ -191,7 +191,8 @@ class ServiceProbes:
             failure = str(error)
         except ControllerError as error:
             failure = f"cannot be asked: {error}"
-        except Exception as error:  # noqa: BLE001 - each probe's failure is its own
+        # Any error: client libraries raise kinds of their own, and one probe must not stop the others.
+        except Exception as error:  # noqa: BLE001
             # Without its text, which may hold what a library was given.
             failure = f"cannot be asked: {type(error).__name__}"
         now = self._clock.monotonic()

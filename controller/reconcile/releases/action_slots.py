@@ -178,7 +178,8 @@ class ActionSlots:
         """Does the work on this thread, notes how it ended and frees the slot."""
         try:
             outcome = work()
-        except Exception as error:  # noqa: BLE001 - the edge of a thread: nothing above to raise to
+        # Any error: a thread has no caller to raise to, and the slot is freed whatever happened.
+        except Exception as error:  # noqa: BLE001
             # The stack without the error's text, which may hold what a library was given.
             stack = "".join(traceback.format_tb(error.__traceback__))
             reason = type(error).__name__
