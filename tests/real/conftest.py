@@ -18,13 +18,13 @@ from sandbox.images.oci import ImageConfig
 from sandbox.images.recipes import BASE, Recipe
 from sandbox.node.prepare import check_machine
 from sandbox.paths import Layout, sandbox_directory
+from tests.real.failing_migration import IMAGE
 from tests.real.machine import Machine, observe_machine
 from tests.real.region import client_pod
 
 # A sandbox that runs already, such as the demo's, `real`: it is used as it is, and left running.
 KEPT = os.environ.get("OSCTL_REAL_SANDBOX", "")
 NAME = KEPT or "real-tests"
-IMAGE = "sandbox.local/base:1"
 # What stands on what: a node, a region on it, what becomes of it; the last has it made anew. That of
 # OpenStack-Helm has a node of its own, which is gone before.
 ORDER = (
@@ -46,6 +46,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: ORDER.index(item.path.stem) if item.path.parent == here else -1)
 
 
+def load_base(box: Sandbox) -> None:
+    """Gives its node the image `IMAGE`."""
+    box.images().load(ensure_image(Recipe("base", (BASE,), ImageConfig(("bash",))), print), [IMAGE])
+
+
 @pytest.fixture(scope="session")
 def untouched() -> Machine:
     """The machine as it was before any node."""
@@ -63,7 +68,7 @@ def node(untouched: Machine) -> Iterator[Sandbox]:
         pytest.skip(str(error))
     try:
         box = Sandbox.up(NAME, real=True)
-        box.images().load(ensure_image(Recipe("base", (BASE,), ImageConfig(("bash",))), print), [IMAGE])
+        load_base(box)
         yield box
     finally:
         if not KEPT:

@@ -10,6 +10,8 @@ import pytest
 
 from sandbox.cluster import Sandbox, take_down
 from sandbox.demo_real import RealDemo, run_real_demo, run_smoke
+from tests.real.conftest import load_base
+from tests.real.failing_migration import assert_no_request_fails
 from tests.real.region import client_pod, deployment, is_ready, items
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(5400)]
@@ -62,6 +64,7 @@ def upstream() -> Iterator[Sandbox]:
         box = Sandbox.up(NAME, real=True)
         if not KEPT:
             run_real_demo(box, print, RealDemo(SERIES, Path(CHARTS).resolve(strict=True)))
+        load_base(box)
         yield box
     finally:
         if not KEPT:
@@ -85,6 +88,12 @@ def test_who_leads_clients_to_one_database_is_not_corrected(upstream: Sandbox) -
     assert service["spec"]["selector"]["statefulset.kubernetes.io/pod-name"] == "mariadb-server-0"
     told = [one["message"] for one in items(upstream, "events") if one["reason"] == "DriftRecurs"]
     assert told == []
+
+
+def test_no_request_fails_while_a_migration_fails_and_is_mended(
+    upstream: Sandbox, user: Callable[[str], str]
+) -> None:
+    assert_no_request_fails(upstream, user)
 
 
 def test_a_volume_is_attached_to_a_server(upstream: Sandbox) -> None:

@@ -394,6 +394,16 @@ def test_an_image_that_somebody_has_given_pods_by_hand_is_no_change_of_the_chart
     world.bench.settle()
 
 
+def test_a_copy_of_files_takes_no_name_that_another_has(world: World) -> None:
+    theirs = {**config("own"), "metadata": {"name": "etc-jobs-first", "namespace": NAMESPACE}}
+    world.bench.kube.create(theirs)
+    before = world.uid("db-sync")
+    world.ask(2, conf="b")
+    world.bench.until(lambda: world.bench.release("pages", "api").get("state") == "Failed", "it fails")
+    assert "etc-jobs-first" in world.bench.release("pages", "api")["lastAttempt"]["error"]
+    assert (world.uid("db-sync"), world.image()) == (before, "api:1")
+
+
 def test_what_another_release_has_taken_is_not_in_the_first_half(world: World) -> None:
     theirs = {
         "labels": {"app.kubernetes.io/managed-by": "Helm"},
