@@ -14,7 +14,7 @@ from pathlib import Path
 from controller.domain.api.keys import ReleaseKey
 from controller.domain.api.names import CONTAINERS, OPTIONAL_CONTAINERS
 from controller.domain.health.workload_health import PROGRESS_DEADLINE
-from controller.domain.shared import backoff
+from controller.domain.releases.situation import RETRY_PAUSES
 from controller.errors import ControllerError
 from controller.reconcile.releases.parts import BundleSettings, DriftRates
 from controller.reconcile.shared.leases.lease import LeaseTimes
@@ -149,7 +149,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         concurrency=int(_number(env, "HELM_CONCURRENCY", 16, 1, 64)),
         hook_waiters=int(_number(env, "HELM_HOOK_WAITERS", 56, 0, 512)),
         history=int(_number(env, "HELM_HISTORY", BundleSettings.history, 2, 100)),
-        retry_cap=_number(env, "RETRY_CAP_SECONDS", BundleSettings.retry_cap, backoff.FIRST, 86400),
+        retry_cap=_number(env, "RETRY_CAP_SECONDS", BundleSettings.retry_cap, RETRY_PAUSES.first, 86400),
         uninstall_within=int(_number(env, "UNINSTALL_SECONDS", BundleSettings.uninstall_within, 10, 86400)),
         qps=_number(env, "HELM_QPS", 200, 1, 10000),
         resync=_number(env, "RESYNC_SECONDS", 300, 5, 86400),

@@ -21,7 +21,7 @@ from controller.adapters.charts.repository_oci import fetch_oci, list_oci
 from controller.adapters.charts.versions import choose_version
 from controller.domain.api.conditions import timestamp
 from controller.domain.releases.bundle import ChartRef
-from controller.domain.shared.backoff import delay
+from controller.domain.shared.backoff import Pauses
 from controller.errors import (
     ChartInvalid,
     ChartPending,
@@ -44,6 +44,8 @@ AT_A_TIME = 4
 # A thread that hangs in a server's answer is given up, and no further one begun while so many hang.
 MOST_HANGING = 8
 SOON = 1.0
+# Between tries of a repository that does not answer, or not with what it should.
+PULL_PAUSES = Pauses(5.0, 300.0)
 _MOST_REMEMBERED = 1000
 _OF_REPOSITORY = (RepositoryUnavailable, RepositoryUntrusted, RepositoryDenied)
 
@@ -232,7 +234,7 @@ class PulledCharts:
             pull.error = before.error  # several failed together: that counts once
             return
         failures = before.failures + 1 if before else 1
-        wait = max(delay(failures, self._randomness.jitter()), error.retry_after or 0.0)
+        wait = max(PULL_PAUSES.after(failures, self._randomness.jitter()), error.retry_after or 0.0)
         again = timestamp(self._clock.now() + wait)
         reported = type(error)(f"{error}; tried again at {again}", wait)
         rest = _Rest(reported, now + wait, failures)

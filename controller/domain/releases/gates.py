@@ -11,7 +11,7 @@ from controller.domain.api.conditions import timestamp
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.actions import MAKING, SERVING, Action, NextAction
 from controller.domain.releases.drift import FIGHT_AFTER
-from controller.domain.releases.situation import Attempt, ReleaseSituation
+from controller.domain.releases.situation import RETRY_PAUSES, Attempt, ReleaseSituation
 from controller.domain.shared import backoff
 from controller.domain.shared.plurals import count
 from controller.domain.shared.times import FAR_AHEAD, is_ahead
@@ -159,7 +159,8 @@ def _backoff(situation: ReleaseSituation, step: NextAction) -> NextAction | None
     if last.lacks_right:
         pause = DENIED_PAUSE
     else:
-        pause = backoff.delay(failures, situation.jitter, cap=min(situation.retry_cap, _cap(last)))
+        longest = min(situation.retry_cap, _cap(last))
+        pause = backoff.delay(failures, situation.jitter, first=RETRY_PAUSES.first, cap=longest)
     due = last.finished + pause
     if due <= situation.now or is_ahead(last.finished, situation.now):
         return None

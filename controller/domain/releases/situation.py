@@ -16,6 +16,8 @@ from controller.domain.shared import backoff
 
 # Requests that an attempt may have served, as `lastAttempt` names them.
 _REQUESTS = ("reconcile", "force", "rollback")
+# Between tries of an action that Helm or a cluster has refused.
+RETRY_PAUSES = backoff.Pauses(5.0, 300.0)
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,7 @@ class ReleaseSituation:
     planning: bool = False
     foreign_grace: float = DEFAULT_TIMEOUT_SECONDS
     unchanged_for: float = 0.0
-    retry_cap: float = backoff.CAP
+    retry_cap: float = RETRY_PAUSES.cap
     open_hook: OpenHook | None = None
     drift: Drift = NO_DRIFT
     drift_mode: DriftMode = "Correct"

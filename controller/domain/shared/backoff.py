@@ -5,9 +5,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-FIRST = 5.0
-CAP = 300.0
-
 
 @dataclass(frozen=True, slots=True)
 class Pauses:
@@ -29,7 +26,7 @@ SHORT_PAUSES = Pauses(5.0, 60.0)
 LONG_PAUSES = Pauses(10.0, 600.0)
 
 
-def delay(failures: int, jitter: float, *, first: float = FIRST, cap: float = CAP) -> float:
+def delay(failures: int, jitter: float, *, first: float, cap: float) -> float:
     """Seconds to wait after that many failures in a row: doubling from `first` to `cap`.
 
     `jitter` in [0, 1) spreads the wait over the upper half of its range ("equal jitter": AWS

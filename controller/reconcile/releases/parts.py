@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from controller.domain.api.keys import BundleKey, ReleaseKey
-from controller.domain.shared import backoff
+from controller.domain.releases.situation import RETRY_PAUSES
 from controller.domain.values.option_files import OptionFiles
 from controller.ports.charts import ChartSource
 from controller.ports.helm import HelmClient, ReleaseRecords
@@ -47,7 +47,7 @@ class BundleSettings:
 
     resync: float
     history: int = 5
-    retry_cap: float = backoff.CAP
+    retry_cap: float = RETRY_PAUSES.cap
     uninstall_within: int = UNINSTALL_SECONDS
     reserved: ReleaseKey | None = None
 

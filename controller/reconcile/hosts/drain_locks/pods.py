@@ -27,6 +27,8 @@ WHY_ANNOTATION = "osctl.dev/locked-because"
 FAILED_ANNOTATION = "osctl.dev/failed-pods"
 # Seconds: a pod that does not run by then is reported as one that holds nothing.
 STARTS_WITHIN = 30.0
+# Between Pods that fail on one node.
+REPLACEMENT_PAUSES = backoff.Pauses(5.0, 300.0)
 REFUSED = "its lock is refused"
 
 
@@ -181,7 +183,7 @@ class DrainLocks:
         """Makes room for another pod, the later the more of them have failed."""
         notes = (budget or {}).get("metadata", {}).get("annotations") or {}
         failed = 1 + int(notes[FAILED_ANNOTATION] if str(notes.get(FAILED_ANNOTATION)).isdigit() else 0)
-        pause = backoff.delay(failed, backoff.steady_jitter(node))
+        pause = REPLACEMENT_PAUSES.after(failed, backoff.steady_jitter(node))
         if now - _made(pod) < pause:
             return
         if budget is not None:
