@@ -27,7 +27,7 @@ export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/pycache
 # seconds in each process of pytest. Empty is off.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup helm helm-newer demo demo-real demo-down test test-changed test-fast test-servers test-cluster test-sample test-openstack test-image test-real image test-exhaustive test-upstream lint docs lock rbac pins service schemas bench soak clean
+.PHONY: help setup helm helm-newer demo demo-real demo-down test test-changed test-fast test-servers test-cluster test-sample test-openstack test-image test-real image test-exhaustive test-upstream lint docs lock rbac pins options service schemas bench soak clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -154,13 +154,19 @@ lock: ## renews the lock files from pyproject.toml (needs uv)
 	  --group docs -o requirements-docs.lock
 
 rbac: setup ## writes what charts grant into the rights of our own chart; CHARTS=… renders OpenStack-Helm's again
-	@$(BIN)/python -m tests.charts_controller.chart_objects $(CHARTS)
+	@$(BIN)/python -m tools.chart_objects $(CHARTS)
 	@$(BIN)/python -m tools.rights_table
 
 pins: setup ## writes values/charts/ from CHARTS, a checkout with its history, at the commits PINNED and PREVIOUS
 	@test -n "$(CHARTS)" || { echo "CHARTS=<checkout of openstack/openstack-helm> is missing"; exit 2; }
 	@$(BIN)/python -m tools.pins "$(CHARTS)" --pinned "$(PINNED)" $(if $(PREVIOUS),--previous "$(PREVIOUS)") \
 	  $(if $(IMAGES),--images "$(IMAGES)")
+
+options: setup ## writes names and types of options and rules from OpenStack's packages, and CHARTS
+	@test -n "$(CHARTS)" || { echo "CHARTS=<checkout of openstack-helm> is missing"; exit 2; }
+	@$(BIN)/python -m tools.known_names
+	@$(BIN)/python -m tools.option_facts
+	@CHARTS="$(CHARTS)" $(BIN)/python -m tools.upstream_options
 
 service: setup ## writes what CHARTS says into the folder of SERVICE, and lists what its entry lacks
 	@test -n "$(SERVICE)" -a -n "$(CHARTS)" || { echo "SERVICE=<service> CHARTS=<checkout of openstack-helm>"; exit 2; }

@@ -14,8 +14,8 @@ from typing import Any
 import yaml
 
 from controller.domain.validation.rbac_union import Permission, granted, union
-from tests.charts_controller.chart_objects import CONTROLLER_CHART
 from tests.helm_program import Chart
+from tools.chart_objects import CONTROLLER_CHART
 
 DATA = Path(__file__).parents[1] / "tests" / "data" / "held-rights.yaml"
 PAGE = Path(__file__).parents[1] / "docs" / "security.md"

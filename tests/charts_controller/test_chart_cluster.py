@@ -26,8 +26,8 @@ from sandbox.cluster import Sandbox, take_down
 from sandbox.errors import SandboxError
 from sandbox.patience import patient
 from tests.api.definitions import CRDS, osdpl
-from tests.charts_controller.chart_objects import CONTROLLER_CHART, objects, service_charts
 from tests.cluster.region import wait_until
+from tools.chart_objects import CONTROLLER_CHART, objects, service_charts
 
 pytestmark = pytest.mark.cluster
 EVERYTHING = ("get", "list", "watch", "create", "update", "patch", "delete")

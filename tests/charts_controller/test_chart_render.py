@@ -14,8 +14,8 @@ from controller.domain.validation.rbac_union import granted
 from controller.ports.kubernetes import resource_of
 from controller.settings import MIB, MachineSettings, read_settings
 from tests.api.definitions import CRDS
-from tests.charts_controller.chart_objects import CONTROLLER_CHART, chart_rules, objects, service_charts
 from tests.helm_program import Chart, HelmError
+from tools.chart_objects import CONTROLLER_CHART, chart_rules, objects, service_charts
 
 CHART = Chart.load(CONTROLLER_CHART)
 DEFAULTS: Mapping[str, Any] = yaml.load(

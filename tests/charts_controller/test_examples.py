@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from controller.domain.releases.bundle_object import parse_bundle
-from tests.charts_controller.chart_objects import CHARTS, CONTROLLER_CHART
 from tests.render.region import render
+from tools.chart_objects import CHARTS, CONTROLLER_CHART
 
 EXAMPLES = [
     (path, yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader))

@@ -16,9 +16,9 @@ import yaml
 from controller.domain.api.names import CONTAINERS
 from controller.domain.shared import metrics
 from controller.domain.shared.metrics import Counter, Histogram, Metric
-from tests.charts_controller.chart_objects import CONTROLLER_CHART
 from tests.charts_controller.test_chart_render import _of, _render
 from tests.fakes.metrics import ALL_METRICS
+from tools.chart_objects import CONTROLLER_CHART
 
 ROOT = Path(__file__).parents[2]
 MONITORING = CONTROLLER_CHART / "files" / "monitoring"

@@ -11,8 +11,8 @@ import pytest
 
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
-from tests.charts_controller.chart_objects import CONTROLLER_CHART
 from tests.charts_controller.test_chart_cluster import _helm
+from tools.chart_objects import CONTROLLER_CHART
 
 pytestmark = pytest.mark.cluster
 Install = Callable[..., None]

@@ -11,8 +11,10 @@ from controller.adapters.system.rights_files import load_rights
 from controller.domain.validation.rbac_union import permissions
 from controller.domain.validation.rights import Rights
 from controller.domain.values.catalogue import UPSTREAM
-from tests.charts_controller.chart_objects import CONTROLLER_CHART
-from tests.charts_controller.upstream_rights import (
+from tests.helm_program import Chart, HelmError
+from tests.render.region import library
+from tools.chart_objects import CONTROLLER_CHART
+from tools.upstream_rights import (
     ALWAYS,
     CEPH,
     RIGHTS,
@@ -20,8 +22,6 @@ from tests.charts_controller.upstream_rights import (
     rights_file,
     sets_of,
 )
-from tests.helm_program import Chart, HelmError
-from tests.render.region import library
 
 CHART = Chart.load(CONTROLLER_CHART)
 SETS = load_rights(CONTROLLER_CHART).sets

@@ -13,10 +13,10 @@ from controller.errors import Problem, SpecInvalid
 from controller.render.missing_parts import admit_running
 from tests.render.region import core_spec, library, render, upstream_defaults
 from tests.render.test_options import FOUND
-from tests.upstream.known_names import FACTS
-from tests.upstream.option_facts import UNKNOWN
 from tests.upstream.option_packages import PACKAGES, SERIES, pins_digest
 from tests.upstream.options_set import GLANCE_STORES, STORES
+from tools.known_names import FACTS
+from tools.option_facts import UNKNOWN
 
 
 def warnings(**spec: Any) -> tuple[Problem, ...]:

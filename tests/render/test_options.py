@@ -1,7 +1,7 @@
 """Every option that our values set is one that the packages of each OpenStack series define.
 
 Services read past options that they do not know, without a word. What packages define is recorded in
-`tests/data/options.json` by `python -m tests.upstream.option_facts`, which installs them.
+`tests/data/options.json` by `make options`, which installs them.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import pytest
 from controller.domain.values.catalogue import UPSTREAM
 from controller.render.region import Region
 from tests.render.region import ROOT, core_spec, library, render
-from tests.upstream.option_facts import FACTS, NOT_LISTED, UNKNOWN, every_option, fact, recorded_section
 from tests.upstream.option_packages import SERIES, pins_digest
 from tests.upstream.options_set import Option, feature_regions, options_set, whole_region
+from tools.option_facts import FACTS, NOT_LISTED, UNKNOWN, every_option, fact, recorded_section
 
 FOUND = json.loads(FACTS.read_text())
 WRITTEN_FILES = ROOT / "tests" / "data" / "upstream-files.json"
@@ -26,7 +26,7 @@ def unknown_options(region: Region, *series: str) -> Iterator[str]:
     for option, _ in options_set(region):
         known = {one: fact(FOUND, option, one) for one in series}
         if None in known.values():
-            yield f"{option}: nothing is recorded; run python -m tests.upstream.option_facts"
+            yield f"{option}: nothing is recorded; run make options"
         elif UNKNOWN in known.values() and str(option) not in NOT_LISTED:
             yield f"{option}: unknown to {', '.join(one for one, word in known.items() if word == UNKNOWN)}"
 
@@ -67,8 +67,7 @@ def test_an_option_that_no_package_has_is_found() -> None:
     )
     found = list(unknown_options(render(spec | {"preset": "compute"}), "2026.1"))
     assert found == [
-        f"{Option('nova', 'nova', 'DEFAULT', 'cpu_ratio')}: nothing is recorded; "
-        "run python -m tests.upstream.option_facts"
+        f"{Option('nova', 'nova', 'DEFAULT', 'cpu_ratio')}: nothing is recorded; run make options"
     ]
 
 

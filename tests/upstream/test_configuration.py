@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from tests.upstream.option_facts import NOT_LISTED
 from tests.upstream.option_packages import PACKAGES, SERIES, ask, load
 from tests.upstream.options_set import Option, feature_regions, like, options_set, whole_region
 from tests.upstream.regions import charts_given
@@ -27,7 +26,8 @@ from tests.upstream.rendered_files import (
     named,
     option_files,
 )
-from tests.upstream.upstream_options import recorded_of, told
+from tools.option_facts import NOT_LISTED
+from tools.upstream_options import recorded_of, told
 
 pytestmark = [
     pytest.mark.upstream,
@@ -68,9 +68,7 @@ def test_no_option_of_ours_is_unknown_or_of_a_wrong_type(
         if (mine := [one for one in answer["files"][name]["found"] if is_ours(chart, one, upstreams)])
     }
     assert found == {}
-    assert {told(*one) for one in upstreams} == recorded_of(series, chart), (
-        "run tests.upstream.upstream_options"
-    )
+    assert {told(*one) for one in upstreams} == recorded_of(series, chart), "run make options"
     # oslo-config-validator itself, which does not look at types and knows no plug-ins of authentication.
     theirs = {line for name in bare for line in answer["validator"][name]}
     new = {line for name in ours for line in answer["validator"][name]} - theirs

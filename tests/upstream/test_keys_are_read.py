@@ -25,11 +25,11 @@ import pytest
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.chart_values import Path as Keys
 from controller.domain.values.secret_refs import resolve
-from tests.charts_controller.upstream_rights import recorded_rights
 from tests.fakes.option_files import option_files
 from tests.helm_program import Chart, HelmError
 from tests.upstream.covering import covering
 from tests.upstream.regions import MADE_UP, NAMESPACE, region, releases, specs, store
+from tools.upstream_rights import recorded_rights
 
 pytestmark = [pytest.mark.upstream, pytest.mark.timeout(1800)]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.render.region import library
-from tests.upstream.known_names import (
+from tests.upstream.option_packages import PACKAGES, SERIES
+from tools.known_names import (
     observe_kinds,
     observe_options,
     observe_rules,
     observe_secrets,
 )
-from tests.upstream.option_packages import PACKAGES, SERIES
 
 pytestmark = [pytest.mark.upstream, pytest.mark.timeout(3600)]
 

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from controller.domain.validation.rights import Rights
-from tests.charts_controller.upstream_rights import Facts, recorded_rights, rendered_rights, sets_of
 from tests.render.region import ROOT
 from tests.upstream.regions import NAMESPACE, objects, region, releases, specs
+from tools.upstream_rights import Facts, recorded_rights, rendered_rights, sets_of
 
 CONTROLLER_CHART = ROOT / "charts" / "openstack-controller"
 

@@ -11,9 +11,9 @@ import yaml
 from controller.domain.validation.rbac_union import permissions
 from tests.chart_repositories.packing import packed
 from tests.chart_repositories.upstream import upstream_charts, version_of
-from tests.charts_controller.chart_objects import CONTROLLER_CHART
 from tests.cli.objects import EXAMPLE, example_text, osctl
 from tests.helm_program import Chart
+from tools.chart_objects import CONTROLLER_CHART
 
 OVN = {"networking": {"backend": "ml2/ovn"}}
 

@@ -31,11 +31,11 @@ from controller.reconcile.machines.machine_sets import (
 )
 from sandbox.cluster import Sandbox
 from sandbox.patience import Patience
-from tests.charts_controller.chart_objects import CONTROLLER_CHART
 from tests.cluster.machines.definitions import DEFINITIONS
 from tests.domain.machines.conversions import cases
 from tests.domain.machines.sources import edited, machine_set
 from tests.helm_program import Chart
+from tools.chart_objects import CONTROLLER_CHART
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("machines")]
 

@@ -13,11 +13,11 @@ from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from sandbox.cluster import Sandbox
 from sandbox.controllers import Controllers
 from sandbox.errors import SandboxError
-from tests.charts_controller.chart_objects import CONTROLLER_CHART
 from tests.charts_controller.test_chart_cluster import _helm
 from tests.cluster.conftest import remove
 from tests.cluster.region import Region, wait_until
 from tests.cluster.releases.one_object import BUNDLE, write_bundle
+from tools.chart_objects import CONTROLLER_CHART
 
 pytestmark = pytest.mark.cluster
 PAGE = "{apiVersion: v1, kind: ConfigMap, metadata: {name: page}, data: {colour: red}}"

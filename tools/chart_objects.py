@@ -1,6 +1,6 @@
 """What the shipped charts make in a region's namespace, and what their roles grant.
 
-`python -m tests.charts_controller.chart_objects` (make rbac) writes the union of what the roles grant, and
+`make rbac` writes the union of what the roles grant, and
 the sets of rights for OpenStack-Helm's charts, into the controller's chart; tests compare the two. With a
 directory of OpenStack-Helm's charts (make rbac CHARTS=…) it records first what these need.
 """
@@ -23,7 +23,10 @@ from controller.domain.validation.rbac_union import granted, union
 from controller.domain.values.option_files import NO_OPTION_FILES
 from controller.domain.values.secret_refs import resolve
 from controller.render.region import Region, render_region
-from tests.charts_controller.upstream_rights import (
+from tests.helm_program import Chart
+from tests.render.region import embedded
+from tests.render.specs import FEATURES
+from tools.upstream_rights import (
     RIGHTS,
     record,
     recorded_rights,
@@ -31,11 +34,8 @@ from tests.charts_controller.upstream_rights import (
     rights_file,
     sets_of,
 )
-from tests.helm_program import Chart
-from tests.render.region import embedded
-from tests.render.specs import FEATURES
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 CHARTS = ROOT / "charts"
 CONTROLLER_CHART = CHARTS / "openstack-controller"
 NAMESPACE = "openstack"

@@ -1,4 +1,4 @@
-"""Records what packages say of the options that our values set: `python -m tests.upstream.option_facts`.
+"""Records what packages say of the options that our values set: `make options`.
 
 `tests/data/options.json` has, by chart, file, section and option, the option's type in each series; one word
 where all series agree. `tests/render/test_options.py` compares the values with it, without a network.
@@ -23,7 +23,7 @@ from tests.upstream.options_set import (
     whole_region,
 )
 
-FACTS = Path(__file__).resolve().parents[1] / "data" / "options.json"
+FACTS = Path(__file__).resolve().parents[1] / "tests" / "data" / "options.json"
 UNKNOWN = "unknown"
 # Options that packages do not list, and why they are set nevertheless.
 _DRAWN = "read by nobody, but random in the chart's defaults"
@@ -46,7 +46,9 @@ def recorded_section(option: Option) -> str:
     """The section in the facts: sections that people name are those that their options come from."""
     others = like(option.chart, option.file, option.section)
     known = (STORES, GLANCE_STORES)
-    return others[0] if others and others[0] in known and option.section != GLANCE_STORES else option.section
+    named = bool(others) and others[0] in known and option.section != GLANCE_STORES
+    found: str = others[0] if named else option.section
+    return found
 
 
 def every_option() -> set[Option]:

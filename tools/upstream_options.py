@@ -1,6 +1,6 @@
 """Facts of options: what OpenStack-Helm's charts write of their own values that no package knows.
 
-`python -m tests.upstream.upstream_options` writes tests/data/upstream-options.json (CHARTS names a checkout).
+`make options` writes tests/data/upstream-options.json (CHARTS names a checkout).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-FACTS = Path(__file__).parents[1] / "data" / "upstream-options.json"
+FACTS = Path(__file__).parents[1] / "tests" / "data" / "upstream-options.json"
 # By chart: what is wrong, as `unknown: [section] option`, with the versions of OpenStack in which it is.
 Facts = Mapping[str, Mapping[str, list[str]]]
 

@@ -1,4 +1,4 @@
-"""Records the names of options and rules that packages define: `python -m tests.upstream.known_names`.
+"""Records the names of options and rules that packages define: `make options`.
 
 `values/charts/option-names.json` has the options of OpenStack's services by chart and section, and the rules
 of their policies by chart: `osctl validate` warns of a name that is not among them. A name stands alone where
@@ -24,7 +24,8 @@ EVERY = "every"
 
 @cache
 def _observed(series: str, chart: str) -> dict[str, Any]:
-    return ask(series, chart, names=True, kinds=True, secrets=True)
+    found: dict[str, Any] = ask(series, chart, names=True, kinds=True, secrets=True)
+    return found
 
 
 def observe_options(series: str, chart: str) -> dict[str, list[str]]:
