@@ -2,7 +2,8 @@
 
 make service SERVICE=<service> CHARTS=<checkout of openstack-helm>
 
-`versions.yaml` is written; `service.yaml` is a person's, and what it lacks is printed.
+`versions.yaml` and the tables of services in docs/ are written; `service.yaml` is a person's, and what it
+lacks is printed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import yaml
 
 from controller.domain.values.option_files import is_common
+from tools.service_tables import write_tables
 
 ROOT = Path(__file__).parents[1]
 SERVICES = ROOT / "values" / "services"
@@ -130,7 +132,8 @@ def main() -> int:
     entry = yaml.safe_load((SERVICES / arguments.service / "service.yaml").read_text())
     names = [name for name, chart in entry["charts"].items() if "upstream" in chart["sources"]]
     charts = {name: yaml.safe_load((arguments.charts / name / "values.yaml").read_text()) for name in names}
-    print(f"wrote {write_versions(arguments.service, charts).relative_to(ROOT)}")
+    for path in (write_versions(arguments.service, charts), *write_tables()):
+        print(f"wrote {path.relative_to(ROOT)}")
     written = {name: written_files(arguments.charts / name) for name in names}
     missing = list(lacking(entry, charts, written))
     for line in missing:

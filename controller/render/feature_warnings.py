@@ -11,36 +11,24 @@ from controller.domain.values.chart_values import DocumentPath, format_path, loo
 from controller.domain.values.merge import MergedValues
 from controller.domain.values.names.known_names import KnownNames, unknown_rules, unknown_store_options
 from controller.domain.values.names.option_kinds import wrong_store_values
-from controller.domain.values.relations import Relations
+from controller.domain.values.shipped_values import Library
 from controller.domain.values.template_input import RegionInput
 from controller.domain.values.written.volume_stores import is_device_driver
 from controller.errors import Problem
-from controller.render.missing_parts import is_stock
+from controller.render.missing_parts import doubtful_parts
+from controller.render.service_checks import is_operators
 
 _ATTACHERS = (("cinder", "cinder_volume"), ("nova", "nova_compute"))
-# By chart, the service whose policies are those of before by default: cinder/policy.py, aodh/api/hooks.py.
-_OLD_DEFAULTS = {"cinder": "block-storage", "aodh": "metering"}
-_MONITORS = ("host_monitor", "instance_monitor", "process_monitor", "introspective_instance_monitor")
 
 
 def feature_warnings(
-    features: Mapping[str, Any], releases: Mapping[str, MergedValues], relations: Relations
+    features: Mapping[str, Any], releases: Mapping[str, MergedValues], library: Library
 ) -> Iterator[Problem]:
-    """What a feature needs beside our values: devices of hosts, and packages of images. `releases` are the
-    final values of all releases, by name."""
-    if "keystone" in releases and features["identity"]["federation"]["providers"]:
-        path: DocumentPath = ("identity", "federation", "providers")
-        module = "mod_auth_openidc, without which Apache does not start"
-        lacks = f"has no {module} (package libapache2-mod-auth-openidc)"
-        yield from _stock_images(releases, (("keystone", "keystone_api"),), lacks, path)
-        if not features["tls"]["public"]["enabled"]:
-            yield Problem(
-                format_path(("spec", "features", *path)),
-                "Keystone and the dashboard are published on http, where a provider sends no browser back to",
-                "set spec.features.tls.public.enabled, and publish them on https (docs/encryption.md)",
-            )
+    """What a feature needs beside our values: devices of hosts, and packages of images; and what services do
+    badly without. `releases` are the final values of all releases, by name."""
+    yield from doubtful_parts(library.checks, features, releases)
     for index, store in enumerate(features["blockStorage"]["backends"] if "cinder" in releases else ()):
-        path = ("blockStorage", "backends", index)
+        path: DocumentPath = ("blockStorage", "backends", index)
         if store["type"] == "nfs":
             yield from _stock_images(releases, _ATTACHERS, "has no mount.nfs (package nfs-common)", path)
         if store["type"] == "lvm" and (store["lvm"] or {}).get("protocol") == "nvmet_tcp":
@@ -48,33 +36,11 @@ def feature_warnings(
             yield from _stock_images(releases, _ATTACHERS, lacks, path)
         if store["type"] == "custom" and is_device_driver(store["conf"]):
             yield from _host_devices(releases, path)
-    yield from _volume_service(releases)
-    yield from broken_relations(releases, relations)
-    monitors = lookup(releases["masakari"].values, ("manifests",)) if "masakari" in releases else {}
-    if features["compute"]["pods"]["tolerations"] and any(monitors.get(name) for name in _MONITORS):
-        yield Problem(
-            "spec.features.compute.pods.tolerations",
-            "the chart of Masakari reads no tolerations: its monitors run on no hypervisor with a taint",
-            "keep hypervisors without, or do without the monitors",
-        )
-    if features["readOnlyAccount"]["enabled"]:
-        yield from _reader_warnings(releases)
-
+    yield from broken_relations(releases, library.relations)
     if "neutron" in releases:
         ovn = releases["ovn"].values if "ovn" in releases else None
         networks = features["networking"]["externalNetworks"]
         yield from unbridged_networks(networks, releases["neutron"].values, ovn)
-
-
-def _reader_warnings(releases: Mapping[str, MergedValues]) -> Iterator[Problem]:
-    for chart, service in _OLD_DEFAULTS.items():
-        path = ("conf", chart, "oslo_policy", "enforce_new_defaults")
-        if chart in releases and lookup(releases[chart].values, path) is not True:
-            yield Problem(
-                "spec.features.readOnlyAccount.enabled",
-                f"{chart} lets everybody write who is logged in, so that the account may, too",
-                f"set spec.services.{service}.{chart}.values.{'.'.join(path)}: true (docs/exchange.md)",
-            )
 
 
 def unknown_names(region: RegionInput, names: KnownNames) -> Iterator[Problem]:
@@ -107,34 +73,14 @@ def _host_devices(releases: Mapping[str, MergedValues], path: DocumentPath) -> I
         )
 
 
-def _volume_service(releases: Mapping[str, MergedValues]) -> Iterator[Problem]:
-    """What an operator's values make of cinder-volume that attaches nothing, or is in its own way."""
-    cinder = releases.get("cinder")
-    if cinder is None:
-        return
-    values = ("spec", "services", "block-storage", "cinder", "values")
-    place = "set pod.useHostNetwork.volume, conf.cinder.DEFAULT.host and pod.replicas.volume: 1 beside it"
-    alone = lookup(cinder.values, ("pod", "useHostNetwork", "volume"))
-    if lookup(cinder.values, ("conf", "enable_iscsi")) and not alone:
-        yield Problem(
-            format_path((*values, "conf", "enable_iscsi")),
-            "cinder-volume is not on the node's network, where its iscsid answers, and attaches nothing",
-            f"{place} (docs/storage.md)",
-        )
-    replicas = lookup(cinder.values, ("pod", "replicas", "volume"))
-    host = lookup(cinder.values, ("conf", "cinder", "DEFAULT", "host"))
-    if host and isinstance(replicas, int) and replicas > 1:
-        yield Problem(
-            format_path((*values, "pod", "replicas", "volume")),
-            f"{replicas} pods of cinder-volume have one name, {host}, and work on the same volumes",
-            "leave it at 1",
-        )
-
-
 def _stock_images(
     releases: Mapping[str, MergedValues], tags: Iterable[tuple[str, str]], lacks: str, path: DocumentPath
 ) -> Iterator[Problem]:
-    stock = [tag for release, tag in tags if release in releases and is_stock(releases[release], tag)]
+    stock = [
+        tag
+        for release, tag in tags
+        if release in releases and not is_operators(releases[release], "images", "tags", tag)
+    ]
     if stock:
         yield Problem(
             format_path(("spec", "features", *path)),

@@ -174,7 +174,7 @@ class _RegionRenderer:
         self._check_overrides(services, bundles)
         self._stop_on_problems()
         merged = {name: one.merged for name, one in self.done.items()}
-        lacking = (*missing_parts(region_input.features, merged), *self.unreadable)
+        lacking = (*missing_parts(self.library.checks, region_input.features, merged), *self.unreadable)
         self.problems += [] if self.partial else [part.problem for part in lacking]
         self._stop_on_problems()
         if not self.missing:
@@ -184,7 +184,7 @@ class _RegionRenderer:
             self.warnings += unknown_releases(spec.drift_rules, self.done)
             self.warnings += name_warnings(spec, used, region_input.claiming)
             self.warnings += self.builds.warnings()
-            self.warnings += feature_warnings(region_input.features, merged, self.library.relations)
+            self.warnings += feature_warnings(region_input.features, merged, self.library)
             self.warnings += unknown_names(region_input, self.library.names)
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
         certificates = region_certificates(self.deployment.spec, self.deployment.namespace, self.library)

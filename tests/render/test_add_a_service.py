@@ -56,8 +56,10 @@ def test_the_folder_that_the_page_shows_is_a_service(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "values", values)
     folder = values / "services" / "workflow"
     folder.mkdir(exist_ok=True)  # the example itself may have been followed
-    for name, text in zip(("service.yaml", "releases.yaml.j2", "sizes.yaml"), files, strict=True):
-        (folder / name).write_text(text)
+    entry, template, checks, sizes = files
+    (folder / "service.yaml").write_text(entry + checks)
+    (folder / "releases.yaml.j2").write_text(template)
+    (folder / "sizes.yaml").write_text(sizes)
 
     spec = core_spec(features={"services": {"enabled": ["workflow"]}})
     region = render_region(deployment(spec), load_library(values), WithMistral())

@@ -19,28 +19,14 @@ from sandbox.errors import SandboxError
 from sandbox.locks import locked
 from sandbox.openstack.series import Series, find_python
 from sandbox.paths import cache_root
+from tests.fakes.option_files import chart_options
 
 HERE = Path(__file__).resolve().parent
 PROGRAM, SERVICES = HERE / "option_program.py", HERE / "service_program.py"
 SERIES = ("2025.1", "2025.2", "2026.1")
 # The packages that define the options of a chart's files, beside the libraries that all services have.
 PACKAGES: Mapping[str, tuple[str, ...]] = {
-    "aodh": ("aodh",),
-    "barbican": ("barbican",),
-    "ceilometer": ("ceilometer",),
-    "cinder": ("cinder", "os-brick"),
-    "designate": ("designate",),
-    "glance": ("glance", "glance_store"),
-    "gnocchi": ("gnocchi",),
-    "heat": ("openstack-heat",),
-    "ironic": ("ironic",),
-    "keystone": ("keystone",),
-    "manila": ("manila",),
-    "masakari": ("masakari",),
-    "neutron": ("neutron", "neutron-dynamic-routing", "neutron-fwaas", "neutron-vpnaas"),
-    "nova": ("nova", "os_vif"),
-    "octavia": ("octavia", "ovn-octavia-provider"),
-    "placement": ("openstack-placement",),
+    chart: options.packages for chart, options in sorted(chart_options().items()) if options.packages
 }
 INSTALL_SECONDS, ASK_SECONDS = 3600, 300
 

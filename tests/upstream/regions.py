@@ -27,10 +27,11 @@ from tests.render.specs import FEATURES, PAIRS, brought
 NAMESPACE = "namespace-of-the-region"
 # Begins every secret that stands in the values.
 MADE_UP = "made-up-secret"
-ALL_SERVICES = [
-    *("dns", "load-balancer", "shared-file-system", "object-storage", "instance-ha", "metering", "gateway"),
-]
 PRESETS = ("core", "compute", "compute-baremetal")
+# What no preset brings.
+ALL_SERVICES = [
+    name for name in library().catalogue.services if name not in library().presets[PRESETS[-1]].services
+]
 OVN = {"features": {"networking": {"backend": "ml2/ovn"}}}
 
 

@@ -11,7 +11,9 @@ import jsonschema
 
 from controller.adapters.system.values_text import read_map, read_text
 from controller.domain.credentials.generate import KINDS
+from controller.domain.shared.cel import CelError
 from controller.domain.values.catalogue import OWN, Catalogue, CatalogueInvalid, ServiceEntry, parse_service
+from controller.domain.values.rules.checks import ServiceCheck, parse_check
 from controller.domain.values.shipped_values import ChartValues
 from controller.domain.values.yaml_reader import YamlDocument
 
@@ -34,6 +36,7 @@ class ServiceFolder:
     sizes: Mapping[str, Mapping[str, ChartValues]]
     open_maps: Mapping[str, tuple[str, ...]]
     references: Mapping[str, Any]
+    checks: tuple[ServiceCheck, ...]
 
 
 def read_services(
@@ -97,6 +100,7 @@ def _folder(
         sizes=_by_key(directory, path / SIZES, entry, sizes, needed=True),
         open_maps={reason: tuple(paths) for reason, paths in document.value.get("openMaps", {}).items()},
         references=document.value.get("references", {}),
+        checks=tuple(_checks(document)),
     )
 
 
@@ -106,6 +110,14 @@ def validate(document: YamlDocument, validator: jsonschema.Draft202012Validator)
     if error is not None:
         place = ".".join(map(str, error.absolute_path))
         raise CatalogueInvalid(f"{document.source}: {place + ': ' if place else ''}{error.message}")
+
+
+def _checks(document: YamlDocument) -> Iterator[ServiceCheck]:
+    for index, body in enumerate(document.value.get("checks", ())):
+        try:
+            yield parse_check(body)
+        except CelError as error:
+            raise CatalogueInvalid(f"{document.source}: checks[{index}]: {error}") from error
 
 
 def _by_key(

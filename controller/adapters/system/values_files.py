@@ -15,7 +15,7 @@ from controller.domain.values.catalogue import Catalogue, CatalogueInvalid
 from controller.domain.values.chart_builds import TestedBuilds, parse_builds
 from controller.domain.values.names.known_names import KnownNames
 from controller.domain.values.names.unknown_keys import OpenMaps
-from controller.domain.values.relations import Relations, parse_relations
+from controller.domain.values.rules.relations import Relations, parse_relations
 from controller.domain.values.shipped_values import ChartValues, Library, ValuesFile
 
 
@@ -39,6 +39,7 @@ def load_library(directory: Path) -> Library:
             *(chart.option_maps for entry in catalogue.services.values() for chart in entry.charts.values()),
         ),
         relations=_relations(directory),
+        checks=tuple(check for folder in services.values() for check in folder.checks),
         names=_names(directory / "charts" / "option-names.json", catalogue),
     )
 

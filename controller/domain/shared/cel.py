@@ -36,6 +36,11 @@ class Expression:
             raise CelError(f"{self.text!r} has no value: {error}") from error
 
     @property
+    def variables(self) -> frozenset[str]:
+        """The variables that it names, with those of its own macros."""
+        return frozenset(self._program.variables())
+
+    @property
     def functions(self) -> frozenset[str]:
         """The functions that it calls, those of CEL too, without operators."""
         return frozenset(name for name in self._program.functions() if name.isidentifier())

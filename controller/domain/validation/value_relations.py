@@ -10,7 +10,15 @@ from typing import Any
 from controller.domain.shared.cron_schedule import shortest_gap
 from controller.domain.values.chart_values import Path, lookup
 from controller.domain.values.merge import MergedValues
-from controller.domain.values.relations import AtLeast, Connections, KeysOutlive, Number, Odd, Pool, Relations
+from controller.domain.values.rules.relations import (
+    AtLeast,
+    Connections,
+    KeysOutlive,
+    Number,
+    Odd,
+    Pool,
+    Relations,
+)
 from controller.errors import Problem
 
 _DAY = 86400

@@ -11,7 +11,8 @@ from controller.domain.values.chart_values import DocumentPath, Values
 from controller.domain.values.merge import Layer
 from controller.domain.values.names.known_names import NO_NAMES, KnownNames
 from controller.domain.values.names.unknown_keys import NO_OPEN_MAPS, OpenMaps
-from controller.domain.values.relations import NO_RELATIONS, Relations
+from controller.domain.values.rules.checks import ServiceCheck
+from controller.domain.values.rules.relations import NO_RELATIONS, Relations
 from controller.domain.values.typos import suggestion
 from controller.errors import Problem
 
@@ -84,6 +85,7 @@ class Library:
     open_maps: OpenMaps = NO_OPEN_MAPS
     names: KnownNames = NO_NAMES
     relations: Relations = NO_RELATIONS
+    checks: tuple[ServiceCheck, ...] = ()
 
 
 def main_field_problems(library: Library, files: FileChoice) -> list[Problem]:

@@ -48,6 +48,14 @@ WRONG: dict[str, tuple[Edit, str]] = {
         replaced("service.yaml", "    optionFiles: [masakari, masakarimonitors]\n", ""),
         "values/services/instance-ha/service.yaml: charts.masakari: 'optionFiles' is a required property",
     ),
+    "a check that asks what there is not": (
+        replaced("service.yaml", "needs: size(features", "needs: sizes(features"),
+        "'sizes(features.compute.pods.tolerations) == 0' refers to sizes, which checks do not have",
+    ),
+    "a check without a remedy": (
+        replaced("service.yaml", "    remedy: keep hypervisors without, or do without the monitors\n", ""),
+        "values/services/instance-ha/service.yaml: checks.1: 'remedy' is a required property",
+    ),
     "a kind of credential that nothing generates": (
         replaced("service.yaml", "masakari-password: password", "masakari-password: passphrase"),
         "credentials.masakari-password: 'passphrase' is not one of base64-32, ",
@@ -90,8 +98,8 @@ def test_an_incomplete_folder_is_refused_with_its_file(mistake: str, values: Pat
 
 
 def test_a_folder_that_is_empty_is_refused(values: Path) -> None:
-    (values / "services" / "optimization").mkdir()
-    with pytest.raises(CatalogueInvalid, match=r"values/services/optimization: expected .*service\.yaml"):
+    (values / "services" / "clustering").mkdir()
+    with pytest.raises(CatalogueInvalid, match=r"values/services/clustering: expected .*service\.yaml"):
         load_library(values)
 
 

@@ -1,0 +1,1 @@
+"""Rules about final values that are data: values/relations.yaml, and `checks` in the folders of services."""

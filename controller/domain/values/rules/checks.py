@@ -1,0 +1,65 @@
+"""What a service cannot work without, or works badly without, as `checks` in its folder say. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.shared.cel import CelError, Expression, expression
+
+VARIABLES = frozenset(("features", "releases", "item"))
+# What checks can ask of the values of their release (controller.render.service_checks).
+FUNCTIONS = frozenset(
+    ("value", "given", "chosen", "own", "keys", "listed", "document", "placeholders", "isTemplate")
+)
+_MACRO = re.compile(r"\.(?:all|exists|exists_one|filter|map)\((\w+),")
+# Of CEL's own, what checks may use.
+_TYPES = frozenset(("list", "map", "string", "int", "double", "bool"))
+_OF_CEL = frozenset(("size", "startsWith", "endsWith", "contains", "matches", "type", "string"))
+
+
+@dataclass(frozen=True)
+class ServiceCheck:
+    """One check of the final values of a release.
+
+    It applies where `when` holds, once for each item of `for_each`. The problem is there where `needs` does
+    not hold, or `lacks` has any items. In `message` and `remedy`, `{item}` is the item, and `{lacks}` are
+    those that are lacking. It refuses the release, or `warns`.
+    """
+
+    release: str
+    path: str
+    message: str
+    remedy: str
+    when: Expression | None = None
+    for_each: Expression | None = None
+    needs: Expression | None = None
+    lacks: Expression | None = None
+    warns: bool = False
+
+
+def parse_check(body: Mapping[str, Any]) -> ServiceCheck:
+    """A check that matches values/service.schema.yaml. Raises CelError for what cannot be evaluated."""
+    read = {key: _read(body[key]) for key in ("when", "forEach", "needs", "lacks") if key in body}
+    return ServiceCheck(
+        release=body["release"],
+        path=body["path"],
+        message=body["message"],
+        remedy=body["remedy"],
+        when=read.get("when"),
+        for_each=read.get("forEach"),
+        needs=read.get("needs"),
+        lacks=read.get("lacks"),
+        warns=body.get("warns", False),
+    )
+
+
+def _read(text: str) -> Expression:
+    found = expression(text)
+    variables = found.variables - VARIABLES - _TYPES - set(_MACRO.findall(text))
+    unknown = sorted(variables | (found.functions - FUNCTIONS - _OF_CEL))
+    if unknown:
+        raise CelError(f"{text!r} refers to {', '.join(unknown)}, which checks do not have")
+    return found
