@@ -61,6 +61,7 @@ def told(conf: dict[str, Any], chart: str = "nova", series: str = "2026.1") -> l
         ("on-boot", 2, "is true or false, got the number 2"),
         ("debug", "", 'is true or false, got the string ""'),
         ("my_ip", {"a": 1}, "has a map, and charts write nothing for it"),
+        ("my_ip", {}, "has an empty map, and charts write nothing for it: the default of the package holds"),
     ],
 )
 def test_a_value_of_another_kind_is_told(option: str, value: Any, says: str) -> None:
@@ -217,3 +218,12 @@ def test_types_that_services_have_of_their_own(
 ) -> None:
     assert [text for text in good if unmet(kind, text)] == []
     assert [text for text in bad if not unmet(kind, text)] == []
+
+
+def test_an_empty_map_is_a_warning_since_it_only_has_no_effect() -> None:
+    layer = Layer("services", {"conf": {"nova": {"DEFAULT": {"my_ip": {}, "workers": {"a": 1}}}}})
+    found = wrong_values(layer, LOWER, NAMES.of("nova", "2026.1"))
+    assert [(one.problem.path.rpartition(".")[2], one.certain) for one in found] == [
+        ("my_ip", False),
+        ("workers", True),
+    ]

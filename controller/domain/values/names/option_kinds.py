@@ -132,6 +132,9 @@ def _of_shape(kind: str, value: Any) -> _Fault | None:
     """What is wrong with a list or map, whatever the option takes."""
     name, about, within = parts_of(kind)
     if is_map(value):
+        if not value:
+            message = "has an empty map, and charts write nothing for it: the default of the package holds"
+            return _Fault(message, 'leave it out, or write "" for an empty text', certain=False)
         if value.get("type") not in _TYPED:
             between = about or ":"
             remedy = (
