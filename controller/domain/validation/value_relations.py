@@ -74,7 +74,7 @@ def _too_few_keys(one: KeysOutlive, merged: MergedValues) -> Iterator[Problem]:
 def _too_many_connections(one: Connections, releases: Releases) -> Iterator[Problem]:
     """Told at the first value of the operator's that counts, of the release with most connections first."""
     server = releases[one.server]
-    name, limit = one.limit
+    name, limit = one.limit, math.inf
     for path in one.texts:
         set_to = re.findall(rf"(?m)^\s*{name}\s*=\s*(\d+)", str(lookup(server.values, path) or ""))
         limit = float(set_to[-1]) if set_to else limit

@@ -69,7 +69,7 @@ class Connections:
     server: str
     what: str
     texts: tuple[Path, ...]
-    limit: tuple[str, float]
+    limit: str
     size: tuple[str, float]
     overflow: str
     pools: tuple[Pool, ...]
@@ -123,12 +123,12 @@ def _connections(one: Mapping[str, Any]) -> Connections:
         )
         for release, pool in one["pools"].items()
     )
-    limit, size = one["limit"], one["size"]
+    size = one["size"]
     return Connections(
         one["server"],
         one["what"],
         tuple(map(_path, one["texts"])),
-        (limit["name"], limit["default"]),
+        one["limit"],
         (size["name"], size["default"]),
         one["overflow"],
         pools,
