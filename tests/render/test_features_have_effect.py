@@ -27,6 +27,7 @@ ELSEWHERE: Mapping[str, str] = {
     "readOnlyAccount.enabled": "what the secrets container does, see test_reader.py",
     "readOnlyAccount.project": "what the secrets container does, see test_reader.py",
     "readOnlyAccount.offeredTo.[]": "what the secrets container does, see test_reader.py",
+    "tls.public.caSecret": "what the secrets container exports, see test_served_certificate.py",
     "tls.internal.authoritySecret": "who signs certificates, see test_own_certificates.py",
     "compute.libvirtTLS.addresses.[]": "what a certificate stands for, see test_libvirt_tls.py",
     "ceph.namespace": "what the secrets container reads, see test_ceph_exchange.py",
