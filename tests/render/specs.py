@@ -367,6 +367,7 @@ FEATURES: Mapping[str, dict[str, Any]] = {
             "backup": {"enabled": True, "keepDays": 30, "storageClass": "general"},
         }
     ),
+    "database-exporter": _features(database={"exporter": {"enabled": True}}),
     "database-cleanup": _features(
         database={"cleanup": {"compute": {}, "block-storage": {"olderThanDays": 60}, "orchestration": {}}}
     ),
@@ -551,6 +552,7 @@ UPSTREAM_ONLY = frozenset(
         "compute-console-spice",
         "compute-libvirt-tls",
         "database-backup",
+        "database-exporter",
         "database-cleanup",
         "fields-of-identity",
         "fields-of-operations",
