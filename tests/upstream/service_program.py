@@ -97,6 +97,29 @@ def mappings(asked, directory):
     return taken
 
 
+def mapped(asked, directory):
+    """What Keystone's mapping engine makes of the variables of each request, by the rules of a mapping."""
+    import keystone.conf
+    from keystone.federation import utils
+
+    keystone.conf.configure()
+    processor = utils.RuleProcessor("corp", asked["rules"])
+    return [processor.process(variables) for variables in asked["requests"]]
+
+
+def compute_versions(asked, directory):
+    """From which compute service on Nova moves NUMA live, by its own check, and the oldest that it runs with."""
+    import inspect
+    import re
+
+    from nova.conductor.tasks import live_migrate
+    from nova.objects import service
+
+    check = inspect.getsource(live_migrate.LiveMigrationTask._check_instance_has_no_numa)
+    oldest = service.SERVICE_VERSION_ALIASES[service.OLDEST_SUPPORTED_SERVICE_VERSION]
+    return {"numa": [int(found) for found in re.findall(r">= (\d+)", check)], "oldest": oldest}
+
+
 def paste(asked, directory):
     """Pipelines and factories of a Paste file that cannot be found."""
     from paste.deploy import loadwsgi

@@ -82,8 +82,7 @@ _OBSTACLES = {
 _PASSING = frozenset(("BUILD", "REBUILD", "RESIZE", "REVERT_RESIZE", "MIGRATING", "REBOOT", "HARD_REBOOT"))
 _GOING = frozenset(("DELETED", "SOFT_DELETED"))
 _DELETING = frozenset(("deleting", "soft-deleting"))
-# Of hw:cpu_policy of a flavor, and hw_cpu_policy of an image.
-_PINNED = frozenset(("dedicated", "mixed"))
+_TRUE = frozenset(("1", "t", "true", "on", "y", "yes"))
 
 
 def plan_server(server: Server, mode: Mode, rules: Rules, moves: Iterable[Migration] = ()) -> ServerPlan:
@@ -117,6 +116,8 @@ def _evacuated(server: Server, rules: Rules, moves: Iterable[Migration]) -> tupl
         return MoveKind.BUSY, f"Nova evacuates it already ({server.task})"
     if server.state not in _EVACUATED:
         return MoveKind.BLOCKED, f"Nova evacuates no server that is {server.state or server.status}"
+    if _has_vtpm(server):
+        return MoveKind.BLOCKED, "Nova evacuates no server with a TPM"
     if server.local_disk and not (rules.shared_disks or rules.rebuild_local):
         why = f"; {rules.doubt}" if rules.doubt else ""
         return (
@@ -163,7 +164,21 @@ def _migrated(server: Server, rules: Rules) -> tuple[MoveKind, str]:
     )
 
 
+def _has_vtpm(server: Server) -> bool:
+    return "hw:tpm_version" in server.extra_specs or "hw_tpm_version" in server.image
+
+
 def _live_obstacle(server: Server, rules: Rules) -> str:
+    """What keeps it from a live migration: what Nova refuses, as far as its API shows it beforehand, and the
+    limits of the spec.
+
+    Nova refuses accelerators, TPMs and SEV (nova/compute/api.py: live_migrate), and devices of a PCI alias
+    that its own configuration does not call live_migratable (nova/conductor/tasks/live_migrate.py:
+    _check_can_migrate_pci). A vGPU depends on the versions of libvirt and QEMU on both hosts
+    (nova/virt/libvirt/driver.py: _host_can_support_mdev_live_migration), which the API does not show. Pinned
+    CPUs, NUMA and huge pages it moves since Train, unless a compute is older (_check_instance_has_no_numa);
+    a Nova that answers in the microversion of `Server` is from 2024.2 on, and runs with no such compute.
+    """
     specs = server.extra_specs
     if any(key.startswith("resources") and key.endswith(":VGPU") for key in specs):
         return "it has a vGPU"
@@ -171,9 +186,11 @@ def _live_obstacle(server: Server, rules: Rules) -> str:
         return "it has a PCI device of the node"
     if "accel:device_profile" in specs:
         return "it has an accelerator of the node"
-    policies = (specs.get("hw:cpu_policy"), server.image.get("hw_cpu_policy"))
-    if _PINNED.intersection(policies) or "hw:numa_nodes" in specs or "hw_numa_nodes" in server.image:
-        return "it is pinned to CPUs of the node"
+    if _has_vtpm(server) and specs.get("hw:tpm_secret_security") != "host":
+        return "it has a TPM whose secret only its owner reads"
+    encrypted = (specs.get("hw:mem_encryption"), server.image.get("hw_mem_encryption"))
+    if any(str(one).lower() in _TRUE for one in encrypted):
+        return "its memory is encrypted (SEV)"
     if server.local_disk and not rules.shared_disks and 0 < rules.most_local_disk < server.disk:
         return f"its local disk of {server.disk} GiB is too big to copy (limit {rules.most_local_disk})"
     if 0 < rules.most_memory < server.memory:
