@@ -277,6 +277,20 @@ FEATURES: Mapping[str, dict[str, Any]] = {
             }
         }
     ),
+    "pods-tolerations": _features(
+        pods={
+            "tolerations": [
+                {
+                    "key": "node-role.kubernetes.io/control-plane",
+                    "operator": "Exists",
+                    "effect": "NoSchedule",
+                }
+            ]
+        },
+        compute={
+            "pods": {"tolerations": [{"key": "role", "operator": "Equal", "value": "compute"}]},
+        },
+    ),
     "compute-libvirt-in-clear": _features(compute={"libvirtTLS": {"enabled": False}}),
     "volumes-ceph": _features(blockStorage={"backends": [CEPH_STORE]}),
     "volumes-lvm-nfs-custom": _features(
@@ -333,6 +347,14 @@ FEATURES: Mapping[str, dict[str, Any]] = {
         }
     ),
     "identity-oidc": _features(identity={"federation": {"providers": [OIDC]}}),
+    "identity-oidc-directives": _features(
+        identity={
+            "federation": {
+                "providers": [OIDC],
+                "directives": ["OIDCPassClaimsAs environment", 'OIDCSessionType "server-cache"'],
+            }
+        }
+    ),
     "identity-two-providers": _features(
         identity={
             "federation": {
@@ -558,6 +580,7 @@ UPSTREAM_ONLY = frozenset(
         "fields-of-operations",
         "identity-oidc",
         "identity-oidc-and-ldap",
+        "identity-oidc-directives",
         "identity-two-providers",
         "images-two-stores",
         "load-balancer-ovn",

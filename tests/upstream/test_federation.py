@@ -12,6 +12,7 @@ import pytest
 
 from tests.render import production
 from tests.render.specs import FEATURES, LDAP
+from tests.upstream.option_packages import SERIES, load
 from tests.upstream.regions import objects, region
 
 pytestmark = [pytest.mark.upstream, pytest.mark.timeout(600)]
@@ -52,6 +53,55 @@ def test_any_pod_may_answer_each_request_of_a_sign_in(charts: Path, name: str) -
     assert "OIDCSessionType client-cookie" in apache
     assert "OIDCCryptoPassphrase" in apache  # one for all pods
     assert "OIDCXForwardedHeaders X-Forwarded-Proto" in apache  # or addresses would have the pod's port
+
+
+def variables(apache: str, claims: Mapping[str, Any]) -> dict[str, str]:
+    """The variables of a request, as mod_auth_openidc has them (auth_openidc.conf: OIDCClaimPrefix and
+    OIDCClaimDelimiter): a claim of several values is one text, joined by the delimiter, a comma by default."""
+    given = dict(re.findall(r"^ +(OIDCClaim\w+) \"?(.*?)\"?$", apache, re.M))
+    prefix, delimiter = given["OIDCClaimPrefix"], given.get("OIDCClaimDelimiter", ",")
+    return {
+        f"HTTP_{prefix}{name}".replace("-", "_").upper(): (
+            delimiter.join(value) if isinstance(value, list) else value
+        )
+        for name, value in claims.items()
+    }
+
+
+GROUPS = [
+    {
+        "local": [{"user": {"name": "{0}"}}, {"groups": "{1}", "domain": {"name": "Default"}}],
+        "remote": [{"type": "HTTP_OIDC_EMAIL"}, {"type": "HTTP_OIDC_GROUPS"}],
+    },
+    {
+        "local": [{"group": {"name": "operators", "domain": {"name": "Default"}}}],
+        "remote": [{"type": "HTTP_OIDC_GROUPS", "any_one_of": ["ops"]}],
+    },
+]
+
+
+@pytest.mark.parametrize("series", SERIES)
+@pytest.mark.parametrize("name", ["identity-oidc", "identity-two-providers", "identity-oidc-directives"])
+def test_each_of_several_groups_of_a_user_reaches_keystones_mapping(
+    charts: Path, series: str, name: str
+) -> None:
+    apache = file(made(charts, "keystone", identity(name, https=True)), "wsgi-keystone.conf")
+    claims = {"email": "ada@example.org", "groups": ["staff", "ops", "a, b"]}
+    of_ours = variables(apache, claims)
+    by_default = variables(apache.replace("OIDCClaimDelimiter", "#"), claims)
+    first, second = load(series, "keystone", "mapped", rules=GROUPS, requests=[of_ours, by_default])
+    assert {one["name"] for one in first["group_names"]} == {"staff", "ops", "a, b", "operators"}
+    # So it would be without the delimiter.
+    assert {one["name"] for one in second["group_names"]} == {"staff,ops,a, b"}
+
+
+def test_further_directives_are_added_and_take_the_place_of_ours(charts: Path) -> None:
+    keystone = made(charts, "keystone", identity("identity-oidc-directives", https=True))
+    apache = file(keystone, "wsgi-keystone.conf")
+    assert re.findall(r"^ +(OIDC(?:Session|PassC)\w+ .*)$", apache, re.M) == [
+        "OIDCPassClaimsAs environment",
+        'OIDCSessionType "server-cache"',
+    ]
 
 
 def test_each_of_several_providers_has_its_files_and_its_address(charts: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller.domain.region.external_servers import external_server_problems
-from controller.domain.region.federation import provider_problems
+from controller.domain.region.federation import directive_problems, provider_problems
 from controller.domain.shared.cron_schedule import schedule_problem
 from controller.domain.shared.durations import format_duration, parse_duration
 from controller.domain.validation.policy_rules import REMEDY, rule_problem
@@ -48,10 +48,12 @@ def feature_problems(features: Features) -> list[Problem]:
         *_image_stores(features["image"]["backends"]),
         *_own_domains(features["identity"]["ldap"]["domains"]),
         *provider_problems(features["identity"]["federation"]["providers"]),
+        *directive_problems(features["identity"]["federation"]["directives"]),
         *_schedules(features["database"]),
         *_policies(features["policies"]),
         *_rotation_window(features["credentialRotation"]),
-        *_tolerations(features["compute"]["pods"]["tolerations"]),
+        *_tolerations(features["compute"]["pods"]["tolerations"], ("compute", "pods", "tolerations")),
+        *_tolerations(features["pods"]["tolerations"], ("pods", "tolerations")),
         *_hypervisor_addresses(features["compute"]["libvirtTLS"]["addresses"]),
         *external_server_problems(features),
         *_reserved_secrets(features),
@@ -126,10 +128,10 @@ def _inside(subnet: Features, path: DocumentPath) -> Iterator[Problem]:
         yield _problem((*path, "poolEnd"), "comes before poolStart")
 
 
-def _tolerations(tolerations: Any) -> Iterator[Problem]:
+def _tolerations(tolerations: Any, field: DocumentPath) -> Iterator[Problem]:
     """What the API server refuses of a pod (ValidateTolerations)."""
     for index, one in enumerate(tolerations):
-        path: DocumentPath = ("compute", "pods", "tolerations", index)
+        path: DocumentPath = (*field, index)
         if one["operator"] == "Exists" and one["value"]:
             remedy = "leave it out, or use operator Equal"
             yield _problem((*path, "value"), "must be empty when operator is Exists", remedy)

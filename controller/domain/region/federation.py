@@ -32,6 +32,21 @@ _LOCAL = {
 }
 _REMOTE = {"type!": str, "regex": bool, **dict.fromkeys(_CONDITIONS, list)}
 _RULE: dict[str, Any] = {"local!": [_LOCAL], "remote!": [_REMOTE]}
+_OF_PROVIDER = "set it in the provider"
+_WRITTEN = {
+    "OIDCClaimPrefix": "mappings name claims by it, as HTTP_OIDC_EMAIL",
+    "OIDCClaimDelimiter": "it is a semicolon, where Keystone takes claims apart",
+    "OIDCClientID": _OF_PROVIDER,
+    "OIDCClientSecret": _OF_PROVIDER,
+    "OIDCCryptoPassphrase": "it is generated",
+    "OIDCDiscoverURL": "it leads to the provider of an address",
+    "OIDCMetadataDir": _OF_PROVIDER,
+    "OIDCProviderMetadataURL": "it follows from the provider's issuer",
+    "OIDCRedirectURI": "it follows from the region's public name",
+    "OIDCScope": _OF_PROVIDER,
+}
+# Endings of directives whose value is a secret.
+_SECRETS = ("secret", "passphrase", "password")
 # What of `{0}`, `{}` or `{0[1]}` says which claim it is.
 _NUMBER = re.compile(r"(\d*)(?:[.\[].*)?")
 _NAMES: Mapping[type, str] = {str: "a text", bool: "true or false", list: "a list", dict: "a map"}
@@ -57,6 +72,24 @@ def provider_problems(providers: Sequence[Mapping[str, Any]]) -> Iterator[Proble
             yield _problem((*path, "metadata", "issuer"), f"must be {issuer}", remedy)
         for place, rule in enumerate(provider["mapping"]):
             yield from _rule_problems(rule, (*path, "mapping", place))
+
+
+def directive_problems(directives: Sequence[str]) -> Iterator[Problem]:
+    """What of the operator's lines for Apache's module the controller writes itself, or nothing may read."""
+    for index, line in enumerate(directives):
+        path: DocumentPath = (*_PROVIDERS[:-1], "directives", index)
+        name, _, value = line.partition(" ")
+        fixed = {known.lower(): why for known, why in _WRITTEN.items()}.get(name.lower())
+        secret = name.lower().endswith(_SECRETS) and not value.strip(" \"'").startswith("exec:")
+        if "\n" in line or "\r" in line:
+            yield _problem(path, "has a line break", "write each directive as an entry of its own")
+        elif fixed is not None:
+            yield _problem(path, f"{name} is written by the controller", fixed)
+        elif secret:
+            remedy = f'mount its Secret into keystone-api, and write {name} "exec:/bin/cat FILE"'
+            yield _problem(
+                path, f"{name} is a secret, and would be in clear in a ConfigMap or an object", remedy
+            )
 
 
 def _rule_problems(rule: Any, path: DocumentPath) -> Iterator[Problem]:

@@ -11,6 +11,7 @@ from controller.domain.values.ceph_needs import CONSUMERS, CONSUMERS_SECRET
 from controller.domain.values.chart_values import SECRET_REF, secret_ref
 from controller.domain.values.written.federation import (
     federation_commands,
+    federation_directives,
     federation_files,
     federation_locations,
     federation_secret,
@@ -106,9 +107,10 @@ def certificate_digest(secret: str) -> dict[str, Any]:
     return secret_ref(secret, "digest")
 
 
-def tolerations(given: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Tolerations as Kubernetes wants them: without the fields that are not set."""
-    return [options(one, None) for one in given]
+def tolerations(*given: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Tolerations as Kubernetes wants them: without the fields that are not set, each once."""
+    found = [options(one, None) for some in given for one in some]
+    return [one for place, one in enumerate(found) if one not in found[:place]]
 
 
 def after_dns_policy(tolerated: list[dict[str, Any]], priority: str | None) -> str:
@@ -118,6 +120,17 @@ def after_dns_policy(tolerated: list[dict[str, Any]], priority: str | None) -> s
     lines += [f"priorityClassName: {json.dumps(priority)}"] if priority else []
     lines += [f"tolerations: {json.dumps(tolerated, sort_keys=True)}"] if tolerated else []
     return "\n      ".join(lines)
+
+
+def after_label(value: str, tolerated: list[dict[str, Any]]) -> str:
+    """The value of a pod's node label, and a line after it, in a chart that has no value for tolerations: it
+    writes the label as it is, two columns further in than the fields of a pod."""
+    return f"{value}\n      tolerations: {json.dumps(tolerated, sort_keys=True)}"
+
+
+def oidc_directives(given: Iterable[str]) -> list[str]:
+    """Lines of Apache's module for sign-in, in a value that Helm renders."""
+    return [literal(line) for line in federation_directives(list(given))]
 
 
 def only_from(
@@ -156,9 +169,11 @@ TEMPLATE_FUNCTIONS: Mapping[str, Any] = {
     "federation_commands": federation_commands,
     "federation_files": federation_files,
     "federation_locations": federation_locations,
+    "oidc_directives": oidc_directives,
     "federation_secret": federation_secret,
     "tolerations": tolerations,
     "after_dns_policy": after_dns_policy,
+    "after_label": after_label,
     "enable_new_compute": enable_new_compute,
     "vencrypt_options": vencrypt_options,
     "brokers_conf": brokers_conf,

@@ -211,8 +211,10 @@ def test_metadata_of_another_issuer_are_refused() -> None:
     ],
 )
 def test_a_toleration_that_kubernetes_refuses_is_refused_here(toleration: dict[str, Any], field: str) -> None:
-    found = problems(features={"compute": {"pods": {"tolerations": [toleration]}}})
+    pods = {"pods": {"tolerations": [toleration]}}
+    found = problems(features={"compute": pods})
     assert list(found) == [f"spec.features.compute.pods.tolerations[0].{field}"]
+    assert list(problems(features=pods)) == [f"spec.features.pods.tolerations[0].{field}"]
 
 
 def test_tolerations_that_kubernetes_takes_are_taken() -> None:

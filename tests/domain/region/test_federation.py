@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.domain.region.federation import provider_problems
+from controller.domain.region.federation import directive_problems, provider_problems
 from tests.domain.region.mappings import ANY, REFUSED, TAKEN
 
 PATH = "spec.features.identity.federation.providers[0].mapping[0]"
@@ -45,3 +45,29 @@ def test_what_stands_for_no_claim_is_told(name: str, remote: list[Any], message:
 def test_what_stands_for_a_claim_is_taken(name: str) -> None:
     remote = [{**ANY, "not_any_of": ["guest"]}, ANY, {**ANY, "whitelist": ["a"]}]
     assert found({"local": [{"user": {"name": name}}], "remote": remote}) == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("OIDCClaimDelimiter ,", "OIDCClaimDelimiter is written by the controller"),
+        ("oidcscope openid", "oidcscope is written by the controller"),
+        ("OIDCPassClaimsAs both\nOIDCScope openid", "has a line break"),
+        (
+            "OIDCOAuthClientSecret hunter2",
+            "OIDCOAuthClientSecret is a secret, and would be in clear in a ConfigMap or an object",
+        ),
+    ],
+)
+def test_a_directive_that_the_controller_writes_or_that_holds_a_secret_is_refused(
+    line: str, message: str
+) -> None:
+    [problem] = directive_problems(["OIDCPassClaimsAs environment", line])
+    assert problem.path == "spec.features.identity.federation.directives[1]"
+    assert problem.message == message
+    assert "hunter2" not in str(problem)
+
+
+def test_a_secret_of_a_directive_may_be_in_a_file() -> None:
+    line = 'OIDCOAuthClientSecret "exec:/bin/cat /etc/oidc/more/secret"'
+    assert list(directive_problems([line, "OIDCSessionInactivityTimeout 1800"])) == []

@@ -16,6 +16,15 @@ Providers = Sequence[Mapping[str, Any]]
 
 _API = "/v3/OS-FEDERATION/identity_providers"
 _WEB = "/v3/auth/OS-FEDERATION"
+# Keystone takes a claim of several values apart at each semicolon (keystone/federation/utils.py,
+# RuleProcessor); the module joins them with a comma unless it is given another sign.
+_DIRECTIVES = {
+    "OIDCClaimPrefix": "OIDC-",
+    "OIDCClaimDelimiter": '";"',
+    "OIDCResponseType": '"code"',
+    "OIDCSessionType": "client-cookie",
+    "OIDCXForwardedHeaders": "X-Forwarded-Proto",
+}
 _FILES = ("provider", "client", "conf")
 
 
@@ -45,6 +54,14 @@ def federation_commands(providers: Providers) -> list[str]:
 
 def _exact_issuer(provider: Mapping[str, Any]) -> str:
     return str((provider.get("metadata") or {}).get("issuer") or provider["issuer"])
+
+
+def federation_directives(given: Sequence[str]) -> list[str]:
+    """Lines of Apache's configuration that say how the module works: ours, and those that are `given` in the
+    place of ours of the same name."""
+    names = {line.split()[0].lower() for line in given}
+    ours = [f"{name} {value}" for name, value in _DIRECTIVES.items() if name.lower() not in names]
+    return [f"    {line}" for line in (*ours, *given)]
 
 
 def federation_locations(providers: Providers, keystone: str, redirect: str) -> list[str]:
