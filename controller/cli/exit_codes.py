@@ -37,7 +37,7 @@ MEANINGS = {
     ExitCode.OK: "done; the region is Ready; there is no difference",
     ExitCode.DIFFERENT: "diff, plan: there are differences, something to do",
     ExitCode.USAGE: "the command line is wrong",
-    ExitCode.INVALID: "a file is wrong; every mistake was printed",
+    ExitCode.INVALID: "a file is wrong; every mistake was printed; validate --strict: a warning was",
     ExitCode.NOT_READY: "not Ready when the time was up",
     ExitCode.NEEDS_EDIT: "will not become Ready before a person acts; diff: some would be refused",
     ExitCode.REFUSED: "the cluster refused: not allowed, not found, in conflict",

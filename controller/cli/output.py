@@ -139,17 +139,22 @@ def _cell(cell: Cell | str) -> Cell:
     return cell if isinstance(cell, Cell) else Cell(cell)
 
 
-def print_problems(problems: Sequence[Problem], *, style: str = "red") -> None:
-    """One line for each on stderr: `file:line  path: message; remedy`."""
-    console = stderr()
+ERROR, WARNING = "error", "warning"
+_STYLES = {ERROR: "red", WARNING: "yellow"}
+
+
+def print_problems(problems: Sequence[Problem], word: str = ERROR) -> None:
+    """One line for each on stderr: `file:line  error: path: message; remedy`. `word`: ERROR or WARNING."""
+    console, style = stderr(), _STYLES[word]
     for problem in problems:
         text = str(problem)
         if problem.path == "$":  # the whole file: it is named already
             text = text.replace("$: ", "", 1)
-        line = Text(soft_wrapped(text))
-        if problem.source:
-            line.stylize("bold", 0, len(problem.source))
-        start = line.plain.find(problem.path)
+        place = f"{problem.source}  " if problem.source else ""
+        line = Text(soft_wrapped(f"{place}{word}: {text.removeprefix(place)}"))
+        line.stylize("bold", 0, len(problem.source))
+        line.stylize(f"bold {style}", len(place), len(place) + len(word))
+        start = line.plain.find(problem.path, len(place) + len(word))
         if start >= 0 and problem.path != "$":
             line.stylize(style, start, start + len(problem.path))
         console.print(line)

@@ -23,7 +23,7 @@ _COVERING: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {
             "features": {"services": {"enabled": ALL_SERVICES}},
             **brought(*ALL_SERVICES),
         },
-        ("gateway", "metering", "region-and-domains"),
+        ("gateway", "metering", "region-and-domains", "pods-tolerations"),
     ),
     "everything-small-ovn": (
         {

@@ -91,6 +91,10 @@ def _puts_up_with_no_taint(objects: Objects) -> bool:
     return any(obj["kind"] == "DaemonSet" and not pod.get("tolerations") for obj, pod in pod_specs(objects))
 
 
+def _has_a_pod_without_tolerations(objects: Objects) -> bool:
+    return any(not pod.get("tolerations") for _, pod in pod_specs(objects))
+
+
 def _has_no_priority(objects: Objects) -> bool:
     return any(
         obj["kind"] == "DaemonSet" and not pod.get("priorityClassName") for obj, pod in pod_specs(objects)
@@ -179,6 +183,13 @@ DEFECTS: Mapping[str, Defect] = {
         ("pod", "dns_policy"),
         _puts_up_with_no_taint,
         {**_PODS, "networking": {"backend": "ml2/ovn"}},
+    ),
+    "ovn-databases-tolerations": Defect(
+        "ovn",
+        ("labels", "ovn_northd", "node_selector_value"),
+        _has_a_pod_without_tolerations,
+        {"pods": {"tolerations": [{"operator": "Exists"}]}, "networking": {"backend": "ml2/ovn"}},
+        instead="enabled",
     ),
     "ovn-bridge-mappings": Defect(
         "ovn",

@@ -108,7 +108,7 @@ def mapped(asked, directory):
 
 
 def compute_versions(asked, directory):
-    """From which compute service on Nova moves NUMA live, by its own check, and the oldest that it runs with."""
+    """From which compute service on Nova moves NUMA live, by its own check, and the oldest it runs with."""
     import inspect
     import re
 

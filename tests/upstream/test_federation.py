@@ -57,7 +57,7 @@ def test_any_pod_may_answer_each_request_of_a_sign_in(charts: Path, name: str) -
 
 def variables(apache: str, claims: Mapping[str, Any]) -> dict[str, str]:
     """The variables of a request, as mod_auth_openidc has them (auth_openidc.conf: OIDCClaimPrefix and
-    OIDCClaimDelimiter): a claim of several values is one text, joined by the delimiter, a comma by default."""
+    OIDCClaimDelimiter): a claim of several values is one text, joined by it, by default a comma."""
     given = dict(re.findall(r"^ +(OIDCClaim\w+) \"?(.*?)\"?$", apache, re.M))
     prefix, delimiter = given["OIDCClaimPrefix"], given.get("OIDCClaimDelimiter", ",")
     return {

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from controller.domain.validation.asked_resources import marked_nodes
+from controller.domain.validation.cluster.asked_resources import marked_nodes
 from tests.render import production
 from tests.render.region import ROOT
 from tests.upstream.regions import objects, region, releases

@@ -24,7 +24,7 @@ from controller.cli.options import (
     Timeout,
     files_of,
 )
-from controller.cli.output import print_problems, soft_wrapped, stderr, stdout
+from controller.cli.output import WARNING, print_problems, soft_wrapped, stderr, stdout
 from controller.cli.views.release_rows import short_duration
 from controller.cli.waiting import Goal, wait_for_region
 from controller.domain.api.names import API_VERSION
@@ -132,7 +132,7 @@ def require_valid(items: Sequence[InputObject]) -> None:
     if problems:
         raise SpecInvalid(problems)
     for one in checked:
-        print_problems(one.warnings, style="yellow")
+        print_problems(one.warnings, WARNING)
         if one.unread:
             stderr().print(f"{one.title}: {NOT_COMPARED}: {soft_wrapped(one.unread)}", style="yellow")
 

@@ -10,7 +10,7 @@ import typer
 from controller.adapters.system.crd_files import load_schema
 from controller.cli.offline.input_files import InputObject, read_objects
 from controller.cli.options import FileArgument, Filenames, Recursive, files_of
-from controller.cli.output import Format, print_documents, print_problems, stderr
+from controller.cli.output import WARNING, Format, print_documents, print_problems, stderr
 from controller.domain.machines.machine_set import MACHINE_SET, SOURCE_API, convert_machine_set
 from controller.domain.machines.metadata import PAUSED
 from controller.domain.machines.one_machine import expand_machine
@@ -79,7 +79,7 @@ def convert(
     for item in _machine_sets(items, problems):
         target = Cluster(cluster or _cluster_of(item, problems), namespace, tuple(virtual_addresses or ()))
         converted = convert_machine_set(item.obj, target)
-        print_problems(item.locate_all(converted.warnings), style="yellow")
+        print_problems(item.locate_all(converted.warnings), WARNING)
         problems += item.locate_all(converted.errors)
         if as_server and converted.machine_set and converted.template:
             documents += _servers(item, converted.machine_set, converted.template, problems)
@@ -101,7 +101,7 @@ def _servers(
     if expanded.server is not None:
         schema = load_schema(read_settings().crds_dir, SERVER.plural)
         found += schema.problems(schema.defaulted(expanded.server))
-    print_problems([_of_server(item, warning) for warning in expanded.warnings], style="yellow")
+    print_problems([_of_server(item, warning) for warning in expanded.warnings], WARNING)
     problems += [_of_server(item, problem) for problem in found]
     return [expanded.server] if expanded.server is not None and not found else []
 

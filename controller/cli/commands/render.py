@@ -10,7 +10,16 @@ from controller.cli.offline.input_files import read_objects
 from controller.cli.offline.manifests import offline_helm, render_release, size_problem
 from controller.cli.offline.region import OfflineRegion, OfflineRenderer, offline_renderer
 from controller.cli.options import FileArgument, Filenames, Output, Recursive, Releases, files_of
-from controller.cli.output import Format, Row, print_documents, print_problems, print_table, stderr, stdout
+from controller.cli.output import (
+    WARNING,
+    Format,
+    Row,
+    print_documents,
+    print_problems,
+    print_table,
+    stderr,
+    stdout,
+)
 from controller.cli.release_choice import choose
 from controller.domain.values.chart_values import leaves
 
@@ -30,7 +39,7 @@ def render(
     renderer = offline_renderer()
     regions = renderer.render_all(read_objects(files_of(files, filenames), recursive=recursive))
     for region in regions:
-        print_problems(region.region.warnings, style="yellow")
+        print_problems(region.region.warnings, WARNING)
     documents: list[Any] = []
     rows: list[Row] = []
     for region in regions:

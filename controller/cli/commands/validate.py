@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from decimal import Decimal
 from typing import Annotated, Any
 
 import typer
 
-from controller.cli.cluster import Cluster, open_cluster
+from controller.cli.cluster import open_cluster
+from controller.cli.cluster_checks import LiveObjects, beside_cluster
 from controller.cli.exit_codes import ExitCode
 from controller.cli.offline.checks import NOT_COMPARED, Checked, check_all
 from controller.cli.offline.input_files import read_objects
@@ -23,12 +24,10 @@ from controller.cli.options import (
     Recursive,
     files_of,
 )
-from controller.cli.output import Format, print_data, print_problems, soft_wrapped, stderr, stdout
+from controller.cli.output import WARNING, Format, print_data, print_problems, soft_wrapped, stderr, stdout
 from controller.domain.shared.plurals import count
-from controller.domain.validation.asked_resources import AskedResources
-from controller.domain.validation.cluster_capacity import capacity_problems, cluster_capacity
+from controller.domain.validation.cluster.asked_resources import AskedResources
 from controller.errors import Problem, SpecInvalid
-from controller.ports.kubernetes import NODE, STORAGE_CLASS
 
 
 def validate(
@@ -43,8 +42,13 @@ def validate(
     nodes: Annotated[
         bool,
         typer.Option(
-            "--nodes", help="Also hold what releases ask for against the cluster's nodes and storage classes."
+            "--nodes",
+            help="Also hold what releases ask for against the cluster: nodes, taints, storage classes, "
+            "definitions, quotas, Secrets, Pod Security.",
         ),
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="End with 3 where there are warnings, too.")
     ] = False,
     kubeconfig: Kubeconfig = None,
     context: Context = "",
@@ -64,13 +68,15 @@ def validate(
         raise typer.Exit(ExitCode.INVALID) from None
     renderer = offline_renderer()
     renderer.learn(items)
-    checked = check_all(items, renderer, manifests=manifests or nodes)
-    if nodes:
-        checked = _beside_cluster(checked, open_cluster(kubeconfig, context, ""))
+    cluster = open_cluster(kubeconfig, context, "") if nodes else None
+    live = LiveObjects(cluster) if cluster is not None else None
+    checked = check_all(items, renderer, manifests=manifests or nodes, live=live)
+    if cluster is not None:
+        checked = beside_cluster(checked, items, cluster)
     problems = [problem for one in checked for problem in one.problems]
     if output == Format.TABLE:
         for one in checked:
-            print_problems(one.warnings, style="yellow")
+            print_problems(one.warnings, WARNING)
             _print_line(one)
         if problems:
             raise SpecInvalid(problems)
@@ -80,17 +86,17 @@ def validate(
             raise typer.Exit(ExitCode.INVALID)
     if any(one.unread for one in checked):
         raise typer.Exit(ExitCode.FAILED)
+    if strict:
+        _refuse_warnings(checked, output)
 
 
-def _beside_cluster(checked: Sequence[Checked], cluster: Cluster) -> list[Checked]:
-    """With warnings of what the cluster lacks for each region. Raises KubeError."""
-    if not any(one.asked for one in checked):
-        return list(checked)
-    there = cluster_capacity(cluster.kube.list(NODE), cluster.kube.list(STORAGE_CLASS))
-    return [
-        replace(one, warnings=(*one.warnings, *capacity_problems(one.asked, there))) if one.asked else one
-        for one in checked
-    ]
+def _refuse_warnings(checked: Sequence[Checked], output: Format) -> None:
+    """Raises Exit where anything was warned of."""
+    warned = sum(len(one.warnings) for one in checked)
+    if warned:
+        if output == Format.TABLE:
+            stderr().print(f"{count(warned, 'warning')}, which --strict refuses", style="bold red")
+        raise typer.Exit(ExitCode.INVALID)
 
 
 def _print_line(one: Checked) -> None:

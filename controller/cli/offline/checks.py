@@ -9,13 +9,14 @@ from controller.adapters.system.clock import SystemClock
 from controller.cli.offline.cross_checks import awaited_in_vain, collisions
 from controller.cli.offline.input_files import InputObject
 from controller.cli.offline.manifests import offline_helm, render_release, size_problem
-from controller.cli.offline.missing_objects import missing_objects, named
+from controller.cli.offline.missing_objects import LiveObject, missing_objects, named
 from controller.cli.offline.own_certificates import certificate_warnings
 from controller.cli.offline.own_kinds import is_bundle, is_region, is_self_contained, misnamed
 from controller.cli.offline.region import OfflineRegion, OfflineRenderer
 from controller.cli.offline.unread_keys import large_numbers, unread_keys
 from controller.domain.releases.bundle import ReleaseSpec
-from controller.domain.validation.asked_resources import AskedResources, asked_resources, marked_nodes
+from controller.domain.validation.cluster.asked_resources import AskedResources, asked_resources, marked_nodes
+from controller.domain.validation.cluster.pod_security import pod_security_problems
 from controller.domain.validation.dangling import made_by
 from controller.domain.validation.endpoint_hosts import unmade_hosts
 from controller.domain.validation.object_rules import all_faults
@@ -23,7 +24,7 @@ from controller.domain.validation.printed_numbers import has_large_numbers
 from controller.domain.validation.shared_claims import claim_problems
 from controller.domain.values.chart_values import Values
 from controller.errors import ChartInvalid, Problem, SpecInvalid
-from controller.ports.kubernetes import KubeObject
+from controller.ports.kubernetes import NAMESPACE, KubeObject
 
 MEND = "mend the values or the chart"
 NOT_COMPARED = "its fields are valid; its values were not compared with the charts"
@@ -32,7 +33,8 @@ NOT_COMPARED = "its fields are valid; its values were not compared with the char
 @dataclass(frozen=True)
 class Checked:
     """One object and what was found. `services` and `releases` are counted for a region only,
-    and `region` is there if it is valid; `asked` is there if its releases were rendered.
+    and `region` is there if it is valid; `asked` is there if its releases were rendered, and `made` is what
+    they make.
 
     `unread` says why a region's values could not be compared with its charts, empty when they could.
     """
@@ -47,16 +49,21 @@ class Checked:
     releases: int | None = None
     region: OfflineRegion | None = None
     asked: AskedResources | None = None
+    made: tuple[KubeObject, ...] = ()
 
 
 def check_all(
-    items: Sequence[InputObject], renderer: OfflineRenderer, *, manifests: bool = False
+    items: Sequence[InputObject],
+    renderer: OfflineRenderer,
+    *,
+    manifests: bool = False,
+    live: LiveObject | None = None,
 ) -> list[Checked]:
-    """What is wrong with each of several objects, and with one beside the others."""
+    """What is wrong with each of several objects, and with one beside the others. `live` as in `check`."""
     checked = [
         replace(one, problems=(*one.problems, *wrong))
         for one, wrong in zip(
-            [check(item, renderer, manifests=manifests, given=items) for item in items],
+            [check(item, renderer, manifests=manifests, given=items, live=live) for item in items],
             collisions(items),
             strict=True,
         )
@@ -76,11 +83,12 @@ def check(
     *,
     manifests: bool = False,
     given: Sequence[InputObject] = (),
+    live: LiveObject | None = None,
 ) -> Checked:
     """What is wrong with one object; objects of other products are not checked.
 
     `manifests`: every release is also rendered with Helm, its size estimated, and what its objects refer to
-    looked for among those of all releases and `given`.
+    looked for among those of all releases and `given`, and by `live` in a cluster.
     """
     region: OfflineRegion | None = None
     try:
@@ -104,7 +112,7 @@ def check(
     if region is None:
         return Checked(item.title, item.source, checked=True)
     bundles = region.region.bundles
-    found = _rendered(region, renderer, given) if manifests else _with_large_numbers(region, renderer)
+    found = _rendered(region, renderer, given, live) if manifests else _with_large_numbers(region, renderer)
     served = certificate_warnings(region, given, renderer.library.catalogue, SystemClock().now())
     unread = unread_keys(region.region, renderer.library.open_maps, _Texts(renderer, found.texts))
     return Checked(
@@ -117,6 +125,7 @@ def check(
         releases=sum(len(bundle.releases) for bundle in bundles),
         region=region,
         asked=found.asked,
+        made=tuple(obj for objects in found.made.values() for obj in objects),
     )
 
 
@@ -167,7 +176,12 @@ def _of_bundle(
     return item.locate_all(problems)
 
 
-def _rendered(region: OfflineRegion, renderer: OfflineRenderer, given: Sequence[InputObject]) -> _Rendered:
+def _rendered(
+    region: OfflineRegion,
+    renderer: OfflineRenderer,
+    given: Sequence[InputObject],
+    live: LiveObject | None,
+) -> _Rendered:
     helm = offline_helm()
     found = _Rendered()
     for bundle in region.region.bundles:
@@ -188,7 +202,7 @@ def _rendered(region: OfflineRegion, renderer: OfflineRenderer, given: Sequence[
             found.problems += large_numbers(release, found.made[name])
             found.problems += _refused(path, found.made[name])
     if not found.problems:  # else it is not known what those releases make
-        _compare(region, renderer, given, found)
+        _compare(region, renderer, given, live, found)
     return found
 
 
@@ -209,19 +223,31 @@ def _with_large_numbers(region: OfflineRegion, renderer: OfflineRenderer) -> _Re
 
 
 def _compare(
-    region: OfflineRegion, renderer: OfflineRenderer, given: Sequence[InputObject], found: _Rendered
+    region: OfflineRegion,
+    renderer: OfflineRenderer,
+    given: Sequence[InputObject],
+    live: LiveObject | None,
+    found: _Rendered,
 ) -> None:
     """What objects of releases say of each other, and what all of them ask for."""
     made = found.made
-    in_charts, to_bring = missing_objects(region, made, given, renderer.known_references)
+    in_charts, to_bring = missing_objects(region, made, given, renderer.known_references, live)
     found.problems += [*claim_problems(made, found.places), *in_charts]
     found.warnings += to_bring
-    there = made_by([*(obj for objects in made.values() for obj in objects), *named(given)])
+    every = [obj for objects in made.values() for obj in objects]
+    there = made_by([*every, *named(given)])
     releases = [one for bundle in region.region.bundles for one in bundle.releases]
     for one in releases:
         found.warnings += unmade_hosts(one.spec.name, one.merged, there)
     marked = [each for one in releases for each in marked_nodes(one.spec.chart.name, one.merged.values)]
-    found.asked = asked_resources((obj for objects in made.values() for obj in objects), marked)
+    found.warnings += pod_security_problems(_namespace_of(region, given), every)
+    found.asked = asked_resources(every, marked)
+
+
+def _namespace_of(region: OfflineRegion, given: Sequence[InputObject]) -> KubeObject | None:
+    """The region's namespace, where the files have it."""
+    name = region.deployment.namespace
+    return next((one.obj for one in given if one.kind == NAMESPACE.kind and one.name == name), None)
 
 
 def _refused(path: str, objects: Sequence[KubeObject]) -> list[Problem]:

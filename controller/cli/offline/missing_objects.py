@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from controller.cli.offline.input_files import InputObject
 from controller.cli.offline.region import OfflineRegion
@@ -14,6 +14,7 @@ from controller.domain.validation.dangling import (
     IMAGE,
     SECRET,
     VOLUME,
+    Made,
     Reference,
     dangling,
     made_by,
@@ -26,16 +27,21 @@ from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import Problem
 from controller.ports.kubernetes import KubeObject
 
+# An object of the cluster by kind, name and namespace.
+LiveObject = Callable[[str, str, str], KubeObject | None]
+
 
 def missing_objects(
     region: OfflineRegion,
     made: Mapping[str, Sequence[KubeObject]],
     given: Iterable[InputObject],
     known: KnownReferences,
+    live: LiveObject | None = None,
 ) -> tuple[list[Problem], list[Problem]]:
     """Mistakes, which are in the charts or their values, and what is to be brought before pods can start.
 
-    `made` are the objects of the releases by name; `given` are those of the files.
+    `made` are the objects of the releases by name; `given` are those of the files; `live` finds what the
+    cluster has, None without a cluster.
     """
     there = made_by([*(obj for objects in made.values() for obj in objects), *named(given)])
     for secret in region.region.credentials:
@@ -48,13 +54,14 @@ def missing_objects(
         there.add(SECRET, CONSUMERS_SECRET, ceph.consumers)
         for name in ceph.key_secrets:
             there.add(SECRET, name, (KEY, KEYRING))
-    found = {
-        release: [
-            *dangling(objects, there, region.deployment.namespace),
-            *(one for one in _of_values(region, release) if not there.has(one)),
-        ]
-        for release, objects in made.items()
-    }
+    found = _missing(region, made, there)
+    if live is not None:
+        namespace = region.deployment.namespace
+        for kind, name in dict.fromkeys((one.kind, one.name) for refs in found.values() for one in refs):
+            obj = live(kind, name, namespace)
+            for place, known_keys in made_by([obj] if obj is not None else []).keys.items():
+                there.add(*place, known_keys)
+        found = _missing(region, made, there)
     in_charts = {
         release: [one for one in missing if one.kind in (VOLUME, IMAGE)] for release, missing in found.items()
     }
@@ -69,6 +76,19 @@ def missing_objects(
     )
     waits = [_offer(ceph)] if ceph is not None and ceph.clients else []
     return known.problems(in_charts, namespace), [*known.problems(to_bring, namespace, there.keys), *waits]
+
+
+def _missing(
+    region: OfflineRegion, made: Mapping[str, Sequence[KubeObject]], there: Made
+) -> dict[str, list[Reference]]:
+    """By release, what its objects and values refer to and that is not there."""
+    return {
+        release: [
+            *dangling(objects, there, region.deployment.namespace),
+            *(one for one in _of_values(region, release) if not there.has(one)),
+        ]
+        for release, objects in made.items()
+    }
 
 
 def _of_accounts(region: OfflineRegion) -> dict[str, list[str]]:

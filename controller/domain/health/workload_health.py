@@ -156,20 +156,15 @@ def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroun
     if workload.paused and (pending or old):
         return verdict(Health.PROGRESSING, f"the rollout of Deployment {workload.name} is paused", why=True)
     if pending:
-        return verdict(
-            Health.PROGRESSING,
-            f"{pending} of {count(desired, 'pod is', 'pods are')} still to be updated",
-            why=True,
-        )
+        text = f"{pending} of {count(desired, 'pod is', 'pods are')} still to be updated"
+        return verdict(Health.PROGRESSING, text, why=True)
     if missing:
         if worst:
             return verdict(Health.PROGRESSING, why=True)
         text = f"{missing} of {count(rollout.desired, 'pod is', 'pods are')} still to become available"
         return verdict(Health.PROGRESSING, text)
-    return verdict(
-        Health.PROGRESSING,
-        f"{count(old, 'pod')} of the previous revision {'is' if old == 1 else 'are'} still to go",
-    )
+    text = f"{count(old, 'pod')} of the previous revision {'is' if old == 1 else 'are'} still to go"
+    return verdict(Health.PROGRESSING, text)
 
 
 def _with_lost(workload: Workload, pods: Iterable[PodFacts]) -> Workload:

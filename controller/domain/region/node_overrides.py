@@ -12,7 +12,7 @@ can differ, and the default DaemonSet keeps its name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -246,6 +246,18 @@ def check_nodes(spec: Mapping[str, Any], services: Mapping[str, ServiceEntry]) -
                 )
             )
     return problems
+
+
+def labels_without_a_node(spec: Mapping[str, Any], nodes: Sequence[Mapping[str, str]]) -> Iterator[Problem]:
+    """Keys of `spec.nodes` whose label no node of a cluster has. `nodes` are the labels of each."""
+    for key in spec.get("nodes") or {}:
+        label, _, value = key.partition(SEPARATOR)
+        if not any(labels.get(label) == value for labels in nodes):
+            yield Problem(
+                format_path(("spec", "nodes", key)),
+                f"no node of the cluster has the label {label}={value}: these values reach none",
+                f"kubectl label node NODE {label}={value}, or correct the label",
+            )
 
 
 def _as_conf(chart: str, found: list[_NodeValues]) -> Values:

@@ -13,7 +13,7 @@ from decimal import Decimal
 from math import ceil
 from typing import Any
 
-from controller.domain.validation.asked_resources import parse_quantity
+from controller.domain.validation.cluster.asked_resources import parse_quantity
 from controller.domain.values.chart_values import PATCH, Path, Values, is_map, lookup, type_name
 from controller.domain.values.layer_order import LayerKind
 from controller.domain.values.merge import Layer

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from controller.domain.validation.asked_resources import parse_quantity
+from controller.domain.validation.cluster.asked_resources import parse_quantity
 
 Object = Mapping[str, Any]
 

@@ -59,7 +59,7 @@ def test_each_error_has_its_line_its_path_and_a_remedy(tmp_path: Path) -> None:
     result = osctl("machines", "convert", file)
     assert (result.exit_code, result.stdout) == (3, "")
     line = Path(file).read_text(encoding="utf-8").splitlines().index("      taints:") + 1
-    assert f"{file}:{line}  spec.template.spec.taints: cannot be carried" in result.stderr
+    assert f"{file}:{line}  error: spec.template.spec.taints: cannot be carried" in result.stderr
     assert 'did you mean "flavor"?' in result.stderr
     assert result.stderr.endswith("2 errors\n")
 
@@ -121,4 +121,4 @@ def test_what_a_server_cannot_be_is_told_at_its_set(tmp_path: Path) -> None:
     file = written(tmp_path, machine_set(**CLUSTER, **{"provider.ports": [port]}))
     result = osctl("machines", "convert", file, "--as-server")
     assert (result.exit_code, result.stdout) == (3, "")
-    assert f"{file}:1  spec.ports[1].nameSuffix: of the OpenStackServer:" in result.stderr
+    assert f"{file}:1  error: spec.ports[1].nameSuffix: of the OpenStackServer:" in result.stderr

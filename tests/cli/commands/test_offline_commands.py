@@ -40,7 +40,7 @@ def test_a_misspelt_service_is_told_with_file_line_and_the_word_meant(tmp_path: 
     file.write_text(example_text(services={"compute": {"nvoa": {"values": {}}}}))
     result = osctl("validate", str(file))
     assert result.exit_code == 3
-    assert f"{file}:{line_of(str(file), 'nvoa')}  spec.services.compute.nvoa: " in result.stderr
+    assert f"{file}:{line_of(str(file), 'nvoa')}  error: spec.services.compute.nvoa: " in result.stderr
     assert 'did you mean "nova"?' in result.stderr
     assert result.stderr.endswith("1 error\n")
 
@@ -71,7 +71,7 @@ def test_a_wrong_field_is_told_with_file_and_line(tmp_path: Path):
     file = tmp_path / "region.yaml"
     file.write_text(example_text().replace("preset: core", "presset: core"))
     result = osctl("validate", str(file))
-    assert f"{file}:{line_of(str(file), 'presset')}  spec.presset: " in result.stderr
+    assert f"{file}:{line_of(str(file), 'presset')}  error: spec.presset: " in result.stderr
 
 
 def test_mistakes_are_told_in_the_order_of_the_file(tmp_path: Path):
@@ -103,7 +103,7 @@ def test_a_wrong_bundle_is_told_with_its_line():
     )
     result = osctl("validate", "-", input=text)
     assert result.exit_code == 3
-    assert "stdin:7  spec.releases[0].chart" in result.stderr
+    assert "stdin:7  error: spec.releases[0].chart" in result.stderr
 
 
 def test_problems_as_json_are_for_programs():

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller.domain.validation.asked_resources import (
+from controller.domain.validation.cluster.asked_resources import (
     AskedOfClass,
     AskedOfNodes,
     MarkedNodes,

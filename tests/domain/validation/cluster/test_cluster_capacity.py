@@ -5,14 +5,14 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from controller.domain.validation.asked_resources import (
+from controller.domain.validation.cluster.asked_resources import (
     AskedOfClass,
     AskedOfNodes,
     AskedResources,
     MarkedNodes,
     asked_resources,
 )
-from controller.domain.validation.cluster_capacity import capacity_problems, cluster_capacity
+from controller.domain.validation.cluster.cluster_capacity import capacity_problems, cluster_capacity
 
 CONTROL, COMPUTE = "openstack-control-plane=enabled", "openstack-compute-node=enabled"
 GIB = Decimal(1024**3)

@@ -1,6 +1,7 @@
 """What a region asks of a cluster, held against the nodes and storage classes that the cluster has. Pure.
 
-What else runs there is not counted, nor are taints: more may be lacking than is told.
+What else runs there is not counted: more may be lacking than is told. Nodes that are cordoned or not ready
+count for pods of DaemonSets only. Which taints keep which pods away: placed_pods.py.
 """
 
 from __future__ import annotations
@@ -11,21 +12,30 @@ from decimal import Decimal
 from typing import Any
 
 from controller.domain.shared.plurals import count
-from controller.domain.validation.asked_resources import AskedOfNodes, AskedResources, parse_quantity
+from controller.domain.validation.cluster.asked_resources import AskedOfNodes, AskedResources, parse_quantity
+from controller.domain.validation.cluster.taints import Taint, taints_of
 from controller.errors import Problem
 
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
-_NODES, _CLASSES = "nodes of the cluster", "storage classes of the cluster"
+NODES, _CLASSES = "nodes of the cluster", "storage classes of the cluster"
 
 
 @dataclass(frozen=True)
 class NodeCapacity:
-    """A node: what its pods may ask for together (`allocatable`). `cpu` in cores, `memory` in bytes."""
+    """A node: what its pods may ask for together (`allocatable`). `cpu` in cores, `memory` in bytes.
+    `taints` are those that keep pods away."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
     cpu: Decimal = Decimal()
     memory: Decimal = Decimal()
+    cordoned: bool = False
+    taints: tuple[Taint, ...] = ()
+
+    @property
+    def available(self) -> bool:
+        """Whether it takes new pods, as far as Kubernetes decides that by itself."""
+        return not self.cordoned and not any(taint.passes for taint in self.taints)
 
 
 @dataclass(frozen=True)
@@ -58,15 +68,18 @@ def capacity_problems(asked: AskedResources, cluster: ClusterCapacity) -> list[P
 
 def _nodes(asked: Sequence[AskedOfNodes], nodes: Sequence[NodeCapacity]) -> Iterator[Problem]:
     for one in asked:
-        fitting = [node for node in nodes if _selected(node, one.label)]
+        labelled = [node for node in nodes if selected(node, one.label)]
+        fitting = [node for node in labelled if one.each or node.available]
+        if labelled and not fitting:
+            continue  # they are cordoned: that is what is told
         verb = "has" if len(fitting) < 2 else "have"
         what = f"{verb} the label {one.label}" if one.label else "may be used"
         if not fitting:
             text = f"none {what}: {count(one.pods, 'pod')} would wait for one for ever"
-            yield Problem(_NODES, text, _how_to_label(one.label))
+            yield Problem(NODES, text, _how_to_label(one.label))
         elif len(fitting) < one.apart:
             text = f"{len(fitting)} {what}, and {one.apart} pods have to be on different ones"
-            yield Problem(_NODES, text, f"{_how_to_label(one.label)}, or choose a smaller spec.size")
+            yield Problem(NODES, text, f"{_how_to_label(one.label)}, or choose a smaller spec.size")
         elif not one.each:
             yield from _together(one, what, fitting, asked)
 
@@ -82,7 +95,7 @@ def _together(
                 getattr(other, resource)
                 for node in fitting
                 for other in asked
-                if other.each and _selected(node, other.label)
+                if other.each and selected(node, other.label)
             ),
             Decimal(),
         )
@@ -90,27 +103,27 @@ def _together(
         if wanted > there:
             text = f"{len(fitting)} {what}, with {_shown(resource, there)}, and {_shown(resource, wanted)} "
             text += "are asked for"
-            yield Problem(_NODES, text, f"{_how_to_label(one.label)}, or choose a smaller spec.size")
+            yield Problem(NODES, text, f"{_how_to_label(one.label)}, or choose a smaller spec.size")
 
 
 def _hypervisors(asked: Sequence[AskedOfNodes], nodes: Sequence[NodeCapacity]) -> Iterator[Problem]:
     """Nodes that cannot run what each node with their labels has to."""
     for node in nodes:
-        own = [one for one in asked if one.each and _selected(node, one.label)]
+        own = [one for one in asked if one.each and selected(node, one.label)]
         for resource in ("cpu", "memory"):
             wanted = sum((getattr(one, resource) for one in own), Decimal())
             there = getattr(node, resource)
             if wanted > there:
                 text = f"{node.name} has {_shown(resource, there)}, and its labels ask for "
                 text += _shown(resource, wanted)
-                yield Problem(_NODES, text, "take one of its labels away, or choose a smaller spec.size")
+                yield Problem(NODES, text, "take one of its labels away, or choose a smaller spec.size")
 
 
 def _marked(asked: AskedResources, nodes: Sequence[NodeCapacity]) -> Iterator[Problem]:
     for one in asked.marked:
-        if not any(_selected(node, one.label) for node in nodes):
+        if not any(selected(node, one.label) for node in nodes):
             labels = one.label.replace(",", " and ")
-            yield Problem(_NODES, f"none has {labels}: there are no {one.use}", _how_to_label(one.label))
+            yield Problem(NODES, f"none has {labels}: there are no {one.use}", _how_to_label(one.label))
 
 
 def _classes(asked: AskedResources, cluster: ClusterCapacity) -> Iterator[Problem]:
@@ -127,7 +140,14 @@ def _classes(asked: AskedResources, cluster: ClusterCapacity) -> Iterator[Proble
 def _node(obj: Mapping[str, Any]) -> NodeCapacity:
     there = (obj.get("status") or {}).get("allocatable") or {}
     labels = obj["metadata"].get("labels") or {}
-    return NodeCapacity(obj["metadata"]["name"], labels, _read(there, "cpu"), _read(there, "memory"))
+    return NodeCapacity(
+        name=obj["metadata"]["name"],
+        labels=labels,
+        cpu=_read(there, "cpu"),
+        memory=_read(there, "memory"),
+        cordoned=bool((obj.get("spec") or {}).get("unschedulable")),
+        taints=taints_of(obj),
+    )
 
 
 def _read(quantities: Mapping[str, Any], resource: str) -> Decimal:
@@ -137,7 +157,8 @@ def _read(quantities: Mapping[str, Any], resource: str) -> Decimal:
         return Decimal()
 
 
-def _selected(node: NodeCapacity, label: str) -> bool:
+def selected(node: NodeCapacity, label: str) -> bool:
+    """Whether a pod with this node selector, `key=value,…`, may be on the node by its labels."""
     pairs = (pair.partition("=") for pair in label.split(",") if pair)
     return all(node.labels.get(key) == value for key, _, value in pairs)
 

@@ -104,11 +104,11 @@ def asked_resources(
             replicas = spec.get("replicas")
             times = replicas if isinstance(replicas, int) and not each else 1
             pod = (spec.get("template") or {}).get("spec") or {}
-            own = nodes.setdefault((each, _label(pod)), _Sum())
+            own = nodes.setdefault((each, label_of(pod)), _Sum())
             own.count += times
             own.cpu += times * _requested(pod, "cpu")
             own.amount += times * _requested(pod, "memory")
-            own.apart = max(own.apart, times if _keeps_apart(pod) else 1)
+            own.apart = max(own.apart, times if keeps_apart(pod) else 1)
             for claim in spec.get("volumeClaimTemplates") or ():
                 _add_claim(classes, claim, times)
         elif kind == "PersistentVolumeClaim":
@@ -124,11 +124,12 @@ def asked_resources(
     )
 
 
-def _label(pod: Mapping[str, Any]) -> str:
+def label_of(pod: Mapping[str, Any]) -> str:
+    """What a pod selects its node by: `key=value,…`, empty for any."""
     return ",".join(f"{key}={value}" for key, value in sorted((pod.get("nodeSelector") or {}).items()))
 
 
-def _keeps_apart(pod: Mapping[str, Any]) -> bool:
+def keeps_apart(pod: Mapping[str, Any]) -> bool:
     """Whether no two pods of the workload may be on one node."""
     terms = ((pod.get("affinity") or {}).get("podAntiAffinity") or {}).get(
         "requiredDuringSchedulingIgnoredDuringExecution"

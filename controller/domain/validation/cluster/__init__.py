@@ -1,0 +1,1 @@
+"""What a region asks of its cluster, beside what the cluster has. Pure."""
