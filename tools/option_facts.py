@@ -30,6 +30,7 @@ _DRAWN = "read by nobody, but random in the chart's defaults"
 _ADAPTER = "registered with an adapter's options (neutron.common.config)"
 _UNLISTED = "registered and not listed in 2025.1 (octavia.common.config)"
 NOT_LISTED: Mapping[str, str] = {
+    "ceilometer: ceilometer.conf [DEFAULT] skip_gnocchi_resource_types": "of the command ceilometer-upgrade",
     "gnocchi: gnocchi.conf [indexer] driver": "read by the chart, which makes the indexer's URL of it",
     "gnocchi: gnocchi.conf [statsd] project_id": _DRAWN,
     "gnocchi: gnocchi.conf [statsd] user_id": _DRAWN,
