@@ -9,7 +9,7 @@ from typing import Any
 
 from controller.cli.views.hook_jobs import RunningJob, with_jobs
 from controller.cli.views.readiness import RegionOutcome, RegionReadiness, judge
-from controller.cli.views.release_rows import ACTIVE, FOR_A_PERSON, ReleaseRow, RowState, release_rows
+from controller.cli.views.release_rows import ACTIVE, ReleaseRow, RowState, release_rows
 from controller.domain.api.reasons import Reason
 
 # Seconds for which nothing goes on beside what a person has to mend, before a wait gives up on it: the
@@ -115,7 +115,7 @@ class ProgressTracker:
     def _needs_person(self, rows: Sequence[ReleaseRow], readiness: RegionReadiness, now: float) -> bool:
         """Whether nothing has gone on for a while beside releases that only a person can help. A further try
         of one of them is no progress."""
-        blocked = {row.release for row in rows if row.phase == RowState.FAILED and row.reason in FOR_A_PERSON}
+        blocked = {row.release for row in rows if row.for_person}
         retried = {row.release for row in rows if row.phase in ACTIVE} & self._blocked
         rests = all(_rests(row) for row in rows if row.release not in retried)
         known = readiness.outcome == RegionOutcome.PENDING and readiness.reason != Reason.INITIALIZING
@@ -131,7 +131,9 @@ class ProgressTracker:
         """A row whose status is about an earlier spec waits for its turn, unless it is being worked on."""
         if row.current or row.phase in ACTIVE or readiness.outcome == RegionOutcome.READY:
             return row
-        return replace(row, phase=RowState.WAITING, message="takes up the new spec", reason="")
+        return replace(
+            row, phase=RowState.WAITING, message="takes up the new spec", reason="", for_person=False
+        )
 
     def _seconds(self, row: ReleaseRow, now: float, *, fresh: bool) -> float | None:
         if row.phase in (RowState.INSTALLED, RowState.FAILED):
@@ -148,7 +150,7 @@ def _rests(row: ReleaseRow) -> bool:
     """Whether nothing goes on with the release until another one is deployed, or a person acts."""
     if row.phase == RowState.WAITING:
         return row.reason == Reason.WAITING_FOR_DEPENDENCY
-    return is_done(row) or row.phase == RowState.SUSPENDED or row.reason in FOR_A_PERSON
+    return is_done(row) or row.phase == RowState.SUSPENDED or row.for_person
 
 
 def _reads_differently(before: ReleaseRow, row: ReleaseRow) -> bool:

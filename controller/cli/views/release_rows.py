@@ -64,7 +64,8 @@ class ReleaseRow:
     """One release. `seconds` is how long the last attempt took, None if there was none; `failures` in a row.
 
     `current` is false while the status still speaks of an earlier spec of its bundle. `error` is why
-    what it waits for does not get on, empty while it does. `reason` is the word of its status.
+    what it waits for does not get on, empty while it does. `reason` is the word of its status. `for_person`:
+    only a person can mend it.
     """
 
     service: str
@@ -77,6 +78,7 @@ class ReleaseRow:
     current: bool = True
     error: str = ""
     reason: str = ""
+    for_person: bool = False
 
 
 def release_rows(bundles: Iterable[Mapping[str, Any]]) -> tuple[ReleaseRow, ...]:
@@ -118,6 +120,7 @@ def _row(service: str, name: str, entry: Mapping[str, Any], current: bool, probl
         message = f"hook {', '.join(running)} is running"
     if problem:
         phase, message = RowState.FAILED, problem
+    reason = str(entry.get("reason") or "")
     return ReleaseRow(
         service=service,
         release=name,
@@ -127,7 +130,8 @@ def _row(service: str, name: str, entry: Mapping[str, Any], current: bool, probl
         seconds=_attempt_seconds(str(attempt.get("duration") or "")),
         failures=int(attempt.get("failures") or 0),
         current=current,
-        reason=str(entry.get("reason") or ""),
+        reason=reason,
+        for_person=phase == RowState.FAILED and (reason in FOR_A_PERSON or bool(attempt.get("lasting"))),
     )
 
 

@@ -87,7 +87,7 @@ class Attempt:
     is how often an action on the release was found cut off, this one included, since it was first installed.
     `interrupted`: the last of the failures was none of the release's own. `lacks_right`: it was for want of a
     right of ours, which only somebody else can grant. `taken`: it was refused, as objects of its names belong
-    to others.
+    to others. `lasting`: no other try ends better, until a person changes something.
     """
 
     action: str
@@ -99,6 +99,7 @@ class Attempt:
     interrupted: bool = False
     lacks_right: bool = False
     taken: bool = False
+    lasting: bool = False
     started: float = 0.0
     duration: float = 0.0
     error: str = ""
@@ -118,6 +119,7 @@ class Attempt:
             "interrupted": self.interrupted,
             "lacksRight": self.lacks_right,
             "taken": self.taken,
+            "lasting": self.lasting,
             **{name: getattr(self.requests, name) for name in _REQUESTS},
         }
         return entry | {name: value for name, value in more.items() if value}
@@ -141,6 +143,7 @@ def parse_attempt(release_entry: Mapping[str, Any]) -> Attempt | None:
             interrupted=bool(entry.get("interrupted")),
             lacks_right=bool(entry.get("lacksRight")),
             taken=bool(entry.get("taken")),
+            lasting=bool(entry.get("lasting")),
             started=_seconds(entry["time"]) if "time" in entry else finished,
             duration=float(str(entry.get("duration") or "0s").removesuffix("s")),
             error=str(entry.get("error") or ""),

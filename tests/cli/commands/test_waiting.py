@@ -177,6 +177,14 @@ def test_it_ends_when_releases_have_failed_of_what_only_a_person_can_mend(capsys
     assert "kubectl annotate secret/keys" in out
 
 
+def test_it_ends_at_fields_that_are_fixed_and_kinds_that_are_missing_too():
+    fixed = {"error": "PersistentVolumeClaim/data: storage class a → b", "lasting": True}
+    code, _ = wait(
+        Releases((release("glance", "Failed", reason="BackingOff", lastAttempt=fixed),)), timeout=99
+    )
+    assert code == ExitCode.NEEDS_EDIT
+
+
 def test_it_waits_on_while_another_release_may_give_the_object_up():
     leaving = (TAKEN, release("glance", "Uninstalling", reason="Uninstalling"))
     code, clock = wait(Releases(*[leaving] * 100, (TAKEN,)), timeout=600.0)

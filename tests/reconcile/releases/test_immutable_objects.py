@@ -82,6 +82,7 @@ def test_another_size_of_a_volume_is_refused_before_helm_is_called(bench: Bench)
     text = bench.release("database", "mariadb")["lastAttempt"]["error"]
     assert "StatefulSet/mariadb-server cannot be changed: claim mysql-data: size 20Gi → 50Gi" in text
     assert WAY_OUT in text
+    assert bench.release("database", "mariadb")["lastAttempt"]["lasting"] is True
     live = bench.kube.get(STATEFUL_SET, "mariadb-server", NAMESPACE)
     assert live is not None and live["spec"]["replicas"] == 1
 

@@ -16,8 +16,10 @@ from controller.domain.shared.redaction import Redactor
 from controller.errors import (
     ApiUnavailable,
     ControllerError,
+    FieldsFixed,
     HelmCancelled,
     HelmFailed,
+    KindMissing,
     KubeError,
     ObjectsTaken,
     ReleaseMissing,
@@ -51,13 +53,15 @@ _PHASES = {
 class ActionError:
     """Why an action failed, and how far its hooks were. `interrupted`: the way to the API server, or that
     one itself, is to blame, and not the release. `lacks_right`: the controller may not do what it takes.
-    `taken`: objects of its names belong to others."""
+    `taken`: objects of its names belong to others. `lasting`: no other try ends better until a person
+    changes the spec, what is there, or what the cluster defines."""
 
     text: str
     hooks: tuple[HookView, ...] = ()
     interrupted: bool = False
     lacks_right: bool = False
     taken: bool = False
+    lasting: bool = False
 
 
 class ActionErrors:
@@ -102,7 +106,7 @@ class ActionErrors:
                 f"kubectl annotate hb {request.bundle} {SKIP_HOOKS_RELEASE_PREFIX}/{request.release}=true"
             )
             text = f"{text}; to remove it without its hooks: {way_out}"
-        return replace(cause, text=text)
+        return replace(cause, text=text, lasting=isinstance(failure, FieldsFixed | KindMissing))
 
     def _is_half(self, request: ActionRequest) -> bool:
         """Whether it was the first half of an upgrade, which leaves all pods as they are."""

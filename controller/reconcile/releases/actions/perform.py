@@ -69,6 +69,7 @@ class ReleaseActions:
             interrupted=interrupted,
             lacks_right=cause.lacks_right,
             taken=cause.taken,
+            lasting=cause.lasting,
             started=started,
             duration=duration,
             error=error,
