@@ -168,7 +168,7 @@ def plan_credentials(
             changes.append(SecretChange(secret.name, secret.service, there, add, adopt, disown))
     kept = {secret.name for secret in desired}
     rest = [there for name, there in sorted(stored.items()) if name not in kept and there.ours]
-    changes += _leaving(rest, removable=False).changes
+    changes += _leaving(rest, removable=False).changes if rest else ()
     return CredentialPlan(tuple(changes), (), tuple(problems), tuple(lost))
 
 

@@ -94,6 +94,16 @@ def generate(kind: str, source: RandomSource) -> str:
     return _MAKERS[kind](source)
 
 
+def generate_all(kinds: Mapping[str, str], texts: Mapping[str, str], source: RandomSource) -> dict[str, str]:
+    """New credentials by their keys; public keys come of the private ones among them, or of those of the same
+    Secret that has these `texts`. Raises CredentialUnusable."""
+    new = {key: generate(kind, source) for key, kind in kinds.items() if kind != SSH_PUBLIC_KEY}
+    for key, kind in kinds.items():
+        if kind == SSH_PUBLIC_KEY:
+            new[key] = public_key_of({**texts, **new}[private_name(key)])
+    return new
+
+
 def private_name(public_name: str) -> str:
     """Name of the private key that belongs to a public one: `ssh-private-key` for `ssh-public-key`."""
     return public_name.replace("public", "private")

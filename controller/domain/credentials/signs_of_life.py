@@ -51,18 +51,18 @@ class NotedCredentials:
 
 @dataclass(frozen=True)
 class Traces:
-    """What tells of the credentials of a region that began to be at `begun`, in seconds since the epoch.
+    """What tells of the credentials of a region: `recorded` are the keys that its status has by Secret,
+    `noted` what its register has, None for no register.
 
-    `recorded` are the keys that its status has by Secret, `noted` what its register has, None for no
-    register. `signs` are of all that lives of it, None where nobody had to look; `earlier` tells of a life
-    before.
+    `signs` are of all that lives of it, None where nobody had to look. `earlier` tells of a life before the
+    osdpl `begun` to be, in seconds since the epoch.
     """
 
-    begun: float
     recorded: Mapping[str, Collection[str]]
     noted: NotedCredentials | None = None
     signs: tuple[Sign, ...] | None = None
     earlier: EarlierLife = field(default_factory=EarlierLife)
+    begun: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,6 @@ class Memory:
     had: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
-def is_known(traces: Traces, desired: Iterable[CredentialSecret], stored: Mapping[str, StoredSecret]) -> bool:
-    """Whether the register and the status tell of all that is desired and not there."""
-    complete = traces.noted is not None and traces.noted.complete
-    return complete and not without_knowledge(desired, stored, traces.recorded)
-
-
 def remembered(
     traces: Traces, desired: Collection[CredentialSecret], stored: Mapping[str, StoredSecret]
 ) -> Memory:
@@ -91,11 +85,11 @@ def remembered(
     knows nothing of the life before.
     """
     recorded, noted = traces.recorded, traces.noted
+    had = {secret.name: recorded[secret.name] for secret in desired if secret.name in recorded}
     if not traces.signs:
         # Without any sign, whatever is noted is of a region that is gone with all that knew its credentials.
         noted = noted if traces.signs is None else NotedCredentials()
-        return Memory(KnownCredentials(recorded, recorded), noted, _of(desired, recorded))
-    had = _of(desired, recorded)
+        return Memory(KnownCredentials(recorded, recorded), noted, had)
     if noted is not None:
         recorded = joined(recorded, noted.keys)
     older = _older(traces) if noted is None or not noted.complete else None
@@ -107,13 +101,8 @@ def remembered(
     if not traceless:
         return Memory(KnownCredentials(recorded, recorded), noted, had)
     found = with_earlier_life(recorded, desired, traceless, traces.earlier)
-    return Memory(KnownCredentials(found, found), noted, _of(desired, found))
-
-
-def _of(
-    desired: Iterable[CredentialSecret], keys: Mapping[str, Collection[str]]
-) -> dict[str, Collection[str]]:
-    return {secret.name: keys[secret.name] for secret in desired if secret.name in keys}
+    had = {secret.name: found[secret.name] for secret in desired if secret.name in found}
+    return Memory(KnownCredentials(found, found), noted, had)
 
 
 def _older(traces: Traces) -> Sign | None:

@@ -37,9 +37,12 @@ def parse_written(text: str, key: bytes) -> dict[str, str] | None:
         return None
 
 
-def written_text(digests: Mapping[str, str], key: bytes) -> str:
-    """The record as its annotation has it."""
-    return json.dumps({"key": key_id(key), "digests": dict(digests)}, sort_keys=True)
+def with_written(note: str, key: bytes, secret: str, texts: Mapping[str, str | None]) -> str:
+    """The record `note` of a Secret with these texts beside those of before; what is None goes."""
+    known = (parse_written(note, key) if note else None) or {}
+    left = {entry: digest for entry, digest in known.items() if entry not in texts}
+    made = {entry: digest_of(key, secret, entry, text) for entry, text in texts.items() if text}
+    return json.dumps({"key": key_id(key), "digests": {**left, **made}}, sort_keys=True)
 
 
 def edited_keys(

@@ -21,7 +21,6 @@ from controller.domain.credentials.secret_status import (
 )
 from controller.ports.kubernetes import Events, Kube, KubeObject
 from controller.ports.system import Clock
-from controller.reconcile.credentials.region_facts import generation_of
 from controller.reconcile.credentials.region_pass import RegionPass
 from controller.reconcile.credentials.steps import Published
 from controller.reconcile.shared.region_status import apply_region_status
@@ -46,7 +45,7 @@ class PublishedStatus:
             dict.fromkeys(found.problems),
             len(needed),
             credentials,
-            generation_of(work.osdpl),
+            _generation(work.osdpl),
             later=found.later,
             doubts=found.doubts,
             notes=(*found.notes, *rotation_notes(found.rotations)),
@@ -61,7 +60,7 @@ class PublishedStatus:
         known = _before(work.osdpl)
         certificates = secret_entries(ends.certificates.values(), known, self._clock.now())
         text = "; ".join([why, *(f"Secret {one.secret}: {one.message}" for one in found.problems)])
-        condition = waiting_condition(text, generation_of(work.osdpl))
+        condition = waiting_condition(text, _generation(work.osdpl))
         self._write(work.osdpl, with_certificates(known, certificates), condition)
 
     def _write(self, osdpl: KubeObject, secrets: Mapping[str, Any], condition: Condition) -> None:
@@ -82,3 +81,7 @@ class PublishedStatus:
 
 def _before(osdpl: KubeObject) -> Mapping[str, Any]:
     return (osdpl.get("status") or {}).get("secrets") or {}
+
+
+def _generation(osdpl: KubeObject) -> int:
+    return int(osdpl["metadata"].get("generation") or 0)

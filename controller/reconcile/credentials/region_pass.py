@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
+from controller.domain.api.names import DEPLOYMENT_LABEL, SERVICE_LABEL
 from controller.domain.api.region_spec import Features, VolumePolicy, parse_region_spec
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
 from controller.domain.values.ceph_needs import CephNeeds
 from controller.domain.values.option_files import OptionFiles
 from controller.ports.helm import ReleaseRecords
-from controller.ports.kubernetes import Events, Kube, KubeObject, KubeObjects
+from controller.ports.kubernetes import HELMBUNDLE, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
-from controller.reconcile.credentials.region_facts import bundles_of, features_of, services_of
 from controller.reconcile.credentials.store import CredentialStore
 
 HELD = "the region is paused, or its plan is not approved"
@@ -45,56 +45,49 @@ class RegionNeeds:
 
 @dataclass(frozen=True)
 class RegionPass:
-    """One pass. `read_only`: the region is paused, or its plan is not approved; only owners change then.
-    `policy`: what becomes of the credentials of a region that goes."""
+    """One pass over the region of a `namespace`, with the `features` of its spec, defaults included.
+
+    `read_only`: the region is paused, or its plan is not approved; only owners change then. `policy`: what
+    becomes of the credentials of a region that goes.
+    """
 
     osdpl: KubeObject
+    namespace: str
+    features: Features
     bundles: KubeObjects
     store: CredentialStore
-    needs: RegionNeeds
     digest_key: Callable[[], bytes]
-    read_only: bool = False
+    needs: RegionNeeds = field(default_factory=RegionNeeds)
+    read_only: bool = True
+    paused: bool = False
     policy: VolumePolicy = "Retain"
-
-    @property
-    def namespace(self) -> str:
-        """That of the region."""
-        return str(self.osdpl["metadata"]["namespace"])
-
-    @cached_property
-    def features(self) -> Features:
-        """As the spec has them, with defaults."""
-        return features_of(self.osdpl)
 
     @cached_property
     def services(self) -> frozenset[str]:
         """Those that have a HelmBundle."""
-        return services_of(self.bundles)
+        return frozenset(str(bundle["metadata"]["labels"][SERVICE_LABEL]) for bundle in self.bundles)
 
     @property
     def held(self) -> str:
         """Why nothing may be changed now; empty where it may."""
         return HELD if self.read_only else ""
 
-    @property
-    def paused(self) -> bool:
-        """Whether the spec has the region paused."""
-        return parse_region_spec(self.osdpl.get("spec")).paused
-
     def digest(self, name: str) -> str:
         """What is published of a Secret; empty when it is not there."""
         return self.store.digest(name, self.digest_key())
 
 
-def begin_pass(
-    ports: SecretsPorts,
-    osdpl: KubeObject,
-    needs: RegionNeeds,
-    *,
-    read_only: bool = False,
-    policy: VolumePolicy = "Retain",
-) -> RegionPass:
-    """A pass over the region as it is now. Raises KubeError."""
-    store = CredentialStore(ports.kube, ports.randomness, osdpl, ports.digest_key)
-    bundles = bundles_of(ports.kube, osdpl)
-    return RegionPass(osdpl, bundles, store, needs, ports.digest_key, read_only, policy)
+def begin_pass(ports: SecretsPorts, osdpl: KubeObject, policy: VolumePolicy = "Retain") -> RegionPass:
+    """A pass over the region as it is now, before anything is known of its needs. Raises KubeError."""
+    meta, spec = osdpl["metadata"], parse_region_spec(osdpl.get("spec"))
+    namespace, labels = str(meta["namespace"]), f"{DEPLOYMENT_LABEL}={meta['name']},{SERVICE_LABEL}"
+    return RegionPass(
+        osdpl,
+        namespace,
+        spec.features,
+        ports.kube.list(HELMBUNDLE, namespace, labels=labels),
+        CredentialStore(ports.kube, ports.randomness, osdpl, ports.digest_key),
+        ports.digest_key,
+        paused=spec.paused,
+        policy=policy,
+    )

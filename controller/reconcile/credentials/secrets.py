@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from controller.domain.api.keys import RegionKey
@@ -71,15 +72,15 @@ class SecretsReconciler:
             return regions.pause(name, self._resync)
         if osdpl["metadata"].get("deletionTimestamp"):
             return self._remove(osdpl)
+        work = begin_pass(self._ports, osdpl)
         try:
             needs = self._needs_of(osdpl)
         except SpecInvalid as error:
-            work = begin_pass(self._ports, osdpl, RegionNeeds(), read_only=True)
             found = run_steps(self._steps, work, WITHOUT_SPEC)
             ends = run_steps(self._steps, work, (Step.CERTIFICATE_ENDS,))
             self._status.publish_waiting(work, found, ends, str(error))
         else:
-            work = begin_pass(self._ports, osdpl, needs, read_only=awaits_approval(osdpl))
+            work = replace(work, needs=needs, read_only=awaits_approval(osdpl))
             found = run_steps(self._steps, work)
             self._status.publish(work, found)
         return min(SOON_SECONDS if found.problems else self._resync, found.again, self._resync)
@@ -87,7 +88,7 @@ class SecretsReconciler:
     def _remove(self, osdpl: KubeObject) -> float:
         """The region goes, and with volumes the credentials; core lets it go once they are gone."""
         policy = credentials_policy(self._ports.kube, osdpl)
-        work = begin_pass(self._ports, osdpl, RegionNeeds(), policy=policy)
+        work = begin_pass(self._ports, osdpl, policy)
         work.store.observe(())
         for name in REMOVAL:
             if name in self._steps:

@@ -106,8 +106,7 @@ class Published:
 
     def fact(self, kind: type[Fact]) -> Fact | None:
         """The last of this kind; None where no step has published one."""
-        found = self.all_facts(kind)
-        return found[-1] if found else None
+        return next((one for one in reversed(self.facts) if isinstance(one, kind)), None)
 
     def all_facts(self, kind: type[Fact]) -> tuple[Fact, ...]:
         """All of this kind, in the order in which they were published."""

@@ -21,19 +21,8 @@ from controller.domain.credentials.credential_plan import (
     SecretChange,
     StoredSecret,
 )
-from controller.domain.credentials.generate import (
-    SSH_PUBLIC_KEY,
-    CredentialUnusable,
-    generate,
-    private_name,
-    public_key_of,
-)
-from controller.domain.credentials.written_record import (
-    digest_of,
-    edited_keys,
-    parse_written,
-    written_text,
-)
+from controller.domain.credentials.generate import CredentialUnusable, generate_all
+from controller.domain.credentials.written_record import edited_keys, parse_written, with_written
 from controller.domain.releases.digests import secret_digest
 from controller.domain.shared.secret_text import as_put_in, without_end
 from controller.domain.shared.times import seconds_of
@@ -58,7 +47,7 @@ class CredentialStore:
         self._digest_key = digest_key
         self._kube = kube
         self._randomness = randomness
-        self._osdpl = osdpl
+        self._region = str(osdpl["metadata"]["name"])
         self._namespace = str(osdpl["metadata"]["namespace"])
         self._objects: dict[str, KubeObject] = {}
         self._elsewhere: dict[str, KubeObject | None] = {}
@@ -120,11 +109,17 @@ class CredentialStore:
         cannot be derived.
         """
         before = self._objects.get(change.name)
-        body: KubeObject = dict(before) if before else _empty_secret(change.name, self._namespace)
-        new = dict(known) if known else self._made(change, _texts(before))
+        body: KubeObject = before or {
+            "apiVersion": SECRET.api_version,
+            "kind": SECRET.kind,
+            "metadata": {"name": change.name, "namespace": self._namespace},
+            "type": "Opaque",
+        }
+        new = known or generate_all(change.add, _texts(before) if before else {}, self._randomness)
         meta = dict(body["metadata"])
         if before is None or change.adopt:
-            meta["labels"] = {**(meta.get("labels") or {}), **self._labels(change.service)}
+            ours = {MANAGED_BY: MANAGED_BY_US, SERVICE_LABEL: change.service, DEPLOYMENT_LABEL: self._region}
+            meta["labels"] = {**(meta.get("labels") or {}), **ours}
         if change.disown:
             others = [one for one in meta.get("ownerReferences") or [] if not _is_region(one)]
             meta["ownerReferences"] = others
@@ -245,27 +240,8 @@ class CredentialStore:
         """The annotation that records these texts beside those of before; what is None goes."""
         if self._digest_key is None or not new:
             return {}
-        key = self._digest_key()
-        known = parse_written(notes.get(WRITTEN_ANNOTATION, ""), key) or {}
-        left = {entry: digest for entry, digest in known.items() if entry not in new}
-        made = {entry: digest_of(key, name, entry, text) for entry, text in new.items() if text}
-        return {WRITTEN_ANNOTATION: written_text({**left, **made}, key)}
-
-    def _made(self, change: SecretChange, texts: Mapping[str, str]) -> dict[str, str]:
-        new = {
-            k: generate(kind, self._randomness) for k, kind in change.add.items() if kind != SSH_PUBLIC_KEY
-        }
-        for key, kind in change.add.items():
-            if kind == SSH_PUBLIC_KEY:
-                new[key] = public_key_of({**texts, **new}[private_name(key)])
-        return new
-
-    def _labels(self, service: str) -> dict[str, str]:
-        return {
-            MANAGED_BY: MANAGED_BY_US,
-            SERVICE_LABEL: service,
-            DEPLOYMENT_LABEL: str(self._osdpl["metadata"]["name"]),
-        }
+        note = notes.get(WRITTEN_ANNOTATION, "")
+        return {WRITTEN_ANNOTATION: with_written(note, self._digest_key(), name, new)}
 
     def _stored(self, secret: KubeObject) -> StoredSecret:
         meta = secret["metadata"]
@@ -273,7 +249,7 @@ class CredentialStore:
         texts = _texts(secret)
         manager = labels.get(MANAGED_BY, "")
         deployment = labels.get(DEPLOYMENT_LABEL, "")
-        complete = manager == MANAGED_BY_US and deployment == self._osdpl["metadata"]["name"]
+        complete = manager == MANAGED_BY_US and deployment == self._region
         return StoredSecret(
             name=meta["name"],
             service=labels.get(SERVICE_LABEL, ""),
@@ -300,15 +276,6 @@ def made_changes(store: CredentialStore, changes: Iterable[SecretChange]) -> lis
             text = str(error)
         problems += [CredentialProblem(change.name, text)] if text else []
     return problems
-
-
-def _empty_secret(name: str, namespace: str) -> KubeObject:
-    return {
-        "apiVersion": SECRET.api_version,
-        "kind": SECRET.kind,
-        "metadata": {"name": name, "namespace": namespace},
-        "type": "Opaque",
-    }
 
 
 def _is_region(reference: Mapping[str, Any]) -> bool:

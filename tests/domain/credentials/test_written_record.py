@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from controller.domain.credentials.written_record import (
-    digest_of,
     edited_keys,
     key_id,
     parse_written,
-    written_text,
+    with_written,
 )
 
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32
 
 
 def record(**texts: str) -> str:
-    return written_text({key: digest_of(KEY, "compute", key, text) for key, text in texts.items()}, KEY)
+    return with_written("", KEY, "compute", texts)
 
 
 def test_what_is_as_it_was_written_is_not_edited() -> None:
@@ -29,6 +30,16 @@ def test_another_text_is_edited_and_none_is_lost() -> None:
     written = parse_written(record(one="a", two="b", three="c"), KEY)
     assert written is not None
     assert edited_keys("compute", {"one": "x", "two": ""}, written, KEY) == ("one",)
+
+
+def test_what_is_written_again_or_goes_leaves_the_rest_of_the_record() -> None:
+    before = parse_written(record(one="a", two="b", three="c"), KEY) or {}
+    after = parse_written(
+        with_written(record(one="a", two="b", three="c"), KEY, "compute", {"two": "x", "three": None}), KEY
+    )
+    assert after is not None
+    assert after.keys() == {"one", "two"}
+    assert after["one"] == before["one"] and after["two"] != before["two"]
 
 
 @pytest.mark.parametrize(
@@ -44,7 +55,7 @@ def test_a_record_of_another_key_says_nothing() -> None:
 
 @pytest.mark.parametrize("digest", ["", "\N{SNOWMAN}", "\ud800"])
 def test_a_digest_that_somebody_has_put_in_is_one_of_another_text(digest: str) -> None:
-    written = parse_written(written_text({"one": digest}, KEY), KEY)
+    written = parse_written(json.dumps({"key": key_id(KEY), "digests": {"one": digest}}), KEY)
     assert written is not None
     assert edited_keys("compute", {"one": "a"}, written, KEY) == ("one",)
 

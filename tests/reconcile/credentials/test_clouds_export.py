@@ -76,6 +76,23 @@ def test_it_goes_with_the_region_once_its_bundles_have_gone(bed: Bed) -> None:
     assert bed.secret(CLOUDS) is None
 
 
+def test_the_status_keeps_what_is_there_while_a_plan_waits(bed: Bed) -> None:
+    """Also what is exported, and what people have made; a Secret that comes later has no entry yet."""
+    own = {"identity": {"database-password": {"name": "mine", "key": "password"}}}
+    bed.put_secret("mine", {"password": "of mine"})
+    bed.edit(features={"credentials": own}, **{"with": ["identity"]})
+    bed.reconcile()
+    before = bed.region()["status"]["secrets"]
+    assert before.keys() == {"identity-credentials", "database-credentials", "mine", CLOUDS}
+    bed.kube.delete(SECRET, "database-credentials", NS)
+    bed.reconcile()
+    bed.edit(mode="Plan", **{"with": ["database", "identity"]})
+    bed.reconcile()
+    assert bed.condition()["message"].startswith("2 of 3 Secrets are in place")
+    there = {name: before[name] for name in ("identity-credentials", "mine", CLOUDS)}
+    assert bed.region()["status"]["secrets"] == there
+
+
 def test_nothing_is_exported_before_keystone_is_asked_for() -> None:
     bed = Bed()
     bed.reconcile()

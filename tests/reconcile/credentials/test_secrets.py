@@ -6,6 +6,7 @@ import base64
 import contextlib
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -104,7 +105,7 @@ class Bed:
     def take(self, step: Step, kube: Any = None) -> Published:
         """One step alone, of another process."""
         ports, osdpl = self.ports(5, kube), self.region()
-        work = begin_pass(ports, osdpl, self.needs_of(osdpl))
+        work = replace(begin_pass(ports, osdpl), needs=self.needs_of(osdpl), read_only=False)
         work.store.observe(())
         return run_steps(credential_steps(ports), work, (step,))
 

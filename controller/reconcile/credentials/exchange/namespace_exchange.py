@@ -96,9 +96,15 @@ class NamespaceExchange:
         """The Secrets of the region that are offered, or ask for one. Raises KubeError."""
         return self._kube.list(SECRET, self._namespace, labels=SHARED_LABEL)
 
-    def ensure(self, shared: KubeObjects, given: Mapping[Place, Mapping[Place, KubeObject]]) -> Exchanged:
-        """Brings every copy up to date. `given` as of `offers_by_target`. Raises Conflict, KubeError."""
-        found = _Pass(self._read_record())
+    def ensure(
+        self,
+        shared: KubeObjects,
+        given: Mapping[Place, Mapping[Place, KubeObject]],
+        copies: Mapping[Place, str],
+    ) -> Exchanged:
+        """Brings every copy up to date. `given` as of `offers_by_target`, `copies` as they were read. Raises
+        Conflict, KubeError."""
+        found = _Pass(dict(copies))
         for secret in shared:
             self._tell_misread(secret, found)
             self._take(secret, found)
@@ -115,7 +121,7 @@ class NamespaceExchange:
         source = Place(self._namespace, name)
         offer = self._kube.get(SECRET, name, self._namespace)
         found = []
-        for target in sorted(one for one, noted in self._read_record().items() if noted == name):
+        for target in sorted(one for one, noted in self.copies().items() if noted == name):
             try:
                 request = self._kube.get(SECRET, target.name, target.namespace)
             except Forbidden:
@@ -126,7 +132,7 @@ class NamespaceExchange:
 
     def remove(self) -> None:
         """Empties every copy, with the region. Raises Conflict, KubeError."""
-        found = _Pass(self._read_record())
+        found = _Pass(self.copies())
         for target in sorted(found.copies):
             self._take_back(target, found, at_once=True)
         for secret in self.shared():
@@ -260,7 +266,9 @@ class NamespaceExchange:
         log_action("exchange", place, f"Secret {place}: {done}")
         return ""
 
-    def _read_record(self) -> dict[Place, str]:
+    def copies(self) -> dict[Place, str]:
+        """The targets beyond the region's namespace that were filled, each with the name of its offer. Raises
+        KubeError."""
         self._taken = None
         try:
             self._record = own_record(self._kube, COPIES_CONFIGMAP, self._namespace)

@@ -254,7 +254,7 @@ class ReadOnlyAccount(CredentialStep[_Pass, tuple[_Way, _Pass]]):
             self._drop(self._login(at_work, admin), account, at_work, {account.name})
 
         try:
-            return self._rotation.proceed(at_work.osdpl, at_work.store, account, drop_others)
+            return self._rotation.proceed(at_work.work, account, drop_others)
         except ServerUnavailable as error:
             return RotationView(Phase.REMOVING, str(error))
         except KubeError as error:
@@ -330,5 +330,5 @@ class ReadOnlyAccount(CredentialStep[_Pass, tuple[_Way, _Pass]]):
             views[READER_SECRET] = SecretView(READER_SECRET, export.keys, digest, messages)
         times = {}
         if at_work.has_credentials:
-            times[READER_CREDENTIALS] = rotation_times_of(at_work.osdpl, at_work.store, self._clock.now())
+            times[READER_CREDENTIALS] = rotation_times_of(at_work.work, self._clock.now())
         return replace(found, views=views, times=times)

@@ -25,10 +25,10 @@ from controller.domain.credentials.rotation.record import Phase, RotationRecord,
 from controller.domain.credentials.rotation.schedule import RotationTimes, rotation_schedule
 from controller.domain.shared.times import seconds_of
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
-from controller.ports.kubernetes import Events, Kube, KubeObject
+from controller.ports.kubernetes import Events, Kube
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.exchange.namespace_exchange import GoneOffers, NamespaceExchange
-from controller.reconcile.credentials.region_facts import features_of
+from controller.reconcile.credentials.region_pass import RegionPass
 from controller.reconcile.credentials.rotation.rotation_records import rotation_of, with_records
 from controller.reconcile.credentials.store import CredentialStore
 
@@ -47,14 +47,15 @@ class ReaderRotation:
         self._events = events
 
     def proceed(
-        self, osdpl: KubeObject, store: CredentialStore, account: Account, drop_others: Callable[[], None]
+        self, work: RegionPass, account: Account, drop_others: Callable[[], None]
     ) -> RotationView | None:
         """Does what is next; None where nothing is to be rotated, or has just been. `account` is there, and
         exported; `drop_others` ends all the others. Raises ServerUnavailable, Conflict, KubeError."""
+        store = work.store
         record = rotation_of(store, READER_CREDENTIALS)
-        view = self._begin(osdpl, store, account) if record is None else None
+        view = self._begin(work, account) if record is None else None
         if record is not None:
-            view = self._go_on(osdpl, store, record, drop_others)
+            view = self._go_on(work, record, drop_others)
         return with_records(store, {READER_CREDENTIALS: view})[READER_CREDENTIALS] if view else None
 
     def waiting(self, store: CredentialStore, why: str) -> dict[str, RotationView]:
@@ -69,10 +70,11 @@ class ReaderRotation:
             return {}
         return with_records(store, {READER_CREDENTIALS: view})
 
-    def _begin(self, osdpl: KubeObject, store: CredentialStore, account: Account) -> RotationView | None:
+    def _begin(self, work: RegionPass, account: Account) -> RotationView | None:
         """One write says which account is next; the passes after it make it."""
+        store = work.store
         asked = ROTATE_ANNOTATION in store.notes(READER_CREDENTIALS)
-        if not asked and not rotation_times_of(osdpl, store, self._clock.now()).is_due:
+        if not asked and not rotation_times_of(work, self._clock.now()).is_due:
             return None
         suffix = store.text(READER_CREDENTIALS, ACCOUNT_SUFFIX)
         record = RotationRecord(float(int(self._clock.now())), suffix, (account,))
@@ -83,18 +85,15 @@ class ReaderRotation:
         notes = {ROTATION_ANNOTATION: record_text(record), ROTATE_ANNOTATION: None}
         store.rewrite(READER_CREDENTIALS, notes, new, done=f"new {READER_PASSWORD}, for another account")
         self._tell(
-            osdpl, Reason.CREDENTIALS_ROTATING, f"Secret {READER_CREDENTIALS}: {account.name} is replaced"
+            work, Reason.CREDENTIALS_ROTATING, f"Secret {READER_CREDENTIALS}: {account.name} is replaced"
         )
         return RotationView(Phase.ROLLING, "begun just now", record.since)
 
     def _go_on(
-        self,
-        osdpl: KubeObject,
-        store: CredentialStore,
-        record: RotationRecord,
-        drop_others: Callable[[], None],
+        self, work: RegionPass, record: RotationRecord, drop_others: Callable[[], None]
     ) -> RotationView | None:
-        behind = NamespaceExchange(self._kube, osdpl, GoneOffers(self._clock)).behind(READER_SECRET)
+        store = work.store
+        behind = NamespaceExchange(self._kube, work.osdpl, GoneOffers(self._clock)).behind(READER_SECRET)
         if behind:
             text = f"these copies do not have the next account yet: {', '.join(map(str, behind))}"
             return RotationView(Phase.ROLLING, text, record.since)
@@ -112,19 +111,19 @@ class ReaderRotation:
         notes = {ROTATION_ANNOTATION: None, ROTATED_ANNOTATION: timestamp(now)}
         store.rewrite(READER_CREDENTIALS, notes, done="rotated, the account before is deleted")
         text = f"Secret {READER_CREDENTIALS}: the account before is deleted"
-        self._tell(osdpl, Reason.CREDENTIALS_ROTATED, text)
+        self._tell(work, Reason.CREDENTIALS_ROTATED, text)
         return None
 
-    def _tell(self, osdpl: KubeObject, reason: Reason, text: str) -> None:
-        self._events.emit(osdpl, type_=reason.event, reason=reason, message=text)
+    def _tell(self, work: RegionPass, reason: Reason, text: str) -> None:
+        self._events.emit(work.osdpl, type_=reason.event, reason=reason, message=text)
 
 
-def rotation_times_of(osdpl: KubeObject, store: CredentialStore, now: float) -> RotationTimes:
+def rotation_times_of(work: RegionPass, now: float) -> RotationTimes:
     """When it was, and will be rotated by the schedule of the region. `store` has observed the Secret."""
+    store, feature = work.store, work.features
     last = seconds_of(store.notes(READER_CREDENTIALS).get(ROTATED_ANNOTATION)) or None
     if last is not None and last > now + CLOCK_DIFFERENCE:
         last = None  # by a clock that was ahead
-    feature = features_of(osdpl)
     schedule = rotation_schedule(feature.credential_rotation)
     if schedule is None or not feature.read_only_account.enabled:
         return RotationTimes(last)

@@ -14,14 +14,14 @@ from controller.domain.credentials.signs_of_life import (
     NotedCredentials,
     Sign,
     Traces,
-    is_known,
     joined,
     remembered,
     sign_of,
+    without_knowledge,
 )
 from controller.domain.shared.times import seconds_of
 from controller.ports.helm import ReleaseRecords
-from controller.ports.kubernetes import PVC, STATEFULSET, Kube, KubeObjects
+from controller.ports.kubernetes import PVC, STATEFULSET, Kube
 from controller.reconcile.credentials.certificates.certificate_uptake import used_by_installed
 from controller.reconcile.credentials.recovery.credential_register import CredentialRegister
 from controller.reconcile.credentials.region_pass import RegionPass
@@ -60,17 +60,17 @@ class CredentialHistory(CredentialStep[_Read, Remembered]):
         desired = work.needs.credentials
         more = (READER_CREDENTIALS,) if work.features.read_only_account.enabled else ()
         stored = work.store.observe((*(secret.name for secret in desired), *more))
-        register = CredentialRegister(self._kube, work.osdpl)
-        begun = seconds_of(work.osdpl["metadata"].get("creationTimestamp"))
-        traces = Traces(begun, recorded_keys(work.osdpl.get("status") or {}), register.read())
-        if is_known(traces, desired, stored):
-            return _Read(register, traces)
+        register = CredentialRegister(self._kube, work.namespace, str(work.osdpl["metadata"]["name"]))
+        noted, recorded = register.read(), recorded_keys(work.osdpl.get("status") or {})
+        if noted is not None and noted.complete and not without_knowledge(desired, stored, recorded):
+            return _Read(register, Traces(recorded, noted))
         signs = tuple(self._signs(work))
-        traces = replace(traces, signs=signs)
-        if signs:
-            kept = releases_with_kept_claims(self._kube, work.namespace)
-            traces = replace(traces, earlier=EarlierLife(used_by_installed(work.bundles), kept))
-        return _Read(register, traces)
+        if not signs:
+            return _Read(register, Traces(recorded, noted, signs))
+        kept = releases_with_kept_claims(self._kube, work.namespace)
+        earlier = EarlierLife(used_by_installed(work.bundles), kept)
+        begun = seconds_of(work.osdpl["metadata"].get("creationTimestamp"))
+        return _Read(register, Traces(recorded, noted, signs, earlier, begun))
 
     def decide(self, work: RegionPass, observed: _Read) -> Remembered:
         """What the traces come to."""
@@ -84,7 +84,11 @@ class CredentialHistory(CredentialStep[_Read, Remembered]):
     def _signs(self, work: RegionPass) -> Iterator[Sign]:
         """All that is left of the region's releases, or runs. Raises KubeError."""
         releases = {name for secret in work.needs.credentials for name in secret.releases}
-        releases |= set(_named(work.bundles))
+        releases |= {
+            str(one.get("name"))
+            for bundle in work.bundles
+            for one in (bundle.get("spec") or {}).get("releases") or ()
+        }
         for resource in (PVC, STATEFULSET):
             for one in self._kube.list_metadata(resource, work.namespace):
                 sign = sign_of(resource.kind, one["metadata"], releases)
@@ -132,13 +136,7 @@ class RegisterEntry(CredentialStep[Remembered, Remembered]):
     def remove(self, work: RegionPass) -> None:
         """Forgets the region once its credentials are gone."""
         if work.policy == "Delete" and not (work.bundles or work.store.marked):
-            CredentialRegister(self._kube, work.osdpl).remove()
-
-
-def _named(bundles: KubeObjects) -> Iterator[str]:
-    for bundle in bundles:
-        for one in (bundle.get("spec") or {}).get("releases") or ():
-            yield str(one.get("name"))
+            CredentialRegister(self._kube, work.namespace, str(work.osdpl["metadata"]["name"])).remove()
 
 
 def _is_credentials(secret: StoredSecret) -> bool:

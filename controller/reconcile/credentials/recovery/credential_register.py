@@ -5,6 +5,8 @@ What is there under its name and is not the controller's is left as it is, and c
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from controller.domain.api.names import CREDENTIAL_REGISTER, DEPLOYMENT_LABEL, MANAGED_BY, MANAGED_BY_US
 from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.domain.credentials.signs_of_life import NotedCredentials
@@ -21,58 +23,58 @@ TAKEN = (
 _INCOMPLETE = "_incomplete"
 
 
+@dataclass
 class CredentialRegister:
-    """Of one region, as one pass finds it."""
+    """Of one region, as one pass finds it; `live` once it was read."""
 
-    def __init__(self, kube: Kube, osdpl: KubeObject) -> None:
-        self._kube = kube
-        self._namespace = str(osdpl["metadata"]["namespace"])
-        self._region = str(osdpl["metadata"]["name"])
-        self._live: KubeObject | None = None
+    kube: Kube
+    namespace: str
+    region: str
+    live: KubeObject | None = None
 
     def read(self) -> NotedCredentials | None:
         """What is noted; None where there is no register. Raises KubeError."""
-        self._live = self._kube.get(CONFIGMAP, CREDENTIAL_REGISTER, self._namespace)
-        if self._live is None or not self._is_ours():
+        self.live = self.kube.get(CONFIGMAP, CREDENTIAL_REGISTER, self.namespace)
+        if self.live is None or not self._is_ours():
             return None
-        data = self._live.get("data") or {}
+        data = self.live.get("data") or {}
         keys = {name: tuple(str(text).split()) for name, text in data.items() if name != _INCOMPLETE}
         return NotedCredentials(keys, complete=_INCOMPLETE not in data)
 
     def write(self, noted: NotedCredentials) -> list[CredentialProblem]:
         """Notes this, and nothing else, on condition that it is as it was read; what stands in the way.
         Raises Conflict, KubeError."""
-        if self._live is not None and not self._is_ours():
+        if self.live is not None and not self._is_ours():
             return [CredentialProblem(CREDENTIAL_REGISTER, TAKEN, kind="ConfigMap")]
         data = {name: " ".join(sorted(those)) for name, those in sorted(noted.keys.items()) if those}
-        if not data and self._live is None:
+        if not data and self.live is None:
             return []
         data |= {} if noted.complete else {_INCOMPLETE: "true"}
-        if self._live is None:
-            labels = {MANAGED_BY: MANAGED_BY_US, DEPLOYMENT_LABEL: self._region}
-            meta = {"name": CREDENTIAL_REGISTER, "namespace": self._namespace, "labels": labels}
+        if self.live is None:
+            labels = {MANAGED_BY: MANAGED_BY_US, DEPLOYMENT_LABEL: self.region}
+            meta = {"name": CREDENTIAL_REGISTER, "namespace": self.namespace, "labels": labels}
             head = {"apiVersion": CONFIGMAP.api_version, "kind": CONFIGMAP.kind}
-            self._live = self._kube.create({**head, "metadata": meta, "data": data})
-        elif (self._live.get("data") or {}) != data:
-            self._live = self._kube.replace({**self._live, "data": data})
+            self.live = self.kube.create({**head, "metadata": meta, "data": data})
+        elif (self.live.get("data") or {}) != data:
+            self.live = self.kube.replace({**self.live, "data": data})
         else:
             return []
         text = f"ConfigMap {CREDENTIAL_REGISTER}: {len(noted.keys)} Secrets with credentials noted"
-        log_action("record", f"{self._namespace}/{CREDENTIAL_REGISTER}", text)
+        log_action("record", f"{self.namespace}/{CREDENTIAL_REGISTER}", text)
         return []
 
     def remove(self) -> None:
         """With the region, and its credentials. Raises Conflict, KubeError."""
-        if self.read() is None or self._live is None:
+        if self.read() is None or self.live is None:
             return
-        meta = self._live["metadata"]
+        meta = self.live["metadata"]
         version = str(meta["resourceVersion"])
-        self._kube.delete(
-            CONFIGMAP, CREDENTIAL_REGISTER, self._namespace, uid=str(meta["uid"]), version=version
+        self.kube.delete(
+            CONFIGMAP, CREDENTIAL_REGISTER, self.namespace, uid=str(meta["uid"]), version=version
         )
         text = f"ConfigMap {CREDENTIAL_REGISTER}: deleted, with the credentials"
-        log_action("delete", f"{self._namespace}/{CREDENTIAL_REGISTER}", text)
+        log_action("delete", f"{self.namespace}/{CREDENTIAL_REGISTER}", text)
 
     def _is_ours(self) -> bool:
-        labels = ((self._live or {}).get("metadata") or {}).get("labels") or {}
+        labels = ((self.live or {}).get("metadata") or {}).get("labels") or {}
         return bool(labels.get(MANAGED_BY) == MANAGED_BY_US)
