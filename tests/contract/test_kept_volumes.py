@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -136,47 +137,39 @@ def test_retained_claims_outlive_the_release_and_are_taken_up_again(bench: Bench
     assert (uid(bench), label(bench)) == (before, None)
 
 
-def test_a_claim_of_a_revision_stays_that_somebodys_helm_makes_during_the_uninstall(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _another_revision(bench: Bench) -> None:
     """An uninstall goes by the newest revision: that is theirs, and not the one that was marked."""
-    values = {**WITH, "hook": {"events": "pre-delete", "outcome": "succeeds"}}
-    bench.helm.install(bench.request("web", values))
-    bench.helm.upgrade(bench.request("web", values))
-    before, uninstall = uid(bench), bench.helm.uninstall
-
-    def and_then_theirs(request: UninstallRequest, cancellation: Cancellation) -> None:
-        uninstall(request, cancellation)
-        if request.keep_history:
-            bench.helm.rollback(RollbackRequest("web", bench.namespace, 1))
-
-    with monkeypatch.context() as patched:
-        patched.setattr(bench.helm, "uninstall", and_then_theirs)
-        with pytest.raises(Conflict, match="another Helm has made revision 3"):
-            bench.uninstall("web")
-    bench.uninstall("web")
-    wait_until(lambda: bench.object("configmap", "web") is None, "the rest is gone")
-    assert bench.statuses("web") == []
-    assert (uid(bench), label(bench)) == (before, "web")
+    bench.helm.rollback(RollbackRequest("web", bench.namespace, 1))
 
 
-def test_a_claim_stays_where_the_newest_record_is_deleted_during_the_uninstall(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _record_deleted(bench: Bench) -> None:
     """As somebody does by hand while a hook of the removal runs: an older record is the newest then."""
+    bench.kube.delete(SECRET, "sh.helm.release.v1.web.v2", bench.namespace)
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "said"),
+    [
+        (_another_revision, "another Helm has made revision 3"),
+        (_record_deleted, "the record of revision 2 is gone"),
+    ],
+)
+def test_a_claim_stays_whatever_another_does_to_the_release_during_the_uninstall(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[Bench], None], said: str
+) -> None:
     values = {**WITH, "hook": {"events": "pre-delete", "outcome": "succeeds"}}
     bench.helm.install(bench.request("web", values))
     bench.helm.upgrade(bench.request("web", values))
     before, uninstall = uid(bench), bench.helm.uninstall
 
-    def and_then_without_record(request: UninstallRequest, cancellation: Cancellation) -> None:
+    def and_then(request: UninstallRequest, cancellation: Cancellation) -> None:
         uninstall(request, cancellation)
         if request.keep_history:
-            bench.kube.delete(SECRET, "sh.helm.release.v1.web.v2", bench.namespace)
+            meanwhile(bench)
 
     with monkeypatch.context() as patched:
-        patched.setattr(bench.helm, "uninstall", and_then_without_record)
-        with pytest.raises(Conflict, match="the record of revision 2 is gone"):
+        patched.setattr(bench.helm, "uninstall", and_then)
+        with pytest.raises(Conflict, match=said):
             bench.uninstall("web")
     bench.uninstall("web")
     wait_until(lambda: bench.object("configmap", "web") is None, "the rest is gone")

@@ -50,9 +50,8 @@ from tests.contract.test_jobs_first import (
     test_the_jobs_of_new_pods_succeed_before_the_pods_are_sent,
 )
 from tests.contract.test_kept_volumes import (
-    test_a_claim_of_a_revision_stays_that_somebodys_helm_makes_during_the_uninstall,
     test_a_claim_of_the_last_deployed_revision_is_kept_after_an_upgrade_that_failed,
-    test_a_claim_stays_where_the_newest_record_is_deleted_during_the_uninstall,
+    test_a_claim_stays_whatever_another_does_to_the_release_during_the_uninstall,
     test_a_claim_that_a_rollback_drops_is_kept,
     test_a_claim_that_an_upgrade_drops_is_kept_and_taken_up_again,
     test_an_earlier_kept_claim_outlives_the_release,
@@ -83,8 +82,7 @@ from tests.fakes.world import FakeClock
 from tests.helm_program import Chart
 
 OF_REAL_HELM = (
-    test_a_claim_of_a_revision_stays_that_somebodys_helm_makes_during_the_uninstall,
-    test_a_claim_stays_where_the_newest_record_is_deleted_during_the_uninstall,
+    test_a_claim_stays_whatever_another_does_to_the_release_during_the_uninstall,
     test_a_claim_of_the_last_deployed_revision_is_kept_after_an_upgrade_that_failed,
     test_a_claim_that_a_rollback_drops_is_kept,
     test_a_claim_that_an_upgrade_drops_is_kept_and_taken_up_again,

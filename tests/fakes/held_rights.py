@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
+from inspect import signature
 from typing import Any
 
 import yaml
 
 from controller.domain.validation.rbac_union import Permission, permissions
 from controller.errors import Forbidden
-from controller.ports.kubernetes import POD, Kube, KubeObject, KubeObjects, Resource, resource_of
+from controller.ports.kubernetes import POD, Kube, Resource, resource_of
 from tests.render.region import ROOT
 
 CONTROLLER, CHARTS = "the controller", "charts"
 _DATA = ROOT / "tests" / "data" / "held-rights.yaml"
 _REGION, _CLUSTER = "openstack", "the cluster"
+# By which right the API server asks for a call.
+_VERBS = {
+    "get": "get",
+    "list": "list",
+    "list_metadata": "list",
+    "apply": "patch",
+    "create": "create",
+    "replace": "update",
+    "merge_patch": "patch",
+    "delete": "delete",
+    "pod_log": "get",
+}
+_SIGNATURES = {call: signature(getattr(Kube, call)) for call in _VERBS}
 
 
 @cache
@@ -43,88 +57,28 @@ class HeldRights:
         """From now on the namespace has none, as happens when it is deleted."""
         self._held = rights_of(self._account, self._region, cluster_only=True)
 
-    def get(self, resource: Resource, name: str, namespace: str | None = None) -> KubeObject | None:
-        self._insist("get", resource, namespace, name)
-        return self._kube.get(resource, name, namespace)
+    def __getattr__(self, call: str) -> Callable[..., Any]:
+        """Each call of `Kube`, once the account was found to hold the right to it."""
+        if call not in _VERBS:
+            raise AttributeError(call)
+        method = getattr(self._kube, call)
 
-    def list(
-        self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = ""
-    ) -> KubeObjects:
-        self._insist("list", resource, namespace)
-        return self._kube.list(resource, namespace, labels=labels, fields=fields)
+        def allowed(*args: Any, **more: Any) -> Any:
+            self._allow(call, _SIGNATURES[call].bind(self, *args, **more).arguments)
+            return method(*args, **more)
 
-    def list_metadata(
-        self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = ""
-    ) -> KubeObjects:
-        self._insist("list", resource, namespace)
-        return self._kube.list_metadata(resource, namespace, labels=labels, fields=fields)
+        return allowed
 
-    def apply(
-        self,
-        obj: Mapping[str, Any],
-        *,
-        manager: str,
-        subresource: str = "",
-        force: bool = True,
-        dry_run: bool = False,
-    ) -> KubeObject:
-        resource, meta = resource_of(obj), obj["metadata"]
-        place = meta.get("namespace"), str(meta["name"])
-        self._insist("patch", resource, *place, subresource)
-        if self._kube.get(resource, place[1], place[0]) is None:
-            self._insist("create", resource, *place)
-        return self._kube.apply(obj, manager=manager, subresource=subresource, force=force, dry_run=dry_run)
-
-    def create(self, obj: Mapping[str, Any]) -> KubeObject:
-        self._insist("create", resource_of(obj), obj["metadata"].get("namespace"))
-        return self._kube.create(obj)
-
-    def replace(self, obj: Mapping[str, Any], *, subresource: str = "") -> KubeObject:
-        meta = obj["metadata"]
-        self._insist("update", resource_of(obj), meta.get("namespace"), str(meta["name"]), subresource)
-        return self._kube.replace(obj, subresource=subresource)
-
-    def merge_patch(
-        self,
-        resource: Resource,
-        name: str,
-        namespace: str | None,
-        patch: Mapping[str, Any],
-        *,
-        subresource: str = "",
-    ) -> KubeObject | None:
-        self._insist("patch", resource, namespace, name, subresource)
-        return self._kube.merge_patch(resource, name, namespace, patch, subresource=subresource)
-
-    def delete(
-        self,
-        resource: Resource,
-        name: str,
-        namespace: str | None = None,
-        *,
-        uid: str = "",
-        version: str = "",
-        propagation: str = "Background",
-        grace: int | None = None,
-    ) -> bool:
-        self._insist("delete", resource, namespace, name)
-        return self._kube.delete(
-            resource, name, namespace, uid=uid, version=version, propagation=propagation, grace=grace
-        )
-
-    def pod_log(
-        self,
-        name: str,
-        namespace: str,
-        *,
-        container: str = "",
-        tail_lines: int = 20,
-        previous: bool = False,
-    ) -> str:
-        self._insist("get", POD, namespace, name, "log")
-        return self._kube.pod_log(
-            name, namespace, container=container, tail_lines=tail_lines, previous=previous
-        )
+    def _allow(self, call: str, given: Mapping[str, Any]) -> None:
+        obj = given.get("obj")
+        resource = resource_of(obj) if obj is not None else given.get("resource", POD)
+        meta = obj["metadata"] if obj is not None else given
+        namespace, name = meta.get("namespace"), str(meta.get("name") or "")
+        subresource = "log" if call == "pod_log" else given.get("subresource", "")
+        # Of what is created no Role knows the name.
+        self._insist(_VERBS[call], resource, namespace, "" if call == "create" else name, subresource)
+        if call == "apply" and self._kube.get(resource, name, namespace) is None:
+            self._insist("create", resource, namespace, name)
 
     def _insist(
         self, verb: str, resource: Resource, namespace: str | None, name: str = "", subresource: str = ""

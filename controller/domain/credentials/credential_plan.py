@@ -43,6 +43,11 @@ class StoredSecret:
     uid: str = ""
     version: str = ""
 
+    @property
+    def keys(self) -> frozenset[str]:
+        """With a value and without."""
+        return self.filled | self.empty
+
 
 @dataclass(frozen=True)
 class SecretChange:
@@ -96,19 +101,22 @@ class CredentialPlan:
     lost: tuple[SecretChange, ...] = ()
 
 
+def keys_of(stored: Mapping[str, StoredSecret], name: str) -> frozenset[str]:
+    """Those that a Secret has, with a value and without; none where it is not there."""
+    return stored[name].keys if name in stored else frozenset()
+
+
 def without_trace(
     desired: Iterable[CredentialSecret],
     stored: Mapping[str, StoredSecret],
     recorded: Mapping[str, Collection[str]],
 ) -> tuple[CredentialSecret, ...]:
     """Those of which nothing is there and nothing is recorded: they are new, or the record is gone too."""
-    found = []
-    for secret in desired:
-        there = stored.get(secret.name)
-        keys = there.filled | there.empty if there is not None else frozenset[str]()
-        if not recorded.get(secret.name) and keys.isdisjoint(secret.credentials):
-            found.append(secret)
-    return tuple(found)
+    return tuple(
+        secret
+        for secret in desired
+        if not recorded.get(secret.name) and keys_of(stored, secret.name).isdisjoint(secret.credentials)
+    )
 
 
 def with_earlier_life(

@@ -15,6 +15,7 @@ from controller.domain.api.names import KEPT_LABEL, RELEASE_LABELS, RELEASE_NAME
 from controller.domain.credentials.credential_plan import (
     EarlierLife,
     StoredSecret,
+    keys_of,
     with_earlier_life,
     without_trace,
 )
@@ -127,13 +128,11 @@ def without_knowledge(
     recorded: Mapping[str, Collection[str]],
 ) -> tuple[CredentialSecret, ...]:
     """Those with keys that are not there, and of which nothing is recorded."""
-    found = []
-    for secret in desired:
-        there = stored.get(secret.name)
-        keys = there.filled | there.empty if there is not None else frozenset[str]()
-        if not secret.credentials.keys() <= keys | set(recorded.get(secret.name, ())):
-            found.append(secret)
-    return tuple(found)
+    return tuple(
+        secret
+        for secret in desired
+        if not secret.credentials.keys() <= keys_of(stored, secret.name) | {*recorded.get(secret.name, ())}
+    )
 
 
 def with_unsure(

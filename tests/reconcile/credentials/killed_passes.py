@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 from tests.fakes.kube import Request
 from tests.reconcile.credentials.rotation_bed import RotationBed
 from tests.reconcile.credentials.test_secrets import Killed
@@ -62,3 +64,22 @@ class KilledPasses:
         self.steps += self._at_work
         if self._at_work and self.steps == self._nth:
             raise Killed
+
+
+def killed_by_chance(bed: RotationBed, chance: random.Random, *, servers: bool = False) -> None:
+    """One pass, which may be killed before and after each of its steps; then it begins as a new process."""
+
+    def strike(*_: Request) -> None:
+        if chance.random() < 0.08:
+            raise Killed
+
+    bed.kube.before_write = bed.kube.after_write = strike
+    if servers:
+        bed.servers.before_change = bed.servers.after_change = strike
+    try:
+        bed.reconcile()
+    except Killed:
+        bed.restart()
+    finally:
+        bed.kube.before_write = bed.kube.after_write = lambda request: None
+        bed.servers.before_change = bed.servers.after_change = lambda: None

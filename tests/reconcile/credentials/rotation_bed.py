@@ -272,6 +272,13 @@ class RotationBed:
     def reconcile(self) -> float | None:
         return self.reconciler.reconcile((NS, REGION))
 
+    def assert_rests(self) -> None:
+        """Once a pass has done all, another one changes nothing."""
+        self.reconcile()
+        self.kube.forget_requests()
+        self.reconcile()
+        assert self.kube.changes == []
+
     # -- what others do
 
     def ask(self, service: str, when: str = "2026-11-22T12:00:00Z") -> None:

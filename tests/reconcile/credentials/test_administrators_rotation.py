@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import pytest
 
@@ -18,7 +19,7 @@ from tests.reconcile.credentials.administrators_bed import (
     WHERE,
     AdministratorsBed,
 )
-from tests.reconcile.credentials.killed_passes import KilledPasses
+from tests.reconcile.credentials.killed_passes import KilledPasses, killed_by_chance
 from tests.reconcile.credentials.rotation_bed import ROTATE
 from tests.reconcile.credentials.test_secrets import Killed
 
@@ -293,21 +294,6 @@ def sequence(seed: int, steps: int) -> None:
     bed.members_set_it = chance.random() < 0.5
     begun: list[tuple[str, dict[str, object]]] = []
 
-    def strike() -> None:
-        if chance.random() < 0.08:
-            raise Killed
-
-    def pass_of_ours() -> None:
-        bed.kube.before_write = bed.kube.after_write = lambda request: strike()
-        bed.servers.before_change = bed.servers.after_change = strike
-        try:
-            bed.reconcile()
-        except Killed:
-            bed.restart()
-        finally:
-            bed.kube.before_write = bed.kube.after_write = lambda request: None
-            bed.servers.before_change = bed.servers.after_change = lambda: None
-
     def begin_upgrade() -> None:
         service = chance.choice(bed.services)
         if bed.resolvable(service):
@@ -332,7 +318,7 @@ def sequence(seed: int, steps: int) -> None:
         bed.servers.down = set(chance.sample(sorted(Server), chance.randint(0, 1)))
 
     steps_of = [
-        *[pass_of_ours] * 8,
+        *[partial(killed_by_chance, bed, chance, servers=True)] * 8,
         *[begin_upgrade, end_upgrade] * 3,
         *[lambda: bed.replace_pods(chance.choice(bed.services))] * 3,
         lambda: bed.ask(chance.choice([*WHERE, "image"])),
@@ -350,10 +336,7 @@ def sequence(seed: int, steps: int) -> None:
     bed.settle(60)
     bed.assert_one_generation()
     assert not bed.is_told("CredentialsEdited")
-    bed.reconcile()
-    bed.kube.forget_requests()
-    bed.reconcile()
-    assert bed.kube.changes == []
+    bed.assert_rests()
 
 
 @pytest.mark.parametrize("seed", range(10))

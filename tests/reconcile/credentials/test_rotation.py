@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,11 +16,9 @@ from controller.domain.credentials.rotation.accounts import Server
 from controller.domain.shared import metrics
 from controller.ports.kubernetes import DEPLOYMENT, HELMBUNDLE, OSDPL, POD, SECRET, KubeObject
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
-from tests.fakes.kube import Request
 from tests.fakes.metrics import FakeMetrics
-from tests.reconcile.credentials.killed_passes import KilledPasses
+from tests.reconcile.credentials.killed_passes import KilledPasses, killed_by_chance
 from tests.reconcile.credentials.rotation_bed import CHARTS, NS, REGION, ROTATE, RotationBed, StorageBed
-from tests.reconcile.credentials.test_secrets import Killed
 
 EVERYWHERE = {Server.DATABASE, Server.BROKER, Server.KEYSTONE}
 
@@ -348,10 +347,7 @@ def test_no_password_is_in_a_status_an_event_an_annotation_or_the_log(
 def test_a_second_look_writes_nothing(bed: RotationBed) -> None:
     bed.ask("compute")
     bed.settle()
-    bed.reconcile()
-    bed.kube.forget_requests()
-    bed.reconcile()
-    assert bed.kube.changes == []
+    bed.assert_rests()
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
@@ -624,19 +620,6 @@ def test_whatever_happens_in_between_nothing_is_refused_and_one_generation_is_le
     bed = RotationBed()
     chance = random.Random(seed)
 
-    def strike(request: Request) -> None:
-        if chance.random() < 0.08:
-            raise Killed
-
-    def pass_of_ours() -> None:
-        bed.kube.before_write = bed.kube.after_write = strike
-        try:
-            bed.reconcile()
-        except Killed:
-            bed.restart()
-        finally:
-            bed.kube.before_write = bed.kube.after_write = lambda request: None
-
     def outage() -> None:
         bed.servers.down = set(chance.sample(sorted(EVERYWHERE), chance.randint(0, 1)))
 
@@ -648,7 +631,7 @@ def test_whatever_happens_in_between_nothing_is_refused_and_one_generation_is_le
         )
 
     steps = [
-        *[pass_of_ours] * 6,
+        *[partial(killed_by_chance, bed, chance)] * 6,
         *[lambda: bed.upgrade(chance.choice(list(CHARTS)))] * 3,
         *[lambda: bed.replace_pods(chance.choice(list(CHARTS)))] * 3,
         lambda: bed.ask(chance.choice(list(CHARTS))),

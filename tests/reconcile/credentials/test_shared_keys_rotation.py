@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import pytest
 
 from controller.domain.credentials.generate import public_key_of
-from tests.fakes.kube import Request
-from tests.reconcile.credentials.killed_passes import KilledPasses
+from tests.reconcile.credentials.killed_passes import KilledPasses, killed_by_chance
 from tests.reconcile.credentials.rotation_bed import ROTATE
 from tests.reconcile.credentials.shared_keys_bed import HOSTS, SharedKeysBed
-from tests.reconcile.credentials.test_secrets import Killed
 
 COMPUTE = "compute-credentials"
 
@@ -178,19 +177,6 @@ def sequence(seed: int, steps: int) -> None:
     bed = SharedKeysBed()
     chance = random.Random(seed)
 
-    def strike(request: Request) -> None:
-        if chance.random() < 0.08:
-            raise Killed
-
-    def pass_of_ours() -> None:
-        bed.kube.before_write = bed.kube.after_write = strike
-        try:
-            bed.reconcile()
-        except Killed:
-            bed.restart()
-        finally:
-            bed.kube.before_write = bed.kube.after_write = lambda request: None
-
     def upgrade() -> None:
         service = chance.choice(bed.services)
         if bed.resolvable(service):
@@ -208,7 +194,7 @@ def sequence(seed: int, steps: int) -> None:
         bed.edit_secret(name, {"of-others": f"{chance.randint(1, 9)}"})
 
     steps_of = [
-        *[pass_of_ours] * 8,
+        *[partial(killed_by_chance, bed, chance)] * 8,
         *[upgrade] * 3,
         *[lambda: bed.replace_pods(chance.choice(bed.services))] * 3,
         lambda: bed.replace_host(chance.randrange(HOSTS)),
@@ -231,10 +217,7 @@ def sequence(seed: int, steps: int) -> None:
     assert ROTATE not in bed.notes("cache")
     assert_one_pair(bed)
     assert not bed.is_told("CredentialsEdited")
-    bed.reconcile()
-    bed.kube.forget_requests()
-    bed.reconcile()
-    assert bed.kube.changes == []
+    bed.assert_rests()
 
 
 @pytest.mark.slow

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
 
 from controller.domain.credentials.rotation.accounts import Server
 from controller.domain.values.chart_values import secret_ref
-from tests.fakes.kube import Request
-from tests.reconcile.credentials.killed_passes import KilledPasses
+from tests.reconcile.credentials.killed_passes import KilledPasses, killed_by_chance
 from tests.reconcile.credentials.rotation_bed import ACCOUNTS, CATALOGUE, ROTATE, RotationBed, values_of
 from tests.reconcile.credentials.shared_keys_bed import renamed
-from tests.reconcile.credentials.test_secrets import Killed
 
 SECRET = "key-manager-credentials"
 KEYS = ("simple-crypto-key", "simple-crypto-next-key", "simple-crypto-former-key")
@@ -212,21 +211,6 @@ def sequence(seed: int, steps: int) -> None:
     bed = WrappingBed()
     chance = random.Random(seed)
 
-    def strike(request: Request | None = None) -> None:
-        if chance.random() < 0.08:
-            raise Killed
-
-    def pass_of_ours() -> None:
-        bed.kube.before_write = bed.kube.after_write = strike
-        bed.servers.before_change = bed.servers.after_change = strike
-        try:
-            bed.reconcile()
-        except Killed:
-            bed.restart()
-        finally:
-            bed.kube.before_write = bed.kube.after_write = lambda request: None
-            bed.servers.before_change = bed.servers.after_change = lambda: None
-
     def upgrade() -> None:
         if bed.resolvable("key-manager"):
             bed.upgrade("key-manager")
@@ -239,7 +223,7 @@ def sequence(seed: int, steps: int) -> None:
             bed.reconcile()
 
     steps_of = [
-        *[pass_of_ours] * 8,
+        *[partial(killed_by_chance, bed, chance, servers=True)] * 8,
         *[upgrade] * 3,
         *[lambda: bed.replace_pods("key-manager")] * 3,
         *[lambda: bed.replace_pod(chance.randrange(2))] * 2,

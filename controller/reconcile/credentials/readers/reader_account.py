@@ -30,7 +30,7 @@ from controller.domain.credentials.secret_status import SecretView, messages_of
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import KubeError, ServerUnavailable, is_refusal
 from controller.ports.accounts import ReaderAccounts, ReaderFound, ServerLogin
-from controller.ports.kubernetes import Events, Kube, KubeObject
+from controller.ports.kubernetes import Events, Kube
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.exchange.clouds_export import administrator_of, with_public_authority
 from controller.reconcile.credentials.readers.reader_export import ReaderExport
@@ -62,34 +62,22 @@ class _Pass:
     recalled: bool = False
 
     @property
-    def osdpl(self) -> KubeObject:
-        return self.work.osdpl
-
-    @property
-    def store(self) -> CredentialStore:
-        return self.work.store
-
-    @property
-    def namespace(self) -> str:
-        return self.work.namespace
-
-    @property
     def feature(self) -> ReadOnlyAccountFeature:
         return self.work.features.read_only_account
 
     @property
     def mark(self) -> str:
-        return reader_mark(self.namespace, str(self.osdpl["metadata"]["name"]))
+        return reader_mark(self.work.namespace, str(self.work.osdpl["metadata"]["name"]))
 
     @property
     def administrator(self) -> Administrator | None:
-        admin = administrator_of(self.work.bundles, self.namespace)
+        admin = administrator_of(self.work.bundles, self.work.namespace)
         return with_public_authority(self.export.kube, self.work, admin) if admin is not None else None
 
     @property
     def has_credentials(self) -> bool:
         """Whether the Secret is there, and ours."""
-        there = self.store.stored().get(READER_CREDENTIALS)
+        there = self.work.store.stored().get(READER_CREDENTIALS)
         return there is not None and there.ours and not there.foreign
 
 
@@ -161,7 +149,7 @@ class ReadOnlyAccount(CredentialStep[_Pass, tuple[_Way, _Pass]]):
     # -- what is done
 
     def _kept(self, at_work: _Pass) -> Published:
-        problems = self._made(at_work.store)
+        problems = self._made(at_work.work.store)
         if problems:
             return Published(tuple(problems), again=ROTATION_SECONDS)
         admin = at_work.administrator
@@ -179,7 +167,7 @@ class ReadOnlyAccount(CredentialStep[_Pass, tuple[_Way, _Pass]]):
             name = account.name
             text = f"account {name} is disabled in Keystone; enable it: openstack user set --enable {name}"
             return self._waits(at_work, text)
-        password = at_work.store.text(READER_CREDENTIALS, READER_PASSWORD)
+        password = at_work.work.store.text(READER_CREDENTIALS, READER_PASSWORD)
         refused = at_work.export.ensure(admin, account, password, at_work.feature)
         if refused:
             return Published((CredentialProblem(READER_SECRET, refused),), again=ROTATION_SECONDS)
@@ -206,7 +194,7 @@ class ReadOnlyAccount(CredentialStep[_Pass, tuple[_Way, _Pass]]):
 
     def _looked(self, at_work: _Pass, admin: Administrator) -> tuple[_Look, Account]:
         """What Keystone says of the account that the Secret names, made where it was not there."""
-        store, now = at_work.store, self._clock.monotonic()
+        store, now = at_work.work.store, self._clock.monotonic()
         account = reader_account(admin, store.text(READER_CREDENTIALS, ACCOUNT_SUFFIX))
         if self._look and self._look.facts == self._facts(at_work, admin) and now < self._look.until:
             return self._look, account
@@ -226,7 +214,7 @@ class ReadOnlyAccount(CredentialStep[_Pass, tuple[_Way, _Pass]]):
     def _ensured(
         self, at_work: _Pass, admin: Administrator, login: ServerLogin
     ) -> tuple[Account, ReaderFound]:
-        store = at_work.store
+        store = at_work.work.store
         password = store.text(READER_CREDENTIALS, READER_PASSWORD)
         for _ in range(MOST_SUFFIXES):
             suffix = store.text(READER_CREDENTIALS, ACCOUNT_SUFFIX)
@@ -281,8 +269,8 @@ class ReadOnlyAccount(CredentialStep[_Pass, tuple[_Way, _Pass]]):
             self._away = f'Secret "{READER_CREDENTIALS}" stays until its account is deleted: {error}'
             self._away_until = self._clock.monotonic() + AWAY_SECONDS
             return self._away
-        secret = at_work.store.stored()[READER_CREDENTIALS]
-        refused = refusal_of(lambda: at_work.store.remove(secret, f"{why}, and its account is deleted"))
+        secret = at_work.work.store.stored()[READER_CREDENTIALS]
+        refused = refusal_of(lambda: at_work.work.store.remove(secret, f"{why}, and its account is deleted"))
         return refused and f'Secret "{READER_CREDENTIALS}": {refused}'
 
     def _drop(self, login: ServerLogin, account: Account, at_work: _Pass, keep: Collection[str]) -> None:
@@ -295,22 +283,22 @@ class ReadOnlyAccount(CredentialStep[_Pass, tuple[_Way, _Pass]]):
 
     def _login(self, at_work: _Pass, admin: Administrator) -> ServerLogin:
         place = ServerPlace(Server.KEYSTONE, password=admin.password, keystone=admin)
-        return AccountLogins(self._kube, at_work.namespace).at(place)
+        return AccountLogins(self._kube, at_work.work.namespace).at(place)
 
     def _facts(self, at_work: _Pass, admin: Administrator) -> tuple[object, ...]:
         """With which Keystone was asked: with others it is asked again."""
-        asked = (at_work.osdpl["metadata"].get("annotations") or {}).get(RECONCILE_ANNOTATION)
+        asked = (at_work.work.osdpl["metadata"].get("annotations") or {}).get(RECONCILE_ANNOTATION)
         return (
             at_work.mark,
             at_work.feature.project,
-            at_work.store.stored()[READER_CREDENTIALS].version,
+            at_work.work.store.stored()[READER_CREDENTIALS].version,
             admin,
             asked,
         )
 
     def _waits(self, at_work: _Pass, text: str) -> Published:
         """A problem for as long as nobody has anything; what was exported may well be let in."""
-        rotations = self._rotation.waiting(at_work.store, text)
+        rotations = self._rotation.waiting(at_work.work.store, text)
         found = Published(rotations=rotations, again=ROTATION_SECONDS)
         if at_work.export.ours:
             return replace(found, notes=(f'Secret "{READER_SECRET}": {text}',))
@@ -319,7 +307,7 @@ class ReadOnlyAccount(CredentialStep[_Pass, tuple[_Way, _Pass]]):
     def _held(self, at_work: _Pass) -> Published:
         if not at_work.has_credentials:
             return Published()
-        return Published(rotations=self._rotation.waiting(at_work.store, HELD))
+        return Published(rotations=self._rotation.waiting(at_work.work.store, HELD))
 
     def _published(self, at_work: _Pass, found: Published) -> Published:
         export = at_work.export

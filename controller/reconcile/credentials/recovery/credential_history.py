@@ -124,7 +124,7 @@ class RegisterEntry(CredentialStep[Remembered, Remembered]):
         """What is noted, with what there is."""
         memory, stored = observed.memory, work.store.stored().values()
         noted = memory.noted or NotedCredentials()
-        there = {one.name: one.filled | one.empty for one in stored if _is_credentials(one)}
+        there = {one.name: one.keys for one in stored if _is_credentials(one)}
         keys = joined(joined(noted.keys, memory.had), there)
         return replace(observed, memory=replace(memory, noted=replace(noted, keys=keys)))
 

@@ -109,8 +109,8 @@ class CredentialRotation(CredentialStep[RotatedRegion, _Turns]):
         """Has every rotation that is under way do what is next; the one that holds up others."""
         busy = ""
         kinds = {secret.name: secret.credentials for secret in region.work.needs.credentials}
-        for name, record in _under_way(region.store):
-            if obstacle := region.store.write_obstacle(name):
+        for name, record in _under_way(region.work.store):
+            if obstacle := region.work.store.write_obstacle(name):
                 views[name] = RotationView(Phase.ROLLING, obstacle, record.since)
                 continue
             phase = Phase.ROLLING if record.has_stages else Phase.REMOVING
@@ -136,7 +136,7 @@ class CredentialRotation(CredentialStep[RotatedRegion, _Turns]):
         for secret, asked in turns.candidates:
             if secret.name in views:
                 continue
-            if obstacle := turns.region.store.write_obstacle(secret.name):
+            if obstacle := turns.region.work.store.write_obstacle(secret.name):
                 if asked:
                     views[secret.name] = RotationView(Phase.WAITING, obstacle)
                 continue

@@ -46,7 +46,7 @@ from controller.domain.values.secret_refs import find_references
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import PasswordRefused, ServerUnavailable, SpecInvalid
 from controller.ports.accounts import WrappedKeys
-from controller.ports.kubernetes import HELMBUNDLE, KubeObject
+from controller.ports.kubernetes import HELMBUNDLE
 from controller.reconcile.credentials.region_pass import RegionPass, SecretsPorts
 from controller.reconcile.credentials.rotation.account_logins import AccountLogins
 from controller.reconcile.credentials.rotation.credential_uptake import CredentialUptake
@@ -74,18 +74,6 @@ class RotatedRegion:
     passwords: KeptPasswords
     recalled: Mapping[str, RotationView]
 
-    @property
-    def osdpl(self) -> KubeObject:
-        return self.work.osdpl
-
-    @property
-    def store(self) -> CredentialStore:
-        return self.work.store
-
-    @property
-    def namespace(self) -> str:
-        return self.work.namespace
-
 
 class SecretRotation:
     """Of any Secret of the region."""
@@ -104,7 +92,7 @@ class SecretRotation:
 
     def begin(self, region: RotatedRegion, secret: CredentialSecret) -> RotationView | None:
         """The first write, if nothing is in its way; None where it is refused for good."""
-        store, name = region.store, secret.name
+        store, name = region.work.store, secret.name
         try:
             use = use_of(name, region.releases)
             shared = in_place(secret.service, secret.credentials, use)
@@ -152,10 +140,10 @@ class SecretRotation:
         self, region: RotatedRegion, name: str, before: Iterable[Account], *, wraps: bool
     ) -> tuple[str, ...]:
         """Why a rotation does not begin yet. Raises what asking servers raises."""
-        waits = self._uptake.waits(region.namespace, name, region.releases, 0.0)
+        waits = self._uptake.waits(region.work.namespace, name, region.releases, 0.0)
         waits = waits or region.accounts.in_the_way(before)
         if wraps and not waits:
-            waits = self._rewrapping.waits(name, region.store, region.releases, region.logins)
+            waits = self._rewrapping.waits(name, region.work.store, region.releases, region.logins)
         return waits
 
     def _told(
@@ -175,7 +163,7 @@ class SecretRotation:
         return record
 
     def _refuse(self, region: RotatedRegion, name: str, text: str) -> None:
-        region.store.rewrite(name, {ROTATE_ANNOTATION: None}, done="not rotated")
+        region.work.store.rewrite(name, {ROTATE_ANNOTATION: None}, done="not rotated")
         self._tell(region, Reason.ROTATION_REFUSED, text)
 
     def _again(
@@ -183,14 +171,14 @@ class SecretRotation:
     ) -> RotationView | None:
         """Makes again what was lost of keys that are being replaced: releases that have taken up the next one
         and those that have not do not agree on it, and only pods know either. None where all are there."""
-        new = self._texts.lost(region.store.texts(name), record, kinds)
+        new = self._texts.lost(region.work.store.texts(name), record, kinds)
         if not new:
             return None
         # Of what a second name says, pods take nothing up.
         following = record if all(map(is_temporary, new)) else replace(record, rewritten=self.now())
         notes = {ROTATION_ANNOTATION: record_text(following)}
         done = f"{', '.join(sorted(new))} was lost while it was replaced, and is there again"
-        region.store.rewrite(name, notes, new, done=done)
+        region.work.store.rewrite(name, notes, new, done=done)
         return RotationView(Phase.ROLLING, done, record.since)
 
     def proceed(
@@ -204,25 +192,25 @@ class SecretRotation:
             now = self.now()
             record = replace(record, since=min(record.since, now), rewritten=now)
             noted = {ROTATION_ANNOTATION: record_text(record)}
-            region.store.rewrite(name, noted, done="noted anew, by a clock that is right")
+            region.work.store.rewrite(name, noted, done="noted anew, by a clock that is right")
         again = self._again(region, name, record, kinds)
         if again is not None:
             return again
         try:
             use = use_of(name, region.releases)
-            suffix = region.store.text(name, ACCOUNT_SUFFIX)
+            suffix = region.work.store.text(name, ACCOUNT_SUFFIX)
             going = accounts_to_go(record, use, region.releases, self._suffixes(region), suffix)
-            waits = self._uptake.waits(region.namespace, name, region.releases, record.written)
+            waits = self._uptake.waits(region.work.namespace, name, region.releases, record.written)
             if waits:
                 self._wake(region, name, record)
                 waits += region.accounts.pass_on_what_can_be(going.replaced)
                 return RotationView(Phase.ROLLING, "; ".join(waits), record.since)
             if record.has_stages:
-                return self._next_stage(region.store, name, record)
+                return self._next_stage(region.work.store, name, record)
             waits = region.accounts.copy_grants(going.replaced)
             waits += region.accounts.in_the_way(going.replaced) + region.accounts.connected(going.replaced)
             if record.wraps:
-                waits += self._rewrapping.waits(name, region.store, region.releases, region.logins)
+                waits += self._rewrapping.waits(name, region.work.store, region.releases, region.logins)
             if not waits:
                 region.accounts.drop(going.replaced)
                 region.passwords.drop_other_passwords(name, record.kept_accounts)
@@ -232,7 +220,7 @@ class SecretRotation:
         except (SpecInvalid, ServerUnavailable, CredentialUnusable) as error:
             return RotationView(Phase.REMOVING, str(error), record.since)
         notes = {ROTATION_ANNOTATION: None, ROTATED_ANNOTATION: timestamp(self._clock.now())}
-        region.store.rewrite(
+        region.work.store.rewrite(
             name, notes, self._texts.ended(record), done="rotated, what was before is not used any more"
         )
         self._tell(region, Reason.CREDENTIALS_ROTATED, f"Secret {name}: everything uses what it says now")
@@ -256,7 +244,7 @@ class SecretRotation:
         return RotationView(Phase.ROLLING, f"stage {stage} of {SSH_STAGES} of SSH keys", record.since)
 
     def _suffixes(self, region: RotatedRegion) -> dict[str, str]:
-        values = SecretValues(self._kube, region.namespace)
+        values = SecretValues(self._kube, region.work.namespace)
         names = {
             one.name
             for release in region.releases
@@ -275,8 +263,8 @@ class SecretRotation:
             if str((meta.get("annotations") or {}).get(RECONCILE_ANNOTATION) or "") < asked:
                 patch = {"metadata": {"annotations": {RECONCILE_ANNOTATION: asked}}}
                 patch_seen(self._kube, HELMBUNDLE, bundle, patch)
-                place = f"{region.namespace}/{meta['name']}"
+                place = f"{region.work.namespace}/{meta['name']}"
                 log_action("request-reconcile", place, f"HelmBundle {place}: Secret {name} has changed")
 
     def _tell(self, region: RotatedRegion, reason: Reason, text: str) -> None:
-        self._events.emit(region.osdpl, type_=reason.event, reason=reason, message=text)
+        self._events.emit(region.work.osdpl, type_=reason.event, reason=reason, message=text)
