@@ -12,7 +12,7 @@ from controller.domain.releases.drift import Change, Drift
 from controller.domain.shared import metrics
 from controller.errors import ApiUnavailable, Forbidden, ObjectMissing, ObjectRefused
 from controller.ports.helm import ReleaseRecords
-from controller.ports.kubernetes import CONFIGMAP, DEPLOYMENT, JOB, SECRET, Resource
+from controller.ports.kubernetes import CONFIGMAP, DEPLOYMENT, JOB, SECRET, STATEFULSET, Resource
 from controller.reconcile.releases.drift.index import Followed
 from controller.reconcile.releases.drift.watch import REFUSED_SECONDS, Correction, DriftWatch
 from controller.reconcile.releases.parts import DriftRates
@@ -217,6 +217,26 @@ def test_no_value_is_told_only_where_it_lies(world: World) -> None:
     assert "/data/word" in told
     assert "cGxhbnRlZA" not in told
     assert "aHVzaC1odXNo" not in told
+
+
+def test_no_correction_takes_claims_along_with_the_pods_that_a_person_has_added(world: World) -> None:
+    claims = {"whenScaled": "Delete"}
+    spec = {
+        "replicas": 1,
+        "persistentVolumeClaimRetentionPolicy": claims,
+        "volumeClaimTemplates": [{"metadata": {"name": "data"}}],
+    }
+    world.releases.deploy("web", 1, obj("apps/v1", "StatefulSet", "store", spec=spec))
+    world.settled()
+    world.kube.merge_patch(STATEFULSET, "store", NAMESPACE, {"spec": {"replicas": 3}})
+    world.events()
+    [found] = world.drift().objects
+    assert found.change == Change.REFUSED
+    assert "from 3 to 1 replicas deletes the claims of the pods that go" in found.message
+    world.correct()
+    live = world.kube.get(STATEFULSET, "store", NAMESPACE)
+    assert live is not None
+    assert live["spec"]["replicas"] == 3
 
 
 def test_what_is_changed_back_is_no_drift_any_more(world: World) -> None:

@@ -16,8 +16,9 @@ from controller.domain.api.object_owner import Ownership, owner_of, take_over_pa
 from controller.domain.releases import drift
 from controller.domain.releases.bundle import DriftIgnore
 from controller.domain.releases.drift import Change, Drifted, Keys, ObjectId
-from controller.errors import Conflict, Forbidden, KubeError, ObjectMissing, ObjectRefused
-from controller.ports.kubernetes import Kube, KubeObject, Resource, resource_of
+from controller.domain.releases.volume_claims import claims_lost_by_scaling
+from controller.errors import Conflict, Forbidden, ObjectMissing, ObjectRefused
+from controller.ports.kubernetes import STATEFULSET, Kube, KubeObject, Resource, resource_of
 from controller.reconcile.shared.preconditioned_writes import NOTHING_READ
 
 HOOK_ANNOTATION = "helm.sh/hook"
@@ -28,6 +29,8 @@ _FIELD = re.compile(r"\b((?:metadata|spec|data|rules|roleRef)[\w.\[\]-]*): (?:In
 _FIXED = ("immutable", "may not change", "updates to", "cannot change roleRef", "can not be less than")
 # Admission's words (NamespaceLifecycle), which only the right path of a namespaced kind leads to.
 _NO_NAMESPACE = re.compile(r'\bnamespaces "[^"]*" not found')
+# What reading a document may raise that Helm, or somebody in its place, has recorded with other types.
+MALFORMED = (LookupError, TypeError, ValueError, AttributeError)
 # Attempts at an object that others write to at the same time, such as the controller of its kind.
 TRIES = 10
 _REPLICAS: Keys = ("spec", "replicas")
@@ -122,8 +125,17 @@ def compare(
             text = "an ignored field lies in a list that differs as a whole"
             return Compared(Drifted(identity, Change.REFUSED, paths, tuple(by), text), seen)
         desired = merged
-    edited = Drifted(identity, Change.EDITED, paths, tuple(by))
-    return Compared(edited, seen, _as_read(desired, live["metadata"]), given)
+    lost = _lost_by_scaling(live, desired)
+    edited = Drifted(identity, Change.REFUSED if lost else Change.EDITED, paths, tuple(by), lost)
+    return Compared(edited, seen, None if lost else _as_read(desired, live["metadata"]), given)
+
+
+def _lost_by_scaling(live: KubeObject, desired: KubeObject) -> str:
+    """Why a correction would take data along, empty where it does not. `volumes` says what becomes of those
+    of a removed release; that a person has more replicas than the manifest asks for no deletion."""
+    text = claims_lost_by_scaling(live, desired) if desired.get("kind") == STATEFULSET.kind else ""
+    remedy = "scale it yourself, or set persistentVolumeClaimRetentionPolicy.whenScaled to Retain"
+    return text and f"{text} deletes the claims of the pods that go: {remedy}"
 
 
 def correct(kube: Kube, observe: Callable[[], Compared]) -> Corrected:
@@ -179,7 +191,7 @@ def is_hook(obj: Mapping[str, Any]) -> bool:
     return HOOK_ANNOTATION in (obj["metadata"].get("annotations") or {})
 
 
-def cannot_compare(object_: ObjectId, error: KubeError) -> Drifted | None:
+def cannot_compare(object_: ObjectId, error: Exception) -> Drifted | None:
     """What is reported of an object that could not be compared: nothing where it is looked for in vain.
 
     `resource_of` guesses where a kind is that it does not know; Helm asks the API server.
@@ -189,7 +201,7 @@ def cannot_compare(object_: ObjectId, error: KubeError) -> Drifted | None:
     return not_comparable(object_, error)
 
 
-def not_comparable(object_: ObjectId, error: KubeError, before: Drifted | None = None) -> Drifted:
+def not_comparable(object_: ObjectId, error: Exception, before: Drifted | None = None) -> Drifted:
     """An object that the API server does not let us compare, or corrected; `before` is how it was found.
 
     Told without the server's words, as `cause_of`.
@@ -198,6 +210,8 @@ def not_comparable(object_: ObjectId, error: KubeError, before: Drifted | None =
         text = "a right of the controller is missing, or an admission rule forbids it"
     elif isinstance(error, ObjectMissing):
         text = "its kind or its namespace is not there"
+    elif isinstance(error, MALFORMED):
+        text = "its manifest cannot be understood"
     else:
         text = f"the API server answers with an error ({type(error).__name__})"
     if before is None:

@@ -18,17 +18,19 @@ from typing import Any
 from controller.domain.api.keys import BundleKey, ReleaseKey
 from controller.domain.releases.drift import NO_DRIFT, Drift, Drifted, ObjectId
 from controller.domain.shared import backoff, metrics
-from controller.errors import ApiUnavailable, HelmFailed, KubeError, ReleaseMissing
+from controller.errors import ApiUnavailable, ChartInvalid, HelmFailed, KubeError, ReleaseMissing
 from controller.ports.helm import Cancellation, ReleaseRecords
 from controller.ports.kubernetes import Kube, KubeObject, MetadataWatch, Resource, resource_of
 from controller.ports.metrics import Metrics, NoMetrics
 from controller.ports.system import Clock
 from controller.reconcile.releases.drift.compare import (
+    MALFORMED,
     Corrected,
     cannot_compare,
     compare,
     correct,
     identify,
+    is_named,
     not_comparable,
 )
 from controller.reconcile.releases.drift.index import DriftIndex, Followed, Tracked
@@ -327,7 +329,7 @@ class DriftWatch:
                         if self._unanswered.is_away:
                             raise
                     continue
-                except KubeError as error:
+                except (KubeError, *MALFORMED) as error:
                     _log_not_compared(object_, error, key[1])
                     # What was found before may well be so still.
                     drifted = tracked.found.get(object_) or cannot_compare(object_, error)
@@ -365,23 +367,32 @@ class DriftWatch:
     ) -> dict[ObjectId, KubeObject] | None:
         """Objects of the release from its record; None when the record does not show them."""
         problem = ""
+        found: dict[ObjectId, KubeObject] | None
         try:
             objects = self._records.required_objects(key[1], key[0], tracked.followed.revision, names=names)
+            found = {identify(obj, key[0]): obj for obj in objects if is_named(obj)}
         except ReleaseMissing:
             # The pass of its bundle sees the same, and knows what to do.
-            objects = None
+            found = None
         except HelmFailed as error:
-            objects, problem = None, str(error)
+            found, problem = None, str(error)
+        except (ChartInvalid, *MALFORMED) as error:
+            # Whatever a record holds, it is this release's alone: others are compared.
+            found, problem = None, f"its record cannot be understood ({type(error).__name__})"
+            extra = {"object": f"{key[0]}/{key[1]}", "reason": type(error).__name__}
+            log.error("release %s: %s", key[1], problem, extra=extra)
         with self._lock:
-            changed = tracked.error != problem or objects is None
+            changed = tracked.error != problem or found is None
             tracked.error = problem
-            if objects is None:
+            if found is None:
                 tracked.due = self._clock.monotonic() + self._pace.resync
         if changed:
             self._changed_bundle(tracked.followed.bundle)
-        return None if objects is None else {identify(obj, key[0]): obj for obj in objects}
+        return found
 
 
-def _log_not_compared(object_: ObjectId, error: KubeError, release: str) -> None:
+def _log_not_compared(object_: ObjectId, error: Exception, release: str) -> None:
     extra = {"object": object_.place, "release": release, "reason": type(error).__name__}
-    log.warning("cannot compare %s: %s", object_, error, extra=extra)
+    # The text of any other error could quote what a Secret holds.
+    told = str(error) if isinstance(error, KubeError) else "its manifest cannot be understood"
+    log.warning("cannot compare %s: %s", object_, told, extra=extra)
