@@ -93,7 +93,7 @@ def _dependents(situation: ReleaseSituation, step: NextAction) -> NextAction | N
     for_good = step.action == Action.UNINSTALL and situation.desired is None
     if not (for_good and situation.dependents):
         return None
-    text = f"still needed by {', '.join(situation.dependents)}"
+    text = f"still needed by {', '.join(situation.dependents)}{situation.way_out}"
     return NextAction(Action.WAIT, Reason.WAITING_FOR_DEPENDENTS, text, waits_for=situation.dependents)
 
 

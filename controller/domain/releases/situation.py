@@ -181,7 +181,9 @@ class ReleaseSituation:
     `desired` is the digest of chart and resolved values, None when the release is no longer desired, empty
     as long as it is not known. `obstacle` says why chart or values cannot be had now, None if they can.
     `unmet` names dependencies that are not deployed, `dependents` installed releases that still need
-    this one. `requests` is what the operator asks for. `suspended` says by what, empty when it is not.
+    this one. `way_out` is what a person does if those stay while this one's bundle is deleted: it
+    would wait for ever. `requests` is what the operator asks for. `suspended` says by what, empty when it
+    is not.
     `owner` says whose release this is where it is not the bundle's to have, empty where it is. `planning`:
     the mode of the bundle is Plan.
     `jitter` in [0, 1) is the same at every pass at the same failure, else the shortest draw would win.
@@ -205,6 +207,7 @@ class ReleaseSituation:
     obstacle: NextAction | None = None
     unmet: tuple[str, ...] = ()
     dependents: tuple[str, ...] = ()
+    way_out: str = ""
     requests: Requests = NOTHING_ASKED
     planning: bool = False
     foreign_grace: float = DEFAULT_TIMEOUT_SECONDS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from controller.domain.api.keys import ReleaseKey
@@ -107,13 +107,15 @@ class ReleaseDecisions:
         if spec is not None and desired is not None:
             unmet = tuple(name for name in spec.depends_on if not self._is_met(observed, release, name))
         dependents: tuple[str, ...] = ()
+        way_out = ""
         if desired is None and release.revisions:
-            dependents = self._dependents(observed, release.name)
+            dependents, way_out = self._dependents(observed, release.name)
         results.drifts[release.name] = self._known_drift(observed, release)
         return replace(
             situation,
             unmet=unmet,
             dependents=dependents,
+            way_out=way_out,
             open_hook=self._open_hook(observed, release),
             drift=results.drifts[release.name],
         )
@@ -201,21 +203,39 @@ class ReleaseDecisions:
         asked = observed.requests(release.name).reconcile
         self._drift.follow(key, Followed(bundle, last.version, spec.drift_ignore, asked))
 
-    def _dependents(self, observed: ObservedBundle, release: str) -> tuple[str, ...]:
-        """Installed releases of the namespace, of any bundle, whose spec depends on this one.
+    def _dependents(self, observed: ObservedBundle, release: str) -> tuple[tuple[str, ...], str]:
+        """Installed releases of the namespace, of any bundle, whose spec depends on this one; and what a
+        person does about them, empty where they go by themselves.
 
         Those that this one itself depends on do not count: in a circle nothing could ever go.
         """
         needs: dict[str, set[str]] = {}
+        bundle_of: dict[str, str] = {}
         for obj in self._kube.list(HELMBUNDLE, observed.bundle.namespace):
             for other in (obj.get("spec") or {}).get("releases") or []:
-                needs.setdefault(str(other.get("name")), set()).update(other.get("dependsOn") or [])
+                name = str(other.get("name"))
+                needs.setdefault(name, set()).update(other.get("dependsOn") or [])
+                if not obj["metadata"].get("deletionTimestamp"):
+                    bundle_of[name] = obj["metadata"]["name"]
         below = _reachable(needs, release)
         found = {name for name, needed in needs.items() if release in needed} - below
         if not found:
-            return ()
+            return (), ""
         installed = self._records.observe(observed.bundle.namespace, releases=found)
-        return tuple(sorted(name for name in found if installed.get(name)))
+        dependents = tuple(sorted(name for name in found if installed.get(name)))
+        staying = sorted({bundle_of[name] for name in dependents if name in bundle_of})
+        return dependents, _way_out(observed, release, staying)
+
+
+def _way_out(observed: ObservedBundle, release: str, staying: Sequence[str]) -> str:
+    """For a bundle that is being deleted below bundles that stay: neither can go on by itself."""
+    if not (staying and observed.bundle.deleting):
+        return ""
+    kubectl = f"kubectl -n {observed.bundle.namespace}"
+    patch = """'{"metadata":{"finalizers":null}}'"""
+    keep = f"{kubectl} patch hb {observed.bundle.name} --type merge -p {patch}"
+    others = f"{kubectl} delete hb {' '.join(staying)}"
+    return f", which stays. To keep {release}: {keep}. To remove both: {others}"
 
 
 def _foreign_grace(release: ObservedRelease) -> float:

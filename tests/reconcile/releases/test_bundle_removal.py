@@ -376,3 +376,20 @@ def test_a_bundle_whose_namespace_has_lost_our_roles_goes_only_with_the_namespac
             bench.reconciler.reconcile((NAMESPACE, "images"))
     assert is_gone(bench) is ending
     assert bench.helm.calls == []
+
+
+def test_a_bundle_below_one_that_stays_says_how_either_goes_on() -> None:
+    bench = Bench()
+    bench.bundle("database", "mariadb")
+    bench.bundle("identity", {"name": "keystone", "dependsOn": ["mariadb"]})
+    bench.settle()
+    bench.kube.delete(HELMBUNDLE, "database", NAMESPACE)
+    bench.settle()
+    message = bench.release("database", "mariadb")["message"]
+    keep = """patch hb database --type merge -p '{"metadata":{"finalizers":null}}'"""
+    assert message == (
+        f"still needed by keystone, which stays. To keep mariadb: kubectl -n openstack {keep}. "
+        "To remove both: kubectl -n openstack delete hb identity"
+    )
+    bench.kube.delete(HELMBUNDLE, "identity", NAMESPACE)
+    bench.until(lambda: bench.kube.get(HELMBUNDLE, "database", NAMESPACE) is None, "the bundle is gone")

@@ -30,6 +30,8 @@ ALONE = 12
 _HAND_OVER = re.compile(r"annotate (\w+)/(\S+) osctl\.dev/hand-over-to=\w+/(\w+)")
 # The record that Helm cannot read, and a message asks to have deleted.
 _UNREADABLE = re.compile(r"delete the Secret (sh\.helm\.release\.v1\.\w+\.v[0-9]+)")
+# The bundle that is being deleted below one that stays, and which a message says how to keep.
+_KEEP = re.compile(r"patch hb (\S+) --type merge -p '{\"metadata\":{\"finalizers\":null}}'")
 _KINDS = {
     kind.lower(): kind for kind in ("ConfigMap", "Secret", "PersistentVolumeClaim", "Job", "StatefulSet")
 }
@@ -120,6 +122,9 @@ def _mend(world: World, *, removes: bool) -> None:
             world.tell(f"somebody leaves {name} to {owner}")
         elif live is not None:
             hand_over(world, live, heir)
+    for name in sorted(set(_KEEP.findall(text))):
+        cluster.kube.merge_patch(HELMBUNDLE, name, NAMESPACE, {"metadata": {"finalizers": None}})
+        world.tell(f"somebody keeps what the bundle {name} has, as they are asked to")
     _restore_credentials(world, text)
     _remove_lost_claims(world)
 
