@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import selectors
 import signal
 import subprocess
@@ -25,8 +26,12 @@ MIB = 1024 * 1024
 # What is kept of the error output: a process that dies names its cause first, and then its stacks.
 ERROR_OCTETS = 16 * 1024
 _CAUSES = ("fatal error: ", "panic: ", "runtime: ")
-# Go's words where RLIMIT_DATA leaves no memory (runtime: malloc.go, mheap.go, mem_linux.go, stack.go).
-_OUT_OF_MEMORY = ("out of memory", "cannot allocate memory")
+# Go's words where RLIMIT_DATA leaves no memory (runtime: malloc.go, mheap.go, mem_linux.go, stack.go). Its
+# collector does not look whether it was given any (mgcmark_greenteagc.go): then a signal ends the runtime
+# itself. A panic has the same words in the middle of a line.
+_OUT_OF_MEMORY = re.compile(
+    r"out of memory|cannot allocate memory|^SIGSEGV: segmentation violation", re.MULTILINE
+)
 # And where the kernel gives no thread (runtime: os_linux.go, proc.go). The stack of a thread is of Go's own
 # memory: it is the container's number of processes that is used up, or the kernel's memory.
 _OUT_OF_THREADS = "failed to create new OS thread"
@@ -214,7 +219,7 @@ class Conversation:
                 pass
         error = self._error.decode(errors="replace").strip()
         exceeded = self._exceeded or self._budget.killed(self._process.pid)
-        if not exceeded and any(words in error for words in _OUT_OF_MEMORY):
+        if not exceeded and _OUT_OF_MEMORY.search(error):
             exceeded = f"needed more than {_mib(self._bounds.memory)} of memory"
         by_node = "" if exceeded or self._cut else _done_by_node(code, error)
         died = by_node or last_words(error) or f"Helm ended with {code}"

@@ -54,7 +54,7 @@ def test_the_line_that_names_the_cause_is_told_and_no_stack(error: str, told: st
     assert "\n" not in last_words(error)
 
 
-# As Go 1.26 says it: runtime/mem_linux.go, malloc.go, mheap.go and stack.go. The last is the kernel's ENOMEM.
+# As Go 1.26 says it: runtime/mem_linux.go, malloc.go, mheap.go, mgcmark_greenteagc.go. The last is ENOMEM.
 @pytest.mark.parametrize(
     "error",
     [
@@ -63,6 +63,7 @@ def test_the_line_that_names_the_cause_is_told_and_no_stack(error: str, told: st
         "fatal error: out of memory allocating heap arena metadata",
         "fatal error: runtime: cannot allocate memory",
         "fatal error: out of memory (stackalloc)",
+        "SIGSEGV: segmentation violation\nPC=0x437e7d m=0 sigcode=1 addr=0x0\n\ngoroutine 0 [idle]:",
         "fork/exec /bin/true: cannot allocate memory",
     ],
 )
@@ -72,6 +73,14 @@ def test_a_process_without_memory_is_the_charts_charge(tmp_path: Path, error: st
         with pytest.raises(ChartInvalid, match="rendering needed more than 512 MiB of memory"):
             helm.render(REQUEST)
     assert (tmp_path / "asked").read_text() == "\n"
+
+
+def test_a_panic_is_no_want_of_memory(tmp_path: Path) -> None:
+    panic = (
+        "panic: runtime error: invalid memory address\n[signal SIGSEGV: segmentation violation code=0x1]\n"
+    )
+    with pytest.raises(HelmFailed, match="panic: runtime error"):
+        dying(tmp_path, panic).render(REQUEST)
 
 
 def test_a_process_without_threads_is_not_the_charts_charge(tmp_path: Path) -> None:
