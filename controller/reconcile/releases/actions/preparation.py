@@ -1,9 +1,11 @@
-"""What is done before Helm is called: nothing of others is in its way, volumes are kept, and what would make
-Helm fail is gone."""
+"""The steps before Helm is called, as one list: nothing of others is in its way, volumes are kept, and what
+would make Helm fail is gone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from controller.domain.releases.actions import Action
 from controller.errors import ObjectsTaken
@@ -11,10 +13,14 @@ from controller.ports.helm import Cancellation, HelmRequest, RenderedRelease, Re
 from controller.ports.kubernetes import KubeObject
 from controller.reconcile.releases.action_request import ActionRequest, Done
 from controller.reconcile.releases.actions.base_revisions import BaseRevisions, base_revisions
-from controller.reconcile.releases.actions.helm_request import insist_on_revisions, recorded_revisions
+from controller.reconcile.releases.actions.helm_request import (
+    RecordedRevisions,
+    insist_on_revisions,
+    recorded_revisions,
+)
 from controller.reconcile.releases.actions.immutable_jobs import replace_immutable_jobs
 from controller.reconcile.releases.actions.immutable_objects import refuse_fixed_changes
-from controller.reconcile.releases.actions.jobs_first import JobsFirst, refuse_size
+from controller.reconcile.releases.actions.jobs_first import NONE_AWAITED, AwaitedJobs, JobsFirst, refuse_size
 from controller.reconcile.releases.actions.object_owners import ObjectOwners, OwnerGuard
 from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeKeeper, has_volumes
 from controller.reconcile.releases.hooks.previous_runs import delete_last_runs
@@ -23,8 +29,143 @@ from controller.reconcile.releases.parts import ReleasePorts
 # Names of kept volumes in an Event.
 MOST_KEPT = 10
 
-
 HelmCall = Callable[[HelmRequest, Cancellation], Revision]
+
+
+@dataclass
+class Preparation:
+    """What the steps before one action of Helm's are given, and what they have found so far.
+
+    `rendered` is what Helm is about to send, `before` the revisions that it may start from, `seen` those that
+    are recorded. `owners` says whose the objects are, `kept` in words which volumes stay.
+    """
+
+    ports: ReleasePorts
+    request: ActionRequest
+    cancellation: Cancellation
+    rendered: RenderedRelease
+    before: BaseRevisions
+    seen: RecordedRevisions
+    helm_request: HelmRequest | None = None
+    awaited: AwaitedJobs = NONE_AWAITED
+    owners: ObjectOwners | None = None
+    left: BaseRevisions | None = None
+    kept: str = ""
+
+    @cached_property
+    def guard(self) -> OwnerGuard:
+        return _owner_guard(self.ports, self.request)
+
+    @cached_property
+    def volumes(self) -> VolumeKeeper:
+        return VolumeKeeper(self.ports.as_charts, self.ports.records)
+
+    @cached_property
+    def jobs(self) -> JobsFirst:
+        return JobsFirst(self.ports, self.request, self.before)
+
+
+Step = Callable[[Preparation], None]
+
+
+def refuse_objects_of_others(found: Preparation) -> None:
+    """The gate `ObjectOwner`. Raises ObjectsTaken."""
+    found.owners = found.guard.refuse(found.rendered, str(found.request.action))
+
+
+def refuse_changes_of_fixed_fields(found: Preparation) -> None:
+    """The gate `ImmutableFields`. Raises FieldsFixed."""
+    request = found.request
+    if request.action != Action.INSTALL:
+        refuse_fixed_changes(found.ports.as_charts, found.rendered, request.release, request.namespace)
+
+
+def refuse_lost_claims(found: Preparation) -> None:
+    """Claims whose volumes are to stay. Raises FieldsFixed."""
+    request = found.request
+    if request.volumes == "Retain":
+        found.volumes.refuse(found.rendered, request.namespace, str(request.action).lower())
+
+
+def narrow_to_awaited_jobs(found: Preparation) -> None:
+    """Of an upgrade whose pods wait for Jobs, these come first, in a revision of their own, which is refused
+    for what the whole would be. Raises as REFUSALS, and HelmFailed."""
+    found.awaited = found.jobs.awaited(found.rendered)
+    if not found.awaited.first or found.helm_request is None:
+        return
+    found.rendered = found.jobs.release(found.rendered, found.awaited)
+    objects = found.ports.charts.of_objects()
+    found.helm_request = found.jobs.helm_request(found.helm_request, objects, found.rendered)
+    refuse_size(found.helm_request, found.rendered)
+    for refuse in REFUSALS:
+        refuse(found)
+
+
+def delete_runs_of_awaited_jobs(found: Preparation) -> None:
+    """Pods would wait for the Jobs of before. Raises HelmFailed."""
+    found.jobs.delete_last_runs(found.awaited, found.cancellation)
+
+
+def take_over_free_objects(found: Preparation) -> None:
+    """What is the release's to have gets Helm's marks. Raises KubeError."""
+    assert found.owners is not None  # noqa: S101 - REFUSALS come first
+    found.guard.take_over(found.owners)
+
+
+def leave_lost_objects_to_others(found: Preparation) -> None:
+    """What has become another's is struck from the records. Raises HelmFailed."""
+    found.left = found.guard.leave_to_others(found.rendered, found.before)
+
+
+def replace_jobs_that_cannot_change(found: Preparation) -> None:
+    """Raises KubeError."""
+    request = found.request
+    if request.action != Action.INSTALL:
+        replace_immutable_jobs(found.ports.as_charts, found.rendered, request.release, request.namespace)
+
+
+def delete_runs_of_hooks(found: Preparation) -> None:
+    """A release whose records are lost may have left some. Raises HelmFailed."""
+    delete_hooks_of_before(found.ports, found.request, found.rendered, found.cancellation)
+
+
+def keep_volumes(found: Preparation) -> None:
+    """Last of what changes anything: what takes its time is over, and Helm looks at the live volumes then."""
+    request = found.request
+    volumes = found.volumes.keep(
+        request.release, request.namespace, found.rendered, request.volumes, found.left
+    )
+    found.kept = keeps(volumes)
+
+
+def insist_on_what_was_seen(found: Preparation) -> None:
+    """Raises Conflict where another Helm has come in between."""
+    insist_on_revisions(found.ports.records, found.request, found.seen)
+
+
+# Nothing is written before all of these have passed.
+REFUSALS: tuple[Step, ...] = (refuse_objects_of_others, refuse_changes_of_fixed_fields, refuse_lost_claims)
+MAKING_WAY: tuple[Step, ...] = (
+    take_over_free_objects,
+    leave_lost_objects_to_others,
+    replace_jobs_that_cannot_change,
+    delete_runs_of_hooks,
+    keep_volumes,
+    insist_on_what_was_seen,
+)
+BEFORE_CALL: tuple[Step, ...] = (
+    *REFUSALS,
+    narrow_to_awaited_jobs,
+    delete_runs_of_awaited_jobs,
+    *MAKING_WAY,
+)
+BEFORE_ROLLBACK: tuple[Step, ...] = (*REFUSALS, *MAKING_WAY)
+
+
+def prepare(found: Preparation, steps: Sequence[Step]) -> None:
+    """Takes the steps in their order. Raises what they raise, and KubeError."""
+    for step in steps:
+        step(found)
 
 
 def call_prepared(
@@ -41,21 +182,13 @@ def call_prepared(
     Raises ObjectsTaken, FieldsFixed, HelmFailed, also as HelmCancelled, and KubeError.
     """
     seen = recorded_revisions(ports.records, request)
-    before = before_helm(ports, request)
+    before = base_revisions(ports.records, request.release, request.namespace)
     # A chart may ask the cluster whether to make a claim: where there are volumes, what counts is what the
     # API server's answers make of it.
     rendered = ports.helm.render(helm_request, server=has_volumes(before, helm_request.namespace))
-    owners = refuse(ports, request, rendered)
-    jobs = JobsFirst(ports, request, before)
-    awaited = jobs.awaited(rendered)
-    if awaited.first:
-        rendered = jobs.release(rendered, awaited)
-        helm_request = jobs.helm_request(helm_request, ports.charts.of_objects(), rendered)
-        refuse_size(helm_request, rendered)
-        owners = refuse(ports, request, rendered)
-    jobs.delete_last_runs(awaited, cancellation)
-    kept = make_way(ports, request, rendered, before, owners=owners, cancellation=cancellation)
-    insist_on_revisions(ports.records, request, seen)
+    found = Preparation(ports, request, cancellation, rendered, before, seen, helm_request)
+    prepare(found, BEFORE_CALL)
+    helm_request = found.helm_request or helm_request
     try:
         call(helm_request, cancellation)
     except ObjectsTaken:
@@ -65,50 +198,8 @@ def call_prepared(
         whole = ports.helm.render(helm_request, server=True)
         guard.take_over(guard.refuse(whole, str(request.action)))
         raise
-    said = (str(awaited) if awaited.first else "", kept)
-    return Done("; ".join(text for text in said if text), awaited.first)
-
-
-def before_helm(ports: ReleasePorts, request: ActionRequest) -> BaseRevisions:
-    """The revisions that Helm may start from. Raises KubeError."""
-    return base_revisions(ports.records, request.release, request.namespace)
-
-
-def refuse(ports: ReleasePorts, request: ActionRequest, rendered: RenderedRelease) -> ObjectOwners:
-    """What an action of Helm's may not do to what is there: objects of others, fields that cannot be changed,
-    claims. Writes nothing; gives whose the objects are. Raises ObjectsTaken and FieldsFixed (the gates
-    `ObjectOwner` and `ImmutableFields`), HelmFailed, and KubeError."""
-    owners = _owner_guard(ports, request).refuse(rendered, str(request.action))
-    if request.action != Action.INSTALL:
-        refuse_fixed_changes(ports.as_charts, rendered, request.release, request.namespace)
-    if request.volumes == "Retain":
-        volumes = VolumeKeeper(ports.as_charts, ports.records)
-        volumes.refuse(rendered, request.namespace, str(request.action).lower())
-    return owners
-
-
-def make_way(
-    ports: ReleasePorts,
-    request: ActionRequest,
-    rendered: RenderedRelease,
-    before: BaseRevisions,
-    *,
-    owners: ObjectOwners,
-    cancellation: Cancellation,
-) -> str:
-    """Before an action of Helm's that nothing refuses: takes what is the release's to have, and what would
-    make Helm fail out of its way; gives in words which volumes it keeps. Raises HelmFailed, and KubeError:
-    Conflict where another Helm has come in between."""
-    guard = _owner_guard(ports, request)
-    volumes = VolumeKeeper(ports.as_charts, ports.records)
-    guard.take_over(owners)
-    ours = guard.leave_to_others(rendered, before)
-    if request.action != Action.INSTALL:
-        replace_immutable_jobs(ports.as_charts, rendered, request.release, request.namespace)
-    # A release whose records are lost may have left runs of its hooks.
-    delete_hooks_of_before(ports, request, rendered, cancellation)
-    # Last of all: what takes its time is over, and Helm looks at the live volumes itself.
-    return keeps(volumes.keep(request.release, request.namespace, rendered, request.volumes, ours))
+    said = (str(found.awaited) if found.awaited.first else "", found.kept)
+    return Done("; ".join(text for text in said if text), found.awaited.first)
 
 
 def leave_to_others(

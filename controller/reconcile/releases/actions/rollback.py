@@ -14,13 +14,13 @@ from controller.domain.api.names import (
 from controller.errors import HelmFailed, ReleaseMissing
 from controller.ports.helm import Cancellation, ReleaseRecords, RollbackRequest
 from controller.reconcile.releases.action_request import ActionRequest
+from controller.reconcile.releases.actions.base_revisions import base_revisions
 from controller.reconcile.releases.actions.helm_request import (
-    insist_on_revisions,
     newest_revision,
     recorded_revisions,
     request_labels,
 )
-from controller.reconcile.releases.actions.preparation import before_helm, make_way, refuse
+from controller.reconcile.releases.actions.preparation import BEFORE_ROLLBACK, Preparation, prepare
 from controller.reconcile.releases.parts import ReleasePorts
 
 
@@ -32,10 +32,10 @@ def rollback(ports: ReleasePorts, request: ActionRequest, cancellation: Cancella
     if not _is_back(records, request, target):
         seen = recorded_revisions(records, request)
         desired = records.manifest(release, namespace, target)
-        owners = refuse(ports, request, desired)
-        before = before_helm(ports, request)
-        kept = make_way(ports, request, desired, before, owners=owners, cancellation=cancellation)
-        insist_on_revisions(records, request, seen)
+        before = base_revisions(records, release, namespace)
+        found = Preparation(ports, request, cancellation, desired, before, seen)
+        prepare(found, BEFORE_ROLLBACK)
+        kept = found.kept
         try:
             ports.helm.rollback(
                 RollbackRequest(release, namespace, target, timeout=request.timeout), cancellation
