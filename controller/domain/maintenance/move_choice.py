@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from controller.domain.shared.cloud_facts import Aggregate, Migration, Server
+from controller.domain.shared.plurals import count
 
 # Of a server's metadata or of its flavor's extra specs: live, cold, leave.
 POLICY_KEY = "maintenance"
@@ -250,8 +251,10 @@ def waits_for_slots(requests: Iterable[BudgetRequest], slots: Mapping[str, int])
     budget = min((one.per_region for one in busy), default=0)
     if sum(used.values()) < budget:
         return {}
-    holders = ", ".join(f"{name} ({count})" for name, count in used.items())
-    text = f"waits for a slot: {budget} servers of the region may move at once, and these do: {holders}"
+    holders = ", ".join(f"{name} ({number})" for name, number in used.items())
+    text = (
+        f"waits for a slot: {count(budget, 'server')} of the region may move at once, and these do: {holders}"
+    )
     return {one.name: text for one in busy if one.waiting and not (one.moving or slots[one.name])}
 
 

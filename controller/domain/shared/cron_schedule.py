@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from controller.domain.shared.plurals import count
+
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _LONGEST = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)  # days of each month, in a leap year
@@ -19,7 +21,7 @@ def schedule_problem(schedule: str) -> str:
     """What is wrong with a schedule of five fields, empty for nothing: `minute 61 is not from 0 to 59`."""
     parts = schedule.split()
     if len(parts) != len(_FIELDS):
-        return f"has {len(parts)} fields instead of five"
+        return f"has {count(len(parts), 'field')} instead of five"
     for text, field in zip(parts, _FIELDS, strict=True):
         for item in text.split(","):
             if problem := _item_problem(item, *field):

@@ -15,6 +15,7 @@ from typing import Any
 import jsonschema
 
 from controller.domain.api.object_meta import a
+from controller.domain.shared.plurals import count
 from controller.domain.validation.cel_rules import holds, is_transition
 from controller.domain.values.chart_values import DocumentPath, copied, format_path
 from controller.errors import ControllerError, Problem
@@ -30,15 +31,16 @@ _WORDS = {
     "number": "a number",
     "boolean": "true or false",
 }
+# What is said, and the noun that is counted, if any.
 _LIMITS = {
-    "minimum": "must be at least {}",
-    "maximum": "must be at most {}",
-    "minLength": "must have at least {} characters",
-    "maxLength": "must have at most {} characters",
-    "minItems": "must have at least {} items",
-    "maxItems": "must have at most {} items",
-    "minProperties": "must have at least {} keys",
-    "maxProperties": "must have at most {} keys",
+    "minimum": ("must be at least", ""),
+    "maximum": ("must be at most", ""),
+    "minLength": ("must have at least", "character"),
+    "maxLength": ("must have at most", "character"),
+    "minItems": ("must have at least", "item"),
+    "maxItems": ("must have at most", "item"),
+    "minProperties": ("must have at least", "key"),
+    "maxProperties": ("must have at most", "key"),
 }
 _KEPT = ("type", "enum", "required", *_LIMITS)
 
@@ -206,7 +208,8 @@ def _translate(error: jsonschema.ValidationError) -> Iterator[Problem]:
         form = str(limit).removeprefix("(?a)").replace(r"\Z", "$")
         yield Problem(where, f"does not have the form {form}", _sentence(schema.get("description", "")))
     else:
-        yield Problem(where, _LIMITS[rule].format(limit))
+        words, noun = _LIMITS[rule]
+        yield Problem(where, f"{words} {count(limit, noun) if noun else limit}")
 
 
 def _quoting(schema: Mapping[str, Any], value: Any) -> str:

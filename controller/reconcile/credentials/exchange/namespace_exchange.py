@@ -26,6 +26,7 @@ from controller.domain.credentials.shared_secrets import (
     parse_place,
     requested_from,
 )
+from controller.domain.shared.plurals import count
 from controller.errors import Forbidden, KubeError, ObjectRefused, is_refusal
 from controller.ports.kubernetes import CONFIGMAP, SECRET, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock
@@ -287,7 +288,7 @@ class NamespaceExchange:
         refused = refusal_of(partial(self._write_record, copies))
         if refused:
             return f"ConfigMap {place}: {refused}"
-        log_action("exchange", place, f"ConfigMap {place}: notes {len(copies)} copies")
+        log_action("exchange", place, f"ConfigMap {place}: notes {count(len(copies), 'copy', 'copies')}")
         found.copies = dict(copies)
         return ""
 

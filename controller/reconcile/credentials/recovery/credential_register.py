@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from controller.domain.api.names import CREDENTIAL_REGISTER, DEPLOYMENT_LABEL, MANAGED_BY, MANAGED_BY_US
 from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.domain.credentials.signs_of_life import NotedCredentials
+from controller.domain.shared.plurals import count
 from controller.ports.kubernetes import CONFIGMAP, Kube, KubeObject
 from controller.reconcile.shared.action_log import log_action
 
@@ -59,7 +60,7 @@ class CredentialRegister:
             self.live = self.kube.replace({**self.live, "data": data})
         else:
             return []
-        text = f"ConfigMap {CREDENTIAL_REGISTER}: {len(noted.keys)} Secrets with credentials noted"
+        text = f"ConfigMap {CREDENTIAL_REGISTER}: {count(len(noted.keys), 'Secret')} with credentials noted"
         log_action("record", f"{self.namespace}/{CREDENTIAL_REGISTER}", text)
         return []
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from controller.domain.credentials.generate import CredentialUnusable
 from controller.domain.credentials.rotation.accounts import Account, Release, Server, references_to
 from controller.domain.credentials.rotation.wrapping import FORMER, IN_USE, KEYS
+from controller.domain.shared.plurals import count
 from controller.domain.values.chart_values import lookup
 from controller.ports.accounts import WrappedKeys
 from controller.reconcile.credentials.rotation.account_logins import AccountLogins
@@ -32,7 +33,7 @@ class Rewrapping:
             raise CredentialUnusable(f"{', '.join(missing)} is not there")
         releases = tuple(releases)
         users = [one for one in releases if any(found.key == IN_USE for found in references_to(name, one))]
-        count = 0
+        rewrapped = 0
         for release in users:
             account = Account(Server.DATABASE, "", release.name, _ENDPOINT)
             path = lookup(release.values, ("endpoints", _ENDPOINT, "path"))
@@ -44,7 +45,8 @@ class Rewrapping:
             except ValueError:
                 raise CredentialUnusable(f"{IN_USE} or {FORMER} is no key of this kind") from None
             if found:
-                text = f"database {database}: {found} keys of projects wrapped with the key in use"
+                text = f"database {database}: {count(found, 'key')} of projects wrapped with the key in use"
                 log_action("rewrap", f"{Server.DATABASE}/{database}", text, release=release.name)
-            count += found
-        return (f"{count} keys of projects were wrapped again just now",) if count else ()
+            rewrapped += found
+        text = count(rewrapped, "key of projects was", "keys of projects were")
+        return (f"{text} wrapped again just now",) if rewrapped else ()
