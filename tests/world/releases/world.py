@@ -14,7 +14,7 @@ from typing import Any
 
 from controller.adapters.helm.cancellation import CancellationToken
 from controller.errors import ControllerError, KubeError
-from controller.ports.kubernetes import JOB, OSDPL, KubeObject
+from controller.ports.kubernetes import HELMBUNDLE, JOB, OSDPL, KubeObject
 from tests.fakes.objects import Identity
 from tests.fakes.world import FakeRandomness
 from tests.world.clocks import Time
@@ -326,7 +326,8 @@ class World:
         stored = self.cluster.kube._objects.get(identity)
         live = stored.obj if stored is not None else None
         looked = container.helm_looked
-        if looked is not None and self.cluster.foreign.overtaken(identity, looked):
+        by_helm = looked is not None and identity[1] != HELMBUNDLE.kind
+        if by_helm and self.cluster.foreign.overtaken(identity, looked or 0):
             self.met["Helm overtakes a person"] += 1
         self.cluster.foreign.check(identity, live, f"{container.name} ({words})")
         if identity[1] in ("PersistentVolumeClaim", "StatefulSet"):
