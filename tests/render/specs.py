@@ -430,6 +430,10 @@ FEATURES: Mapping[str, dict[str, Any]] = {
     "load-balancer-ovn": _features(
         services={"enabled": ["load-balancer"]}, networking=OVN, loadBalancer={"provider": "ovn"}
     ),
+    "load-balancer-made-network": _features(
+        services={"enabled": ["load-balancer"]},
+        loadBalancer={"makeNetwork": True, "managementNetwork": "198.51.100.0/24"},
+    ),
     "load-balancer-own-certificates": brought("load-balancer")
     | _features(
         services={"enabled": ["load-balancer"]},
@@ -583,6 +587,7 @@ UPSTREAM_ONLY = frozenset(
         "identity-oidc-directives",
         "identity-two-providers",
         "images-two-stores",
+        "load-balancer-made-network",
         "load-balancer-ovn",
         "load-balancer-own-certificates",
         "metering",
