@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from controller.domain.values.catalogue import UPSTREAM
-from controller.domain.values.chart_values import format_path
+from controller.domain.releases.bundle import ChartRef
+from controller.domain.values.catalogue import OWN, UPSTREAM
+from controller.domain.values.chart_values import Values, format_path
 from controller.domain.values.names.unknown_keys import unknown_keys
 from controller.errors import SpecInvalid
-from tests.render.region import core_spec, library, render
+from tests.render.region import core_spec, embedded, library, render
 from tests.render.specs import EMBEDDED, FEATURES, PAIRS, UPSTREAM_ONLY, brought
 
 pytestmark = pytest.mark.slow
@@ -68,14 +69,20 @@ def test_what_our_own_charts_cannot_serve_is_refused(feature: str) -> None:
         render(core_spec(charts={}, **FEATURES[feature]))
 
 
-def test_every_image_tag_of_a_version_is_one_that_upstream_knows() -> None:
+def test_every_image_tag_of_a_version_is_one_that_the_chart_knows() -> None:
     from tests.render.region import upstream_defaults
+
+    entries = library().catalogue.services.values()
+    own = {name for entry in entries for name, chart in entry.charts.items() if OWN in chart.sources}
+
+    def defaults(chart: str) -> Values:
+        return embedded().defaults(ChartRef(chart, path=chart)) if chart in own else upstream_defaults(chart)
 
     unknown = [
         f"{version}: {chart}.{tag}"
         for version, file in library().versions.items()
         for chart, values in file.charts.items()
         for tag in values.values.get("images", {}).get("tags", {})
-        if tag not in upstream_defaults(chart)["images"]["tags"]
+        if tag not in defaults(chart)["images"]["tags"]
     ]
     assert unknown == []
