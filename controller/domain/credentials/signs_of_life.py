@@ -43,7 +43,7 @@ class KnownCredentials:
 
 @dataclass(frozen=True)
 class NotedCredentials:
-    """What the register says: the keys by Secret. Not `complete`: it was begun when nobody knew what there
+    """What the register says: the keys by Secret. Not `complete`: it was begun when nothing told what there
     had been before."""
 
     keys: Mapping[str, Collection[str]] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Traces:
     """What tells of the credentials of a region: `recorded` are the keys that its status has by Secret,
     `noted` what its register has, None for no register.
 
-    `signs` are of all that lives of it, None where nobody had to look. `earlier` tells of a life before the
+    `signs` are of all that lives of it, None where no look was needed. `earlier` tells of a life before the
     osdpl `begun` to be, in seconds since the epoch.
     """
 
@@ -69,7 +69,7 @@ class Traces:
 @dataclass(frozen=True)
 class Memory:
     """The keys that are known, and what the register is to have: as it is `noted`, with those that the
-    desired Secrets `had`; None where nothing is to be noted, as nobody knows what there was."""
+    desired Secrets `had`; None where nothing is to be noted, as nothing tells what there was."""
 
     known: KnownCredentials
     noted: NotedCredentials | None = None

@@ -12,6 +12,8 @@ import hmac
 import json
 from collections.abc import Mapping
 
+from controller.domain.api.names import WRITTEN_ANNOTATION
+
 _HEX_DIGITS = 32
 
 
@@ -37,12 +39,17 @@ def parse_written(text: str, key: bytes) -> dict[str, str] | None:
         return None
 
 
-def with_written(note: str, key: bytes, secret: str, texts: Mapping[str, str | None]) -> str:
-    """The record `note` of a Secret with these texts beside those of before; what is None goes."""
+def written_notes(
+    notes: Mapping[str, str], key: bytes, secret: str, texts: Mapping[str, str | None]
+) -> dict[str, str]:
+    """The annotation that records these texts of a Secret beside those that its annotations record already;
+    what is None goes."""
+    note = notes.get(WRITTEN_ANNOTATION)
     known = (parse_written(note, key) if note else None) or {}
     left = {entry: digest for entry, digest in known.items() if entry not in texts}
     made = {entry: digest_of(key, secret, entry, text) for entry, text in texts.items() if text}
-    return json.dumps({"key": key_id(key), "digests": {**left, **made}}, sort_keys=True)
+    whole = {"key": key_id(key), "digests": {**left, **made}}
+    return {WRITTEN_ANNOTATION: json.dumps(whole, sort_keys=True)}
 
 
 def edited_keys(

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from controller.domain.api.names import DEPLOYMENT_LABEL, SERVICE_LABEL
 from controller.domain.api.region_spec import Features, VolumePolicy, parse_region_spec
+from controller.domain.region.plan import awaits_approval
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
 from controller.domain.values.ceph_needs import CephNeeds
 from controller.domain.values.option_files import OptionFiles
@@ -58,7 +59,7 @@ class RegionPass:
     store: CredentialStore
     digest_key: Callable[[], bytes]
     needs: RegionNeeds = field(default_factory=RegionNeeds)
-    read_only: bool = True
+    read_only: bool = False
     paused: bool = False
     policy: VolumePolicy = "Retain"
 
@@ -88,6 +89,7 @@ def begin_pass(ports: SecretsPorts, osdpl: KubeObject, policy: VolumePolicy = "R
         ports.kube.list(HELMBUNDLE, namespace, labels=labels),
         CredentialStore(ports.kube, ports.randomness, osdpl, ports.digest_key),
         ports.digest_key,
+        read_only=awaits_approval(osdpl),
         paused=spec.paused,
         policy=policy,
     )

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from controller.domain.api.keys import RegionKey
-from controller.domain.region.plan import awaits_approval
 from controller.errors import Conflict, ObjectMissing, SpecInvalid
 from controller.ports.kubernetes import OSDPL, KubeObject
 from controller.reconcile.credentials.published_status import PublishedStatus
@@ -76,11 +75,12 @@ class SecretsReconciler:
         try:
             needs = self._needs_of(osdpl)
         except SpecInvalid as error:
+            work = replace(work, read_only=True)
             found = run_steps(self._steps, work, WITHOUT_SPEC)
             ends = run_steps(self._steps, work, (Step.CERTIFICATE_ENDS,))
             self._status.publish_waiting(work, found, ends, str(error))
         else:
-            work = replace(work, needs=needs, read_only=awaits_approval(osdpl))
+            work = replace(work, needs=needs)
             found = run_steps(self._steps, work)
             self._status.publish(work, found)
         return min(SOON_SECONDS if found.problems else self._resync, found.again, self._resync)

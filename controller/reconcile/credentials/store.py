@@ -22,7 +22,7 @@ from controller.domain.credentials.credential_plan import (
     StoredSecret,
 )
 from controller.domain.credentials.generate import CredentialUnusable, generate_all
-from controller.domain.credentials.written_record import edited_keys, parse_written, with_written
+from controller.domain.credentials.written_record import edited_keys, parse_written, written_notes
 from controller.domain.releases.digests import secret_digest
 from controller.domain.shared.secret_text import as_put_in, without_end
 from controller.domain.shared.times import seconds_of
@@ -35,14 +35,14 @@ from controller.reconcile.shared.remaining_claims import is_credentials
 
 class CredentialStore:
     """The credential Secrets of one osdpl, as one pass finds them. `digest_key` gives the key of the record
-    of what is written into each; None for none."""
+    of what is written into each."""
 
     def __init__(
         self,
         kube: Kube,
         randomness: Randomness,
         osdpl: Mapping[str, Any],
-        digest_key: Callable[[], bytes] | None = None,
+        digest_key: Callable[[], bytes],
     ) -> None:
         self._digest_key = digest_key
         self._kube = kube
@@ -125,7 +125,7 @@ class CredentialStore:
             meta["ownerReferences"] = others
         notes = {k: text for k, text in (meta.get("annotations") or {}).items() if k != UNUSED_ANNOTATION}
         notes |= more_notes or {}
-        notes |= self._recorded(change.name, notes, new)
+        notes |= written_notes(notes, self._digest_key(), change.name, new) if new else {}
         meta["annotations"] = {**notes, UNUSED_ANNOTATION: "true"} if change.unused else notes
         encoded = {key: base64.b64encode(text.encode()).decode() for key, text in new.items()}
         body = {**body, "metadata": meta, "data": {**(body.get("data") or {}), **encoded}}
@@ -188,7 +188,7 @@ class CredentialStore:
         before = self._objects[name]
         annotations = {**self.notes(name), **notes}
         left = {key: text for key, text in annotations.items() if text is not None}
-        left |= self._recorded(name, left, texts or {})
+        left |= written_notes(left, self._digest_key(), name, texts) if texts else {}
         data = dict(before.get("data") or {})
         for key, text in (texts or {}).items():
             if text is None:
@@ -203,7 +203,7 @@ class CredentialStore:
         """The keys of a Secret that was observed which have another text than was written here; none where
         that is not known."""
         note = self.notes(name).get(WRITTEN_ANNOTATION)
-        if self._digest_key is None or note is None:
+        if note is None:
             return ()
         key = self._digest_key()
         return edited_keys(name, self.texts(name), parse_written(note, key) or {}, key)
@@ -211,13 +211,11 @@ class CredentialStore:
     def take_as_written(self, name: str, entries: Iterable[str]) -> None:
         """Records what a Secret that was observed has under those of the keys of which nothing is recorded.
         Raises Conflict, ObjectRefused."""
-        if self._digest_key is None:
-            return
         texts = self.texts(name)
         known = parse_written(self.notes(name).get(WRITTEN_ANNOTATION, ""), self._digest_key()) or {}
         new = {entry: texts[entry] for entry in entries if texts.get(entry) and entry not in known}
         if new:
-            note = self._recorded(name, self.notes(name), new)
+            note = written_notes(self.notes(name), self._digest_key(), name, new)
             done = f"what it has as {', '.join(sorted(new))} is noted"
             self.rewrite(name, {**note}, done=done, action="note")
 
@@ -235,13 +233,6 @@ class CredentialStore:
         if name not in self._elsewhere:
             self._elsewhere[name] = self._kube.get(SECRET, name, self._namespace)
         return self._elsewhere[name]
-
-    def _recorded(self, name: str, notes: Mapping[str, str], new: Mapping[str, str | None]) -> dict[str, str]:
-        """The annotation that records these texts beside those of before; what is None goes."""
-        if self._digest_key is None or not new:
-            return {}
-        note = notes.get(WRITTEN_ANNOTATION, "")
-        return {WRITTEN_ANNOTATION: with_written(note, self._digest_key(), name, new)}
 
     def _stored(self, secret: KubeObject) -> StoredSecret:
         meta = secret["metadata"]

@@ -6,18 +6,19 @@ import json
 
 import pytest
 
+from controller.domain.api.names import WRITTEN_ANNOTATION
 from controller.domain.credentials.written_record import (
     edited_keys,
     key_id,
     parse_written,
-    with_written,
+    written_notes,
 )
 
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32
 
 
 def record(**texts: str) -> str:
-    return with_written("", KEY, "compute", texts)
+    return written_notes({}, KEY, "compute", texts)[WRITTEN_ANNOTATION]
 
 
 def test_what_is_as_it_was_written_is_not_edited() -> None:
@@ -34,9 +35,9 @@ def test_another_text_is_edited_and_none_is_lost() -> None:
 
 def test_what_is_written_again_or_goes_leaves_the_rest_of_the_record() -> None:
     before = parse_written(record(one="a", two="b", three="c"), KEY) or {}
-    after = parse_written(
-        with_written(record(one="a", two="b", three="c"), KEY, "compute", {"two": "x", "three": None}), KEY
-    )
+    notes = {WRITTEN_ANNOTATION: record(one="a", two="b", three="c")}
+    notes = written_notes(notes, KEY, "compute", {"two": "x", "three": None})
+    after = parse_written(notes[WRITTEN_ANNOTATION], KEY)
     assert after is not None
     assert after.keys() == {"one", "two"}
     assert after["one"] == before["one"] and after["two"] != before["two"]

@@ -105,7 +105,7 @@ class Bed:
     def take(self, step: Step, kube: Any = None) -> Published:
         """One step alone, of another process."""
         ports, osdpl = self.ports(5, kube), self.region()
-        work = replace(begin_pass(ports, osdpl), needs=self.needs_of(osdpl), read_only=False)
+        work = replace(begin_pass(ports, osdpl), needs=self.needs_of(osdpl))
         work.store.observe(())
         return run_steps(credential_steps(ports), work, (step,))
 

@@ -47,15 +47,15 @@ _NOT_THERE = "the namespace, or the definition of this kind, does not exist; is 
 
 @dataclass(frozen=True)
 class CephAdministrators:
-    """The clients that may do everything, each with what is wrong; nobody gets their keys."""
+    """The clients that may do everything, each with what is wrong; their keys are not taken."""
 
     wrong: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class _There:
-    """Whose account the gateway works with, None for nobody; the clients that were asked for in the document
-    of before, and why that cannot be read, empty where it can."""
+    """The account that the gateway works with, None where there is none. `before`: the clients that the last
+    document asked for; `unread`: why that cannot be read, empty where it can."""
 
     needs: CephNeeds
     gateway: GatewayUser | None

@@ -175,7 +175,7 @@ class CloudsExport(CredentialStep[_Sources, _Clouds]):
 
 def _follows(work: RegionPass, there: KubeObject | None, admin: Administrator) -> bool:
     """Whether the Secret is written now: where nothing may change, only for a password that Keystone has by
-    now; with the one before nobody is let in."""
+    now; the one before is refused."""
     known = isinstance(admin.password, KeyOfSecret) and server_knows(work.store, admin.password)
     return not work.read_only or (there is not None and known)
 

@@ -1,4 +1,4 @@
-"""Puts back the annotations in which rotations remember how far they are, where somebody took them away."""
+"""Puts back the annotations in which rotations remember how far they are, where these were taken away."""
 
 from __future__ import annotations
 
