@@ -15,6 +15,7 @@ from controller.domain.api.names import (
     CLOUDS_SECRET,
     CREDENTIAL_REGISTER,
     READER_SECRET,
+    REVISION_LABEL,
     ROTATE_ANNOTATION,
     SERVER_AUTHORITY_SECRET,
     WRITTEN_ANNOTATION,
@@ -26,6 +27,7 @@ from controller.domain.credentials.rotation.record import RotationRecord, record
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
 from controller.domain.values.ceph_needs import CEPH_CONF, CONSUMERS_SECRET
 from controller.ports.accounts import ReaderFound, ServerLogin
+from controller.ports.helm import HelmRequest, RenderedRelease
 from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, OSDPL, SECRET
 from controller.reconcile.credentials.certificates.sealing_key import SealingKey
 from controller.reconcile.credentials.region_pass import SecretsPorts
@@ -33,6 +35,7 @@ from controller.reconcile.credentials.step_list import credential_steps
 from controller.reconcile.credentials.steps import REMOVAL as REMOVAL_ORDER
 from controller.reconcile.credentials.steps import CredentialStep, Step, Steps
 from tests.fakes.kube import Request
+from tests.fakes.stored_helm import StoredHelm
 from tests.reconcile.credentials.ceph_bed import CephBed
 from tests.reconcile.credentials.rotation_bed import Servers
 from tests.reconcile.credentials.test_clouds_export import put_keystone
@@ -41,6 +44,7 @@ from tests.reconcile.credentials.test_own_certificates import KEYSTONE
 from tests.reconcile.credentials.test_secrets import NS, REGION, Killed, finalize
 
 CATALOGUE = {
+    "lost": {"pass": "password"},
     "rotating": {"pass": "password"},
     "refused": {"pass": "password"},
     "noted": {"pass": "password"},
@@ -55,21 +59,22 @@ KEYS_OF_CEPH = (
     "gnocchi-rbd-keyring",
     "manila-keyring",
 )
-# What each step of a pass writes, in the order in which they come.
-ORDER: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("owners of exchanged objects", (CEPH_CONF,)),
-    ("exchange with other namespaces", ("asked",)),
-    ("notes of rotations", ("rotating-credentials",)),
-    ("generation", ("identity-credentials", "load-balancer-credentials")),
-    ("rotation", ("rotating-credentials", "refused-credentials")),
-    ("the account that may only read", (READER_CREDENTIALS, READER_SECRET)),
-    ("notes of what was written", ("noted-credentials",)),
-    ("certificates", (AUTHORITY_SECRET, CA_BUNDLE_SECRET, KEYSTONE.name)),
-    ("certificates of amphorae", (SERVER_AUTHORITY_SECRET, CLIENT_AUTHORITY_SECRET, AMPHORA_SECRET)),
-    ("register", (CREDENTIAL_REGISTER,)),
-    ("clouds.yaml", (CLOUDS_SECRET,)),
-    ("exchange with Ceph", (REQUEST_SECRET, CEPH_CONF, *KEYS_OF_CEPH, CONSUMERS_SECRET)),
-    ("status", (REGION,)),
+# What each step of a pass writes, in the order in which they come. HISTORY and CERTIFICATE_ENDS only read.
+ORDER: tuple[tuple[Step, tuple[str, ...]], ...] = (
+    (Step.OWNERS, (CEPH_CONF,)),
+    (Step.EXCHANGE, ("asked",)),
+    (Step.ROTATION_RECORDS, ("rotating-credentials",)),
+    (Step.RECOVERY, ("lost-credentials",)),
+    (Step.GENERATION, ("identity-credentials", "load-balancer-credentials")),
+    (Step.ROTATION, ("rotating-credentials", "refused-credentials")),
+    (Step.READERS, (READER_CREDENTIALS, READER_SECRET)),
+    (Step.TEXTS, ("noted-credentials",)),
+    (Step.CERTIFICATES, (AUTHORITY_SECRET, CA_BUNDLE_SECRET, KEYSTONE.name)),
+    (Step.AMPHORAE, (SERVER_AUTHORITY_SECRET, CLIENT_AUTHORITY_SECRET, AMPHORA_SECRET)),
+    (Step.REGISTER, (CREDENTIAL_REGISTER,)),
+    (Step.CLOUDS, (CLOUDS_SECRET,)),
+    (Step.CEPH_REQUEST, (REQUEST_SECRET,)),
+    (Step.CEPH, (CEPH_CONF, *KEYS_OF_CEPH, CONSUMERS_SECRET)),
 )
 # What a region that goes takes along once its bundles have gone: what is written, in this order.
 CREDENTIALS = {READER_CREDENTIALS, *(f"{one}-credentials" for one in CATALOGUE)}
@@ -105,7 +110,7 @@ class WholeBed(CephBed):
     """A region of which every part of the next pass has something to write."""
 
     def __init__(self) -> None:
-        self.asked: tuple[str, ...] = ("rotating", "refused", "noted")
+        self.asked: tuple[str, ...] = ("lost", "rotating", "refused", "noted")
         super().__init__()
         # What is there before the pass comes of one of a smaller region.
         ceph, self.ceph = self.ceph, None
@@ -148,17 +153,32 @@ class WholeBed(CephBed):
         rotation = {"phase": "Rolling", "message": "", "record": record}
         osdpl["status"]["secrets"]["rotating-credentials"] = {**entry, "rotation": rotation}
         self.kube.replace(osdpl, subresource="status")
+        self._lose()
         self._annotate("refused", ROTATE_ANNOTATION, "2026-11-22T12:00:00Z")
         self._annotate("noted", WRITTEN_ANNOTATION, None)
+
+    def _lose(self) -> None:
+        """A release has a record of what is gone."""
+        text = self.text("lost-credentials", "pass")
+        helm = StoredHelm(self.kube, self.clock, lambda _: RenderedRelease((), ()), lambda *_: "Succeeded")
+        helm.install(HelmRequest("lost", NS, "lost", {"pass": text}, {REVISION_LABEL: "1"}))
+        self.put_bundle("lost")
+        bundle = self.kube.get(HELMBUNDLE, "lost", NS)
+        assert bundle
+        values = {"pass": {"$secretRef": {"name": "lost-credentials", "key": "pass"}}}
+        release = {"name": "lost", "chart": {"name": "lost"}, "values": values}
+        self.kube.replace({**bundle, "spec": {"releases": [release]}})
+        self.kube.delete(SECRET, "lost-credentials", NS)
 
     def _annotate(self, service: str, name: str, text: str | None) -> None:
         patch = {"metadata": {"annotations": {name: text}}}
         self.kube.merge_patch(SECRET, f"{service}-credentials", NS, patch)
 
 
-def steps_of(names: Iterable[str]) -> list[str]:
-    """The steps that write these objects, by ORDER; what fits none is left as it is."""
-    found, rest = [], list(names)
+def steps_of(names: Iterable[str]) -> list[Step | str]:
+    """The steps that write these objects; what fits none is left as it is."""
+    found: list[Step | str] = []
+    rest = list(names)
     for step, own in ORDER:
         count = next((n for n, name in enumerate(rest) if name not in own), len(rest))
         found += [step] if set(rest[:count]) == set(own) else []
@@ -166,14 +186,17 @@ def steps_of(names: Iterable[str]) -> list[str]:
     return found + rest
 
 
-def test_a_pass_takes_its_steps_in_this_order() -> None:
+def test_a_pass_takes_its_steps_in_their_order() -> None:
     bed = WholeBed()
     bed.reconcile()
-    assert steps_of(one.name for one in bed.kube.changes) == [step for step, _ in ORDER]
+    steps = [step for step, _ in ORDER]
+    assert steps_of(one.name for one in bed.kube.changes) == [*steps, REGION]
+    assert steps == [step for step in Step if step in steps]
+    assert set(Step) - set(steps) == {Step.HISTORY, Step.CERTIFICATE_ENDS}
     assert bed.condition()["status"] == "True"
 
 
-@pytest.mark.parametrize("nth", range(len(ORDER) - 1), ids=[step for step, _ in ORDER[:-1]])
+@pytest.mark.parametrize("nth", range(len(ORDER)), ids=[step for step, _ in ORDER])
 def test_killed_after_any_step_the_next_pass_ends_where_one_would(nth: int) -> None:
     bed = WholeBed()
     last = sum(len(names) for _, names in ORDER[: nth + 1])
@@ -193,7 +216,7 @@ def test_killed_after_any_step_the_next_pass_ends_where_one_would(nth: int) -> N
     bed.restarted(seed=1)
     bed.reconcile()
     assert bed.condition()["status"] == "True"
-    assert {name for _, names in ORDER[:-1] for name in names} <= {
+    assert {name for _, names in ORDER for name in names} <= {
         one["metadata"]["name"] for kind in ("Secret", "ConfigMap") for one in bed.kube.objects(kind)
     }
     assert all(bed.texts(name) == these for name, these in texts.items() if these)
@@ -205,7 +228,8 @@ def test_what_was_made_goes_with_the_region_in_this_order() -> None:
     bed.edit(volumes="Delete")
     finalize(bed, ["core.osctl.dev/finalizer"])
     bed.kube.delete(OSDPL, REGION, NS)
-    bed.kube.delete(HELMBUNDLE, "identity", NS)
+    for bundle in ("identity", "lost"):
+        bed.kube.delete(HELMBUNDLE, bundle, NS)
     bed.kube.forget_requests()
     bed.reconcile()
     written = [(one.verb, one.name) for one in bed.kube.changes]
