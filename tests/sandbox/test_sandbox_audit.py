@@ -106,3 +106,10 @@ def test_writes_in_a_rotated_log_count_too(tmp_path: Path) -> None:
     log.rename(tmp_path / "audit-2026-01-02T03-04-06.000.log")
     log_of(tmp_path, event(objectRef={"resource": "configmaps", "name": "new"}))
     assert [write.name for write in audit.writes(log)] == ["old", "new"]
+
+
+def test_who_acts_as_another_user_counts_as_that_one(tmp_path: Path) -> None:
+    charts = f"{OURS}-charts"
+    log = log_of(tmp_path, event("get"), event("get", impersonatedUser={"username": charts}))
+    assert [one.user for one in audit.requests(log)] == [OURS, charts]
+    assert [len(list(audit.requests(log, user=user))) for user in (OURS, charts, (OURS, charts))] == [1, 1, 2]
