@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -107,8 +108,6 @@ class HelmProgram:
         self._rendered = RenderMemo(now)
         self._now = now
         self._home = tempfile.TemporaryDirectory(prefix="helm-")
-        self._request_budget = Path(self._home.name) / "requests"
-        self._request_budget.write_bytes(bytes(_BUDGET_OCTETS))
 
     def new_cancellation(self) -> CancellationToken:
         return CancellationToken()
@@ -213,10 +212,20 @@ class HelmProgram:
             "user": service_account_user(namespace, account) if account else "",
             "qps": self._limits.qps,
             "burst": self._limits.burst,
-            "budget": str(self._request_budget),
+            "budget": self._budget(),
             "discovery": self._discovery(),
             **more,
         }
+
+    def _budget(self) -> str:
+        """The file that all workers map; never one that is half there, which would kill them."""
+        place = Path(self._home.name) / "requests"
+        if not place.is_file():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            draft = place.with_name(f"requests-{threading.get_ident()}")
+            draft.write_bytes(bytes(_BUDGET_OCTETS))
+            draft.replace(place)
+        return str(place)
 
     def _discovery(self) -> str:
         """Where workers keep what the API server can do: a new directory now and then, since that changes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -61,6 +62,15 @@ def test_what_was_not_used_is_there_at_once(tmp_path: Path, server: EmptyApi) ->
     """A release has its requests together, after a rest: a rate alone would make each of them wait."""
     limits = HelmLimits(qps=0.01, burst=8)
     helm = HelmProgram(FakeKube(), find_program(), kubeconfig(server, tmp_path), limits=limits)
+
+    helm.uninstall(UninstallRequest("r", "space", timeout=60))
+
+    assert server.asked
+
+
+def test_a_cleaner_of_temporary_files_does_not_stop_helm(tmp_path: Path, server: EmptyApi) -> None:
+    helm = HelmProgram(FakeKube(), find_program(), kubeconfig(server, tmp_path))
+    shutil.rmtree(helm._home.name)
 
     helm.uninstall(UninstallRequest("r", "space", timeout=60))
 
