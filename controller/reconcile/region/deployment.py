@@ -119,11 +119,11 @@ class DeploymentReconciler:
             self._refuse_second(osdpl, regions.managed)
             return regions.pause(name, self._settings.resync)
         # Before the spec is judged: whoever pauses a region does so while they mend it.
-        paused = _spec(osdpl).paused
-        bundles = self._writer.spare(self._bundles(osdpl), _spec(osdpl).volumes)
-        if paused:
+        spec = parse_region_spec(osdpl.get("spec"))
+        bundles = self._writer.spare(self._bundles(osdpl), spec.volumes)
+        if spec.paused:
             bundles = self._writer.pause(bundles)
-        found = RegionObservation(bundles=bundles, paused=paused, approval=self._remembered(osdpl))
+        found = RegionObservation(spec, bundles, approval=_remembered(osdpl, spec))
         try:
             # Whatever comes of the spec: neither of these may wait until it can be served.
             found = replace(found, bundles=self._writer.disown(bundles))
@@ -135,7 +135,7 @@ class DeploymentReconciler:
             found = self._with_kept_services(osdpl, replace(found, region=region))
             if not bundles:
                 self._hold(osdpl)
-            found = self._awaiting_approval(osdpl, found) if paused else self._follow(osdpl, found)
+            found = self._awaiting_approval(osdpl, found) if spec.paused else self._follow(osdpl, found)
         except SpecInvalid as error:
             found = refused(found, error)
         except ChartInvalid as error:
@@ -148,18 +148,10 @@ class DeploymentReconciler:
         self._sum_up(osdpl, found)
         return AT_ONCE if found.begins else min(self._settings.resync, found.again)
 
-    def _remembered(self, osdpl: KubeObject) -> Approval | None:
-        """The approval that was taken up and not taken back since."""
-        approval = approval_in(osdpl.get("status") or {})
-        spec = _spec(osdpl)
-        if approval is None or not (spec.planned or spec.paused):
-            return None
-        return approval if approval.digest == spec.approved_plan or approval.done else None
-
     def _with_kept_services(self, osdpl: KubeObject, found: RegionObservation) -> RegionObservation:
         """A plan shows what leaves before anything does: with it nothing is kept."""
         assert found.region is not None  # noqa: S101 - rendered by the caller
-        if _spec(osdpl).planned:
+        if found.spec.planned:
             return found
         kept = keep_services(self._ports.kube, self._ports.events, osdpl, found.region, found.bundles)
         return replace(found, region=kept.region, bundles=kept.bundles, kept=kept.names)
@@ -180,7 +172,7 @@ class DeploymentReconciler:
         if found.bundles and not is_as_desired(desired, found.changing):
             refuse_version_steps(self._ports.kube, osdpl, region)
             refuse_beside_own_servers(self._ports.kube, osdpl, region)
-        missing, spec = region.missing, _spec(osdpl)
+        missing, spec = region.missing, found.spec
         if missing and (spec.planned or not desired):
             # A plan of a part would be approved for the whole.
             raise next(iter(missing.values()))
@@ -197,7 +189,7 @@ class DeploymentReconciler:
             there = [*found.changing, *self._writer.resume(kept)]
             staying = missing.keys() | found.kept
             fields = fields_in(osdpl.get("spec"))
-            applied = replace(found, bundles=self._apply(osdpl, desired, there, staying), fields=fields)
+            applied = replace(found, bundles=self._apply(spec, desired, there, staying), fields=fields)
             applied = lacking(applied, missing) if missing else applied
             return beside_taken_names(applied, taken) if taken else applied
         return self._plan(osdpl, found, region, desired)
@@ -211,9 +203,9 @@ class DeploymentReconciler:
         approval, settings, fields = found.approval, self._pending(osdpl), fields_in(osdpl.get("spec"))
         if approval is not None and not approval.done and approval.desired == digest and not settings:
             return self._carry_on(osdpl, replace(found, approval=approval.again(osdpl)), desired, digests)
-        bundles = self._write_plan(osdpl, desired, found.bundles)
+        bundles = self._write_plan(found, desired)
         plan = region_plan(region, digests, bundles, settings)
-        if plan.digest and plan.digest == _spec(osdpl).approved_plan:
+        if plan.digest and plan.digest == found.spec.approved_plan:
             approval = Approval(plan.digest, digest, 0).again(osdpl)
             meta = osdpl["metadata"]
             place = f"{meta['namespace']}/{meta['name']}"
@@ -232,7 +224,7 @@ class DeploymentReconciler:
         assert found.region is not None and found.approval is not None  # noqa: S101 - given by the caller
         there = {name_of(bundle): bundle for bundle in found.bundles}
         objects = [applied_object(obj, there.get(name_of(obj))) for obj in desired]
-        bundles = self._apply(osdpl, objects, found.bundles)
+        bundles = self._apply(found.spec, objects, found.bundles)
         there = {name_of(bundle): bundle for bundle in bundles}
         names = {name_of(obj) for obj in desired}
         if there.keys() == names and all(is_settled(obj, there.get(name_of(obj))) for obj in desired):
@@ -240,10 +232,9 @@ class DeploymentReconciler:
             return replace(found, bundles=bundles, plan=plan, approval=replace(found.approval, done=True))
         return replace(found, bundles=bundles, applying=True)
 
-    def _write_plan(self, osdpl: KubeObject, desired: KubeObjects, existing: KubeObjects) -> KubeObjects:
+    def _write_plan(self, found: RegionObservation, desired: KubeObjects) -> KubeObjects:
         """Has every bundle keep what it has and plan for what it is to become; the bundles after that."""
-        there = {name_of(bundle): bundle for bundle in existing}
-        volumes = _spec(osdpl).volumes
+        there, volumes = {name_of(bundle): bundle for bundle in found.bundles}, found.spec.volumes
         names = {name_of(obj) for obj in desired}
         objects = [planned_object(obj, there.get(name_of(obj))) for obj in desired]
         leaving = [bundle for name, bundle in there.items() if name not in names and not _deleting(bundle)]
@@ -263,7 +254,7 @@ class DeploymentReconciler:
         )
 
     def _apply(
-        self, osdpl: KubeObject, desired: KubeObjects, existing: KubeObjects, staying: Iterable[str] = ()
+        self, spec: RegionSpec, desired: KubeObjects, existing: KubeObjects, staying: Iterable[str] = ()
     ) -> KubeObjects:
         """Applies what differs, asks for the deletion of what is no longer desired; what is there now.
 
@@ -272,7 +263,7 @@ class DeploymentReconciler:
         bundles = self._writer.write(desired, {name_of(bundle): bundle for bundle in existing})
         keep = {name_of(obj) for obj in desired} | set(staying)
         leaving = [bundle for bundle in bundles if name_of(bundle) not in keep]
-        self._writer.remove_all(leaving, _spec(osdpl).volumes)
+        self._writer.remove_all(leaving, spec.volumes)
         return bundles
 
     def _object(self, osdpl: KubeObject, bundle: RegionBundle) -> KubeObject:
@@ -293,13 +284,13 @@ class DeploymentReconciler:
     def _delete(self, osdpl: KubeObject) -> float | None:
         if FINALIZER not in (osdpl["metadata"].get("finalizers") or []):
             return None
-        bundles = self._bundles(osdpl)
+        spec, bundles = parse_region_spec(osdpl.get("spec")), self._bundles(osdpl)
         try:
-            self._writer.remove_all(bundles, _spec(osdpl).volumes)
+            self._writer.remove_all(bundles, spec.volumes)
             # Where secrets is not deployed nobody has made any.
             exchanges = "secrets" in self._settings.containers
             if bundles or (exchanges and credentials_have_to_go(self._ports.kube, osdpl)):
-                self._sum_up(osdpl, RegionObservation(bundles=bundles, deleting=True))
+                self._sum_up(osdpl, RegionObservation(spec, bundles, deleting=True))
                 # No event says when the last Secret is out.
                 return self._settings.resync if bundles else RETRY_SECONDS
         except Forbidden:
@@ -324,8 +315,7 @@ class DeploymentReconciler:
         self._publish(osdpl, refusal(managed, generation, osdpl.get("status") or {}))
 
     def _sum_up(self, osdpl: KubeObject, found: RegionObservation) -> None:
-        before = osdpl.get("status") or {}
-        spec = _spec(osdpl)
+        before, spec = osdpl.get("status") or {}, found.spec
         facts = RegionFacts(
             name=str(osdpl["metadata"]["name"]),
             generation=int(osdpl["metadata"].get("generation") or 0),
@@ -340,7 +330,7 @@ class DeploymentReconciler:
             problem_reason=found.problem_reason,
             lacking=found.lacking,
             warnings="; ".join(str(warning) for warning in found.region.warnings) if found.region else "",
-            paused=found.paused,
+            paused=spec.paused,
             awaiting_approval=found.awaiting_approval,
             deleting=found.deleting,
             remaining=tuple(sorted(found.names)) if found.deleting else (),
@@ -348,7 +338,7 @@ class DeploymentReconciler:
             approval=found.approval,
             approved=spec.approved_plan,
             fields=found.fields,
-            keeps_plan=found.applying or found.paused,
+            keeps_plan=found.applying or spec.paused,
             silence=self._silence(),
         )
         self._publish(osdpl, summarize(facts))
@@ -388,5 +378,9 @@ def _deleting(obj: KubeObject) -> bool:
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 
-def _spec(osdpl: KubeObject) -> RegionSpec:
-    return parse_region_spec(osdpl.get("spec"))
+def _remembered(osdpl: KubeObject, spec: RegionSpec) -> Approval | None:
+    """The approval that was taken up and not taken back since."""
+    approval = approval_in(osdpl.get("status") or {})
+    if approval is None or not (spec.planned or spec.paused):
+        return None
+    return approval if approval.digest == spec.approved_plan or approval.done else None

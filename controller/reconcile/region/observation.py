@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.api.reasons import Reason
+from controller.domain.api.region_spec import RegionSpec
 from controller.domain.region.plan import Approval, RegionPlan
 from controller.errors import (
     BundleNameTaken,
@@ -34,6 +35,7 @@ class RegionObservation:
     on; None for those before. `awaiting_approval`: the region is paused, and its
     bundles are not what the spec asks for. `kept`: bundles that it does not ask for, and nobody took out."""
 
+    spec: RegionSpec
     bundles: KubeObjects
     region: Region | None = None
     problem: str = ""
@@ -41,7 +43,6 @@ class RegionObservation:
     lacking: tuple[str, ...] = ()
     kept: frozenset[str] = frozenset()
     again: float = math.inf
-    paused: bool = False
     awaiting_approval: bool = False
     deleting: bool = False
     plan: RegionPlan | None = None
