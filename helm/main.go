@@ -20,12 +20,16 @@ import (
 
 	"helm.sh/helm/v4/pkg/action"
 	chart "helm.sh/helm/v4/pkg/chart"
+	chartcommon "helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/loader"
 	valuesloader "helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/cli"
 	helmcmd "helm.sh/helm/v4/pkg/cmd"
 	"helm.sh/helm/v4/pkg/kube"
+	kubefake "helm.sh/helm/v4/pkg/kube/fake"
+	"helm.sh/helm/v4/pkg/release/common"
 	release "helm.sh/helm/v4/pkg/release/v1"
+	"helm.sh/helm/v4/pkg/storage"
 	"helm.sh/helm/v4/pkg/storage/driver"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	_ "k8s.io/client-go/plugin/pkg/client/auth"
@@ -45,11 +49,12 @@ type request struct {
 	Labels      map[string]string `json:"labels"`
 	Description string            `json:"description"`
 	Timeout     int               `json:"timeout"`
-	Version     int               `json:"version"`
-	MaxHistory  int               `json:"maxHistory"`
-	Server      bool              `json:"server"`
-	NoHooks     bool              `json:"noHooks"`
-	KeepHistory bool              `json:"keepHistory"`
+	// Of a rollback, the revision to go back to; of a render, the one that the upgrade makes, 0 for an install.
+	Version     int  `json:"version"`
+	MaxHistory  int  `json:"maxHistory"`
+	Server      bool `json:"server"`
+	NoHooks     bool `json:"noHooks"`
+	KeepHistory bool `json:"keepHistory"`
 	// Requests a second to the API server, of all workers that share the file `budget`, and at once.
 	QPS    float32 `json:"qps"`
 	Burst  int     `json:"burst"`
@@ -244,16 +249,22 @@ func (w *worker) render(asked request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	client := action.NewInstall(configuration)
-	client.DryRunStrategy = action.DryRunClient
+	strategy := action.DryRunClient
 	if asked.Server {
-		client.DryRunStrategy = action.DryRunServer
-		// It would look whose the objects are, and give nothing else where some are not the release's.
-		client.TakeOwnership = true
+		strategy = action.DryRunServer
 	}
-	client.ReleaseName, client.Namespace = asked.Release, asked.Namespace
-	client.Replace = true // the name may be in use
-	made, err := client.Run(loaded, values)
+	var made any
+	if asked.Version > 1 {
+		made, err = renderUpgrade(configuration, loaded, values, asked, strategy)
+	} else {
+		client := action.NewInstall(configuration)
+		client.DryRunStrategy = strategy
+		// It would look whose the objects are, and give nothing else where some are not the release's.
+		client.TakeOwnership = asked.Server
+		client.ReleaseName, client.Namespace = asked.Release, asked.Namespace
+		client.Replace = true // the name may be in use
+		made, err = client.Run(loaded, values)
+	}
 	if err != nil {
 		return answer{}, err
 	}
@@ -267,6 +278,35 @@ func (w *worker) render(asked request) (answer, error) {
 		fmt.Fprintf(&text, "---\n# Source: %s\n%s\n", hook.Path, hook.Manifest)
 	}
 	return answer{Text: text.String()}, nil
+}
+
+// renderUpgrade gives what the upgrade to that revision makes. Templates may ask whether they are rendered for
+// an install, or for which revision, and then make other objects. What is recorded does not matter here: the
+// revision before is one that has nothing.
+func renderUpgrade(
+	configuration *action.Configuration, loaded chart.Charter, values map[string]any, asked request,
+	strategy action.DryRunStrategy,
+) (any, error) {
+	if strategy == action.DryRunClient {
+		// As an install does by itself: nothing is asked of the API server.
+		configuration.Capabilities = chartcommon.DefaultCapabilities.Copy()
+		configuration.KubeClient = &kubefake.PrintingKubeClient{Out: io.Discard}
+	}
+	before := &release.Release{
+		Name: asked.Release, Namespace: asked.Namespace, Version: asked.Version - 1,
+		Info: &release.Info{Status: common.StatusDeployed}, ApplyMethod: string(release.ApplyMethodServerSideApply),
+	}
+	memory := driver.NewMemory()
+	memory.SetNamespace(asked.Namespace)
+	configuration.Releases = storage.Init(memory)
+	if err := configuration.Releases.Create(before); err != nil {
+		return nil, err
+	}
+	client := action.NewUpgrade(configuration)
+	client.Namespace = asked.Namespace
+	client.DryRunStrategy = strategy
+	client.ResetValues, client.TakeOwnership = true, asked.Server
+	return client.Run(asked.Release, loaded, values)
 }
 
 func (w *worker) install(asked request) (answer, error) {

@@ -82,7 +82,8 @@ class RenderedRelease:
 class HelmRequest:
     """One install or upgrade. `values` are resolved: they may hold secrets and are never logged.
 
-    `labels` are put on the release's record (at most 63 characters each). `timeout` in seconds.
+    `labels` are put on the release's record (at most 63 characters each). `timeout` in seconds. `revision`:
+    the one that an upgrade makes, 0 for an install; templates may ask for it, and for which of the two it is.
     """
 
     release: str
@@ -93,6 +94,7 @@ class HelmRequest:
     timeout: int = 1800
     max_history: int = 5
     description: str = ""
+    revision: int = 0
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from controller.domain.api.names import KEPT_LABEL
+from controller.domain.releases.actions import Action
 from controller.domain.releases.volume_claims import KEEP_ANNOTATION
 from controller.errors import Conflict, FieldsFixed, HelmCancelled
 from controller.ports.helm import Cancellation, HelmRequest, RollbackRequest, UninstallRequest
 from controller.ports.kubernetes import PV, PVC, SECRET, STATEFULSET
+from controller.reconcile.releases.action_request import ActionRequest
+from controller.reconcile.releases.actions.preparation import call_prepared
 from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeKeeper
 from tests.contract.conftest import Bench, wait_until
 
@@ -112,6 +116,38 @@ def test_a_claim_that_the_chart_makes_only_once_is_kept(bench: Bench) -> None:
     bench.helm.install(bench.request("web", once))
     assert upgrade(bench, bench.request("web", {**once, **WITHOUT})) == (CLAIM,)
     assert label(bench) == "web"
+
+
+@pytest.mark.parametrize("when", ["claimAtInstall", "claimOfFirst"])
+def test_a_claim_that_the_chart_makes_at_the_install_alone_is_kept(bench: Bench, when: str) -> None:
+    """It asks whether it is rendered for an install, or for which revision."""
+    bench.helm.install(bench.request("web", {when: True}))
+    before = uid(bench)
+    request = bench.request("web", {when: True, **WITHOUT}, revision=2)
+    action = ActionRequest(Action.UPGRADE, "identity", "web", bench.namespace, version=2)
+    done = call_prepared(
+        bench.helm.upgrade, bench.ports(), action, request, cancellation=bench.helm.new_cancellation()
+    )
+    assert done.text == f"keeps {CLAIM}"
+    assert bench.config("web")["colour"] == "blue"
+    assert (uid(bench), label(bench)) == (before, "web")
+
+
+LISTED = [{"list": "List", "kind": True}, {"list": "PersistentVolumeClaimList", "kind": True}]
+LISTED += [{"list": "PersistentVolumeClaimList", "kind": False}]
+
+
+@pytest.mark.parametrize("listed", LISTED, ids=["list", "typed-list", "items-without-kind"])
+def test_a_claim_in_a_list_outlives_an_upgrade_and_the_release(bench: Bench, listed: dict[str, Any]) -> None:
+    bench.helm.install(bench.request("web", {"listedClaim": listed}))
+    before = uid(bench)
+    bench.uninstall("web")
+    wait_until(lambda: bench.object("configmap", "web") is None, "the rest is gone")
+    assert (uid(bench), label(bench)) == (before, "web")
+
+    bench.helm.install(bench.request("web", {"listedClaim": listed}))
+    assert upgrade(bench, bench.request("web", WITHOUT)) == (CLAIM,)
+    assert (uid(bench), label(bench)) == (before, "web")
 
 
 def test_an_earlier_kept_claim_outlives_the_release(bench: Bench) -> None:

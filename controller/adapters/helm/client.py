@@ -143,7 +143,12 @@ class HelmProgram:
         return render() if server else self._rendered.get(request, values, render)
 
     def _render(self, request: HelmRequest, values: str, server: bool) -> RenderedRelease:
-        more = {"chart": request.chart_path, "values": values, "server": server}
+        more = {
+            "chart": request.chart_path,
+            "values": values,
+            "server": server,
+            "version": request.revision,
+        }
         asked = self._asked("render", request.release, request.namespace, more)
         bounds = self._bounds(RENDER_SECONDS, RENDER_PROCESSOR_SECONDS)
         ended = self._workers.call(asked, bounds)

@@ -67,11 +67,21 @@ def parse_manifests(text: str) -> tuple[KubeObject, ...]:
         parsed = parse_document(f"{document.strip()}\n")
         if not isinstance(parsed, dict) or "kind" not in parsed:
             continue
-        if str(parsed["kind"]).endswith("List") and isinstance(parsed.get("items"), list):
-            objects.extend(item for item in parsed["items"] if isinstance(item, dict))
-        else:
-            objects.append(parsed)
+        items = items_of(parsed)
+        objects.extend([parsed] if items is None else (item for item in items if isinstance(item, dict)))
     return tuple(objects)
+
+
+def items_of(document: KubeObject) -> list[Any] | None:
+    """The objects of a list, None of what is none. Those of a typed one, such as a PersistentVolumeClaimList,
+    need not name their kind (k8s.io/apimachinery, UnstructuredJSONScheme)."""
+    kind, items = str(document.get("kind")), document.get("items")
+    if not kind.endswith("List") or not isinstance(items, list):
+        return None
+    given = {"apiVersion": document.get("apiVersion"), "kind": kind.removesuffix("List")}
+    if not given["kind"]:
+        return items
+    return [{**given, **item} if isinstance(item, dict) else item for item in items]
 
 
 def annotations_of(obj: KubeObject) -> dict[str, Any]:

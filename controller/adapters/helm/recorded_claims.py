@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from controller.adapters.helm.manifests import annotations_of, parse_document, split_documents
+from controller.adapters.helm.manifests import annotations_of, items_of, parse_document, split_documents
 from controller.domain.releases.volume_claims import (
     KEEP,
     KEEP_ANNOTATION,
@@ -37,7 +37,8 @@ def _kept(document: str, namespace: str, volumes: Collection[VolumeId]) -> str:
         return document
     if not isinstance(obj, dict):
         return document
-    objects = (obj.get("items") or []) if obj.get("kind") == "List" else [obj]
+    items = items_of(obj)
+    objects = [obj] if items is None else items
     marked = [_mark(one, namespace, volumes) for one in objects]
     if marked == objects:
         return document

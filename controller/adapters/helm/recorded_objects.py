@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from controller.adapters.helm.manifests import parse_document, split_documents
+from controller.adapters.helm.manifests import items_of, parse_document, split_documents
 from controller.domain.releases.drift import ObjectId
 from controller.errors import ChartInvalid
 from controller.reconcile.releases.drift.compare import identify, is_named
@@ -34,9 +34,10 @@ def _without(document: str, namespace: str, objects: Collection[ObjectId]) -> st
         return document
     if not isinstance(obj, dict) or "kind" not in obj:
         return document
-    if str(obj["kind"]).endswith("List") and isinstance(obj.get("items"), list):
-        remaining = [one for one in obj["items"] if not _is_one_of(one, namespace, objects)]
-        if len(remaining) == len(obj["items"]):
+    items = items_of(obj)
+    if items is not None:
+        remaining = [one for one in items if not _is_one_of(one, namespace, objects)]
+        if len(remaining) == len(items):
             return document
         return json.dumps({**obj, "items": remaining}, ensure_ascii=False) if remaining else ""
     return "" if _is_one_of(obj, namespace, objects) else document

@@ -1,7 +1,7 @@
 """What was rendered a moment ago: the size of a release is estimated, and then its action is prepared.
 
 And what could not be rendered within its bounds: to try that again at each pass would burn a processor for
-ever. A render is the same again while chart, values and names are.
+ever. A render is the same again while chart, values, names and the number of the revision are.
 """
 
 from __future__ import annotations
@@ -75,6 +75,7 @@ def _key(request: HelmRequest, values: str) -> str:
         request.release,
         request.namespace,
         request.chart_path,
+        str(request.revision),
         *_stamp(Path(request.chart_path)),
         values,
     ):

@@ -20,6 +20,7 @@ import requests
 import tenacity
 
 from controller.adapters.kubernetes.connection import Connection, open_client
+from controller.adapters.kubernetes.nesting import without_depths
 from controller.errors import (
     ApiUnavailable,
     Conflict,
@@ -355,7 +356,7 @@ def _decoded(method: str, url: str, response: requests.Response) -> KubeObject:
     """The object of a success. What is no JSON object came from something in between, such as a proxy
     with its page about a server that is away."""
     try:
-        decoded: object = response.json()
+        decoded: object = json.loads(without_depths(response.content))
     except ValueError:
         # Without the decoder's error, which carries the document.
         decoded = None

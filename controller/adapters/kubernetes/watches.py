@@ -19,6 +19,7 @@ import aiohttp
 import kopf
 
 from controller.adapters.kubernetes.connection import Connection, as_kubectl_verifies, kopf_login
+from controller.adapters.kubernetes.nesting import ShallowResponse
 from controller.ports.kubernetes import Resource
 from controller.ports.system import Clock
 
@@ -193,6 +194,7 @@ def api_session(connection: Connection, signs: SignsOfLife) -> kopf.AiohttpSessi
         connector=aiohttp.TCPConnector(limit=0, ssl=as_kubectl_verifies(info.as_ssl_context())),
         headers=info.as_http_headers(),
         trace_configs=[trace],
+        response_class=ShallowResponse,
         # Its own reading of NO_PROXY knows no networks.
         proxy=connection.proxy,
     )

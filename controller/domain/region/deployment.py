@@ -17,6 +17,7 @@ from controller.domain.region.deployment_rules import feature_problems
 from controller.domain.region.tls_features import with_default_traffic
 from controller.domain.releases.bundle import DriftMode
 from controller.domain.releases.drift_rules import DriftRule, drift_rules
+from controller.domain.shared.nesting import deeper_than
 from controller.domain.validation.crd_schema import ResourceSchema
 from controller.domain.values.catalogue import EMBEDDED, UPSTREAM
 from controller.domain.values.images import ImagesSpec
@@ -122,7 +123,7 @@ def _identity_problems(obj: Mapping[str, Any], schema: ResourceSchema) -> list[P
 
 
 def _size_problems(spec: Mapping[str, Any]) -> list[Problem]:
-    if _deeper_than(spec, MAX_DEPTH):
+    if deeper_than(spec, MAX_DEPTH):
         return [Problem("spec", f"is nested more than {MAX_DEPTH} levels deep", "write flatter values")]
     try:
         size = len(json.dumps(spec, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode())
@@ -138,23 +139,6 @@ def _size_problems(spec: Mapping[str, Any]) -> list[Problem]:
             f"most of it is in spec.{largest}; move files and long texts into ConfigMaps of your own",
         )
     ]
-
-
-def _deeper_than(value: Any, levels: int) -> bool:
-    """Whether maps and lists are nested deeper, endless ones included; looks at one level at a time."""
-    level = [value]
-    for _ in range(levels):
-        level = [
-            child
-            for item in level
-            for child in (item.values() if isinstance(item, Mapping) else item)
-            if isinstance(child, Mapping | list)
-        ]
-        if not level:
-            return False
-        # One object that is in several places counts once: aliases must not multiply the work.
-        level = list({id(child): child for child in level}.values())
-    return True
 
 
 def _spec(document: Mapping[str, Any], features: Mapping[str, Any], schema: ResourceSchema) -> DeploymentSpec:

@@ -20,12 +20,15 @@ from controller.domain.releases.bundle import (
 )
 from controller.domain.releases.drift_rules import ignore_objects
 from controller.domain.shared.durations import format_duration, parse_duration
+from controller.domain.shared.nesting import deeper_than
 from controller.domain.values.chart_values import copied
 from controller.errors import Problem, SpecInvalid
 
 KIND = "HelmBundle"
 SHORTEST_TIMEOUT_SECONDS = 10
 LONGEST_TIMEOUT_SECONDS = 24 * 3600
+# More than an OpenStackDeployment may have, whose values are a few levels deeper here.
+MAX_LEVELS = 120
 _MODES = ("Apply", "Plan", "Paused")
 _VOLUMES = ("Retain", "Delete")
 _DRIFT = ("Correct", "Warn", "Ignore")
@@ -49,6 +52,9 @@ def parse_bundle(obj: Mapping[str, Any]) -> Bundle:
     meta = parse_meta(obj)
     reader = _Reader()
     spec = reader.mapping(obj, "spec", "spec", required=True)
+    if deeper_than(spec, MAX_LEVELS):
+        reader.refuse("spec", f"is nested more than {MAX_LEVELS} levels deep", "write flatter values")
+        raise SpecInvalid(reader.problems)
     parsed = BundleSpec(
         releases=reader.releases(spec, "spec", meta.namespace),
         mode=reader.choice(spec, "mode", "spec.mode", _MODES),

@@ -13,6 +13,7 @@ from controller.domain.releases.release_size import nearly_too_large, release_oc
 from controller.domain.values.secret_refs import ResolvedValues
 from controller.errors import ChartInvalid, HelmFailed, SecretMissing
 from controller.ports.helm import HelmRequest, RenderedRelease
+from controller.reconcile.releases.actions.helm_request import next_revision
 from controller.reconcile.releases.observe_bundle import ObservedBundle
 from controller.reconcile.releases.observe_release import ObservedRelease
 from controller.reconcile.releases.parts import ReleasePorts
@@ -38,7 +39,7 @@ class ReleaseSizes:
             return ""
         known = self._known.setdefault(observed.key(release.name), {})
         if desired.digest not in known:
-            octets = self._estimate(observed, desired.spec, desired.resolved)
+            octets = self._estimate(observed, release, desired.spec, desired.resolved)
             if octets is None:
                 return ""
             while len(known) >= _REMEMBERED:
@@ -66,11 +67,19 @@ class ReleaseSizes:
         files, defaults = self._charts.files(spec.chart), self._charts.defaults(spec.chart)
         return release_octets(files, defaults, values.values, rendered.text)
 
-    def _estimate(self, observed: ObservedBundle, spec: ReleaseSpec, values: ResolvedValues) -> int | None:
+    def _estimate(
+        self, observed: ObservedBundle, release: ObservedRelease, spec: ReleaseSpec, values: ResolvedValues
+    ) -> int | None:
         """None when it cannot be rendered now: the action itself will tell why."""
         namespace = observed.bundle.namespace
         try:
-            request = HelmRequest(spec.name, namespace, self._charts.locate(spec.chart), values.values)
+            request = HelmRequest(
+                spec.name,
+                namespace,
+                self._charts.locate(spec.chart),
+                values.values,
+                revision=next_revision(release.revisions),
+            )
             return self.of_rendered(spec, values, self._helm.render(request))
         except (ChartInvalid, HelmFailed, SecretMissing):
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from controller.domain.api.names import (
     BUNDLE_LABEL,
@@ -47,7 +47,13 @@ def helm_request(charts: ChartSource, request: ActionRequest, *, history: int) -
         timeout=request.timeout,
         max_history=history,
         description=f"{request.action} by openstack-controller",
+        revision=request.version if request.action == Action.UPGRADE else 0,
     )
+
+
+def next_revision(revisions: Sequence[Revision]) -> int:
+    """What `HelmRequest.revision` is for what is desired: of an upgrade where anything is recorded."""
+    return revisions[-1].version + 1 if revisions else 0
 
 
 def request_labels(request: ActionRequest) -> Mapping[str, str]:

@@ -23,6 +23,7 @@ from controller.domain.shared.redaction import Redactor
 from controller.domain.values.secret_refs import ResolvedValues, find_references, resolve
 from controller.errors import ChartInvalid, HelmFailed, ReleaseMissing, SecretMissing, SpecInvalid
 from controller.ports.helm import HelmRequest, RenderedRelease, Revision
+from controller.reconcile.releases.actions.helm_request import next_revision
 from controller.reconcile.releases.actions.object_owners import OwnerGuard
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
 from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
@@ -238,6 +239,7 @@ class BundlePlanner:
             self._charts.locate(one.spec.chart),
             one.values.values,
             timeout=one.spec.timeout,
+            revision=next_revision(one.revisions),
         )
 
 
