@@ -91,7 +91,7 @@ def test_unknown_fields_are_kept_in_free_form_maps_only() -> None:
     free = {
         path.rsplit(".", 1)[-1] for _, path, node in ALL if node.get("x-kubernetes-preserve-unknown-fields")
     }
-    assert free == {"values", "conf", "settings", "mapping[]", "metadata"}
+    assert free == {"values", "conf", "settings", "mapping[]", "metadata", "appliedFields"}
 
 
 def test_every_open_map_and_list_and_text_has_a_limit() -> None:
