@@ -16,9 +16,11 @@ from controller.domain.api.names import (
 )
 from controller.domain.releases.actions import Action
 from controller.domain.releases.upgrade_jobs.jobs_first import NO_DIGEST
+from controller.errors import ObjectRefused
 from controller.ports.helm import HelmRequest, RenderedRelease
 from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.jobs_first import AwaitedJobs, JobsFirst
+from tests.fakes.kube import Request
 from tests.reconcile.bundles import NAMESPACE, Bench
 
 BEFORE = {"helm.sh/hook": "pre-install,pre-upgrade", "helm.sh/hook-weight": "-5"}
@@ -42,10 +44,17 @@ def bench() -> Bench:
 
 
 def half_of(
-    bench: Bench, old: RenderedRelease, new: RenderedRelease, *jobs: dict[str, Any]
+    bench: Bench,
+    old: RenderedRelease,
+    new: RenderedRelease,
+    *jobs: dict[str, Any],
+    made: bool = True,
+    gone: str = "",
 ) -> RenderedRelease:
-    for obj in old.manifest:
-        bench.kube.create(dict(obj))
+    """Of an upgrade from `old`, which was made but for an object that is gone."""
+    for obj in old.manifest if made else ():
+        if obj["metadata"]["name"] != gone:
+            bench.kube.create(dict(obj))
     request = ActionRequest(Action.UPGRADE, "pages", "api", NAMESPACE, 2, "new", resolved_values={})
     return JobsFirst(bench.reconciler._ports, request, {1: old}).release(new, AwaitedJobs(jobs, first=True))
 
@@ -75,6 +84,38 @@ def test_what_is_new_and_read_by_no_job_waits_for_the_second_half(bench: Bench) 
     new = RenderedRelease((config("read", "b"), config("other", "b")), ())
     half = half_of(bench, RenderedRelease((), ()), new, job(2, "read"))
     assert named(half.manifest) == [("ConfigMap", "read")]
+
+
+def test_what_somebody_has_deleted_comes_back_with_the_second_half(bench: Bench) -> None:
+    old = RenderedRelease((config("page", "a"), config("other", "a")), ())
+    half = half_of(bench, old, old, job(2), gone="page")
+    assert named(half.manifest) == [("ConfigMap", "other")]
+
+
+def test_what_may_not_be_read_is_sent_as_it_is_recorded(bench: Bench) -> None:
+    """Helm acts with the same rights: it says what it lacks."""
+    meta = {"name": "fast", "annotations": {}}
+    unread = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": meta, "provisioner": "x"}
+    half = half_of(bench, RenderedRelease((unread,), ()), RenderedRelease((), ()), job(2))
+    assert named(half.manifest) == [("StorageClass", "fast")]
+
+
+def test_pods_stay_as_they_are_where_what_is_recorded_would_be_refused(bench: Bench) -> None:
+    def web(image: str) -> dict[str, Any]:
+        spec = {"template": {"spec": {"containers": [{"name": "main", "image": image}]}}}
+        meta = {"name": "web", "namespace": NAMESPACE}
+        return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
+
+    def refuse(request: Request) -> None:
+        if request.dry_run:
+            raise ObjectRefused("a policy of the cluster")
+
+    bench.kube.create(web("as-it-is"))
+    bench.kube.before_write = refuse
+    old = RenderedRelease((web("recorded"),), ())
+    half = half_of(bench, old, old, job(2), made=False)
+    [found] = half.manifest
+    assert found["spec"]["template"]["spec"]["containers"][0]["image"] == "as-it-is"
 
 
 def test_its_record_serves_no_spec_and_no_request(bench: Bench) -> None:
