@@ -4,6 +4,6 @@ import os
 import signal
 
 if os.getpid() == 1:
-    # The first process of a container does not heed a signal that it has no handler for, and it gets its own
-    # only once everything is imported and read: told to stop before that, it would last until it is killed.
+    # The first process of a container ignores signals without a handler, and it gets its own only once
+    # everything is imported and read. Without this, a signal before that would be lost.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))

@@ -1,4 +1,4 @@
-"""Where the charts of a region come from: the image, or a repository that `spec.charts` names."""
+"""The source of a region's charts: the image, or a repository that `spec.charts` names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHECK_EVERY = 20.0
 
 
 def check_charts(charts: ChartStore, changed: Callable[[], None]) -> Reconcile:
-    """Has `changed` called when a chart in a directory was edited or replaced."""
+    """Calls `changed` when a chart in a directory was edited or replaced."""
 
     def check(*_: str) -> float:
         if charts.changed():

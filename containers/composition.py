@@ -50,7 +50,7 @@ class Parts:
 
 
 def ensure_home() -> None:
-    """Gives libraries a home directory where there is none: openstacksdk cannot even be imported without."""
+    """Sets a home directory if there is none, because openstacksdk cannot be imported without one."""
     if not os.environ.get("HOME"):
         os.environ["HOME"] = tempfile.gettempdir()
 
@@ -58,8 +58,8 @@ def ensure_home() -> None:
 def run(name: str, compose: Callable[[Parts], Container]) -> None:
     """Starts a container and does not return: the process ends with its exit code.
 
-    What cannot work without an edit of the installation (a setting, a broken file in the image, no
-    API server in the kubeconfig) ends it with one clear line and code 78.
+    If the installation needs an edit (a setting, a broken file in the image, no API server in the
+    kubeconfig), it ends with one clear line and code 78.
     """
     forbid_core_dumps()
     log_secrets = configure_logs(name)
@@ -69,7 +69,7 @@ def run(name: str, compose: Callable[[Parts], Container]) -> None:
         set_level(settings.log_level)
         connection = connect()
         clock, randomness = SystemClock(), SystemRandomness()
-        # What follows is in the working process alone.
+        # The rest runs in the working process only.
         lease = _split(name, settings, connection, clock)
         kube = PykubeClient(connection, user_agent=f"openstack-controller/{name}")
         parts = Parts(

@@ -1,4 +1,4 @@
-"""core: from the OpenStackDeployment to HelmBundles, and the summary of what became of them."""
+"""core: from the OpenStackDeployment to HelmBundles, and the summary of their state."""
 
 from __future__ import annotations
 

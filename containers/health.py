@@ -1,4 +1,4 @@
-"""health: turns what is seen of workloads and their pods into the health of the region."""
+"""health: turns observations of workloads and their pods into the health of the region."""
 
 from __future__ import annotations
 

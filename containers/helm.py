@@ -14,7 +14,7 @@ from controller.settings import SettingInvalid, Settings
 def helm_client(settings: Settings, kube: Kube, kubeconfig: Path | None) -> HelmClient:
     """Helm on the cluster of `kubeconfig` (None: KUBECONFIG, or the pod's service account).
 
-    Raises SettingInvalid where there is no Helm of ours.
+    Raises SettingInvalid if our Helm program is missing.
     """
     try:
         program = find_program(settings.helm_binary)

@@ -104,7 +104,7 @@ def compose(parts: Parts) -> Container:
 
 
 def _connection_as_charts(parts: Parts) -> Connection:
-    """That of the account which charts act as in the region's namespace, as Helm does."""
+    """A client that acts as the charts' account in the region's namespace, as Helm does."""
     settings = parts.settings
     if not settings.charts_service_account:
         return parts.connection

@@ -1,4 +1,4 @@
-"""Which keys a changed object has looked at."""
+"""The keys that a changed object queues."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from controller.reconcile.shared.known_regions import KnownRegions
 from controller.reconcile.shared.object_store import ObjectStore, Parse
 from controller.reconcile.shared.status_metrics import measured_maintenance, measured_region, node_series
 
-# What of the region's own namespace bears on nodes.
+# Objects in the region's own namespace that matter for nodes.
 REGION_PARSERS: Mapping[Resource, Parse] = {POD: parse_node_pod, STATEFULSET: parse_workload}
 HOSTS: Key = ("hosts", "", "")
 MAINTENANCES: Key = ("maintenances", "", "")
@@ -143,7 +143,7 @@ def _maintenances(shared: _NodeParts) -> MaintenancesReconciler:
 
 
 class _WatchedObjects:
-    """What is to be looked at when something was seen."""
+    """The keys that an observed object queues."""
 
     def __init__(self, shared: _NodeParts, regions: KnownRegions, queue_regions: Callable[[], None]) -> None:
         self._queue = shared.parts.queue

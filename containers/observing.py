@@ -1,4 +1,4 @@
-"""Containers that only observe: watches fill a store, and a region is looked at when it has changed."""
+"""Containers that only observe: watches fill a store, and a change of it queues the region."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from controller.reconcile.shared.known_regions import KnownRegions
 from controller.reconcile.shared.object_store import ObjectStore
 from controller.reconcile.shared.status_metrics import Series, Status, measured_region
 
-# Events of one change come in bursts: they are looked at together.
+# Events of one change come in bursts, and one pass serves all of them.
 GATHERING = 0.2
 
 

@@ -1,4 +1,4 @@
-"""When a region is looked at again after something was seen of it, or of what belongs to it."""
+"""When a region gets another pass after an event of it or of its objects."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from controller.adapters.kubernetes.watches import Key
 from controller.reconcile.shared.edit_filter import EditFilter
 from controller.reconcile.shared.work_queue import WorkQueue
 
-# Seconds. All containers report in the status of one object: each of their reports would have every other
-# container look at the region at once.
+# Seconds. All containers report in the status of one object. Without a delay, each report would queue the
+# region in every other container at once.
 AFTER_REPORTS = 5.0
 
 
 class RegionEvents:
-    """Has regions looked at: at once after an edit, later where only a status has changed."""
+    """Queues regions: at once after an edit, later if only a status has changed."""
 
     def __init__(self, queue: WorkQueue[Key], keys: Callable[[Mapping[str, Any]], Iterable[Key]]) -> None:
-        """`keys` of an object that was seen."""
+        """`keys` of an observed object."""
         self._queue = queue
         self._keys = keys
         self._edits = EditFilter()

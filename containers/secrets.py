@@ -1,4 +1,4 @@
-"""secrets: makes and keeps the credentials that the region cannot start without."""
+"""secrets: generates and keeps the credentials that the region needs to start."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def compose(parts: Parts) -> Container:
 
     return Container(
         name="secrets",
-        # A bundle that is gone may be what the removal of a Secret waits for.
+        # The removal of a Secret may wait for the deletion of a bundle.
         watches=(
             Watch(OSDPL, seen=region_seen),
             Watch(HELMBUNDLE, seen=RegionEvents(parts.queue, owner_key).seen),

@@ -20,7 +20,7 @@ from controller.reconcile.servers.openstack_server import ServersReconciler
 from controller.reconcile.shared.edit_filter import EditFilter
 from controller.reconcile.shared.status_metrics import measured_server
 
-# A pass at all MachineSets, and at all OpenStackServers, for what a watch may have missed.
+# A pass at all MachineSets, and at all OpenStackServers, in case a watch missed an event.
 SWEEP: Key = ("sweep", "", "")
 MACHINES: Key = ("machines", "", "")
 # Passes at a time: each waits for OpenStack most of its time.
@@ -48,7 +48,7 @@ def compose(parts: Parts) -> Container:
 
     def seen(event: str | None, obj: Mapping[str, Any]) -> None:
         measure(event, obj)
-        # Our own writes of its status bring no pass: each says itself when the next one is due.
+        # Our own writes of its status queue no pass. Each pass says when the next one is due.
         if edits.feed(event, obj):
             queue.add(_key(obj))
 
@@ -71,7 +71,7 @@ def compose(parts: Parts) -> Container:
 
 
 def _machines(parts: Parts) -> dict[str, Callable[[str, str], float | None]]:
-    """The reconciler of MachineSets, where they are mirrored; a change of any object brings a pass."""
+    """The reconciler of MachineSets, if they are mirrored. A change of any object queues a pass."""
     settings, queue = parts.settings.machines, parts.queue
     if settings is None:
         return {}

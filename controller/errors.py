@@ -208,7 +208,7 @@ class SecretReserved(SecretMissing):
 
     def __init__(self, name: str, what: str) -> None:
         super().__init__(name, "")
-        self.args = (f'Secret "{name}" is {what}, and is not given to values, repositories or services',)
+        self.args = (f'Secret "{name}" is {what}, and cannot be used by values, repositories or services',)
 
 
 class ServerUnavailable(ControllerError):

@@ -107,7 +107,7 @@ class _Tenure:
     def late(self, container: Container) -> str:
         """What is wrong with the container's work, nothing when all is well."""
         age = self.waited(container)
-        return f"the oldest work waits for {age:.0f} s" if age > STUCK_AFTER else ""
+        return f"the oldest work has waited for {age:.0f} s" if age > STUCK_AFTER else ""
 
     def waited(self, container: Container) -> float:
         """Seconds for which the oldest work has been waiting, or under way, that could have been done."""
@@ -187,7 +187,7 @@ def _watch(
         # Logged before the code is given: the main thread then ends the process at once.
         reason = type(error).__name__
         extra = {"object": container.name, "reason": reason}
-        log.critical("the watches cannot go on: %s\n%s", reason, _stack(error), extra=extra)
+        log.critical("the watches cannot continue: %s\n%s", reason, _stack(error), extra=extra)
         raise
     finally:
         # A dead watcher ends Kopf; without watches the container is blind, and starts again.
@@ -204,11 +204,11 @@ def _comes_to_rest(container: Container, seconds: float, lease: LeaseBoard) -> b
     while busy := container.under_way():
         named = ", ".join(busy)
         if time.monotonic() >= until or lease.stops() > 1:
-            text = "stopped with work under way, which the next run takes up: %s"
+            text = "stopped with unfinished work, which the next run continues: %s"
             log.warning(text, named, extra={"object": container.name, "reason": "StoppedAtWork"})
             return False
         if not logged:
-            text = "stopping; waiting %.0f s at most for what is under way: %s"
+            text = "stopping; waiting at most %.0f s for running work: %s"
             log.info(text, seconds, named, extra={"object": container.name, "reason": "Stopping"})
             logged = True
         time.sleep(STOP_CHECK_SECONDS)
@@ -266,7 +266,7 @@ def _measure(
     for plural in signs.resources:
         measures.track(metrics.WATCH_SILENCE, partial(signs.silence, plural), resource=plural)
     for kind in container.reconcilers:
-        # From the beginning, for `increase` to see the first one.
+        # From the beginning, so that `increase` sees the first one.
         measures.count(metrics.QUEUE_RETRIES, 0, kind=kind)
 
 
@@ -300,7 +300,7 @@ def _follow_lease(
         # Nothing would see the Lease end, or nothing ever begins: a new process may do better.
         reason = type(error).__name__
         extra = {"object": container.name, "reason": reason}
-        log.error("the Lease cannot be followed: %s\n%s", reason, _stack(error), extra=extra)
+        log.error("the Lease cannot be watched: %s\n%s", reason, _stack(error), extra=extra)
         exit_container(LEASE_BROKEN)
         raise
 
@@ -311,13 +311,13 @@ def _end_without_lease(lease: LeaseBoard) -> None:
     why = "another pod may hold it, it was deleted, or etcd was restored"
     if not lease.is_forfeited():
         why = f"its renewal is {late:.1f} s late, and another pod may soon take it"
-    text = "the Lease is lost: %s; this container ends"
+    text = "the Lease is lost: %s; this container stops"
     log.error(text, why, extra={"object": "Lease", "reason": "LeaseLost"})
     exit_container(LEASE_LOST)
 
 
 def _stack(error: BaseException) -> str:
-    """Where it came from, without the error's own text, which may hold what a library was given."""
+    """The stack, without the error's own text, which may contain arguments of a library."""
     return "".join(traceback.format_tb(error.__traceback__))
 
 

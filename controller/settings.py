@@ -202,7 +202,7 @@ def _containers(text: str) -> tuple[str, ...]:
     named = _words(text)
     for name in named:
         if name not in (known := (*CONTAINERS, *OPTIONAL_CONTAINERS)):
-            raise SettingInvalid(f'DEPLOYED_CONTAINERS: "{name}" is none of {", ".join(known)}')
+            raise SettingInvalid(f'DEPLOYED_CONTAINERS: "{name}" is not one of {", ".join(known)}')
     return named or CONTAINERS
 
 
@@ -215,7 +215,7 @@ def _together(env: Mapping[str, str]) -> int:
 def _object_name(env: Mapping[str, str], name: str) -> str:
     text = env.get(name) or ""
     if text and not re.fullmatch(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?", text):
-        raise SettingInvalid(f'{name}: "{text}" is no name of an object in Kubernetes')
+        raise SettingInvalid(f'{name}: "{text}" is not a name of a Kubernetes object')
     return text
 
 

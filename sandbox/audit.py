@@ -1,7 +1,7 @@
-"""What was written through the API server, counted in its audit log.
+"""Counts writes to the API server in its audit log.
 
-The log is complete: the API server writes a line before it answers. A dry run counts as a write verb
-there; it is told by the parameter `dryRun`, or by the options of a deletion.
+The log is complete: the API server writes a line before it answers. A dry run counts as a write verb there;
+it is told by the parameter `dryRun`, or by the options of a deletion.
 """
 
 from __future__ import annotations

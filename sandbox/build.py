@@ -50,7 +50,7 @@ def pins_digest() -> str:
 
 
 def cache_directory() -> Path:
-    """Where the binaries of the present pins are, or will be."""
+    """The directory of the binaries of the present pins."""
     return _module().cache_directory()
 
 

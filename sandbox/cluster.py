@@ -92,7 +92,7 @@ class Sandbox:
             raise SandboxError("a sandbox needs Linux; elsewhere use an existing cluster by its kubeconfig")
         parse_profile(profile or DEFAULT_PROFILE)
         layout = Layout(sandbox_directory(name, directory))
-        # A mistake is told before minutes of building.
+        # A mistake is reported before minutes of building.
         existing = _read_matching_state(layout, name, profile)
         if existing is not None and real and not existing.real:
             raise SandboxError(f'sandbox "{name}" has no real node; to give it one, take it down first')

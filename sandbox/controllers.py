@@ -34,7 +34,7 @@ HELM_HOMES = ("CACHE", "CONFIG", "DATA")
 # so whenever the machine stands still for longer than the Lease lasts (controller.operator).
 LEASE_LOST = 70
 CHECK_EVERY = 0.5
-# Where the ports of containers answer here: in a cluster it is every address of their pod.
+# The listen address of containers' ports here: in a cluster it is every address of their pod.
 LOOPBACK = "127.0.0.1"
 
 

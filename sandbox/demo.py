@@ -86,7 +86,8 @@ def run_demo(box: Sandbox, tell: Tell) -> None:
     controllers.wait_healthy()
     tell(f"osctl apply -f {EXAMPLE.relative_to(ROOT)} --wait")
     apply_example(box, controllers)
-    # While the demo came up, one that ends was an error that is told. From now on somebody plays with it.
+    # During the start of the demo, the end of a process is reported as an error. From now on a person plays
+    # with it.
     start_keeper(controllers.directory, box.layout.directory)
 
 

@@ -87,7 +87,7 @@ class GoModule:
         return digest.hexdigest()[:20]
 
     def cache_directory(self) -> Path:
-        """Where the programs of the present pins are, or will be; they lie in `bin`."""
+        """The directory of the programs of the present pins; they are in `bin`."""
         return cache_root() / self.name / self.digest()
 
 

@@ -74,6 +74,6 @@ def newer_version() -> str:
     )
     if answer.returncode != 0:
         lines = answer.stderr.strip().splitlines() or ["no answer"]
-        raise BuildFailed(f"whether there is a newer Helm cannot be asked: {lines[-1]}")
+        raise BuildFailed(f"whether there is a newer Helm cannot be probed: {lines[-1]}")
     # Go proposes a pre-release only to whoever has one.
     return str((json.loads(answer.stdout).get("Update") or {}).get("Version") or "")

@@ -1,4 +1,4 @@
-"""Where the sandbox keeps what it makes, by the XDG base directory rules."""
+"""Directories of the sandbox, by the XDG base directory rules."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def state_root() -> Path:
 def sandbox_directory(name: str, directory: Path | None = None) -> Path:
     """The absolute directory of the sandbox `name`. Raises SandboxError on a name that is no DNS label."""
     if not NAME_PATTERN.fullmatch(name):
-        raise SandboxError(f'"{name}" cannot name a sandbox: use up to 63 small letters, digits, "-" and "."')
+        raise SandboxError(
+            f'"{name}" cannot name a sandbox: use up to 63 lower-case letters, digits, "-" and "."'
+        )
     return (directory if directory is not None else state_root() / name).expanduser().resolve()
 
 

@@ -171,7 +171,7 @@ class Pod:
         for mount in container.get("volumeMounts") or ():
             place = self._directory / "volumes" / mount["name"] / mount.get("subPath", "")
             place.mkdir(parents=True, exist_ok=True)
-            # An emptyDir, with its fsGroup, may be written by everybody (kubernetes: pkg/volume/emptydir).
+            # An emptyDir, with its fsGroup, is writable for all (kubernetes: pkg/volume/emptydir).
             place.chmod(0o2777)
             found.append((place, str(mount["mountPath"])))
         # What hides our own directory from whoever mounts comes last.
@@ -264,7 +264,7 @@ def _kept(targets: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _own_places() -> list[Path]:
-    """Where the programs of the containers are: the checkout, its environment, and the Python below that."""
+    """Directories of the containers' programs: the checkout, its environment, and the Python below that."""
     found = sorted({SOURCE.parent, Path(sys.prefix), Path(sys.base_prefix)})
     return [one for one in found if not any(one.is_relative_to(other) for other in found if other != one)]
 

@@ -74,7 +74,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def demand_groups(grouped: bool, items: Sequence[pytest.Item]) -> None:
-    """Raises UsageError if xdist, told to keep groups of tests together, knows nothing of the group of one.
+    """Raises UsageError if xdist keeps groups of tests together, but a test has no group.
 
     It writes the group behind the name of each; with a pytest that it does not know, nowhere.
     """

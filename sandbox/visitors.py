@@ -42,7 +42,7 @@ class Visitors:
             return start()
 
     def leave(self, pid: int, last: Callable[[], object] | None) -> None:
-        """Strikes `pid` out. `last` runs when nobody else is in and visitors had started the sandbox."""
+        """Removes `pid`. `last` runs if there is no other visitor, and visitors had started the sandbox."""
         if not self._visitor(pid).exists():
             return
         with locked(self._lock, timeout=LOCK_SECONDS, remove=True):

@@ -33,7 +33,7 @@ HOURS = 6 * 3600.0
 
 @dataclass(frozen=True)
 class Place:
-    """Where the clone lies in a directory, and what is different there."""
+    """The place of the clone in a directory, and its differences."""
 
     name: str
     checkout: Callable[[Path], Path]
@@ -118,7 +118,7 @@ def _environment(place: Place, base: Path, home: Path, *, fresh: bool) -> dict[s
         own["XDG_CACHE_HOME"] = str(built)
     else:
         own["TMPDIR"] = str(base / "temporary")
-        # Where the HOME cannot be written, what is built lies in the temporary directory.
+        # If the HOME is read-only, build results are in the temporary directory.
         root = home / ".cache/openstack-controller" if place.home_mode & 0o200 else _in_temporary(base, place)
         root.mkdir(parents=True, mode=0o700)
         for program in () if fresh else PROGRAMS:

@@ -34,10 +34,10 @@ FORBIDDEN = re.compile(
     r"|(?-i:Where (?:a|an|the|no|there)))\b",
     re.IGNORECASE,
 )
-_CODE = "\N{REPLACEMENT CHARACTER}"
-_ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf)\.")
-_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9" + _CODE + "])")
-_WORD = re.compile(rf"[\w{_CODE}][\w{_CODE}'’./:@=-]*")
+CODE = "\N{REPLACEMENT CHARACTER}"
+ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf)\.")
+END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9" + CODE + "])")
+WORD = re.compile(rf"[\w{CODE}][\w{CODE}'’./:@=-]*")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Figures:
 
 
 def figures_of(sentences: Sequence[str]) -> Figures:
-    lengths = [len(_WORD.findall(one)) for one in sentences]
+    lengths = [len(WORD.findall(one)) for one in sentences]
     if not lengths:
         return Figures(0, 0.0, 0.0, 0.0)
     p90 = quantiles(lengths, n=10)[8] if len(lengths) > 1 else lengths[0]
@@ -67,8 +67,8 @@ def sentences_of(markdown: str) -> list[str]:
     found = []
     for text, _, counted in _texts(markdown):
         if counted:
-            found += [part for part in _END.split(_ABBREVIATION.sub(lambda one: one[0][:-1], text)) if part]
-    return [one for one in found if _WORD.search(one)]
+            found += [part for part in END.split(ABBREVIATION.sub(lambda one: one[0][:-1], text)) if part]
+    return [one for one in found if WORD.search(one)]
 
 
 def forbidden_in(markdown: str) -> list[tuple[int, str]]:
@@ -90,7 +90,7 @@ def _texts(markdown: str) -> Iterator[tuple[str, int, bool]]:
 
 
 def _plain(parts: Sequence[Token]) -> str:
-    kinds = {"code_inline": _CODE, "softbreak": " ", "hardbreak": " "}
+    kinds = {"code_inline": CODE, "softbreak": " ", "hardbreak": " "}
     return "".join(kinds.get(one.type, one.content if one.type == "text" else "") for one in parts).strip()
 
 
@@ -104,9 +104,7 @@ def problems_of(name: str, text: str) -> list[str]:
     figures = figures_of(sentences_of(text))
     if figures.mean > MOST_WORDS_OF_A_PAGE or figures.long > MOST_LONG_OF_A_PAGE:
         found.append(f"{name}: {figures}".replace("  ", " "))
-        found += [
-            f"{name}: long: {one[:90]}…" for one in sentences_of(text) if len(_WORD.findall(one)) > LONG
-        ]
+        found += [f"{name}: long: {one[:90]}…" for one in sentences_of(text) if len(WORD.findall(one)) > LONG]
     return found
 
 

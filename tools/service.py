@@ -78,8 +78,7 @@ def write_versions(service: str, charts: Mapping[str, Mapping[str, Any]]) -> Pat
 
 
 def written_files(chart: Path) -> frozenset[str]:
-    """Keys under `conf` that the chart's templates write as sections of options, but for those of every
-    chart."""
+    """Keys under `conf` that the chart's templates write as sections of options, without common ones."""
     found = set[str]()
     for template in chart.glob("templates/**/*.yaml"):
         for line in template.read_text().splitlines():

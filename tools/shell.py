@@ -47,7 +47,7 @@ def rendered() -> Iterator[tuple[str, str]]:
 def main() -> int:
     checker = shutil.which("shellcheck", path=str(Path(sys.executable).parent))
     if checker is None:
-        print("shellcheck is not there: make setup", file=sys.stderr)
+        print("shellcheck is missing: make setup", file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory() as directory:
         files = [str(ROOT / name) for name in NOT_CHARTS]

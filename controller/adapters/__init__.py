@@ -1,1 +1,1 @@
-"""The only code that talks to servers, files and libraries that do."""
+"""The only code that uses servers, files, and libraries that do."""

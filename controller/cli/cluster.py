@@ -23,10 +23,9 @@ class Cluster:
     namespace: str = ""
 
     def find_region(self, name: str = "") -> KubeObject:
-        """The region of that name, or the only one there is.
+        """The region of that name, or the only one.
 
-        Without a namespace all are searched. Raises ObjectMissing, naming the candidates if there are
-        several.
+        Without a namespace all are searched. Raises ObjectMissing, with the candidates if there are several.
         """
         if name and self.namespace:
             found = self.kube.get(OSDPL, name, self.namespace)
@@ -45,9 +44,9 @@ class Cluster:
         raise ObjectMissing(f"there are several regions: give name and namespace{_listing(chosen)}")
 
     def choose_region(self, named: str = "") -> RegionName:
-        """The region that an object of no namespace is to name: `named` ([NAMESPACE/]NAME), or the only one.
+        """The region for a cluster-scoped object: `named` ([NAMESPACE/]NAME), or the only one.
 
-        Raises ObjectMissing, naming those that there are, unless it is exactly one.
+        Raises ObjectMissing, with all regions, unless there is exactly one.
         """
         namespace, _, name = named.rpartition("/")
         if namespace:
@@ -67,7 +66,7 @@ class Cluster:
         if not chosen:
             text = f'there is no OpenStackDeployment "{name}"' if name else "there is no OpenStackDeployment"
             raise ObjectMissing(f"{text}{f'; there is: {there}' if found else ''}")
-        raise ObjectMissing(f"there are several regions: choose one with --region, of {there}")
+        raise ObjectMissing(f"there are several regions; choose one with --region: {there}")
 
     def bundles(self, region: KubeObject) -> KubeObjects:
         """The HelmBundles of the region."""
@@ -75,14 +74,14 @@ class Cluster:
         return self.kube.list(HELMBUNDLE, meta["namespace"], labels=f"{DEPLOYMENT_LABEL}={meta['name']}")
 
     def unfinished_jobs(self, namespace: str) -> KubeObjects:
-        """Jobs that have not succeeded; none where we may not see them."""
+        """Jobs that have not succeeded; none if we may not read them."""
         try:
             return self.kube.list(JOB, namespace, fields="status.successful=0")
         except (Forbidden, ObjectRefused):
             return []
 
     def pods_of_jobs(self, namespace: str, jobs: Sequence[str]) -> KubeObjects:
-        """Pods of these Jobs; none where we may not see them."""
+        """Pods of these Jobs; none if we may not read them."""
         if not jobs:
             return []
         try:
@@ -103,7 +102,7 @@ class Cluster:
             raise Forbidden(f"{error}; name the region's namespace with -n") from None
 
     def _others(self, name: str) -> str:
-        """Where a region of that name is instead, if we may know."""
+        """The namespaces that have a region of that name, if we may read them."""
         try:
             found = [one for one in self.kube.list(OSDPL) if one["metadata"]["name"] == name]
         except KubeError:
@@ -117,7 +116,7 @@ def _listing(regions: KubeObjects) -> str:
 
 
 def open_cluster(kubeconfig: Path | None, context: str, namespace: str) -> Cluster:
-    """The cluster of the kubeconfig; nothing is sent yet. Raises NoCluster when there is none to use."""
+    """The cluster of the kubeconfig; nothing is sent yet. Raises NoCluster if there is none."""
     # Commands that work on files alone do not wait for the import of an HTTP client.
     from controller.adapters.kubernetes.client import PykubeClient
     from controller.adapters.kubernetes.connection import connect

@@ -1,4 +1,4 @@
-"""A region before and after, from files or from a cluster and files, and what differs."""
+"""A region before and after a change, from files or from a cluster and files, and the difference."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from controller.render.missing_parts import admit_running
 
 @dataclass(frozen=True)
 class Compared:
-    """A region before and after, the objects of the files that it is after, and the cluster that it is in."""
+    """A region before and after, the objects of the new files, and its cluster."""
 
     before: OfflineRegion
     after: OfflineRegion
@@ -67,7 +67,7 @@ def beside_cluster(
 def _compared(
     before: OfflineRegion, after: OfflineRegion, given: Sequence[InputObject], kube: Kube | None = None
 ) -> Compared:
-    """Raises SpecInvalid for what releases lack that come with the change; others go on without it."""
+    """Raises SpecInvalid if new releases lack objects; existing ones continue without them."""
     there = [release.spec.name for bundle in before.region.bundles for release in bundle.releases]
     refused, _ = admit_running(after.region.lacking, there)
     if refused:
@@ -76,7 +76,7 @@ def _compared(
 
 
 def difference(compared: Compared, helm: HelmClient | None) -> RegionDiff:
-    """What differs; objects where Helm is there to render them."""
+    """The difference; with objects if Helm is available to render them."""
     before, after, kube = compared.before, compared.after, compared.kube
     charts = offline_renderer().charts
     found = diff_regions(
@@ -86,7 +86,7 @@ def difference(compared: Compared, helm: HelmClient | None) -> RegionDiff:
         lambda spec, rendered: size_problem(spec, charts, rendered),
         partial(_taken, kube, compared.namespace) if kube is not None else None,
     )
-    if kube is None:  # what is found in the cluster was looked for by its name
+    if kube is None:  # the region in the cluster was searched by its name
         found = replace(found, another=_another(before, after))
     if found.another:
         return found
@@ -98,16 +98,18 @@ def difference(compared: Compared, helm: HelmClient | None) -> RegionDiff:
 
 
 def _another(before: OfflineRegion, after: OfflineRegion) -> str:
-    """That the files have regions of different names or namespaces, which live side by side."""
+    """The problem that the files have regions with different names or namespaces."""
     old, new = (f"{one.deployment.namespace}/{one.deployment.name}" for one in (before, after))
-    return "" if old == new else f"another region: {new} does not replace {old}"
+    return "" if old == new else f"these are different regions: {old} and {new}"
 
 
 def _refused(
     before: OfflineRegion, after: OfflineRegion, running: Mapping[str, str] | None
 ) -> tuple[str, ...]:
-    """Why core would begin nothing of the change. `running`: the images of brokers and databases of the
-    cluster; where there is none, those of the file as it was."""
+    """Why core would refuse the change.
+
+    `running`: the images of brokers and databases in the cluster, or in the former file.
+    """
     old, new = before.item.obj, after.item.obj
     accepted = {
         **accepted_versions(old["metadata"].get("annotations")),
@@ -123,9 +125,10 @@ def _refused(
 
 
 def _warnings(compared: Compared) -> tuple[str, ...]:
-    """What the change does not bring about as it is meant: passwords that the database does not learn.
+    """Intended effects that the change does not have: passwords that the database does not get.
 
-    What Secrets say of names of accounts is read from the files, and from the cluster if there is one."""
+    Suffixes of account names are read from Secrets in the files, and in the cluster if there is one.
+    """
     old, new = (releases_of(one.objects()) for one in (compared.before, compared.after))
     generated = [secret.name for secret in compared.after.region.credentials]
 
@@ -143,7 +146,7 @@ def _warnings(compared: Compared) -> tuple[str, ...]:
 
 
 def _secret(name: str, compared: Compared) -> Mapping[str, Any] | None:
-    """A Secret of the files, else of the cluster; None where it is in neither, or we may not see it."""
+    """A Secret of the files, otherwise of the cluster; None if both lack it, or we may not read it."""
     kind = SECRET.api_version, SECRET.kind
     for item in compared.given:
         if (item.obj["apiVersion"], item.kind, item.name) == (*kind, name):
@@ -157,8 +160,10 @@ def _secret(name: str, compared: Compared) -> Mapping[str, Any] | None:
 def _taken(
     kube: Kube, namespace: str, spec: ReleaseSpec, rendered: RenderedRelease, action: str
 ) -> tuple[str, ...]:
-    """What the action would be refused for: objects of others with names of the release's. None where the
-    cluster does not let us look."""
+    """Foreign objects with names of the release, for which the action would be refused.
+
+    None if we may not read the cluster.
+    """
     guard = OwnerGuard(kube, SecretRecords(kube), spec.name, namespace)
     try:
         return guard.observe(rendered, action).taken

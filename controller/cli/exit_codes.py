@@ -18,7 +18,7 @@ from controller.errors import (
 
 
 class ExitCode(IntEnum):
-    """What an exit code of osctl means. The numbers never change their meaning."""
+    """An exit code of osctl. The numbers never change their meaning."""
 
     OK = 0
     DIFFERENT = 1
@@ -34,22 +34,22 @@ class ExitCode(IntEnum):
 
 
 MEANINGS = {
-    ExitCode.OK: "done; the region is Ready; there is no difference",
-    ExitCode.DIFFERENT: "diff, plan: there are differences, something to do",
-    ExitCode.USAGE: "the command line is wrong",
-    ExitCode.INVALID: "a file is wrong; every mistake was printed; validate --strict: a warning was",
-    ExitCode.NOT_READY: "not Ready when the time was up",
+    ExitCode.OK: "success: done, the region is Ready, or there is no difference",
+    ExitCode.DIFFERENT: "diff, plan: there are differences, or something to do",
+    ExitCode.USAGE: "wrong command line",
+    ExitCode.INVALID: "invalid file; every mistake was printed; validate --strict: a warning was",
+    ExitCode.NOT_READY: "not Ready within the timeout",
     ExitCode.NEEDS_EDIT: "will not become Ready before a person acts; diff: some would be refused",
-    ExitCode.REFUSED: "the cluster refused: not allowed, not found, in conflict",
+    ExitCode.REFUSED: "refused by the cluster: forbidden, not found, or in conflict",
     ExitCode.UNREACHABLE: "the cluster does not answer, or there is no kubeconfig",
     ExitCode.FAILED: "a chart or Helm failed, or an installation file is broken",
-    ExitCode.SMOKE_FAILED: "smoke: a step failed, or something could not be removed",
-    ExitCode.INTERRUPTED: "interrupted (Ctrl-C); the cluster goes on",
+    ExitCode.SMOKE_FAILED: "smoke: a step failed, or an object could not be removed",
+    ExitCode.INTERRUPTED: "interrupted (Ctrl-C); the controller continues",
 }
 
 
 class NoCluster(KubeError):
-    """There is no kubeconfig to reach a cluster with."""
+    """There is no kubeconfig for a cluster."""
 
 
 def exit_code(error: ControllerError) -> ExitCode:

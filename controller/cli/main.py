@@ -36,7 +36,7 @@ from controller.errors import ControllerError, SpecInvalid
 
 
 class _Commands(TyperGroup):
-    """Turns the product's errors into messages and exit codes, wherever a command raises them."""
+    """Turns errors of all commands into messages and exit codes."""
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -21,7 +21,7 @@ Region = Annotated[
     typer.Option(
         "--region",
         metavar="[NAMESPACE/]NAME",
-        help="Region that is meant, where the cluster has several.",
+        help="The region, if the cluster has several.",
         show_default=False,
     ),
 ]
@@ -35,7 +35,7 @@ Context = Annotated[
     str,
     typer.Option("--context", metavar="NAME", help="Context of the kubeconfig.", show_default=False),
 ]
-Output = Annotated[Format, typer.Option("--output", "-o", help="How to print the result.")]
+Output = Annotated[Format, typer.Option("--output", "-o", help="Output format.")]
 Filenames = Annotated[
     list[str] | None,
     typer.Option(
@@ -46,9 +46,7 @@ Filenames = Annotated[
         show_default=False,
     ),
 ]
-Recursive = Annotated[
-    bool, typer.Option("--recursive", "-R", help="Also read the directories below a given directory.")
-]
+Recursive = Annotated[bool, typer.Option("--recursive", "-R", help="Also read subdirectories.")]
 FileArgument = Annotated[
     list[str] | None,
     typer.Argument(metavar="[FILE]...", help="Files, directories, or - for stdin.", show_default=False),
@@ -60,7 +58,7 @@ Releases = Annotated[
 
 
 def files_of(arguments: list[str] | None, options: list[str] | None) -> list[str]:
-    """The files named with and without -f. Raises UsageError when there is none."""
+    """The files named with and without -f. Raises UsageError if there is none."""
     names = [*(arguments or ()), *(options or ())]
     if not names:
         raise typer.BadParameter("name a file, a directory, or - for stdin", param_hint="FILE")

@@ -1,7 +1,7 @@
-"""Where osctl writes, and how: tables for people, JSON and YAML for programs, no colour without a TTY.
+"""The output of osctl: tables for people, JSON and YAML for programs, no colour without a TTY.
 
-Results go to stdout, progress and errors to stderr. Rich reads NO_COLOR, TERM and the width of the
-terminal itself.
+Results go to stdout, progress and errors to stderr. Rich reads NO_COLOR, TERM and the width of the terminal
+itself.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from rich.text import Text
 
 from controller.errors import Problem
 
-# Wide enough that nothing is ever wrapped where no one has a terminal.
+# Wide enough that nothing is wrapped without a terminal.
 UNBOUNDED = 100_000
 
 
-# What JSON may have as it is, and a terminal takes for orders, or shows in another order than it is.
+# Characters that JSON allows, but that a terminal executes or shows in another order.
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -50,9 +50,9 @@ Row = Sequence[Cell | str]
 
 
 class _Console(Console):
-    """A console on which nothing but rich itself moves the cursor or colours anything.
+    """A console on which only rich itself moves the cursor or sets colours.
 
-    What is printed comes from a cluster, where others may write: a terminal takes escapes in it for orders.
+    The printed text comes from a cluster, where others may write, and a terminal would execute escapes in it.
     """
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
@@ -62,7 +62,7 @@ class _Console(Console):
 
 
 def stdout() -> Console:
-    """The console for results, made again so that it follows a redirected sys.stdout."""
+    """The console for results, created at each call so that it follows a redirected sys.stdout."""
     return _console(stderr=False)
 
 
@@ -78,7 +78,7 @@ def _console(*, stderr: bool) -> Console:
 
 
 def print_data(data: Any, format_: Format) -> None:
-    """Prints plain data as JSON or YAML on stdout, never coloured, keys in their own order."""
+    """Prints plain data as JSON or YAML on stdout, without colours, with keys in their own order."""
     if format_ == Format.JSON:
         text = json.dumps(data, indent=2, ensure_ascii=False)
         sys.stdout.write(_UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
@@ -95,7 +95,7 @@ def print_documents(documents: Sequence[Any], format_: Format) -> None:
 
 
 def yaml_text(data: Any) -> str:
-    """Block YAML; maps and lists that appear twice are written twice, not as aliases."""
+    """Block YAML; repeated maps and lists are written out, not as aliases."""
     return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
 
 
@@ -113,7 +113,7 @@ _Dumper.add_representer(str, _represent_text)
 
 
 def print_table(console: Console, headers: Sequence[str], rows: Iterable[Row]) -> None:
-    """Columns as kubectl prints them; on a terminal the last column wraps, elsewhere nothing does."""
+    """Columns as kubectl prints them; on a terminal the last column wraps, otherwise nothing wraps."""
     lines = [[_cell(cell) for cell in row] for row in rows]
     if not console.is_terminal:
         _print_plain(console, headers, lines)
@@ -148,7 +148,7 @@ def print_problems(problems: Sequence[Problem], word: str = ERROR) -> None:
     console, style = stderr(), _STYLES[word]
     for problem in problems:
         text = str(problem)
-        if problem.path == "$":  # the whole file: it is named already
+        if problem.path == "$":  # the whole file, which is already named
             text = text.replace("$: ", "", 1)
         place = f"{problem.source}  " if problem.source else ""
         line = Text(soft_wrapped(f"{place}{word}: {text.removeprefix(place)}"))

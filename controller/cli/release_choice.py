@@ -1,4 +1,4 @@
-"""Chooses releases of a region by name, and shows which there are when a name is wrong."""
+"""Chooses releases of a region by name, and lists all for a wrong name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from controller.render.region import RegionRelease
 
 
 def choose(region: OfflineRegion, names: Sequence[str] | None) -> tuple[RegionRelease, ...]:
-    """The releases of these names, all without a name. Raises SpecInvalid for a name that is none."""
+    """The releases with these names, or all. Raises SpecInvalid for an unknown name."""
     every = [release for bundle in region.region.bundles for release in bundle.releases]
     if not names:
         return tuple(every)

@@ -1,4 +1,4 @@
-"""Waits until releases have done what was asked of them."""
+"""Waits until releases have carried out a request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from controller.ports.system import Clock
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked: the field of `lastAttempt` that answers it (rollback, force …) and its text."""
+    """A request: the field of `lastAttempt` that answers it (rollback, force …) and its text."""
 
     field: str
     text: str
@@ -36,9 +36,9 @@ def wait_for_releases(
     clock: Clock,
     sleep: Callable[[float], None],
 ) -> ExitCode:
-    """Looks until every release has answered the request, or the time (seconds) is up.
+    """Waits until every release has answered the request, or until the timeout (seconds).
 
-    A release that fails is reported and waited for: the controller goes on trying.
+    A failed release is reported, and the wait continues, because the controller retries.
     """
     started, open_ = clock.monotonic(), dict.fromkeys(targets_of(targets))
     reported: dict[tuple[str, str, str], str] = {}
@@ -60,11 +60,11 @@ def wait_for_releases(
                 break
             sleep(min(POLL_SECONDS, remaining))
     except KeyboardInterrupt:
-        stderr().print("stopped waiting; the controller goes on")
+        stderr().print("stopped waiting; the controller continues")
         return ExitCode.INTERRUPTED
     if open_:
         names = ", ".join(name for *_, name in open_)
-        stdout().print(f"not done after {timeout:.0f} s: {names}; the controller goes on", style="bold red")
+        stdout().print(f"not done after {timeout:.0f} s: {names}; the controller continues", style="bold red")
         return max(code, ExitCode.NOT_READY)
     return code
 
@@ -75,7 +75,7 @@ def targets_of(targets: Sequence[Target]) -> list[tuple[str, str, str]]:
 
 
 def _entry(cluster: Cluster, key: tuple[str, str, str]) -> Mapping[str, Any] | None:
-    """What the status says of the release; None while nobody knows."""
+    """The release in the status; None while it is unknown."""
     namespace, bundle, release = key
     try:
         found = cluster.kube.get(HELMBUNDLE, bundle, namespace)
@@ -85,7 +85,7 @@ def _entry(cluster: Cluster, key: tuple[str, str, str]) -> Mapping[str, Any] | N
 
 
 def _judge(entry: Mapping[str, Any], request: Request) -> ExitCode | None:
-    """How it ended, None while it has not."""
+    """Its result, or None while it runs."""
     attempt = entry.get("lastAttempt") or {}
     answered = attempt.get(request.field) == request.text
     deployed = entry.get("state") == ReportedState.DEPLOYED

@@ -1,4 +1,4 @@
-"""A smoke check: makes, uses and removes what a user of a region's OpenStack makes first, up to a server."""
+"""A smoke check: creates, uses and removes the first objects of an OpenStack user, up to a server."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from controller.ports.smoke import Progress, SmokeCloud, SmokeTenant
 from controller.ports.system import Clock
 
 POLL_SECONDS = 1.0
-# What one project has made may take to be gone: a server first, and then what it held.
+# Time for the deletion of a project's objects: first a server, and then its parts.
 REMOVE_SECONDS = 180.0
-# No packet of it leaves the network that it is in (RFC 5737).
+# Its packets do not leave their network (RFC 5737).
 CIDR = "192.0.2.0/24"
 CONTENT = b"a disk of a smoke check, which nothing boots from\n" * 10_486
 BLOCK_STORAGE = "block-storage"
-# What libraries make of an answer that is not as it should be.
+# Errors of libraries for a malformed answer.
 _UNREADABLE = (LookupError, TypeError, AttributeError, ValueError)
 
 
 class StepFailed(ControllerError):
-    """OpenStack did as it was asked, and it was not what it should be. The message is the cause."""
+    """OpenStack accepted the request, but the result is wrong. The message is the cause."""
 
 
 @dataclass
 class SmokeRun:
-    """One run. `name`: of all that it makes; `until`: when it is over at the latest, by `clock.now()`."""
+    """One run. `name` is the name of all its objects; `until` is its latest end, by `clock.now()`."""
 
     cloud: SmokeCloud
     clock: Clock
@@ -58,7 +58,7 @@ class SmokeRun:
         self._until = self.clock.now() + self.seconds + REMOVE_SECONDS
 
     def run(self) -> tuple[StepResult, ...]:
-        """All steps, but those that need one which did not pass. What was made goes in any case."""
+        """All steps, except those whose requirement failed. Created objects are removed in any case."""
         try:
             self._use()
         finally:
@@ -80,13 +80,13 @@ class SmokeRun:
         if BLOCK_STORAGE in self._services:
             self._attempt("attachment", self._attach, "server", "volume")
 
-    # -- how steps are carried out ------------------------------------------------------------------
+    # -- execution of steps ------------------------------------------------------------------
 
     def _attempt(self, step: str, work: Callable[[], str], *needs: str, until: float | None = None) -> None:
         lacking = [one for one in needs if not self._passed(one)]
         began = self.clock.monotonic()
         if lacking:
-            self._note(StepResult(step, Outcome.NOT_TRIED, 0.0, f"it needs: {', '.join(lacking)}"))
+            self._note(StepResult(step, Outcome.NOT_TRIED, 0.0, f"it needs {', '.join(lacking)}"))
             return
         if began >= (until or self._deadline):
             self._note(StepResult(step, Outcome.NOT_TRIED, 0.0, f"the {self.seconds:.0f} s are over"))
@@ -109,11 +109,11 @@ class SmokeRun:
     @property
     def _member(self) -> SmokeTenant:
         if self._tenant is None:
-            raise StepFailed("there is no project to act in")
+            raise StepFailed("the project was not created")
         return self._tenant
 
     def _await(self, what: str, look: Callable[[], Progress], wanted: str, *broken: str) -> str:
-        """Until the status is the one that is wanted. Raises StepFailed, with OpenStack's own words."""
+        """Waits for the desired status. Raises StepFailed, with OpenStack's own text."""
         while True:
             seen = look()
             if seen.status == wanted:
@@ -122,11 +122,11 @@ class SmokeRun:
                 raise StepFailed(f"the {what} is {seen.status}: {seen.fault or 'no cause is given'}")
             if self.clock.monotonic() >= self._deadline:
                 raise StepFailed(
-                    f"the {what} is {seen.status or 'in no status'}, not {wanted}: the time is up"
+                    f"the {what} is {seen.status or 'without a status'}, not {wanted}, when the time was over"
                 )
             self.sleep(POLL_SECONDS)
 
-    # -- the steps; each gives what it has seen -----------------------------------------------------
+    # -- the steps; each returns its observation -----------------------------------------------------
 
     def _token(self) -> str:
         self._services = self.cloud.services()
@@ -144,7 +144,7 @@ class SmokeRun:
             else:
                 let.append(f"{one.name} until {timestamp(one.until) if one.until else 'an unknown time'}")
         if let:
-            return f"another run may be at work in {', '.join(let)}; --sweep removes what it made"
+            return f"another run may be using {', '.join(let)}; --sweep removes its objects"
         return f"{removed} removed" if removed else "none"
 
     def _make_project(self) -> str:
@@ -157,7 +157,7 @@ class SmokeRun:
         self._made["image"] = image = self._member.make_image(self.name, CONTENT)
         self._await("image", lambda: self._member.image(image), "active", "killed", "deleted")
         if self._member.image_content(image) != CONTENT:
-            raise StepFailed("what was downloaded differs from what was uploaded")
+            raise StepFailed("the download differs from the upload")
         return f"{len(CONTENT)} bytes uploaded and downloaded"
 
     def _network(self) -> str:
@@ -167,7 +167,7 @@ class SmokeRun:
     def _port(self) -> str:
         self._made["port"], address = self._member.make_port(self.name, self._made["network"])
         if not address or ip_address(address) not in ip_network(CIDR):
-            raise StepFailed(f"the port has the address {address or '-'}, which is not of {CIDR}")
+            raise StepFailed(f"the port has the address {address or '-'}, which is not in {CIDR}")
         return address
 
     def _volume(self) -> str:
@@ -176,7 +176,7 @@ class SmokeRun:
 
     def _flavor(self) -> str:
         if self._project is None:
-            raise StepFailed("there is no project to make it for")
+            raise StepFailed("the project was not created")
         self._made["flavor"] = self.cloud.make_flavor(self.name, self._project)
         return "1 VCPU, 64 MiB"
 
@@ -196,7 +196,7 @@ class SmokeRun:
 
     def _remove_all(self) -> str:
         deadline = self.clock.monotonic() + REMOVE_SECONDS
-        # Where the answer was lost on the way, the project may be there all the same.
+        # If the answer was lost, the project may exist anyway.
         mine = (
             [self._project]
             if self._project
@@ -207,7 +207,7 @@ class SmokeRun:
         return "nothing is left"
 
     def _remove(self, project: SmokeProject, deadline: float) -> None:
-        """Everything in a project, and the project. Raises StepFailed where some of it stays."""
+        """Removes everything in a project, and the project. Raises StepFailed if something remains."""
         while True:
             kinds, cause = "", ""
             try:
@@ -221,6 +221,6 @@ class SmokeRun:
             except (CloudUnavailable, CloudRefused) as error:
                 cause = f": {error}"
             if self.clock.monotonic() >= deadline:
-                left = f"{kinds} of it are there" if kinds else "what is left of it is not known"
+                left = f"{kinds} remain" if kinds else "the remaining objects are not known"
                 raise StepFailed(f"project {project.name} could not be removed, {left}{cause}")
             self.sleep(POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""What a command is about: the region, some of its bundles, or some releases, wherever they are."""
+"""The targets of a command: the region, bundles, or releases."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Bundles = Annotated[
 
 @dataclass(frozen=True)
 class Target:
-    """One release, or a whole bundle where `release` is empty."""
+    """One release, or a whole bundle if `release` is empty."""
 
     bundle: KubeObject
     release: str = ""
@@ -51,16 +51,16 @@ class Target:
         return DEPLOYMENT_LABEL in (self.bundle["metadata"].get("labels") or {})
 
     def annotation(self, for_all: str, prefix: str) -> str:
-        """The annotation that asks something of all releases of the bundle, or of this one."""
+        """The annotation of a request for all releases of the bundle, or for this one."""
         return f"{prefix}/{self.release}" if self.release else for_all
 
     def spec(self) -> dict[str, Any]:
-        """What the bundle's spec says of the release, empty when nothing."""
+        """The release in the bundle's spec, or empty."""
         listed = (self.bundle.get("spec") or {}).get("releases") or []
         return next((one for one in listed if one.get("name") == self.release), {})
 
     def entry(self) -> dict[str, Any]:
-        """What the bundle's status says of the release, empty when nothing."""
+        """The release in the bundle's status, or empty."""
         listed = (self.bundle.get("status") or {}).get("releases") or []
         return next((one for one in listed if one.get("name") == self.release), {})
 
@@ -68,7 +68,7 @@ class Target:
 def find_targets(
     cluster: Cluster, releases: Sequence[str] | None, bundles: Sequence[str] | None
 ) -> list[Target]:
-    """The releases and bundles of these names. Raises ObjectMissing for one that is not there, or twice."""
+    """The releases and bundles of these names. Raises ObjectMissing for a missing or ambiguous one."""
     every = cluster.kube.list(HELMBUNDLE, cluster.namespace or None)
     found = [
         Target(_one(every, name, [b for b in every if b["metadata"]["name"] == name], "bundle"))
@@ -78,7 +78,7 @@ def find_targets(
 
 
 def find_release(cluster: Cluster, name: str, every: KubeObjects | None = None) -> Target:
-    """The release of that name in the namespace, or wherever there is only one. Raises ObjectMissing."""
+    """The release of that name in the namespace, or the only one in all namespaces. Raises ObjectMissing."""
     if every is None:
         every = cluster.kube.list(HELMBUNDLE, cluster.namespace or None)
     return Target(_one(every, name, [one for one in every if name in _releases(one)], "release"), name)
@@ -89,9 +89,7 @@ def _one(every: KubeObjects, name: str, found: KubeObjects, what: str) -> KubeOb
         return found[0]
     if found:
         where = ", ".join(sorted(f'"{one["metadata"]["namespace"]}"' for one in found))
-        raise ObjectMissing(
-            f'there are several {what}s "{name}", in the namespaces {where}: choose one with -n'
-        )
+        raise ObjectMissing(f'there are several {what}s "{name}"; choose a namespace with -n: {where}')
     known = sorted(
         {one["metadata"]["name"] for one in every}
         if what == "bundle"
@@ -109,19 +107,19 @@ def _releases(bundle: KubeObject) -> set[str]:
 
 
 def stamp(clock: Clock) -> str:
-    """A request's text that no earlier one had."""
+    """A new unique text for a request."""
     return datetime.fromtimestamp(clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def annotate(
     cluster: Cluster, resource: Resource, obj: KubeObject, name: str, text: str | None
 ) -> KubeObject:
-    """Sets an annotation, or removes it; the object afterwards. Raises ObjectMissing when it is gone."""
+    """Sets an annotation, or removes it; the object afterwards. Raises ObjectMissing if it is gone."""
     return patch(cluster, resource, obj, {"metadata": {"annotations": {name: text}}})
 
 
 def patch(cluster: Cluster, resource: Resource, obj: KubeObject, change: dict[str, Any]) -> KubeObject:
-    """Merges a change into an object. Raises ObjectMissing when it is gone."""
+    """Merges a change into an object. Raises ObjectMissing if it is gone."""
     meta = obj["metadata"]
     patched = cluster.kube.merge_patch(resource, meta["name"], meta["namespace"], change)
     if patched is None:

@@ -1,4 +1,4 @@
-"""Waits until a region is Ready or gone, and reports how it goes meanwhile."""
+"""Waits until a region is Ready or gone, and reports the progress."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from controller.ports.kubernetes import OSDPL, KubeObject, KubeObjects
 from controller.ports.system import Clock
 
 POLL_SECONDS = 1.0
-# For so many seconds a plan of the newest spec is waited for.
+# Seconds to wait for a plan of the newest spec.
 PLAN_WITHIN = 60.0
 
 
@@ -80,7 +80,7 @@ def _observe(
     try:
         found = cluster.kube.get(OSDPL, meta["name"], meta["namespace"])
         if found is not None and found["metadata"].get("uid") != meta.get("uid"):
-            found = None  # another one of the same name
+            found = None  # another region with the same name
         bundles = cluster.bundles(region)
         jobs = _jobs(cluster, meta["namespace"], bundles, clock)
         errors = pod_error(cluster.pods_of_jobs(meta["namespace"], lasting(jobs)))
@@ -92,14 +92,14 @@ def _observe(
 
 
 def _jobs(cluster: Cluster, namespace: str, bundles: KubeObjects, clock: Clock) -> tuple[RunningJob, ...]:
-    """The Jobs that run, asked for only while some release may wait for one."""
+    """The running Jobs, read only while a release may wait for one."""
     if not any(row.phase in ACTIVE for row in release_rows(bundles)):
         return ()
     return running_jobs(cluster.unfinished_jobs(namespace), clock.now())
 
 
 def _decide(progress: RegionRows | None, goal: Goal) -> ExitCode | None:
-    """The code to end with, None to go on."""
+    """The exit code, or None to continue."""
     if progress is None:
         return None
     outcome = progress.readiness.outcome
@@ -128,11 +128,11 @@ def _conclude(
         return
     if code == ExitCode.INTERRUPTED:
         again = f"osctl wait {name} -n {namespace}"
-        stderr().print(f"stopped waiting; the controller goes on. Wait again: {again}")
+        stderr().print(f"stopped waiting; the controller continues. Wait again: {again}")
         return
     desired = {Goal.READY: "Ready", Goal.PLANNED: "planned", Goal.DELETED: "deleted"}[goal]
     ending = {
-        ExitCode.NOT_READY: f"not {desired} after {took}; the controller goes on",
+        ExitCode.NOT_READY: f"not {desired} after {took}; the controller continues",
         ExitCode.NEEDS_EDIT: f"will not become {desired} before a person acts",
         ExitCode.REFUSED: "was deleted meanwhile",
     }[code]

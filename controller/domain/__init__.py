@@ -1,1 +1,1 @@
-"""What is true: pure rules, no input or output."""
+"""Pure rules, without input or output."""

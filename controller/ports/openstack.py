@@ -55,7 +55,7 @@ class Cloud(Protocol):
         ...
 
     def compute_service(self, host: str) -> ComputeService | None:
-        """That of one host as it is now; None where there is none."""
+        """The present service of one host, or None."""
         ...
 
     def endpoints(self) -> tuple[ServiceEndpoint, ...]:
@@ -137,7 +137,7 @@ class Cloud(Protocol):
 
     def place_host(self, aggregate: Aggregate, host: str, *, member: bool) -> None: ...
 
-    # -- writes that are asked for once
+    # -- writes that are sent once
 
     def live_migrate(self, server: str) -> None: ...
 

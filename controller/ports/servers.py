@@ -53,11 +53,11 @@ class ServerCloud(Protocol):
         ...
 
     def network_of(self, subnet: str) -> str:
-        """The id of the network that a subnet belongs to, empty where there is no such subnet."""
+        """The id of the network of a subnet, empty if there is no such subnet."""
         ...
 
     def read(self, kind: Kind, id_: str) -> CloudResource | None:
-        """None only where the service says that there is none, or where it belongs to another project."""
+        """None only if the service says that it does not exist, or if it belongs to another project."""
         ...
 
     def marked(self, kind: Kind, mark: str, name: str) -> tuple[CloudResource, ...]:
@@ -89,7 +89,7 @@ class ServerCloud(Protocol):
         ...
 
     def point_floating_ip(self, id_: str, port: str) -> None:
-        """To a port, or to none. May be repeated."""
+        """Attaches it to a port, or to none. May be repeated."""
         ...
 
 

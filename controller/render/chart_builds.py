@@ -76,13 +76,15 @@ class ChartBuilds:
         if untested:
             yield Problem(
                 _REPOSITORY,
-                f"builds of charts that were not tested: {', '.join(sorted(untested))}; "
-                f"tested are those of OpenStack-Helm {builds.pinned}, and {builds.previous}",
+                (
+                    f"untested builds of charts: {', '.join(sorted(untested))}; builds of OpenStack-Helm "
+                    f"{builds.pinned} and {builds.previous} are tested"
+                ),
                 _REMEDY,
             )
         for name, keys in sorted(self._left_out.items()):
             if keys:
-                text = f"{self._called(name)} does not have {', '.join(keys)}: left out"
+                text = f"{self._called(name)} does not have {', '.join(keys)}, so it is omitted"
                 yield Problem(_REPOSITORY, text, f"use a build that has it: {_REMEDY}")
 
     def _called(self, chart: str) -> str:
@@ -98,5 +100,5 @@ def _lacks(called: str, key: str, pinned: str) -> Problem:
     return Problem(
         _REPOSITORY,
         f"{called} does not have {key}, which this region needs",
-        f"take the build of {pinned}, or leave out what needs it; {_REMEDY}",
+        f"use the build of {pinned}, or remove what needs it; {_REMEDY}",
     )

@@ -68,8 +68,8 @@ def _host_devices(releases: Mapping[str, MergedValues], path: DocumentPath) -> I
     if blind:
         yield Problem(
             format_path(("spec", "features", *path)),
-            f"its driver makes devices of the host, which pods of {' and '.join(blind)} do not see",
-            "leave conf.enable_iscsi out of the values of those charts",
+            f"its driver creates devices on the host, which pods of {' and '.join(blind)} cannot see",
+            "remove conf.enable_iscsi from the values of those charts",
         )
 
 

@@ -22,4 +22,4 @@ def located(problem: Problem, spec: SpecSource) -> Problem:
 
 def not_checked(services: Sequence[str], failed: Sequence[str]) -> Problem:
     message = f"not checked because of errors in {', '.join(failed)}: {', '.join(services)}"
-    return Problem("spec", message, "mend those first, and validate again")
+    return Problem("spec", message, "correct those first, and validate again")

@@ -13,7 +13,7 @@ def refuse_reserved(region: Region, reserved: ReleaseKey | None) -> None:
         Problem(
             f"spec.services.{bundle.service}",
             f'its release "{release.name}" is the controller\'s own installation in "{release.namespace}"',
-            "install the controller under another name, or in a namespace of its own",
+            "install the controller under another name, or in a separate namespace",
         )
         for bundle in region.bundles
         for release in bundle.spec.releases

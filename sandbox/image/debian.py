@@ -62,7 +62,7 @@ def ensure_base(suite: str, tell: Tell = lambda _: None) -> Path:
 
 
 def base_directory(suite: str) -> Path:
-    """Where the suite's root file system is, or will be."""
+    """The directory of the suite's root file system."""
     key = hashlib.sha256(" ".join((suite, *PACKAGES, *_NEEDLESS)).encode()).hexdigest()[:12]
     return images_root() / "bases" / f"{suite}-{key}"
 

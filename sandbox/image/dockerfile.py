@@ -25,7 +25,7 @@ from sandbox.locks import locked
 # Layers that nothing asked for in so many seconds are removed: each state of our own code makes new ones.
 KEPT_SECONDS = 7 * 24 * 3600.0
 STEP_SECONDS = 1800.0
-# What a build is told of this machine's way to the package registries, and no more of its environment.
+# Environment of a build: only this machine's settings for package registries.
 _PASSED_ON = re.compile(
     r"PIP_\w+|GOPROXY|GO(NO)?SUMDB|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|(?i:https?|no|all)_PROXY"
 )

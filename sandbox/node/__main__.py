@@ -58,7 +58,7 @@ def start_init(layout: Layout) -> tuple[subprocess.Popen[bytes], int]:
 
 
 def plan_file(layout: Layout) -> Path:
-    """What the first process is told to do."""
+    """The arguments of the first process."""
     return layout.node / "plan.json"
 
 

@@ -40,7 +40,7 @@ def make_cgroup(name: str, mount: Path = MOUNT) -> None:
             group = root / name
             group.mkdir(exist_ok=True)
             for setting in _COPIED:
-                # With v1 a group has no processors until it is told which.
+                # With v1 a group has no processors until they are set.
                 if (root / setting).exists() and (group / setting).exists() and root.name == "cpuset":
                     (group / setting).write_text((root / setting).read_text())
             # Without this, all pods together weigh as much as one command in a terminal.

@@ -76,7 +76,7 @@ async def connect(
 
 
 async def _carry(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-    """Until the source ends; the target is told that no more will come."""
+    """Copies until the source ends, and then closes the target for writing."""
     with contextlib.suppress(OSError):
         while data := await source.read(CHUNK):
             target.write(data)

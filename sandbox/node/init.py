@@ -25,7 +25,7 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 @dataclass(frozen=True)
 class InitPlan:
-    """What `main` is told, in a file: paths of the machine, and of the node.
+    """The arguments of `main`, in a file: paths of the machine, and of the node.
 
     `lower`: layers of the root file system, the highest first. `binds`: path of the machine by path in the
     node. `own_sysctls`: those of the machine that are shadowed. `commands`: of each program, by name;

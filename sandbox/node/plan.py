@@ -1,4 +1,4 @@
-"""What a real node is told: where its files lie, and the configuration of each of its programs. Pure."""
+"""The plan of a real node: the places of its files, and the configuration of each of its programs. Pure."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class NodeLayout:
 
     @property
     def root(self) -> Path:
-        """Where the node's root file system is mounted, in its own namespace only."""
+        """The mount point of the node's root file system, in its own namespace only."""
         return self.directory / "root"
 
     @property
@@ -236,7 +236,7 @@ def _dns() -> str:
 
 
 def _reject(ranges: Sequence[str]) -> str:
-    """Nothing leaves the node: who tries is told so at once, and does not wait for an answer.
+    """Nothing leaves the node: attempts fail at once, without a wait for an answer.
 
     By address: what the node itself sends to a Service still has the link of its first route here, although
     it goes to a pod.
@@ -303,7 +303,7 @@ def egress_configuration(socket: Path) -> str:
 
 
 def api_endpoints() -> dict[str, Any]:
-    """Where the Service `kubernetes` leads: the gateway, for the API server is in no network of the node."""
+    """The target of the Service `kubernetes`: the gateway, because the node's networks have no API server."""
     return {
         "apiVersion": "discovery.k8s.io/v1",
         "kind": "EndpointSlice",

@@ -146,7 +146,7 @@ class Cloud:
         return {"clouds": {"default": {"auth": auth, "region_name": REGION, "interface": "internal"}}}
 
     def url(self, service: str) -> str:
-        """Where a service of the catalogue listens, without a path."""
+        """The address of a service of the catalogue, without a path."""
         return self._configuration.url(service)
 
     def start(self, *names: str) -> None:

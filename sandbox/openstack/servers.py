@@ -27,7 +27,7 @@ _UNWANTED = ("libperl", "libdbi", "libconfig", "libterm", "libfcgi", "libhtml", 
 
 @dataclass(frozen=True)
 class Programs:
-    """Where the servers are. `environment` is what they need beside their own settings."""
+    """The paths of the servers. `environment` is their additional environment."""
 
     mariadbd: Path
     mariadb: Path
@@ -44,7 +44,7 @@ def ensure_servers(tell: Tell) -> Programs:
 
 
 def unpacked_root() -> Path:
-    """Where the packages are unpacked when the machine has not installed them; everyone shares them."""
+    """The shared directory of unpacked packages, if the machine has not installed them."""
     return cache_root() / "openstack" / f"system-{platform.machine()}"
 
 

@@ -92,12 +92,12 @@ SERVER_CASES: Sequence[RuleCase] = (
         [server_port(fixedIPs=[{}])],
     ),
     RuleCase(
-        "tags that begin with osctl-server- are the controller's own",
+        "tags that begin with osctl-server- are reserved for the controller",
         [server(tags=["osctl", "a=b"]), server_port(tags=["a/b"])],
         [server(tags=[f"osctl-server-{UUID}"]), server_port(tags=[f"osctl-server-{UUID}"])],
     ),
     RuleCase(
-        "the name root is that of the root volume",
+        "the name root is reserved for the root volume",
         [server(additionalBlockDevices=[LOCAL])],
         [server(additionalBlockDevices=[{**LOCAL, "name": "root"}])],
     ),
@@ -117,12 +117,12 @@ SERVER_CASES: Sequence[RuleCase] = (
         [_subnet(cidr="192.0.2.0"), _subnet(cidr="everything")],
     ),
     RuleCase(
-        "volume belongs to type Volume",
+        "volume needs type Volume",
         [_device(type="Volume", volume={"type": "fast"}), _device(type="Local")],
         [_device(type="Local", volume={"type": "fast"})],
     ),
     RuleCase(
-        "name belongs to from Name, and is needed there",
+        "from Name and name need each other",
         [
             _device(type="Volume", volume={"availabilityZone": {"from": "Machine"}}),
             _device(type="Volume", volume={"availabilityZone": {"name": "az1"}}),
@@ -133,7 +133,7 @@ SERVER_CASES: Sequence[RuleCase] = (
         ],
     ),
     RuleCase(
-        "one of network and the subnet of an address must be set",
+        "network, or the subnet of an address, must be set",
         [
             server(ports=[NET0]),
             server(ports=[{"fixedIPs": [{"ipAddress": "192.0.2.1"}, {"subnet": {"id": UUID}}]}]),
@@ -149,7 +149,7 @@ SERVER_CASES: Sequence[RuleCase] = (
         ],
     ),
     RuleCase(
-        "each nameSuffix may be there once",
+        "each nameSuffix may occur once",
         [server(ports=[{**NET0, "nameSuffix": "a"}, NET0, NET0])],
         [server(ports=[{**NET0, "nameSuffix": "a"}, {**NET0, "nameSuffix": "a"}])],
     ),
@@ -158,17 +158,17 @@ SERVER_CASES: Sequence[RuleCase] = (
 CASES: Sequence[RuleCase] = (
     *SERVER_CASES,
     RuleCase(
-        "source and namespace belong together",
+        "source and namespace need each other",
         [features(ceph=ROOK), features(ceph={"pools": {"replicas": 2}})],
         [features(ceph={"source": "Rook"}), features(ceph={"namespace": "rook-ceph"})],
     ),
     RuleCase(
-        "secretName belongs to source Secret",
+        "secretName needs source Secret",
         [features(ceph={**OFFER, "secretName": "cluster"})],
         [features(ceph={**ROOK, "secretName": "cluster"}), features(ceph={"secretName": "cluster"})],
     ),
     RuleCase(
-        "request Rook belongs to source Rook",
+        "request Rook needs source Rook",
         [features(ceph={**ROOK, "request": "Rook"}), features(ceph={**OFFER, "request": "Secret"})],
         [features(ceph={**OFFER, "request": "Rook"}), features(ceph={"request": "Rook"})],
     ),
@@ -205,7 +205,7 @@ CASES: Sequence[RuleCase] = (
         ],
     ),
     RuleCase(
-        "a chart from a repository on the network needs an exact version",
+        "a chart from a network repository needs an exact version",
         [
             bundle(chart={"name": "a", "repository": "oci://r.example.org/a", "version": "1.2.3"}),
             bundle(chart={"name": "a", "repository": "file:///charts"}),
@@ -356,7 +356,7 @@ CASES: Sequence[RuleCase] = (
         ],
     ),
     RuleCase(
-        "ceph belongs to backend ceph",
+        "ceph needs backend ceph",
         [features(compute={"images": {"backend": "ceph", "ceph": {}}})],
         [
             features(compute={"images": {"ceph": {}}}),
@@ -364,7 +364,7 @@ CASES: Sequence[RuleCase] = (
         ],
     ),
     RuleCase(
-        "lvm belongs to backend lvm",
+        "lvm needs backend lvm",
         [features(compute={"images": {"backend": "lvm", "lvm": {"volumeGroup": "vg0"}}})],
         [features(compute={"images": {"backend": "local", "lvm": {}}})],
     ),
@@ -379,10 +379,10 @@ CASES: Sequence[RuleCase] = (
             features(image={"backends": [{"name": "a", "type": "pvc"}], "defaultBackend": "b"}),
         ],
     ),
-    RuleCase("ceph belongs to type ceph", [_backend(type="ceph", ceph={})], [_backend(type="lvm", ceph={})]),
-    RuleCase("lvm belongs to type lvm", [_backend(type="lvm", lvm={})], [_backend(type="ceph", lvm={})]),
+    RuleCase("ceph needs type ceph", [_backend(type="ceph", ceph={})], [_backend(type="lvm", ceph={})]),
+    RuleCase("lvm needs type lvm", [_backend(type="lvm", lvm={})], [_backend(type="ceph", lvm={})]),
     RuleCase(
-        "type nfs needs nfs, and nfs belongs to it",
+        "type nfs and nfs need each other",
         [_backend(type="nfs", nfs={"shares": ["nas:/volumes"]})],
         [_backend(type="nfs"), _backend(type="lvm", nfs={"shares": ["nas:/volumes"]})],
     ),
@@ -401,8 +401,8 @@ CASES: Sequence[RuleCase] = (
         [features(blockStorage={"backup": {"driver": "nfs", "share": "nas:/backups"}})],
         [features(blockStorage={"backup": {"driver": "nfs"}})],
     ),
-    RuleCase("size belongs to type pvc", [_store(type="pvc", size="1Ti")], [_store(type="ceph", size="1Ti")]),
-    RuleCase("pool belongs to type ceph", [_store(type="ceph", pool="p")], [_store(type="s3", pool="p")]),
+    RuleCase("size needs type pvc", [_store(type="pvc", size="1Ti")], [_store(type="ceph", size="1Ti")]),
+    RuleCase("pool needs type ceph", [_store(type="ceph", pool="p")], [_store(type="s3", pool="p")]),
     RuleCase(
         "secretName and issuer exclude each other",
         [
@@ -420,12 +420,12 @@ CASES: Sequence[RuleCase] = (
         [features(tls={"internal": {"authoritySecret": "s", "issuer": "i"}})],
     ),
     RuleCase(
-        "caSecret is the issuer's; with authoritySecret there is none",
+        "caSecret needs an issuer, and excludes authoritySecret",
         [features(tls={"internal": {"authoritySecret": "s"}})],
         [features(tls={"internal": {"authoritySecret": "s", "caSecret": "c"}})],
     ),
     RuleCase(
-        "backend vault needs vault, and vault belongs to it",
+        "backend vault and vault need each other",
         [
             features(keyManager={"backend": "vault", "vault": VAULT}),
             features(keyManager={"backend": "simple"}),
@@ -438,10 +438,10 @@ CASES: Sequence[RuleCase] = (
 TRANSITION_MESSAGES = (
     "the region's name is part of every endpoint and cannot be changed",
     "a region that was provisioned once stays so",
-    "a maintenance stays with its region; make another one",
-    "a maintenance stays with its node; make another one",
-    "a maintenance does not become a plan again; make another one for that",
-    "update cannot be changed; make another server",
+    "a maintenance stays with its region; create another one",
+    "a maintenance stays with its node; create another one",
+    "a running maintenance cannot become a dry run; create another one",
+    "update cannot be changed; create another server",
     "a floating IP stays in its network; remove it first",
     "a field of a frozen server cannot be changed",
 )

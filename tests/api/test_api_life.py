@@ -99,7 +99,7 @@ def test_a_maintenance_names_its_region_and_stays_with_it(api: Api, plan: dict[s
     [ready] = stored["status"]["conditions"]
     assert (ready["status"], ready["message"]) == (
         "Unknown",
-        "No controller of that region has seen this yet.",
+        "No controller of that region has observed this yet.",
     )
     for other in ({"name": "two"}, {"namespace": "elsewhere"}, None):
         refused = api.patch(plan, {"spec": {"region": other}})

@@ -125,7 +125,7 @@ class EndState:
         for (kind, name), obj in sorted(wanted.items()):
             live = self._world.kube.get(resource_of(obj), name, self._world.namespace)
             if live is None:
-                yield f"{kind} {name} is not there"
+                yield f"{kind} {name} is missing"
             elif "deletionTimestamp" in live["metadata"]:
                 yield f"{kind} {name} is going"
             else:
@@ -185,7 +185,7 @@ def _differences(path: str, wanted: Any, live: Any) -> Iterator[str]:
     if isinstance(wanted, Mapping):
         for key, value in wanted.items():
             if not isinstance(live, Mapping) or key not in live:
-                yield f"{path}.{key} is not there"
+                yield f"{path}.{key} is missing"
             else:
                 yield from _differences(f"{path}.{key}", value, live[key])
     elif isinstance(wanted, list):

@@ -25,7 +25,7 @@ FREE = {
     "conf.rootwrap_filters": "filter files by name",
 }
 # Keys of ours in place of one that upstream has, with the reason.
-INSTEAD = {"rabbit_quorum_queue": "upstream's rabbit_quorum_queues is no option of oslo.messaging"}
+INSTEAD = {"rabbit_quorum_queue": "upstream's rabbit_quorum_queues is not an option of oslo.messaging"}
 SECRET_NAME = re.compile(r"(^|_)(password|secret|secret_key|cookie|private_key|key_phrase)$")
 
 

@@ -88,7 +88,7 @@ def test_argo_cd_shows_a_maintenance_as_it_is() -> None:
         "blocked": "Degraded",
         "planned only": "Healthy",
         "edited, not looked at yet": "Progressing",
-        "may be worked on": "Healthy",
+        "may work on the node": "Healthy",
         "being removed": "Progressing",
     }
 
@@ -207,7 +207,7 @@ def test_flux_and_kstatus_judge_a_maintenance_as_the_page_says() -> None:
         "blocked": ("Failed", "failed"),
         "planned only": ("Current", "current"),
         "edited, not looked at yet": ("InProgress", "inProgress"),
-        "may be worked on": ("Current", "current"),
+        "may work on the node": ("Current", "current"),
         "being removed": ("Terminating", "inProgress"),
     }
 

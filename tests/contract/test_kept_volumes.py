@@ -186,7 +186,7 @@ def _record_deleted(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("meanwhile", "said"),
     [
-        (_another_revision, "another Helm has made revision 3"),
+        (_another_revision, "another Helm created revision 3"),
         (_record_deleted, "the record of revision 2 is gone"),
     ],
 )

@@ -31,7 +31,7 @@ REGION = {
     },
 }
 # What an example of certificates leaves out: ids of a region that runs.
-NOT_SHOWN = "spec.features.loadBalancer.provider: no amphora can be made without"
+NOT_SHOWN = "spec.features.loadBalancer.provider: no amphora can be created without"
 # Every region with OVN that keeps nobody off its databases is warned of it.
 OF_THE_SERVICE = ("spec.features.networkPolicies.enabled: the databases of OVN speak in clear",)
 

@@ -215,7 +215,7 @@ class FakeKube:
             stored = self._objects.get(identity_of(obj))
             if stored is None:
                 if obj["metadata"].get("uid"):
-                    raise Conflict(f"{obj['kind']} {obj['metadata']['name']} of that uid is not there")
+                    raise Conflict(f"{obj['kind']} {obj['metadata']['name']} of that uid is missing")
                 if subresource:
                     raise ObjectMissing(f"{obj['kind']} {obj['metadata']['name']} is gone")
                 return write.create(wanted, Owners(), manager)

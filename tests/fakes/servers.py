@@ -251,7 +251,7 @@ class FakeServerClouds:
         self, clouds: bytes, authority: bytes = b"", *, cloud: str = "", region: str = "", own: bool = False
     ) -> FakeServerCloud:
         if clouds != b"right":
-            raise CloudRefused("the credentials are no clouds.yaml")
+            raise CloudRefused("the credentials are not a clouds.yaml")
         if cloud not in ("", "default"):
             raise CloudMissing(f'the clouds.yaml has no cloud "{cloud}"')
         self.opened.append((cloud, region, own))

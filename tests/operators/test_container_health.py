@@ -87,7 +87,10 @@ def test_a_dead_watch_is_no_life(running: _Running) -> None:
     running.clock.advance(SILENT_AFTER + 1)
     running.signs.turned()
     running.signs.heard("helmbundles")
-    assert running.ask("/healthz") == (503, "watches: nothing was heard of openstackdeployments for 181 s")
+    assert running.ask("/healthz") == (
+        503,
+        "watches: no sign of life from the watches of openstackdeployments for 181 s",
+    )
 
 
 def test_a_standby_lives_on_while_the_api_server_is_away_and_is_ready_once_it_is_back(
@@ -110,7 +113,7 @@ def test_watches_that_are_not_heard_of_with_the_lease_are_no_life(running: _Runn
     running.signs.turned()
     assert running.ask("/healthz") == (
         503,
-        "watches: nothing was heard of openstackdeployments for 181 s, helmbundles for 181 s",
+        "watches: no sign of life from the watches of openstackdeployments for 181 s, helmbundles for 181 s",
     )
 
 
@@ -119,7 +122,7 @@ def test_a_stuck_queue_is_no_life(running: _Running) -> None:
     running.queue.add(KEY)
     running.clock.advance(STUCK_AFTER + 1)
     running.alive()
-    assert running.ask("/healthz") == (503, "queue: the oldest work waits for 601 s")
+    assert running.ask("/healthz") == (503, "queue: the oldest work has waited for 601 s")
 
 
 def test_work_that_does_not_end_is_no_life_either(running: _Running) -> None:
@@ -128,7 +131,7 @@ def test_work_that_does_not_end_is_no_life_either(running: _Running) -> None:
     assert running.queue.take() == KEY
     running.clock.advance(STUCK_AFTER + 1)
     running.alive()
-    assert running.ask("/healthz") == (503, "queue: the oldest work waits for 601 s")
+    assert running.ask("/healthz") == (503, "queue: the oldest work has waited for 601 s")
 
 
 def test_a_loop_that_stands_still_is_no_life(running: _Running) -> None:

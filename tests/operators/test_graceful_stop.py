@@ -146,8 +146,8 @@ def test_a_look_under_way_comes_to_its_end_and_begins_no_action(
     process.queue.add(KEY)
     assert process.looking.wait(DEADLINE)
     process.tell()
-    what = "for what is under way: a pass at bundle openstack/compute"
-    waiting = f"waiting {DEADLINE:.0f} s at most {what}"
+    what = "for running work: a pass at bundle openstack/compute"
+    waiting = f"waiting at most {DEADLINE:.0f} s {what}"
     wait_until(lambda: waiting in caplog.text, "it tells what it waits for", DEADLINE)
     process.go.set()
     assert process.ends_with() == 0

@@ -51,12 +51,12 @@ def test_another_helm_is_refused(tmp_path: Path, answer: str) -> None:
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingInvalid, match="is not a program that can be run"):
+    with pytest.raises(SettingInvalid, match="is not an executable program"):
         start(tmp_path / "gone")
 
 
 def test_a_file_that_may_not_be_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingInvalid, match="is not a program that can be run"):
+    with pytest.raises(SettingInvalid, match="is not an executable program"):
         start(program(tmp_path, "exit 0", mode=0o644))
 
 

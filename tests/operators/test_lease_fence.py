@@ -170,7 +170,7 @@ def test_work_that_waited_for_the_lease_is_late_only_from_then_on(
     running.tenure.begin()
     assert running.tenure.late(running.container) == ""
     running.clock.advance(STUCK_AFTER + 1)
-    assert running.tenure.late(running.container) == "the oldest work waits for 601 s"
+    assert running.tenure.late(running.container) == "the oldest work has waited for 601 s"
 
 
 def test_work_that_does_not_end_is_told_on_the_lease_which_goes_on_being_renewed(running: _Running) -> None:

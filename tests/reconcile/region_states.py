@@ -202,7 +202,7 @@ def maintenance_states() -> Mapping[str, KubeObject]:
     world.cloud.failing.clear()
     while shown()["status"]["phase"] != "Completed":
         world.reconcile()
-    states["may be worked on"] = shown()
+    states["may work on the node"] = shown()
     world.kube.delete(NODE_MAINTENANCE, "work")
     states["being removed"] = shown()
     return states

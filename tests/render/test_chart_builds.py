@@ -56,7 +56,7 @@ def test_the_pinned_builds_are_used_without_a_word() -> None:
 def test_a_build_that_nobody_tested_is_named_with_those_that_are() -> None:
     [warning] = of_builds(rendered(OtherBuild("nova", nothing)))
 
-    assert warning.startswith("spec.charts.repository: builds of charts that were not tested: nova; ")
+    assert warning.startswith("spec.charts.repository: untested builds of charts: nova; ")
     assert str(library().builds.pinned) in warning and str(library().builds.previous) in warning
 
 
@@ -68,9 +68,9 @@ def test_the_previous_builds_are_tested_too() -> None:
 def test_keys_that_a_build_does_not_have_are_left_out_by_name(previous: bool) -> None:
     region = rendered(OtherBuild("nova", lambda values: values.pop("console"), previous=previous))
 
-    [warning] = [text for text in of_builds(region) if "left out" in text]
+    [warning] = [text for text in of_builds(region) if "omitted" in text]
     which = "the previous build" if previous else "this unknown build"
-    assert f"{which} of chart nova does not have console: left out" in warning
+    assert f"{which} of chart nova does not have console, so it is omitted" in warning
     release = region.release("nova")
     assert release is not None and "console" not in release.spec.values
 

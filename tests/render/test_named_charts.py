@@ -35,7 +35,7 @@ def test_a_chart_that_does_not_exist_has_no_version():
 def test_charts_that_are_shipped_have_no_versions_to_choose():
     found = problem(charts={"versions": {"nova": "1.0.0"}})
     assert found.path == "spec.charts.versions"
-    assert "only charts of a repository" in found.message
+    assert "only be chosen for charts of a repository" in found.message
 
 
 def test_a_chart_that_is_always_shipped_has_no_version():
@@ -79,5 +79,5 @@ def test_a_class_for_ovn_depends_on_the_backend():
 def test_values_for_a_chart_that_no_release_is_made_of_are_refused(written: dict[str, Any]):
     found = problem(**written)
     assert found.path.endswith("networking.ovn")
-    assert "no release of this region is made of chart ovn" in found.message
+    assert "no release of this region uses chart ovn" in found.message
     assert render(core_spec(**written, features=OVN)).release("ovn") is not None

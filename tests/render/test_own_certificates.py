@@ -181,7 +181,7 @@ def test_charts_that_ask_an_issuer_keep_their_templates() -> None:
 def test_services_whose_charts_cannot_encrypt_are_refused_by_name(
     enabled: str, kind: str, traffic: list[str]
 ) -> None:
-    text = f"the charts of {enabled} cannot use (an )?encrypted {kind}; leave out .{kind}., or disable"
+    text = f"the charts of {enabled} cannot use (an )?encrypted {kind}; remove .{kind}., or disable"
     with pytest.raises(SpecInvalid, match=text):
         of_servers(services={"enabled": [enabled]}, tls={"internal": {"enabled": True, "traffic": traffic}})
 
@@ -190,10 +190,10 @@ def test_a_database_that_others_run_has_no_certificate_of_ours() -> None:
     external = {"address": "192.0.2.10", "administrator": "keeper"}
     password = {"root-password": {"name": "theirs", "key": "password"}}
     tls = {"internal": {"enabled": True, "traffic": ["database"]}}
-    with pytest.raises(SpecInvalid, match=r"own authority makes no certificate for database\.external"):
+    with pytest.raises(SpecInvalid, match=r"own authority does not sign certificates for database\.external"):
         of_servers(database={"external": external}, credentials={"database": password}, tls=tls)
 
 
 def test_the_broker_is_not_encrypted_without_the_database() -> None:
-    with pytest.raises(SpecInvalid, match=r'messaging without database: .*; add "database"'):
+    with pytest.raises(SpecInvalid, match=r'with messaging but without database, .*; add "database"'):
         of_servers(tls={"internal": {"enabled": True, "traffic": ["messaging"]}})

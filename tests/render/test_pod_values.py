@@ -60,7 +60,7 @@ def test_a_resource_is_one_that_kubernetes_knows() -> None:
 def test_what_no_pod_of_the_chart_is_called_is_told_with_the_names_there_are() -> None:
     [warning] = warned(nova({"replicas": {"api": 2}}))
     assert warning.path == f"{NOVA}.replicas.api"
-    assert warning.message == 'chart nova has no "api" here: it has no effect'
+    assert warning.message == 'chart nova has no "api" here, so it has no effect'
     assert "osapi" in warning.remedy and "conductor" in warning.remedy
     [warning] = warned(nova({"resources": {"osapi": {"limits": {"cpu": 1}}}}))
     assert warning.path == f"{NOVA}.resources.osapi"
@@ -72,14 +72,14 @@ def test_a_limit_below_what_is_asked_for_is_refused() -> None:
     own = {"requests": {"memory": "8Gi", "cpu": 1}, "limits": {"memory": "4Gi", "cpu": "1000m"}}
     [(path, message)] = refused(nova({"resources": {"api": own}}))
     assert path == f"{NOVA}.resources.api.requests.memory"
-    assert message == "asks for 8Gi of memory, and may have 4Gi: Kubernetes refuses such a pod"
+    assert message == "requests 8Gi of memory with a limit of 4Gi, so Kubernetes refuses the pod"
 
 
 @pytest.mark.parametrize(("part", "amount"), [("requests", "64Gi"), ("limits", "1Ki")])
 def test_a_limit_that_the_size_has_counts_as_well(part: str, amount: str) -> None:
     [(path, message)] = refused(nova({"resources": {"conductor": {part: {"memory": amount}}}}))
     assert path == f"{NOVA}.resources.conductor.{part}.memory"
-    assert "Kubernetes refuses such a pod" in message
+    assert "Kubernetes refuses the pod" in message
 
 
 def test_what_charts_leave_out_is_not_compared() -> None:
@@ -89,7 +89,7 @@ def test_what_charts_leave_out_is_not_compared() -> None:
 
 def test_a_quantity_with_an_exponent_is_compared_as_kubernetes_reads_it() -> None:
     more = {"requests": {"memory": "1e3"}, "limits": {"memory": "1"}}
-    with pytest.raises(SpecInvalid, match="asks for 1e3 of memory, and may have 1: Kubernetes refuses"):
+    with pytest.raises(SpecInvalid, match="requests 1e3 of memory with a limit of 1, so Kubernetes refuses"):
         render(nova({"resources": {"jobs": {"db_sync": more}}}))
 
 
@@ -101,7 +101,7 @@ def test_a_budget_that_lets_no_pod_go_is_told(replicas: int, least: Any, kept: s
     budget = {"disruption_budget": {"osapi": {"min_available": least}}}
     [warning] = warned(nova({"replicas": {"osapi": replicas}, "lifecycle": budget}))
     assert warning.path == f"{NOVA}.lifecycle.disruption_budget.osapi.min_available"
-    assert warning.message == f"{kept} pods have to be there: no node that runs one can be drained"
+    assert warning.message == f"{kept} pods must be available, so a node that runs one cannot be drained"
 
 
 @pytest.mark.parametrize(("replicas", "least"), [(3, "51%"), (2, 1), (1, 0), (0, 1), (2, None), (2, True)])

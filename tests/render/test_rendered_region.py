@@ -105,7 +105,7 @@ def test_a_chart_whose_values_cannot_be_read_is_rendered_once_and_again_when_the
 ) -> None:
     write_chart(tmp_path, "demo", "- no map\n")
     for _ in range(3):
-        with pytest.raises(ChartInvalid, match=r"values\.yaml must be a map"):
+        with pytest.raises(ChartInvalid, match=r"values\.yaml is not a map"):
             rendering.of()
     assert rendering.times == 2
     write_chart(tmp_path, "demo", "replicas: 1\n")

@@ -34,7 +34,7 @@ def refusal(text: str) -> Problem:
         (GOOD + "    vales: {a: 1}\n", 5, 'unknown key "vales"; did you mean "values"?'),
         (GOOD.replace("chart:", "cahrt:"), 3, 'unknown key "cahrt"; did you mean "chart"?'),
         (GOOD.replace("chart: p", "chart: o"), 3, 'service placement has no chart "olacement"'),
-        (GOOD.replace("[keystone]", "[keystnoe]"), 4, 'depends on "keystnoe", which is no release'),
+        (GOOD.replace("[keystone]", "[keystnoe]"), 4, 'depends on "keystnoe", which is not a release'),
         (GOOD.replace("[keystone]", "keystone"), 4, "expected a list of releases, got the string"),
         (GOOD + "    timeout: 30m\n", 5, "expected a number of seconds, got the string"),
         (GOOD + "    driftIgnore: [{path: /spec}]\n", 5, "expected a list of rules with kind, name"),

@@ -44,7 +44,7 @@ def test_a_service_whose_need_is_not_enabled_names_what_to_add() -> None:
     assert problem.path == "spec.features.services.enabled[0]"
     assert (
         problem.message
-        == 'service "shared-file-system" needs "block-storage", which preset core does not bring'
+        == 'service "shared-file-system" needs "block-storage", which preset core does not include'
     )
     assert problem.remedy == 'add "block-storage" to spec.features.services.enabled'
 
@@ -192,7 +192,7 @@ def test_services_whose_charts_cannot_encrypt_are_named_with_what_to_leave_out()
     assert [problem.path for problem in found] == ["spec.features.tls.internal.traffic"] * 2
     assert "the charts of dns, load-balancer cannot use encrypted messaging" in found[0].message
     assert "the charts of key-manager, dns, load-balancer cannot use encrypted endpoints" in found[1].message
-    assert found[1].remedy == 'leave out "endpoints", or disable these services'
+    assert found[1].remedy == 'remove "endpoints", or disable these services'
 
 
 def test_services_that_stay_in_clear_to_an_encrypted_database_are_warned_about() -> None:

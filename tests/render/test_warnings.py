@@ -110,7 +110,7 @@ def test_who_keeps_the_devices_of_the_host_from_a_store_that_needs_them_is_told(
     features = store("custom", conf=VENDOR)
     assert told(STORE, features=features) == []
     [text] = told(STORE, features=features, services=off)
-    assert f"pods of {chart} do not see" in text and "leave conf.enable_iscsi out" in text
+    assert f"pods of {chart} cannot see" in text and "remove conf.enable_iscsi" in text
 
 
 def test_an_iscsiadm_without_the_network_of_its_node_is_told() -> None:
@@ -127,7 +127,7 @@ def test_pods_of_cinder_volume_that_have_one_name_are_told() -> None:
     services = {"block-storage": {"cinder": {"values": {"pod": {"replicas": {"volume": 2}}}}}}
     path = "spec.services.block-storage.cinder.values.pod.replicas.volume"
     [text] = told(path, features=store("lvm"), services=services)
-    assert "2 pods of cinder-volume have one name, cinder-volume-0" in text
+    assert "2 pods of cinder-volume share the name cinder-volume-0" in text
     assert told(path, features=store("ceph"), services=services) == []
 
 

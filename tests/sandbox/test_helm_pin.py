@@ -71,4 +71,4 @@ def test_without_a_way_to_the_proxy_it_says_so(monkeypatch: pytest.MonkeyPatch) 
     answer = CliRunner().invoke(app, ["helm", "--newer"])
 
     assert answer.exit_code == 2
-    assert "whether there is a newer Helm cannot be asked: dial tcp: no route" in answer.output
+    assert "whether there is a newer Helm cannot be probed: dial tcp: no route" in answer.output

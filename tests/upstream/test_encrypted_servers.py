@@ -166,5 +166,5 @@ def test_the_catalogue_knows_which_charts_can_show_a_certificate(charts: Path) -
 
 
 def test_builds_that_name_no_secret_of_a_client_are_refused(previous: Path) -> None:
-    with pytest.raises(SpecInvalid, match="name no Secret for a certificate of a client"):
+    with pytest.raises(SpecInvalid, match="do not support client certificates"):
         region(previous, spec(ALL[:2], *APIS))

@@ -21,9 +21,9 @@ pytestmark = [pytest.mark.upstream, pytest.mark.timeout(600)]
 # Service, and why it is refused until its part of a spec is there.
 NEEDS = {
     "dns": "Designate has no name servers",
-    "load-balancer": "no amphora can be made without",
-    "instance-ha": "nothing tells Masakari of a host or a server that fails",
-    "shared-file-system": "shares are served by servers of Manila's generic driver",
+    "load-balancer": "no amphora can be created without",
+    "instance-ha": "Masakari does not learn of failed hosts and servers",
+    "shared-file-system": "Manila's generic driver serves shares from servers",
     "metering": "the chart's image of db_sync, gnocchi_api, gnocchi_metricd,",
 }
 CEPH = {

@@ -169,7 +169,7 @@ class CloudLink:
         words, known = f"{name}({subject})", dict(world.disabled_by)
         world.traps.before_call(self._process, service, words, write=write)
         if self._process.clock.monotonic() >= self._until:
-            raise CloudUnavailable("not asked, the time of this pass is over")
+            raise CloudUnavailable("not sent, because the time of this pass is over")
         fault = world.faults.get(service)
         if fault == "away":
             world.pass_time(SILENT)

@@ -140,7 +140,8 @@ credentials:
   databases: {oslo_db: [admin]}
   messaging: true
 
-# Made before everything else and kept for ever: losing the keys makes tokens and stored credentials unreadable.
+# Created before everything else and always kept: without the keys, tokens and stored credentials are
+# unreadable.
 secrets:
   {{- range $kind := list "fernet" "credential" }}
   - name: keystone-{{ $kind }}-keys

@@ -113,7 +113,7 @@ components:
         command: [neutron-rpc-server, --config-file, /etc/neutron/neutron.conf, --config-file, /etc/neutron/plugins/ml2/ml2_conf.ini]
         probes:
           values: rpc_server.rpc_server
-          # The broker alone: an RPC server that nobody asks holds no connection to the database.
+          # Only the broker: an idle RPC server has no connection to the database.
           readiness: {exec: {command: [/scripts/connected.py, neutron-rpc-server, {{ $amqp | quote }}]}}
           liveness: {exec: {command: [/scripts/connected.py, neutron-rpc-server, {{ $amqp | quote }}, --unless-away, {{ $broker }}]}}
         scratch: [/var/lock, /var/lib/neutron]

@@ -312,9 +312,9 @@ and SIGTERM comes after that. The kubelet itself waits; nothing runs in the cont
 {{- end -}}
 
 {{/*
-Probes: the handler comes from the component, switch and times from pod.probes.<path>.<kind>. Times that a component
-gives with its handler stand where the values name none. Where there is no startup probe the liveness probe's handler
-is one, for ten minutes: how long a start takes is the node's affair, and liveness is no judge of it.
+Probes: the handler comes from the component, switch and times from pod.probes.<path>.<kind>. Times of a component's
+handler apply if the values name none. Without a startup probe, the liveness probe's handler serves as one, for ten
+minutes, because the node determines how long a start takes.
 List: root, container.
 */}}
 {{- define "openstack-lib.probes" -}}

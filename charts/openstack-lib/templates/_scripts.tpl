@@ -54,8 +54,8 @@ if __name__ == "__main__":
   endpoints  [{"type", "interface", "url"}], in the region OS_REGION_NAME
   users      [{"login": prefix of the variables with its login, "roles": [name, ...]}]
 
-Safe to repeat and to end anywhere: what is there is found again. While Keystone does not answer, or somebody else
-makes the same at the same time, it starts over, for DEADLINE_SECONDS in all.
+Safe to repeat and to interrupt anywhere: existing objects are found again. While Keystone does not answer, or another
+client creates the same at the same time, it starts over, for DEADLINE_SECONDS in all.
 """
 import itertools
 import json
@@ -71,7 +71,7 @@ from keystoneauth1.identity import v3
 DEADLINE_SECONDS = 300.0
 CALL_SECONDS = 60.0
 PAUSES = (1, 2, 5, 10)
-# What passes: no answer, that of a server in trouble, and that of one that somebody else is changing.
+# Temporary errors: no answer, a server error, and a conflict with another client.
 PASSING = (exceptions.ConnectionError, exceptions.DiscoveryFailure, exceptions.EndpointNotFound)
 PASSING_STATUS = {404, 409, 429, 500, 502, 503, 504}
 
@@ -185,10 +185,10 @@ def main():
         try:
             return ensure_all(kind, wanted)
         except Exception as error:
-            told = without_secrets(f"{type(error).__name__}: {error}")
+            cause = without_secrets(f"{type(error).__name__}: {error}")
             if not passes(error) or time.monotonic() + pause > end:
-                return told
-        print(f"{told}; once more in {pause} s", file=sys.stderr, flush=True)
+                return cause
+        print(f"{cause}; once more in {pause} s", file=sys.stderr, flush=True)
         time.sleep(pause)
 
 
@@ -305,8 +305,8 @@ def call(method: str, path: str, body: dict | None = None, *, timeout: float) ->
 
 A worker without its broker or database runs on without serving; its open connections tell. They are found by
 the process's own sockets, since a pod on the host's network sees the connections of the whole node.
-With --unless-away also while nobody answers at a port of HOST: a worker connects again by itself as soon as
-somebody does, and to kill it before that would end what it is doing and help nobody.
+With --unless-away also while no server answers at a port of HOST: a worker connects again as soon as one does, and
+to kill it before that would only end its work.
 """
 import os
 import pathlib
@@ -374,7 +374,7 @@ def main() -> int:
         return 0
     print(f"{name} has no connection to port {sorted(missing)}", file=sys.stderr)
     if host and not any(answers(host, port) for port in missing):
-        print(f"nobody answers there at {host}", file=sys.stderr)
+        print(f"no server answers there at {host}", file=sys.stderr)
         return 0
     return 1
 

@@ -45,7 +45,7 @@ Given: dict of root and chart. Keys of standardJobs, all optional:
   component: db-sync
   dependencies: db_sync
   slot: {{ $service }}_db_sync
-  # A schema that is half migrated is mended by hand.
+  # A partly migrated schema must be repaired by hand.
   finishes: true
   graceSeconds: 600
   security: {{ $service }}

@@ -12,7 +12,7 @@ from controller.errors import PasswordRefused
 from controller.ports.accounts import ServerLogin
 
 _REFUSALS = (400, 403, 405)
-# What an account may do: the kind, what is said of one, and what makes it another one.
+# The rights of an account: the kind, its fields, and the fields that identify it.
 _RIGHTS = (
     ("permissions", ("configure", "write", "read"), ("vhost",)),
     ("topic-permissions", ("exchange", "write", "read"), ("vhost", "exchange")),
@@ -55,7 +55,7 @@ class BrokerAccounts:
         tags = tags if isinstance(tags, str) else ",".join(tags)
         body = {"password": password, "tags": tags}
         if _api(login).call("PUT", path, body=body, also=_REFUSALS).status in _REFUSALS:
-            raise PasswordRefused(f"the broker at {place.shown} takes no other password")
+            raise PasswordRefused(f"the broker at {place.shown} refuses a password change")
 
     def accepts(self, login: ServerLogin) -> bool:
         return _api(login).call("GET", "/whoami", also=(401,)).status != 401

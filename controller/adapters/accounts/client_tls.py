@@ -1,4 +1,4 @@
-"""How a server that wants certificates of its clients is spoken to."""
+"""Connections to a server that requires client certificates."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from controller.ports.accounts import ServerLogin
 
 
 def client_context(login: ServerLogin) -> ssl.SSLContext | None:
-    """Trusts the authority of the login and nobody else, and shows its certificate; None for a server that is
-    not encrypted. Raises ServerUnavailable for certificates that cannot be read."""
+    """Trusts only the authority of the login, and presents its certificate; None for a server without TLS.
+
+    Raises ServerUnavailable for unreadable certificates.
+    """
     if not login.place.client:
         return None
     try:
@@ -24,7 +26,7 @@ def client_context(login: ServerLogin) -> ssl.SSLContext | None:
 
 
 def _show(context: ssl.SSLContext, certificate: str, key: str) -> None:
-    # The library reads files only, and a key is never to lie on a disk: this one lies in memory.
+    # The library reads files only, and a key must never be on a disk, so this file is in memory.
     file = os.memfd_create("client", os.MFD_CLOEXEC)
     try:
         with os.fdopen(os.dup(file), "w") as content:

@@ -16,16 +16,16 @@ from controller.ports.accounts import ServerLogin
 
 CONNECT_SECONDS = 5
 ANSWER_SECONDS = 20
-# What runs with the rights of who made it, and fails once that account is gone.
+# Objects that run with the rights of their creator, and fail without that account.
 _DEFINED = {"TRIGGERS": "triggers", "VIEWS": "views", "ROUTINES": "routines", "EVENTS": "events"}
 
 # Of what the plugin has wrapped (barbican, model/models.py, KEKDatum).
 _SIMPLE_CRYPTO = "barbican.plugin.crypto.simple_crypto.SimpleCryptoPlugin"
 _PLUGIN = "mysql_native_password"
-# With which an account may give what it has to others, of privileges and of roles.
+# With these an account may grant its privileges and roles to others.
 _OPTION = re.compile(r"( WITH (?:GRANT|ADMIN) OPTION)(?: MAX_\w+ \S+)*$")
 _PUBLIC = re.compile(r" TO `?PUBLIC`?( |$)")
-# No answer to what was asked: not ready, a lock, a deadlock, read only at present, gone, lost.
+# These are no answer to the request: not ready, a lock, a deadlock, temporarily read-only, lost connection.
 _PASSING = (1047, 1205, 1213, 1290, 2006, 2013)
 _NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 
@@ -57,7 +57,7 @@ class DatabaseAccounts:
             return int(cursor.fetchone()[0])
 
     def copy_grants(self, login: ServerLogin, before: Account, after: Account) -> None:
-        """What was granted by hand: the Job of the chart grants the next account its database."""
+        """Only grants made by hand, because the Job of the chart grants the next account its database."""
         with _connected(login) as cursor:
             if not all(_is_there(cursor, one.name) for one in (before, after)):
                 return
@@ -124,7 +124,7 @@ def _is_there(cursor: Any, name: str) -> bool:
 
 @dataclass(frozen=True)
 class _Grant:
-    """A statement that gives an account something: what stands before its name, and after."""
+    """A statement that grants an account something: the text before its name, and after it."""
 
     verb: str
     option: str = ""
@@ -136,20 +136,22 @@ class _Grant:
 
 
 def _grants(cursor: Any, login: ServerLogin, name: str) -> Iterator[_Grant]:
-    """What the account has: not its password, nor what it must show or may use at most. Raises
-    ServerUnavailable for what is none that is known: it would be lost with the account."""
+    """The grants of the account, without its password, its TLS requirements and its limits.
+
+    Raises RightRefused for an unknown form, which would be lost with the account.
+    """
     cursor.execute("SHOW GRANTS FOR %s@'%%'", (name,))
-    # Quoted as the mode of the server says; in a third way where the account may stand in for another.
+    # The quotes depend on the mode of the server; a proxy grant has a third form.
     shown = [quote + name.replace(quote, quote * 2) + quote for quote in "`\"'"]
     for (line,) in cursor.fetchall():
         if _PUBLIC.search(str(line)):
-            continue  # everybody has it
+            continue  # every account has it
         found = (str(line).partition(f" {one}@{one[0]}%{one[0]}") for one in shown)
         verb, _, rest = next((one for one in found if one[1]), (str(line), "", ""))
         if not verb.endswith((" TO", " FOR")):
             # The line may hold a password's digest, but not before the name.
-            what = f"account {name} has a right that is in no known form, and is not passed on"
-            raise RightRefused(f"{what}; take it away, in the database at {login.place.shown}")
+            what = f"account {name} has a privilege of an unknown form, which is not copied"
+            raise RightRefused(f"{what}; revoke it in the database at {login.place.shown}")
         option = _OPTION.search(rest)
         grant = _Grant(verb, option[1] if option else "")
         if not verb.startswith("GRANT USAGE ") or grant.option:
@@ -159,7 +161,7 @@ def _grants(cursor: Any, login: ServerLogin, name: str) -> Iterator[_Grant]:
 def _copy_grants(
     cursor: Any, login: ServerLogin, grants: Sequence[_Grant], before: Account, after: Account
 ) -> None:
-    """Gives it all that it can have. Raises RightRefused with the statements of the rest."""
+    """Grants everything possible. Raises RightRefused with the statements of the rest."""
     import pymysql
 
     refused = []
@@ -173,8 +175,8 @@ def _copy_grants(
             refused.append(statement)
     if refused:
         place = login.place
-        text = f"{place.user} may not give account {after.name} what account {before.name} has"
-        way = "take it away from that, or do it as somebody who may"
+        text = f"{place.user} may not grant account {after.name} all privileges of account {before.name}"
+        way = "revoke them from the latter, or run this as a user who may"
         raise RightRefused(f"{text} in the database at {place.shown}; {way}: {'; '.join(refused)}")
 
 
@@ -183,14 +185,14 @@ class _Refused(ServerUnavailable):
 
 
 def _let_in_with(cursor: Any, login: ServerLogin, passwords: Sequence[str]) -> None:
-    """The account that is logged in has these passwords. They are not in the statement, which others see."""
+    """Sets these passwords on the current account. They are not in the statement, which others can see."""
     cursor.execute("SELECT CURRENT_USER()")
     user, _, host = str(cursor.fetchone()[0]).rpartition("@")
     cursor.execute("SELECT plugin FROM mysql.user WHERE User = %s AND Host = %s", (user, host))
     plugin = str(cursor.fetchone()[0])
     if plugin not in ("", _PLUGIN):
         what = f"the account {user} at {login.place.shown} logs in by {plugin}"
-        raise PasswordRefused(f"{what}, and with one password only")
+        raise PasswordRefused(f"{what}, which allows one password only")
     known = " OR ".join(f"{_PLUGIN} USING '{_digest(one)}'" for one in passwords)
     cursor.execute(f"ALTER USER %s@%s IDENTIFIED VIA {known}", (user, host))
 
@@ -217,14 +219,14 @@ def _connected(login: ServerLogin) -> Iterator[Any]:
                 read_timeout=ANSWER_SECONDS,
                 write_timeout=ANSWER_SECONDS,
                 autocommit=True,
-                # With one, the connection ends where the server does not encrypt.
+                # With an authority, the connection fails if the server does not encrypt.
                 ssl=client_context(login),
             ) as connection,
             connection.cursor() as cursor,
         ):
             yield cursor
     except (pymysql.MySQLError, OSError) as error:
-        # 1045: ER_ACCESS_DENIED_ERROR; other words of the server's may hold a name or a password.
+        # 1045: ER_ACCESS_DENIED_ERROR; other texts of the server may contain a name or a password.
         refused = isinstance(error, pymysql.OperationalError) and error.args[:1] == (1045,)
         what = f"refuses {place.user}" if refused else f"does not answer ({type(error).__name__})"
         kind = _Refused if refused else ServerUnavailable

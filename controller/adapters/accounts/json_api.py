@@ -1,4 +1,4 @@
-"""Calls of an API that speaks JSON, within a time."""
+"""Calls of a JSON API, with a deadline."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Answer:
-    """What a call came to. `content` is None where there is none."""
+    """The result of a call. `content` is None if there is none."""
 
     status: int
     content: Any = field(default=None, repr=False)
@@ -33,7 +33,8 @@ class Answer:
 class JsonApi:
     """One API at `url`. `headers` and `login` (basic authentication) go with every call.
 
-    `ca`: whom alone to trust, in PEM; `context` says that, and what to show, in its place."""
+    `ca`: the only authority to trust, in PEM. `context` replaces it, and also holds a client certificate.
+    """
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class JsonApi:
         self._context = context
 
     def get(self, path: str, **params: str) -> Any:
-        """What is there; None where nothing is. Raises ServerUnavailable."""
+        """The object there, or None. Raises ServerUnavailable."""
         return self.call("GET", path, params=params, also=(404,)).content
 
     def call(
@@ -63,8 +64,11 @@ class JsonApi:
         body: Any = None,
         also: tuple[int, ...] = (),
     ) -> Answer:
-        """One call that succeeds, or ends in a status of `also`. Raises ServerUnavailable, without a word of
-        the server's or of the library's: they may hold a password."""
+        """One call that succeeds, or ends in a status of `also`.
+
+        Raises ServerUnavailable, without any text of the server or the library, because it may contain a
+        password.
+        """
         try:
             answer = self._call(method, path, params or {}, body)
         except (requests.RequestException, HTTPError, OSError, ValueError) as error:
@@ -80,7 +84,7 @@ class JsonApi:
         if context is None and self._ca:
             context = ssl.create_default_context(cadata=self._ca)
         with requests.Session() as session, contextlib.closing(BoundedAdapter(WHOLE, context)) as bounded:
-            # A proxy would be told the password, and a .netrc would take its place.
+            # A proxy would see the password, and a .netrc would replace it.
             session.trust_env = False
             session.mount("https://", bounded)
             session.mount("http://", bounded)
@@ -96,7 +100,7 @@ class JsonApi:
                 stream=True,
             ) as answer:
                 content = _content(answer)
-                if bounded.cut:  # what was cut off may look whole
+                if bounded.cut:  # a truncated answer may look complete
                     raise requests.Timeout
                 found = json.loads(content) if content and answer.ok else None
                 return Answer(answer.status_code, found, dict(answer.headers))

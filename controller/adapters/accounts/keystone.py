@@ -17,7 +17,7 @@ _INHERITED = "OS-INHERIT:inherited_to"
 _NEVER_LOCKED = "ignore_lockout_failure_attempts"
 # Of a password, and of an account.
 REFUSALS = (400, 403)
-# A role or a group, or what it is for, is gone, or may not be given.
+# A role, a group or its target is gone, or may not be granted.
 _NOT_GIVEN = (400, 403, 404, 409)
 _BY_US = "osctl_never_locked"
 
@@ -45,7 +45,7 @@ class KeystoneAccounts:
         return tuple(f"{count} {what}" for what, count in counts.items() if count)
 
     def sessions(self, login: ServerLogin, account: Account) -> int:
-        """0: Keystone keeps nobody connected."""
+        """0, because Keystone has no connections."""
         return 0
 
     def copy_grants(self, login: ServerLogin, before: Account, after: Account) -> None:
@@ -60,19 +60,22 @@ class KeystoneAccounts:
             if api.call("PUT", path.format(user=new), also=_NOT_GIVEN).status in _NOT_GIVEN:
                 refused.append(path.format(user=new))
         if refused:
-            text = f"Keystone does not give account {after.name} what account {before.name} has"
-            way = f"take it away from that (user {old})"
+            text = (
+                f"Keystone does not grant account {after.name} all roles and groups of account {before.name}"
+            )
+            way = f"remove them from the latter (user {old})"
             paths = "; ".join(f"PUT {path}" for path in refused)
-            raise RightRefused(f"{text}, at {login.place.shown}; {way}, or do it yourself: {paths}")
+            raise RightRefused(f"{text}, at {login.place.shown}; {way}, or grant them yourself: {paths}")
         given, own = _options(api, old), _options(api, new)
         more = {name: value for name, value in given.items() if name not in own}
         if more:
             api.call("PATCH", f"/users/{new}", body={"user": {"options": more}})
 
     def add_password(self, login: ServerLogin, password: str) -> None:
-        """Pods that have the password before fail with it until they are replaced: enough to lock the account
-        for all. So failed logins do not count meanwhile (option `ignore_lockout_failure_attempts`); that it
-        was us is remembered in the account itself, in the same write."""
+        """Pods with the former password fail with it until they are replaced, which is enough to lock the
+        account for all. So failed logins do not count meanwhile (option
+        `ignore_lockout_failure_attempts`). The same write records in the account that this was us.
+        """
         session = _session(login)
         if session is None:
             authenticated(replace(login, password=password))
@@ -89,7 +92,10 @@ class KeystoneAccounts:
         _restore_lockout(session.api, session.user)
 
     def give_password(self, login: ServerLogin, account: Account, password: str) -> None:
-        """As `add_password`. Keystone may refuse a password that the account has had before, this one too."""
+        """As `add_password`.
+
+        Keystone may refuse a password that the account has had before, also this one.
+        """
         api = authenticated(login)
         user = _user_id(api, account)
         if user is not None and not accepts_password(login, user, password):
@@ -114,7 +120,7 @@ class KeystoneAccounts:
 
 @dataclass(frozen=True)
 class _Session:
-    """The API with a token, and the id of whose token it is."""
+    """The API with a token, and the id of the token's user."""
 
     api: JsonApi
     user: str
@@ -147,12 +153,12 @@ def _session(login: ServerLogin) -> _Session | None:
 
 
 def accepts_password(login: ServerLogin, user: str, password: str) -> bool:
-    """Whether the account with this id is. Raises ServerUnavailable."""
+    """Whether the account with this id is disabled. Raises ServerUnavailable."""
     return _ask_for_token(login, {"id": user, "password": password}).status != 401
 
 
 def _ask_for_token(login: ServerLogin, user: Mapping[str, Any], **more: Any) -> Answer:
-    """What Keystone says to the password of a user; with status 401 it refuses it."""
+    """Keystone's answer to the password of a user; status 401 refuses it."""
     identity = {"methods": ["password"], "password": {"user": user}}
     body = {"auth": {"identity": identity, **more}}
     api = JsonApi(_administrator(login).auth_url, ca=login.ca)
@@ -161,24 +167,24 @@ def _ask_for_token(login: ServerLogin, user: Mapping[str, Any], **more: Any) -> 
 
 def _administrator(login: ServerLogin) -> Administrator:
     if login.place.keystone is None:
-        raise ServerUnavailable("Keystone has no administrator that is known")
+        raise ServerUnavailable("the administrator of Keystone is not known")
     return login.place.keystone
 
 
 def _change_password(api: JsonApi, user: str, login: ServerLogin, password: str) -> None:
-    """Without a lock by failed logins meanwhile; in the same write it is noted that this was us."""
+    """Also suspends the lock by failed logins; the same write records that this was us."""
     path = f"/users/{user}"
     known = (api.get(path) or {}).get("user") or {}
     change: dict[str, Any] = {"password": password}
     if not (known.get("options") or {}).get(_NEVER_LOCKED):
         change |= {"options": {_NEVER_LOCKED: True}, _BY_US: True}
-    # By its rules for passwords, or as its users are in an LDAP.
+    # Because of its rules for passwords, or because its users are in an LDAP.
     if api.call("PATCH", path, body={"user": change}, also=REFUSALS).status in REFUSALS:
-        raise PasswordRefused(f"Keystone at {login.place.shown} takes no other password")
+        raise PasswordRefused(f"Keystone at {login.place.shown} refuses a password change")
 
 
 def change_account(api: JsonApi, user: str, change: Mapping[str, Any]) -> None:
-    """Has this of the account, and leaves the rest."""
+    """Sets these fields of the account, and leaves the rest."""
     api.call("PATCH", f"/users/{user}", body={"user": dict(change)})
 
 
@@ -201,7 +207,7 @@ def _user_id(api: JsonApi, account: Account) -> str | None:
 
 
 def assigned_places(api: JsonApi, user: str) -> Iterator[str]:
-    """Where each role of the user is put, with {user} for the user."""
+    """The path of each role of the user, with {user} for the user."""
     listed = api.get("/role_assignments", **{"user.id": user}) or {}
     for one in listed.get("role_assignments") or ():
         path = _place(one.get("scope") or {}, str(one["role"]["id"]))
@@ -210,7 +216,7 @@ def assigned_places(api: JsonApi, user: str) -> Iterator[str]:
 
 
 def _memberships(api: JsonApi, user: str) -> Iterator[str]:
-    """Where the user is put into each of its groups, with {user} for the user."""
+    """The path of each group membership of the user, with {user} for the user."""
     for one in (api.get(f"/users/{user}/groups") or {}).get("groups") or ():
         yield f"/groups/{one['id']}/users/{{user}}"
 

@@ -1,7 +1,6 @@
 """Accounts of a Keystone that may only read (https://docs.openstack.org/api-ref/identity/v3/).
 
-What was given is noted in the account itself before it is given, so that it can be told later from what
-somebody else gave.
+Each grant is recorded in the account before it is made, so that grants of others can be distinguished later.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from controller.errors import PasswordRefused, ServerUnavailable
 from controller.ports.accounts import ReaderFound, ServerLogin
 
 _MARK, _GIVEN = "osctl_reader_of", "osctl_reader_given"
-# https://docs.openstack.org/keystone/latest/admin/resource-options.html: who has the password may not change
-# it, so that it holds for all who have it; and nobody can lock it by failed logins, under a known name.
+# https://docs.openstack.org/keystone/latest/admin/resource-options.html: users of the password may not change
+# it, because others use it too; and failed logins under a known name cannot lock the account.
 _OPTIONS = {
     "lock_password": True,
     "ignore_password_expiry": True,
@@ -70,7 +69,7 @@ class KeystoneReaders:
 def _find(api: JsonApi, login: ServerLogin, account: Account) -> Mapping[str, Any] | None:
     domain = _domain(api, login, account.domain)
     users = (api.get("/users", name=account.name, domain_id=domain) or {}).get("users") or ()
-    # A database may compare names without regard to case: such a one is in the way all the same.
+    # A database may compare names without regard to case: such an account blocks the name as well.
     return next(iter(users), None)
 
 
@@ -97,13 +96,13 @@ def _ensure_password(api: JsonApi, login: ServerLogin, user: str, password: str)
         return
     change = {"user": {"password": password}}
     if api.call("PATCH", f"/users/{user}", body=change, also=REFUSALS).status in REFUSALS:
-        raise PasswordRefused(f"Keystone at {login.place.shown} takes no other password")
+        raise PasswordRefused(f"Keystone at {login.place.shown} refuses a password change")
     if not accepts_password(login, user, password):
         raise ServerUnavailable(f"Keystone at {login.place.shown} refuses the account with a new password")
 
 
 def _ensure_roles(api: JsonApi, login: ServerLogin, user: Mapping[str, Any], *, project: bool) -> int:
-    """How much else somebody has given it."""
+    """The number of further grants, which others have made."""
     name = str(user["id"])
     wanted = _wanted(api, login, project=project)
     there = tuple(assigned_places(api, name))
@@ -127,10 +126,10 @@ def _note(api: JsonApi, user: str, before: Sequence[str], given: Collection[str]
 
 
 def _wanted(api: JsonApi, login: ServerLogin, *, project: bool) -> tuple[str, ...]:
-    """Where the role is put, with {user} for the user."""
+    """The path of the role, with {user} for the user."""
     admin = login.place.keystone
     if admin is None:
-        raise ServerUnavailable("Keystone has no administrator that is known")
+        raise ServerUnavailable("the administrator of Keystone is not known")
     roles = (api.get("/roles", name=READER_ROLE) or {}).get("roles") or ()
     role = next((one["id"] for one in roles if one["name"] == READER_ROLE and not one.get("domain_id")), None)
     if role is None:

@@ -80,10 +80,13 @@ class RealAccountServers:
 
 
 def _asked(login: ServerLogin, ask: Callable[[], Answered]) -> Answered:
-    """What a server answers; one of another shape, such as something else's in its place, keeps nothing else
-    of the region waiting. Raises ServerUnavailable, without a word of the answer."""
+    """The answer of a server.
+
+    If it has another shape, for example from a proxy, the rest of the region does not wait. Raises
+    ServerUnavailable, without the text of the answer.
+    """
     try:
         return ask()
     except (AttributeError, LookupError, TypeError):
         place = login.place
-        raise ServerUnavailable(f"{place.shown} answers as no {place.server.lower()} does") from None
+        raise ServerUnavailable(f"{place.shown} does not answer like a {place.server.lower()}") from None

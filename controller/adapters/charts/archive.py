@@ -1,8 +1,8 @@
-"""The files of a packed chart, read as a stream of which every octet counts.
+"""The files of a packed chart, read as a stream that counts every octet.
 
 `tarfile` takes the size of a long name from the archive, reads the name whole and keeps all of them: a
-megabyte of such headers unpacks to gigabytes before the first file is seen. Here a header is what
-`tarfile` makes of its 512 octets, and the long names before it (GNU tar; pax, POSIX.1-2001) are bounded.
+megabyte of such headers unpacks to gigabytes before the first file is seen. Here a header is what `tarfile`
+makes of its 512 octets, and the long names before it (GNU tar; pax, POSIX.1-2001) are bounded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import BinaryIO, cast
 from controller.adapters.charts.files import LARGEST_CHART, LARGEST_FILE, MOST_FILES
 from controller.errors import ChartInvalid
 
-# What stands before a file, of one file and of all: no file system takes more than 4 KiB for a path.
+# Limits of the headers before a file, of one file and of all: no file system allows paths over 4 KiB.
 LARGEST_HEADER = 64 * 1024
 LARGEST_HEADERS = 16 * 1024 * 1024
 # Each file may have two long names and its own header, and each directory one.
@@ -36,9 +36,9 @@ _WITHOUT_CONTENT = (
 def read_archive(archive: Path, packed: bytes | None = None) -> dict[str, bytes]:
     """The contents of an archive's files by name in the order of their names, without unpacking to disk.
 
-    Packed again, a chart is still the same. It lies in one directory of its archive, whose name is left
-    out, as Helm does. `packed` is the archive when it is not a file of its own. Raises ChartInvalid for
-    what is no archive and beyond the bounds.
+    Packed again, a chart is still the same. It lies in one directory of its archive, whose name is left out,
+    as Helm does. `packed` is the archive if it is not a separate file. Raises ChartInvalid if it is not an
+    archive, or exceeds the bounds.
     """
     try:
         with (
@@ -79,11 +79,11 @@ class _Stream:
             return None
         found = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
         if found.size < 0:
-            raise tarfile.ReadError("a member of less than nothing")
+            raise tarfile.ReadError("a member of negative size")
         self._at = found.name
         if found.type in _WITHOUT_CONTENT:
             found.size = 0
-        # Before it is unpacked, if only to skip it: some archives of a few kilobytes are endless.
+        # Checked before unpacking, even to skip it, because some archives of a few kilobytes are endless.
         if found.size > self._left:
             raise self.too_large(found.name)
         return found

@@ -1,4 +1,4 @@
-"""Digests of charts: of all that they hold, and of what tells a build, however it is packed."""
+"""Digests of charts: of all their files, and of the part that identifies a build however it is packed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from controller.adapters.charts.archive import read_archive
 from controller.adapters.charts.files import LARGEST_CHART, parse_map
 from controller.errors import ChartInvalid
 
-# What packing writes again: versions and times.
+# Fields that packing rewrites: versions and times.
 _PACKING = frozenset(("Chart.yaml", "Chart.lock", "requirements.lock"))
 _COMPARED_FIELDS = ("name", "type", "dependencies")
 _DEEPEST = 10
@@ -19,16 +19,16 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def build_digest(chart: Path, files: Mapping[str, bytes]) -> str:
-    """Of a chart's files by name, dependencies included, whether those are packed or not.
+    """The digest of a chart's files by name, including dependencies, packed or not.
 
     Of each Chart.yaml only name, type and dependencies count: `helm package --version` changes the rest.
-    Raises ChartInvalid for a packed dependency that cannot be read, and beyond the bounds.
+    Raises ChartInvalid if a packed dependency is unreadable, or if bounds are exceeded.
     """
     return _digest(sorted(_unpacked(chart, files, 0)))
 
 
 def content_digest(files: Mapping[str, bytes]) -> str:
-    """Of all files of a chart, names and contents in their order: when it changes, so does a release."""
+    """The digest of all files of a chart, names and contents in order. If it changes, a release changes."""
     return _digest(files.items())
 
 

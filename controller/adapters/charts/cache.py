@@ -1,9 +1,9 @@
-"""Pulled charts on disk: archives by their content, and which repository, name and version is which.
+"""Pulled charts on disk: archives by their content, and the repository, name and version of each.
 
 Layout below the directory given: `v1/content/<sha256>/<name>-<version>.tgz` and `v1/refs/<key>.json`. An
-archive is written beside its place and renamed into it, and its ref after it: a process killed at any
-moment leaves no half chart behind, only a file that the next one removes. What is on disk is compared
-with its digest again by each process, so that a damaged disk is found out.
+archive is written to a temporary file and renamed, and its ref follows. So a process killed at any moment
+leaves no incomplete chart, only a file that the next process removes. Each process compares a file with its
+digest again, so that a damaged disk is detected.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from controller.errors import ChartInvalid, ChartPending
 
 # A region has some 20 charts of 100 kB; this holds years of them.
 LARGEST_CACHE = 256 * 1024 * 1024
-# What was used within this time is never removed to make room: somebody may be about to load it.
+# A chart used within this time is never removed to make room, because a process may be about to load it.
 KEPT_SECONDS = 24 * 3600.0
-# Left behind by a killed process when older than any pull takes.
+# A temporary file older than any pull was left by a killed process.
 STALE_SECONDS = 3600.0
 _NOTE_USE_EVERY = 3600.0
 _CHECK_SECONDS = 0.1
@@ -85,7 +85,7 @@ class ChartCache:
                 "make room there, or set CHART_CACHE_DIR to another directory",
                 retry_after=30.0,
             ) from None
-        # Another process may be doing the same.
+        # Another process may do the same.
         with contextlib.suppress(OSError):
             self._make_room()
         return archive
@@ -120,7 +120,7 @@ class ChartCache:
             (self._home / name).mkdir(mode=0o700, exist_ok=True)
 
     def _require_ours(self) -> None:
-        """A directory in a place where anyone may write could be someone else's, with their charts."""
+        """A directory in a world-writable place could belong to another user, with that user's charts."""
         try:
             stat = self._home.lstat()
         except OSError as error:
@@ -176,7 +176,7 @@ class ChartCache:
                 os.utime(ref)
 
     def _make_room(self) -> None:
-        """Removes what dead pulls left, and the charts that were not used for longest beyond the limit."""
+        """Removes files of dead pulls, and above the limit the least recently used charts."""
         now = time.time()
         for part in self._home.glob("*/**/*.part"):
             if now - part.stat().st_mtime > STALE_SECONDS:
@@ -210,7 +210,7 @@ def _archive_of(ref: Path) -> str:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Writes a file so that it is there whole or not at all."""
+    """Writes a file completely or not at all."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     part = path.parent / f".{os.getpid()}-{threading.get_ident()}.part"
     try:

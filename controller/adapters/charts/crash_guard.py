@@ -1,9 +1,9 @@
-"""Which chart files ended the process that read them.
+"""Records chart files that killed the process that read them.
 
-Everything read of a chart is bounded; this is for what nobody thought of. A mark lies beside the cache
-while a file is read, and its reader has it locked: the kernel takes the lock of a process that is gone,
-and leaves the mark. A container that is killed for another reason while it happens to read leaves one, too,
-so a file is read once more, and never again after a second reader has ended.
+All reads of a chart are bounded; this protects against unknown cases. A mark exists beside the cache while a
+file is read, and its reader locks it. When a process dies, the kernel releases the lock and the mark stays. A
+container killed for another reason during a read also leaves one. So a file is read once more, and never
+again after a second reader has died.
 """
 
 from __future__ import annotations
@@ -18,32 +18,33 @@ from pathlib import Path
 
 from controller.errors import ChartInvalid, ChartPending
 
-# Readers that a file may end before it is left alone.
+# The number of readers that may die before the file is no longer read.
 MOST_DEATHS = 2
-# A chart is read within a second; on a disk that stalls somebody else's turn may take longer.
+# A chart is read within a second; on a stalled disk the turn of another process may take longer.
 _PATIENCE = 20.0
 _CHECK_SECONDS = 0.05
 
 
 class CrashGuard:
-    """Marks in `directory`, which all who read the same files share."""
+    """Marks in `directory`, shared by all readers of the same files."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     @contextlib.contextmanager
     def reading(self, path: Path, stamp: object) -> Iterator[None]:
-        """Around the reading of a file in the state that `stamp` stands for.
+        """Wraps the read of a file in the state of `stamp`.
 
-        Raises ChartInvalid for one that has ended its readers, and ChartPending while another process
-        reads it for longer than usual. Where no mark can be written, it is read without.
+        Raises ChartInvalid for a file that has killed its readers, and ChartPending while another process
+        reads it for longer than usual. If no mark can be written, the file is read without one.
         """
         mark = self._mark(path, stamp)
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle = _locked(mark)
         except OSError:
-            # A directory that is read-only, full, or of somebody else: osctl on files of the image.
+            # A directory that is read-only, full, or owned by another user, as for osctl with files of the
+            # image.
             yield
             return
         if handle is None:
@@ -52,16 +53,16 @@ class CrashGuard:
             deaths = len(os.pread(handle, MOST_DEATHS, 0))
             if deaths >= MOST_DEATHS:
                 raise ChartInvalid(
-                    f"chart {path} is not read any more: {MOST_DEATHS} processes ended while they read it, "
-                    "as for want of memory; publish the chart under another version, or give the containers "
-                    f"core and helmbundle more memory, and remove {mark}"
+                    f"chart {path} is no longer read: {MOST_DEATHS} processes were killed while they "
+                    "read it, probably by lack of memory; publish the chart under another version, "
+                    f"or give the containers core and helmbundle more memory, and remove {mark}"
                 )
             with contextlib.suppress(OSError):
                 os.pwrite(handle, b"x", deaths)
             try:
                 yield
             finally:
-                # Whatever came of it, its reader has outlived it.
+                # Whatever the result, its reader has survived.
                 mark.unlink(missing_ok=True)
         finally:
             os.close(handle)
@@ -78,7 +79,7 @@ def _locked(mark: Path) -> int | None:
         handle = os.open(mark, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever had it before may have removed it meanwhile: then it is nobody's mark.
+            # The previous holder may have removed it meanwhile; then this mark is not valid.
             if os.fstat(handle).st_nlink:
                 return handle
         except BlockingIOError:

@@ -1,7 +1,6 @@
-"""A chart directory with what its Chart.yaml names as `file://…`, as `helm dependency build` completes it.
-
-In memory: the directory may be a checkout that cannot be written. What lies in its `charts/` is used as it
-is. Conditions, tags and aliases are for Helm, when it renders.
+"""A chart directory with the dependencies that its Chart.yaml names as `file://…`, like `helm dependency
+build`. This works in memory, because the directory may be a read-only checkout. Files in its `charts/` are
+used as they are. Helm evaluates conditions, tags and aliases when it renders.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ _BUILD = "helm dependency build"
 
 @dataclass(frozen=True)
 class ChartDirectory:
-    """Every file by its name in the complete chart, and the directories that they were read from.
+    """Every file by its name in the complete chart, and the directories of these files.
 
-    `complete`: nothing had to be added, and Helm may load the directory itself.
+    `complete`: nothing was added, so Helm may load the directory itself.
     """
 
     files: Mapping[str, bytes]
@@ -54,7 +53,7 @@ class _Dependency:
 
 @dataclass
 class _Reading:
-    """One chart being read, with all that it is made of, within `root`."""
+    """One chart being read, with all its dependencies, within `root`."""
 
     chart: Path
     root: Path
@@ -63,11 +62,11 @@ class _Reading:
     files: int = 0
 
     def tree(self, directory: Path, above: tuple[Path, ...]) -> dict[str, bytes]:
-        """The files of one chart and of all that it depends on."""
+        """The files of one chart and of all its dependencies."""
         real = directory.resolve()
         if real in above:
             circle = " → ".join(path.name for path in (*above[above.index(real) :], real))
-            raise ChartInvalid(f"chart {self.chart}: its dependencies go round in a circle: {circle}")
+            raise ChartInvalid(f"chart {self.chart}: its dependencies form a circle: {circle}")
         found = walk(directory, self.root)
         self.read.append((directory, found.stamp))
         self.octets += found.octets
@@ -100,7 +99,10 @@ class _Reading:
         files.update((f"{place}/{name}", content) for name, content in added.items())
 
     def _local(self, directory: Path, required: _Dependency) -> Path:
-        """The directory that the repository names, which lies below the root, links included."""
+        """The directory that the repository names.
+
+        It must be below the root, also after links are followed.
+        """
         path = required.repository.removeprefix(_FILE)
         what = f'chart {directory}: its dependency "{required.name}" at {required.repository[:200]}'
         if "\0" in path:
@@ -118,10 +120,10 @@ class _Reading:
 
 
 def read_directory(chart: Path, root: Path) -> ChartDirectory:
-    """The chart with its dependencies. All of it lies below `root`.
+    """The chart with its dependencies, all below `root`.
 
-    Raises ChartInvalid for what cannot be resolved, leads out of `root`, goes round in a circle or is
-    beyond the bounds.
+    Raises ChartInvalid for a dependency that cannot be resolved, is outside of `root`, forms a circle or
+    exceeds the bounds.
     """
     reading = _Reading(chart, root)
     files = reading.tree(chart, ())
@@ -129,7 +131,7 @@ def read_directory(chart: Path, root: Path) -> ChartDirectory:
 
 
 def _declared(directory: Path, files: Mapping[str, bytes]) -> list[_Dependency]:
-    """What the chart depends on, with exact versions where a lock file has them."""
+    """The dependencies of the chart, with exact versions from a lock file if there is one."""
     metadata = _metadata(directory, files)
     written = metadata.get("dependencies")
     if "requirements.yaml" in files:
@@ -146,8 +148,8 @@ def _declared(directory: Path, files: Mapping[str, bytes]) -> list[_Dependency]:
     for one in required:
         if (one.name, one.repository) not in exact:
             raise ChartInvalid(
-                f'chart {directory}: {name} does not have its dependency "{one.name}"; '
-                "renew it with helm dependency update, or remove it"
+                f'chart {directory}: {name} lacks its dependency "{one.name}"; update that file with '
+                "helm dependency update, or remove it"
             )
     return [exact[one.name, one.repository] for one in required]
 
@@ -156,7 +158,7 @@ def _list(directory: Path, written: Any) -> list[Any]:
     if written is None:
         return []
     if not isinstance(written, list):
-        raise ChartInvalid(f"chart {directory}: its dependencies must be a list, and are not")
+        raise ChartInvalid(f"chart {directory}: its dependencies are not a list")
     return written
 
 
@@ -189,7 +191,7 @@ def _vendored(directory: Path, files: Mapping[str, bytes]) -> set[str]:
 
 
 def _require(directory: Path, required: _Dependency, metadata: Mapping[str, Any]) -> str:
-    """The dependency's version, if it is what is wanted."""
+    """The dependency's version, if it fits."""
     name, version = str(metadata.get("name", "")), str(metadata.get("version", ""))
     what = f'chart {directory}: its dependency "{required.name}" at {required.repository[:200]}'
     if name != required.name:
@@ -200,7 +202,7 @@ def _require(directory: Path, required: _Dependency, metadata: Mapping[str, Any]
         raise ChartInvalid(f"{what}: {error}") from None
     if not fits:
         raise ChartInvalid(
-            f'{what} has version "{version}", which is not "{required.version}"; '
-            "correct one of them, or renew Chart.lock with helm dependency update"
+            f'{what} has version "{version}", which is not "{required.version}"; correct one of '
+            "them, or update Chart.lock with helm dependency update"
         )
     return version

@@ -1,4 +1,4 @@
-"""The files of a chart, as Helm would load them: links followed, ignored ones left out, within bounds."""
+"""The files of a chart as Helm would load them: links followed, ignored files omitted, within bounds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DirectoryStamp = tuple[tuple[str, Stamp], ...]
 
 @dataclass(frozen=True)
 class ChartFiles:
-    """The path of each file by its name in the chart, sorted, and what changes when one of them does."""
+    """The path of each file by its name in the chart, sorted, and a stamp that changes with each of them."""
 
     files: tuple[tuple[str, str], ...]
     stamp: DirectoryStamp
@@ -40,7 +40,7 @@ class ChartFiles:
 
 
 def stamp_of(path: Path) -> Stamp:
-    """What changes when the file is written or replaced. Raises ChartInvalid when it cannot be seen."""
+    """A stamp that changes when the file is written or replaced. Raises ChartInvalid if it cannot be read."""
     return _stamp(str(path), path.stat)
 
 
@@ -53,9 +53,10 @@ def _stamp(path: str, read_stat: Callable[[], os.stat_result]) -> Stamp:
 
 
 def walk(chart: Path, root: Path) -> ChartFiles:
-    """All files of the chart that its .helmignore leaves. Links may point elsewhere below `root` only.
+    """All files of the chart that its .helmignore does not exclude.
 
-    Raises ChartInvalid for links that leave `root` or go round in a circle, and beyond the bounds.
+    Links may point only to places below `root`. Raises ChartInvalid for links that leave `root` or form a
+    circle, and if bounds are exceeded.
     """
     found: dict[str, str] = {}
     stamps: dict[str, Stamp] = {}
@@ -63,8 +64,8 @@ def walk(chart: Path, root: Path) -> ChartFiles:
     if not start.is_relative_to(limit):
         raise ChartInvalid(f"chart {chart}: . is a link out of {root}")
     ignored = _ignored(chart, limit, stamps)
-    # A directory's name in the chart, its path and its real one, and the real ones on the way to it. As
-    # texts: this is done with every chart each time somebody asks whether it has changed.
+    # A directory's name in the chart, its path, its real path, and the real paths of its parents. They are
+    # strings for speed, because each check for changes walks every chart.
     pending: list[tuple[str, str, str, frozenset[str]]] = [("", str(chart), str(start), frozenset())]
     size = 0
     while pending:
@@ -93,7 +94,7 @@ def walk(chart: Path, root: Path) -> ChartFiles:
 
 
 def _ignored(chart: Path, limit: Path, stamps: dict[str, Stamp]) -> Ignored:
-    """The chart's rules of what to leave out, which count as a file even if they name themselves."""
+    """The chart's ignore rules, which count as a file even if they exclude themselves."""
     path = chart / HELMIGNORE
     if not path.is_file():
         return ignored_by("")
@@ -117,7 +118,7 @@ def _entries(chart: Path, directory: str) -> list[os.DirEntry[str]]:
 
 
 def read_files(chart: Path, files: ChartFiles) -> dict[str, bytes]:
-    """The contents of what `walk` has found. Raises ChartInvalid when one cannot be read."""
+    """The contents of the files that `walk` found. Raises ChartInvalid if one cannot be read."""
     contents = {}
     for name, file in files.files:
         try:
@@ -130,7 +131,7 @@ def read_files(chart: Path, files: ChartFiles) -> dict[str, bytes]:
 def pack(chart: str, files: Mapping[str, bytes]) -> bytes:
     """An archive of the chart's files; the same octets for the same files.
 
-    Raises ChartInvalid when it is larger than a release may be.
+    Raises ChartInvalid if it is too large for a release.
     """
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w") as archive:
@@ -145,7 +146,7 @@ def pack(chart: str, files: Mapping[str, bytes]) -> bytes:
 
 
 def parse_map(chart: Path, name: str, content: bytes) -> Mapping[str, Any]:
-    """A YAML file of the chart. Raises ChartInvalid when it is no map."""
+    """A YAML file of the chart. Raises ChartInvalid if it is not a map."""
     try:
         parsed = parse_document(content.decode())
     except (ChartInvalid, UnicodeDecodeError) as error:
@@ -154,5 +155,5 @@ def parse_map(chart: Path, name: str, content: bytes) -> Mapping[str, Any]:
     if parsed is None:
         return {}
     if not isinstance(parsed, dict):
-        raise ChartInvalid(f"chart {chart}: {name} must be a map, and is not")
+        raise ChartInvalid(f"chart {chart}: {name} is not a map")
     return parsed

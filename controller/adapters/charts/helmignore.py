@@ -11,11 +11,11 @@ from controller.errors import ChartInvalid
 
 FILE = ".helmignore"
 MOST_RULES = 500
-# Helm's own: what editors leave beside templates.
+# Helm's own rule: files that editors leave beside templates.
 _ALWAYS = "templates/.?*"
 _RANGE = re.compile(r"\[(\^?)((?:[^\]\\]|\\.)+)\]")
 
-#: Whether a file (False) or directory (True) of this name in the chart is left out.
+#: Whether a file (False) or directory (True) of this name in the chart is ignored.
 Ignored = Callable[[str, bool], bool]
 
 
@@ -31,10 +31,11 @@ class _Rule:
 
 
 def ignored_by(text: str) -> Ignored:
-    """What the rules leave out. Raises ChartInvalid when one of them cannot be read.
+    """The files that the rules exclude.
 
-    They are not those of git: the first rule that speaks decides, and a rule with `!` leaves out
-    whatever it does not match (https://helm.sh/docs/chart_template_guide/helm_ignore_file/).
+    Raises ChartInvalid if a rule is unreadable. The rules differ from git's: the first rule that matches
+    decides, and a rule with `!` excludes everything that it does not match
+    (https://helm.sh/docs/chart_template_guide/helm_ignore_file/).
     """
     rules = [_rule(line.strip()) for line in (*text.splitlines(), _ALWAYS) if _says_something(line)]
     if len(rules) > MOST_RULES:
@@ -84,7 +85,7 @@ def _compiled(glob: str) -> re.Pattern[str]:
         else:
             pieces[-1] += "[^/]" if letter == "?" else re.escape(letter)
         place += 1
-    # Each star takes as little as will do and never tries again: no pattern takes long.
+    # Each star matches as little as possible without backtracking, so no pattern takes long.
     first, *between = pieces
     last = f"[^/]*{between.pop()}" if between else ""
     try:

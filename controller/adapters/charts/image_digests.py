@@ -1,4 +1,4 @@
-"""Asks registries which content the tags of images name now (OCI distribution spec 1.1)."""
+"""Asks registries for the present content of image tags (OCI distribution spec 1.1)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from controller.adapters.charts.repository_oci import MANIFEST, tagged_manifest
 from controller.domain.values.images import split_image
 from controller.errors import ChartNotFound
 
-# Of an image for several architectures, the list of all of them: each node takes its own of it.
+# For an image with several architectures, the list of all; each node chooses its own.
 _ACCEPT = ", ".join(
     (
         "application/vnd.oci.image.index.v1+json",
@@ -22,7 +22,7 @@ _HUB, _HUB_REGISTRY, _HUB_OWN = "docker.io", "registry-1.docker.io", "library"
 
 
 def pinned_image(image: str, *, ca: str = "") -> str:
-    """The image with the digest of what its tag names now; as it is where it names a digest.
+    """The image with the present digest of its tag; unchanged if it already names a digest.
 
     Registries are asked without a login; `ca` is PEM text, empty for the authorities of the system. Raises
     ChartNotFound, RepositoryDenied, RepositoryUnavailable, RepositoryUntrusted.

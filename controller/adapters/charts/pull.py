@@ -1,8 +1,8 @@
-"""Charts of repositories on the network: each pulled once, beside the work of whoever asks for it.
+"""Charts of repositories on the network: each pulled once, in parallel to the work of its callers.
 
-A repository may hang, and passes over other releases must go on: a pull runs in a thread of its own and its
-caller waits for it only for a while. A repository that fails is left alone for a while that grows, for all
-of its charts together; a chart that is not there, or not what it should be, is left alone by itself.
+A repository may hang, and other releases must continue, so a pull runs in its own thread and its caller waits
+only for a limited time. A failing repository is not asked for a growing time, for all of its charts together.
+A missing or damaged chart has its own pause.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from controller.ports.system import Clock, Randomness
 #: The text under a key of a Secret in the region's namespace, None when there is none.
 ReadSecret = Callable[[str, str], str | None]
 
-# How long one answer about Secrets and proxy serves: a pass at 500 releases asks for it 500 times.
+# How long one answer about Secrets and proxy is reused: a pass at 500 releases asks for it 500 times.
 ACCESS_SECONDS = 5.0
 # One index serves the charts that are pulled together.
 INDEX_SECONDS = 60.0
 AT_A_TIME = 4
-# A thread that hangs in a server's answer is given up, and no further one begun while so many hang.
+# A thread that hangs in a server's answer is abandoned. No further one starts while this many hang.
 MOST_HANGING = 8
 SOON = 1.0
 # Between tries of a repository that does not answer, or not with what it should.
@@ -52,7 +52,7 @@ _OF_REPOSITORY = (RepositoryUnavailable, RepositoryUntrusted, RepositoryDenied)
 
 @dataclass(frozen=True)
 class _Rest:
-    """Why and until when (monotonic seconds) something is not tried again."""
+    """Why and until when (monotonic seconds) there is no further attempt."""
 
     error: ChartInvalid
     until: float
@@ -61,7 +61,7 @@ class _Rest:
 
 @dataclass
 class _Pull:
-    """One pull under way, or ended."""
+    """One pull, running or ended."""
 
     chart: ChartRef
     began: float
@@ -71,7 +71,7 @@ class _Pull:
 
 @dataclass
 class _Repository:
-    """What is known of one repository as it is opened with certain credentials."""
+    """The state of one repository with certain credentials."""
 
     access: Access
     checked: float
@@ -88,8 +88,7 @@ class PulledCharts:
     """Archives of charts in `https://`, `http://` and `oci://` repositories.
 
     `pull_seconds`: how long one pull may take. `wait_seconds`: seconds that a caller waits for it before
-    ChartPending is raised, by default as long. `learn` is given
-    the secrets that no log may show.
+    ChartPending is raised, by default as long. `learn` gets the secrets that no log may show.
     """
 
     def __init__(
@@ -143,7 +142,7 @@ class PulledCharts:
         return found
 
     def versions(self, chart: ChartRef) -> tuple[str, ...]:
-        """The versions of the chart that its repository lists, in its order. Whoever asks waits for them."""
+        """The versions of the chart that its repository lists, in its order. The caller waits for them."""
         repository = self._repository(chart)
         with RepositoryClient(f"repository {chart.repository}", repository.access) as client:
             if chart.repository.startswith("oci://"):
@@ -152,7 +151,10 @@ class PulledCharts:
             return tuple(entry.version for entry in listed)
 
     def _pull(self, repository: _Repository, chart: ChartRef) -> tuple[_Pull, float]:
-        """The pull to wait for, begun if need be, and for how long; raises what keeps it from beginning."""
+        """The pull to wait for, started if necessary, and for how long.
+
+        Raises the reason if it cannot start.
+        """
         with self._lock:
             self._give_up(repository)
             now = self._clock.monotonic()
@@ -204,7 +206,7 @@ class PulledCharts:
         now = self._clock.monotonic()
         with self._lock:
             index, age = repository.index, now - repository.index_read
-        # What an old index lacks, a new one may have.
+        # A new index may have versions that an old one lacks.
         stale = index is None or age > INDEX_SECONDS
         listed = (entry.version for entry in (index or {}).get(chart.name, ()))
         if index is None or stale or choose_version(chart.version, listed) is None:
@@ -248,7 +250,7 @@ class PulledCharts:
         repository.charts[pull.chart] = rest
 
     def _give_up(self, repository: _Repository) -> None:
-        """A server may keep a thread for as long as it likes, octet by octet; nobody waits for that one."""
+        """A server may hold a thread without end, octet by octet. Nothing waits for such a thread."""
         now = self._clock.monotonic()
         for chart, pull in list(repository.pulls.items()):
             if now - pull.began > 2 * self._pull_seconds:
@@ -276,7 +278,7 @@ class PulledCharts:
         with self._lock:
             current = self._repositories.get(key)
             if current is None or _fingerprint(current.access) != _fingerprint(access):
-                # Other credentials, another CA: what failed with the former ones is tried at once.
+                # With other credentials or another CA, failed pulls are tried again at once.
                 if len(self._repositories) >= _MOST_REMEMBERED:
                     self._repositories.clear()
                 current = self._repositories[key] = _Repository(access, now)

@@ -1,4 +1,4 @@
-"""How a chart repository is reached: TLS, credentials, proxies, and bounds on what it may answer."""
+"""Access to a chart repository: TLS, credentials, proxies, and bounds on its answers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _HOST_UNSAFE = re.compile(r"[^A-Za-z0-9.:\[\]_-]")
 
 @dataclass(frozen=True)
 class Proxy:
-    """The way out: addresses of proxies for http and https, and hosts that are reached without."""
+    """Addresses of proxies for http and https, and hosts that are reached directly."""
 
     http: str = ""
     https: str = ""
@@ -55,7 +55,7 @@ class Proxy:
 
     @staticmethod
     def of_environment() -> Proxy:
-        """What HTTP_PROXY, HTTPS_PROXY and NO_PROXY say, in either case."""
+        """The settings in HTTP_PROXY, HTTPS_PROXY and NO_PROXY, upper or lower case."""
         found = getproxies_environment()
         bypassed = tuple(part.strip() for part in found.get("no", "").split(",") if part.strip())
         return Proxy(found.get("http", ""), found.get("https", ""), bypassed)
@@ -71,9 +71,10 @@ class Proxy:
 
 @dataclass(frozen=True)
 class Access:
-    """What opens a repository. `ca` is PEM text, empty for the system's authorities.
+    """Credentials and authority for a repository.
 
-    `credentials_secret` and `ca_secret` are the names of the Secrets that it was read from, for messages.
+    `ca` is PEM text, empty for the system's authorities. `credentials_secret` and `ca_secret` are the names
+    of their Secrets, for messages.
     """
 
     username: str = field(default="", repr=False)
@@ -86,7 +87,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer: `url` is where it came from in the end; header names are in small letters."""
+    """One answer: `url` is its final source; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -97,8 +98,8 @@ class Answer:
 class RepositoryClient:
     """Requests to one repository during one pull.
 
-    `repository` is how messages call it. Errors are of `controller.errors`, and never quote credentials,
-    queries of addresses, or what the repository says.
+    `repository` is its name in messages. Errors are from `controller.errors`, and never quote credentials,
+    queries of addresses, or texts of the repository.
     """
 
     def __init__(self, repository: str, access: Access, *, seconds: float = PULL_SECONDS) -> None:
@@ -140,17 +141,17 @@ class RepositoryClient:
             url = following
         else:
             raise RepositoryUnavailable(
-                f"{self._repository} redirects without end; correct the address of the repository"
+                f"{self._repository} redirects in a loop; correct the address of the repository"
             )
         if answer.status != 200 and answer.status not in tuple(expected):
             raise self._refusal(answer)
         return answer
 
     def denied(self, status: int) -> RepositoryDenied:
-        """The error for a repository that wants credentials, or others than it was given."""
+        """The error for a repository that requires credentials, or refuses the given ones."""
         secret = self._access.credentials_secret
         remedy = (
-            f'it refuses those in Secret "{secret}"; correct its keys username and password'
+            f'it refuses the credentials in Secret "{secret}"; correct its keys username and password'
             if secret
             else "it asks for credentials; name a Secret with keys username and password in credentialsSecret"
         )
@@ -182,7 +183,7 @@ class RepositoryClient:
     def _read(self, response: urllib3.BaseHTTPResponse, url: str, limit: int) -> bytes:
         pieces: list[bytes] = []
         size = 0
-        # Not decoded: an archive is what it is, and a small answer could unpack to a huge one.
+        # Not decoded, because a small answer could unpack to a huge one.
         for piece in response.stream(_PIECE, decode_content=False):
             self._left()
             size += len(piece)
@@ -211,7 +212,7 @@ class RepositoryClient:
         if not self._access.ca:
             return ssl.create_default_context()
         try:
-            # Only this CA, as Helm's --ca-file: who names one does not mean all others, too.
+            # Only this CA, like Helm's --ca-file: naming one excludes all others.
             return ssl.create_default_context(cadata=self._access.ca)
         except (ssl.SSLError, ValueError):
             raise RepositoryUntrusted(
@@ -311,14 +312,14 @@ def _certificate_error(error: BaseException | None) -> ssl.SSLCertVerificationEr
 
 
 def _cause(error: Exception) -> str:
-    """The error in words of ours: libraries quote addresses, and addresses may hold tokens."""
+    """The error in our own words, because libraries quote addresses, which may contain tokens."""
     words: tuple[tuple[type[Exception], str], ...] = (
         (ProxyError, "the proxy does not answer as one"),
-        (NameResolutionError, "its name is not known"),
+        (NameResolutionError, "its name cannot be resolved"),
         (NewConnectionError, "no connection"),
-        (ConnectTimeoutError, "no connection in time"),
-        (ReadTimeoutError, "no answer in time"),
-        (SSLError, "it does not speak TLS as it should"),
+        (ConnectTimeoutError, "the connection timed out"),
+        (ReadTimeoutError, "the answer timed out"),
+        (SSLError, "the TLS handshake failed"),
         (ProtocolError, "the connection broke"),
     )
     inner = error.__cause__ or error.__context__

@@ -31,7 +31,7 @@ def fetch_index(repository: str, client: RepositoryClient) -> Index:
 def fetch_archive(name: str, version: str, repository: str, index: Index, client: RepositoryClient) -> bytes:
     """The chart's archive, compared with the digest that the index lists.
 
-    Raises ChartNotFound naming the versions that there are, and ChartUntrusted.
+    Raises ChartUntrusted, and ChartNotFound with the available versions.
     """
     entry = _entry(name, version, repository, index)
     if not entry.urls or not entry.urls[0]:
@@ -42,15 +42,15 @@ def fetch_archive(name: str, version: str, repository: str, index: Index, client
         answer = client.get(address, limit=LARGEST_ARCHIVE, headers=_login(repository, address, client))
     except ChartNotFound:
         raise ChartNotFound(
-            f'{repository} lists chart "{name}" {version}, but {shown(address)} is not there; '
-            "renew the repository's index"
+            f'{repository} lists chart "{name}" {version}, but {shown(address)} is not there; update '
+            "the repository's index"
         ) from None
     check_digest(entry.digest, answer.body, f'chart "{name}" {version} of {repository}')
     return answer.body
 
 
 def check_digest(listed: str, content: bytes, what: str) -> None:
-    """Raises ChartUntrusted when the content is not what is listed; an index may list no digest."""
+    """Raises ChartUntrusted if the content differs from the index; an index may list no digest."""
     expected = listed.strip().lower().removeprefix("sha256:")
     found = hashlib.sha256(content).hexdigest()
     if expected and expected != found:
@@ -61,10 +61,10 @@ def check_digest(listed: str, content: bytes, what: str) -> None:
 
 
 def missing(name: str, version: str, repository: str, versions: Iterable[str]) -> ChartNotFound:
-    """The error for a version that is not there, with those that are."""
+    """The error for a missing version, with the available ones."""
     known = list(versions)
     listed = ", ".join(known[:_LISTED_VERSIONS]) + (" …" if len(known) > _LISTED_VERSIONS else "")
-    there = f"it has {listed}" if known else "it has none that can be listed"
+    there = f"it has {listed}" if known else "it lists no usable version"
     return ChartNotFound(f'{repository} has no chart "{name}" in version {version}; {there}')
 
 
@@ -87,7 +87,7 @@ def _check_address(repository: str, address: str) -> None:
 
 
 def _login(repository: str, address: str, client: RepositoryClient) -> Mapping[str, str]:
-    """Credentials go to the repository itself only, and never in clear to another machine."""
+    """Credentials go only to the repository itself, and never without TLS to another machine."""
     access = client.access
     if not access.username and not access.password:
         return {}
@@ -96,8 +96,8 @@ def _login(repository: str, address: str, client: RepositoryClient) -> Mapping[s
     parts = urlsplit(address)
     if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
         raise RepositoryDenied(
-            f'credentials of Secret "{access.credentials_secret}" are not sent to {repository} in clear; '
-            "use https://"
+            f'credentials of Secret "{access.credentials_secret}" are not sent to {repository} '
+            "without TLS; use https://"
         )
     return {"authorization": basic(access)}
 

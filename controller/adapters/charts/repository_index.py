@@ -1,7 +1,7 @@
-"""The index of an HTTP chart repository (index.yaml), read for what a pull needs and nothing else.
+"""The index of an HTTP chart repository (index.yaml), of which only the parts for a pull are read.
 
-Indexes of big repositories have many megabytes of descriptions and maintainers: they are read as a
-stream of events, so that only versions, addresses and digests are ever kept.
+Indexes of big repositories have many megabytes of descriptions and maintainers. They are read as a stream of
+events, so that only versions, addresses and digests stay in memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CLOSING = (yaml.MappingEndEvent, yaml.SequenceEndEvent)
 
 @dataclass(frozen=True)
 class IndexEntry:
-    """One version of a chart. `digest` is as the index says it, empty when it says none."""
+    """One version of a chart. `digest` is that of the index, or empty."""
 
     version: str
     urls: tuple[str, ...]
@@ -36,7 +36,7 @@ Index = Mapping[str, tuple[IndexEntry, ...]]
 
 
 def read_index(text: bytes, where: str) -> Index:
-    """All charts and versions of an index, in its order. Raises ChartInvalid when it is none."""
+    """All charts and versions of an index, in its order. Raises ChartInvalid if it is not an index."""
     try:
         events = _Events(yaml.parse(text, Loader=yaml.CSafeLoader))
         return _index(events, where)
@@ -59,7 +59,7 @@ def _index(events: _Events, where: str) -> Index:
             continue
         for chart in events.each_key():
             versions = tuple(islice(_versions(events), MOST_ENTRIES - entries + 1))
-            # A chart without a version counts, too: it is kept by its name.
+            # A chart without a version also counts: it is kept by its name.
             entries += max(len(versions), 1)
             if entries > MOST_ENTRIES:
                 raise ChartInvalid(f"{where} lists more than {MOST_ENTRIES:,} versions")
@@ -94,7 +94,7 @@ def _versions(events: _Events) -> Iterator[IndexEntry]:
 
 
 class _Events:
-    """YAML events, one ahead. Nothing recurses: the depth of a document is not ours to choose."""
+    """YAML events with one look-ahead. Nothing recurses, because the depth of a document is not known."""
 
     def __init__(self, events: Iterator[Any]) -> None:
         self._events = events
@@ -112,26 +112,26 @@ class _Events:
         return event
 
     def opens(self, kind: type) -> bool:
-        """Takes the next event if it begins such a collection."""
+        """Consumes the next event if it begins such a collection."""
         if not isinstance(self.peek(), kind):
             return False
         self.take()
         return True
 
     def closes(self) -> bool:
-        """Takes the next event if it ends the collection."""
+        """Consumes the next event if it ends the collection."""
         if not isinstance(self.peek(), _CLOSING):
             return False
         self.take()
         return True
 
     def each_key(self) -> Iterator[str]:
-        """The keys of a map that has begun; the caller takes each value."""
+        """The keys of a map that has begun; the caller reads each value."""
         while not self.closes():
             yield self.text()
 
     def text(self) -> str:
-        """The next node's text, empty for what is no scalar."""
+        """The next node's text, empty if it is not a scalar."""
         if isinstance(self.peek(), yaml.ScalarEvent):
             return str(self.take().value)
         self.skip()

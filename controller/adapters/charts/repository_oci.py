@@ -34,21 +34,21 @@ _PARAMETER = re.compile(r'(\w+)="([^"]*)"')
 def fetch_oci(name: str, version: str, repository: str, client: RepositoryClient) -> bytes:
     """The archive of the chart below the `oci://` address, compared with the digest in its manifest.
 
-    Raises ChartNotFound naming the versions that there are, ChartUntrusted, RepositoryDenied,
-    RepositoryUnavailable.
+    Raises ChartUntrusted, RepositoryDenied, RepositoryUnavailable, and ChartNotFound with the available
+    versions.
     """
     return _Registry(name, version, repository, client).pull()
 
 
 def list_oci(name: str, repository: str, client: RepositoryClient) -> tuple[str, ...]:
-    """The versions of the chart that the registry lists, newest first; none when it lists none."""
+    """The versions of the chart that the registry lists, newest first."""
     return tuple(_Registry(name, "", repository, client).versions())
 
 
 def tagged_manifest(
     name: str, tag: str, repository: str, client: RepositoryClient, *, accept: str
 ) -> bytes | None:
-    """The manifest that a tag names, byte for byte; None where there is none. Raises as `fetch_oci`."""
+    """The manifest of a tag, byte for byte, or None. Raises as `fetch_oci`."""
     return _Registry(name, "", repository, client).tagged(tag, accept=accept)
 
 
@@ -60,7 +60,7 @@ class _Registry:
         path = f"{parts.path.strip('/')}/{name}".strip("/")
         if not parts.netloc or not _PATH.fullmatch(path):
             raise ChartNotFound(
-                f'{repository} can have no chart "{name}": names in registries are in small letters'
+                f'{repository} cannot hold chart "{name}": names in a registry are in lower case'
             )
         self._name, self._version, self._repository = name, version, repository
         self._client = client
@@ -117,7 +117,7 @@ class _Registry:
         return []
 
     def _get(self, path: str, *, limit: int, accept: str = "*/*") -> bytes | None:
-        """What lies there, None when nothing does."""
+        """The content there, or None."""
         url = f"{self._base}/v2/{self._path}/{path}"
         for attempt in range(2):
             headers = {"accept": accept}
@@ -128,12 +128,12 @@ class _Registry:
             except RepositoryUnavailable:
                 if not self._loopback or self._base.startswith("http:"):
                     raise
-                # A registry on this very machine may do without TLS, as with other clients.
+                # A registry on this machine may work without TLS, as with other clients.
                 self._base = f"http://{self._host}"
                 return self._get(path, limit=limit, accept=accept)
             if answer.status != 401:
                 return None if answer.status == 404 else answer.body
-            # Only the registry itself may ask for credentials, not where it redirects to.
+            # Only the registry itself may ask for credentials, not the target of a redirect.
             asked = origin(answer.url) == origin(url)
             if attempt or not asked or not self._login(answer.headers.get("www-authenticate", "")):
                 raise self._client.denied(401)
@@ -153,7 +153,7 @@ class _Registry:
         realm = parameters.get("realm", "")
         if not realm.startswith("https://") and not (self._loopback and realm.startswith("http://")):
             raise RepositoryUnavailable(
-                f"{self._repository} sends to {shown(realm)} for a token, which is not protected by TLS"
+                f"{self._repository} names {shown(realm)} as its token server, which is not protected by TLS"
             )
         query = {"scope": f"repository:{self._path}:pull"}
         if parameters.get("service"):
@@ -166,7 +166,7 @@ class _Registry:
         document = _document(answer.body, shown(realm))
         token = document.get("token") or document.get("access_token")
         if not isinstance(token, str) or not token.isascii() or not token.isprintable():
-            raise RepositoryUnavailable(f"{shown(realm)} gave no token")
+            raise RepositoryUnavailable(f"{shown(realm)} returned no token")
         self._authorization = f"Bearer {token}"
         return True
 

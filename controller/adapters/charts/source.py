@@ -1,8 +1,8 @@
 """Where charts come from: `controller.ports.charts.ChartSource` on directories, archives and repositories.
 
 A chart shipped in the image is named by its path in the chart directory. A `file://` repository is a
-directory that holds `<name>/` or `<name>-<version>.tgz`. Charts of repositories on the network are pulled
-once into a cache; there, too, lies for Helm what had to be completed with its dependencies.
+directory that holds `<name>/` or `<name>-<version>.tgz`. Charts of network repositories are pulled once into
+a cache. Charts that were completed with their dependencies are also there, for Helm.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,250}")
 _VERSION = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9.+-]{0,127}")
 
 
-# What is known of charts is forgotten beyond this many: repositories bring new versions for ever.
+# Facts about more charts than this are dropped, because repositories never stop publishing versions.
 _MOST_KNOWN = 512
 
 
 @dataclass(frozen=True)
 class _KnownChart:
-    """What one chart holds, as of the stamps of what it was read from. Its values are read when asked for.
+    """The content of one chart, as of the stamps of its files.
 
-    `complete`: Helm may load it from `path`.
+    Its values are read on demand. `complete`: Helm may load it from `path`.
     """
 
     path: Path
@@ -69,22 +69,22 @@ class _KnownChart:
         return str(self.metadata.get("version", ""))
 
     def omitted(self, chart: ChartRef) -> tuple[str, ...]:
-        """The files of it that Helm is not to be given."""
+        """Its files that Helm does not get."""
         return tuple(sorted(self.templates.intersection(chart.omit_templates)))
 
     @property
     def current(self) -> bool:
-        """Whether nothing that it was read from has changed."""
+        """Whether its files are unchanged."""
         return all(_stamp_now(path, self.root) == stamp for path, stamp in self.stamps)
 
 
 class ChartStore:
     """Charts below `directory`, and those of repositories.
 
-    `pulled` None means that repositories on the network cannot be read here, `cache` None that Helm cannot
-    be given charts whose dependencies lie beside them. `builds` are those whose versions are known by their
-    content. What a chart holds is read again only when one of its files has changed; with `marks`, not when
-    it has ended those who read it.
+    `pulled` None means that repositories on the network cannot be read here, `cache` None that Helm cannot be
+    given charts whose dependencies lie beside them. `builds` have versions that are known by content. A chart
+    is read again only if one of its files has changed. With `marks`, it is not read again after it has killed
+    its readers.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class ChartStore:
         return next(iter(self._builds.versions(known.name, known.build)), known.version)
 
     def versions(self, chart: ChartRef) -> tuple[str, ...]:
-        """The versions that the chart's repository lists, of a directory those of its archives."""
+        """The versions that the chart's repository lists, or the archives of a directory."""
         if urlsplit(chart.repository).scheme == "file":
             return _archived(_file_repository(chart.repository), chart.name)
         return self._pulled.versions(chart) if self._pulled is not None else ()
@@ -156,10 +156,10 @@ class ChartStore:
         return bool(outdated)
 
     def _packed(self, known: _KnownChart, omitted: tuple[str, ...]) -> Path:
-        """The archive of a chart with its dependencies, and without what is omitted, kept by its digest."""
+        """The archive of a chart with its dependencies, without omitted files, stored by its digest."""
         if self._cache is None:
             without = f" without {', '.join(omitted)}" if omitted else " with its dependencies"
-            raise ChartInvalid(f"chart {known.path}: no place to put it together{without}")
+            raise ChartInvalid(f"chart {known.path}: no directory to assemble it in{without}")
         digest = _digest_without(known, omitted)
         built = ChartRef(known.name, digest.replace(":", "-"), repository="built")
         _require_name(built)
@@ -182,12 +182,12 @@ class ChartStore:
             scheme, place, _, query, _ = urlsplit(chart.repository)
         except ValueError:
             raise ChartInvalid(
-                f'chart "{chart.name}": repository "{chart.repository}" is no address'
+                f'chart "{chart.name}": repository "{chart.repository}" is not an address'
             ) from None
         if "@" in place or query:
             raise ChartInvalid(
-                f'chart "{chart.name}": credentials do not belong into the address of a repository; '
-                "name a Secret in credentialsSecret"
+                f'chart "{chart.name}": the address of its repository contains credentials; put them '
+                "into a Secret, and name it in credentialsSecret"
             )
         if scheme == "file":
             directory = _file_repository(chart.repository)
@@ -262,8 +262,9 @@ def _file_repository(address: str) -> Path:
 
 
 def _in_repository(directory: Path, chart: ChartRef, pinned: str) -> Path:
-    """`<name>-<version>.tgz`, else the directory `<name>`; where any version will do, else the archive of
-    the version that is pinned, or the only one."""
+    """`<name>-<version>.tgz`, else the directory `<name>`; if any version is accepted, also the archive of
+    the pinned version, or the only archive.
+    """
     _require_name(chart)
     archive = directory / f"{chart.name}-{chart.version}.tgz"
     if chart.version and archive.is_file():
@@ -279,12 +280,13 @@ def _in_repository(directory: Path, chart: ChartRef, pinned: str) -> Path:
         return _inside(directory, f"{chart.name}-{chosen}.tgz", chart.name)
     there = [f"{chart.name}-{version}.tgz" for version in versions]
     if not directory.is_dir():
-        mounted = "what the controller reads is mounted with extraVolumes of its chart"
-        raise ChartNotFound(f"there is no directory {directory} here; {mounted}")
-    listed = f"it has {', '.join(there[:5])}" if there else "it has no other archive of that name"
+        mounted = "mount directories for the controller with extraVolumes of its chart"
+        raise ChartNotFound(f"directory {directory} does not exist here; {mounted}")
+    listed = f"it has {', '.join(there[:5])}" if there else "it has no archive of that name"
     expected = archive.name if chart.version else "a single archive (no version is set)"
     raise ChartNotFound(
-        f'chart "{chart.name}": neither a directory {chart.name} nor {expected} is in {directory}; {listed}'
+        f'chart "{chart.name}": {directory} contains neither a directory {chart.name} nor '
+        f"{expected}; {listed}"
     )
 
 
@@ -304,7 +306,7 @@ def _files_of(path: Path, root: Path) -> Mapping[str, bytes]:
 
 
 def _digest_without(known: _KnownChart, omitted: tuple[str, ...]) -> str:
-    """Of the chart's content, and of what of it is omitted."""
+    """The digest of the chart's content and of the names of omitted files."""
     if not omitted:
         return known.digest
     parts = {"chart": known.digest.encode(), "omitted": "\n".join(omitted).encode()}

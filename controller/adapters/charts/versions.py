@@ -1,4 +1,4 @@
-"""Versions of charts (semver.org): what was asked for, and what a repository calls it."""
+"""Versions of charts (semver.org): the requested version, and its name in a repository."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _Precedence = tuple[_Numbers, int, tuple[tuple[int, int, str], ...]]
 
 
 def choose_version(requested: str, known: Iterable[str]) -> str | None:
-    """The version wanted, or the only one that is the same but for its build metadata; None without.
+    """The requested version, or the only one that differs only in build metadata, or None.
 
-    OpenStack-Helm publishes `2026.1.0` as `2026.1.0+<commit>`, and its charts do not say which in
-    advance. Where there are several builds of a version, one has to be named.
+    OpenStack-Helm publishes `2026.1.0` as `2026.1.0+<commit>`, and its charts do not say which in advance. If
+    a version has several builds, one must be named.
     """
     versions = list(known)
     if requested in versions:
@@ -28,14 +28,14 @@ def choose_version(requested: str, known: Iterable[str]) -> str | None:
 
 
 def is_version(version: str, requested: str) -> bool:
-    """Whether a chart of this version is what was asked for."""
+    """Whether a chart with this version matches the request."""
     return version == requested or ("+" not in requested and version.partition("+")[0] == requested)
 
 
 def satisfies(version: str, constraint: str) -> bool:
     """Whether a chart of this version may serve a dependency with this constraint, as Helm reads both.
 
-    Raises ValueError when one of them is no version or no constraint.
+    Raises ValueError if one of them is not a version or constraint.
     """
     found = re.fullmatch(_VERSION, version.strip())
     if found is None or not all(number is None or number.isdigit() for number in found.groups()[:3]):
@@ -47,7 +47,7 @@ def satisfies(version: str, constraint: str) -> bool:
 
 
 def _constraints(written: str) -> list[tuple[str, _Numbers, str]]:
-    """Operators with their versions, all of which have to hold."""
+    """Operators with their versions. All of them must match."""
     found: list[tuple[str, _Numbers, str]] = []
     rest = written.strip()
     while rest or not found:
@@ -61,7 +61,7 @@ def _constraints(written: str) -> list[tuple[str, _Numbers, str]]:
 
 
 def _parts(groups: Iterable[str | None]) -> tuple[_Numbers, str]:
-    """The numbers that are given, up to the first that is left open, and the pre-release."""
+    """The given numbers, up to the first open one, and the pre-release."""
     *written, pre = groups
     numbers: list[int] = []
     for number in written:
@@ -81,7 +81,7 @@ def _precedence(numbers: _Numbers, pre: str = "") -> _Precedence:
 def _holds(version: _Precedence, operator: str, numbers: _Numbers, pre: str) -> bool:
     least = _precedence(numbers, pre)
     if not version[1] and not pre:
-        return False  # pre-releases are for those who ask for them
+        return False  # pre-releases must be requested explicitly
     if operator in ("", "=", "!="):
         same = version == least if len(numbers) == 3 else _within(version, numbers, len(numbers))
         return same is (operator != "!=")

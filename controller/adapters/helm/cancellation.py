@@ -28,7 +28,7 @@ class CancellationToken:
 
     @property
     def cut(self) -> str:
-        """What has ended the action, as `HelmCancelled.cut`."""
+        """The cause of the end, as in `HelmCancelled.cut`."""
         return self._overdue or "cancelled"
 
     def cancel(self, overdue: str = "") -> None:
@@ -41,7 +41,7 @@ class CancellationToken:
             listener()
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Has `listener` called once, when the token is cancelled; now, if it is already."""
+        """Calls `listener` once, when the token is cancelled, or now if it already is."""
         with self._lock:
             if not self._cancelled:
                 self._listeners.append(listener)

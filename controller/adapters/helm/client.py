@@ -1,12 +1,11 @@
-"""`controller.ports.helm.HelmClient` on Helm's own code, in processes beside ours (helm/main.go).
+"""`controller.ports.helm.HelmClient` on Helm's own code, in separate processes (helm/main.go).
 
-Values go through standard input only: a command line, an environment or a file would show secrets to whoever
-looks at the machine. What Helm keeps is read from its records, not through it.
+Values go through standard input only, because a command line, an environment or a file would expose secrets
+on the machine. Helm's records are read directly, not through Helm.
 
-**How an action is ended.** Helm's program leaves the Job of a hook that it waits for when it is ended. So
-that Job is made to fail first (one whose `activeDeadlineSeconds` has passed is failed by Kubernetes), upon
-which Helm records the failure and ends. A process that does not is asked to end by SIGTERM, and killed in the
-end.
+**How an action is ended.** When Helm's program is terminated, the Job of the hook that it waits for would
+remain. So the Job must fail first (Kubernetes fails a Job after its `activeDeadlineSeconds`), and then Helm
+records the failure and ends. If the process does not end, it gets SIGTERM, and finally SIGKILL.
 """
 
 from __future__ import annotations
@@ -52,14 +51,14 @@ from controller.ports.helm import (
 )
 from controller.ports.kubernetes import Kube, KubeObject
 
-# Wall time of a render: much more than its processor time, for a machine that has much else to do.
+# Wall time of a render: much more than its processor time, for a busy machine.
 RENDER_SECONDS = 120.0
 RENDER_PROCESSOR_SECONDS = 20.0
-# Of an action, which is mostly spent in waiting.
+# Of an action, which mostly waits.
 ACTION_PROCESSOR_SECONDS = 120.0
-# What is rendered must fit into a record of 1 MiB, which packs YAML about 1:10.
+# The output must fit into a record of 1 MiB, which compresses YAML about 1:10.
 OUTPUT_OCTETS = 12 * MIB
-# What the API server can do is looked up once for all processes, and again after this.
+# The capabilities of the API server are read once for all processes, and again after this time.
 DISCOVERY_SECONDS = 900.0
 _PASSED_ON = ("PATH", "HOME", "TMPDIR", "KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
 # The way to the API server. Small letters come first for our own requests, and last for Go.
@@ -71,8 +70,10 @@ _BUDGET_OCTETS = 8
 @dataclass(frozen=True)
 class HelmLimits:
     """`qps` and `burst`: requests to the API server per second, and at once, of all processes together.
-    `memory`: octets that each may take, and `together` all of them, 0 for as much as there is. `history`:
-    revisions kept at a rollback."""
+
+    `memory`: octets that each may use, and `together` all of them, 0 for no limit. `history`: revisions kept
+    at a rollback.
+    """
 
     qps: float = 200.0
     burst: int = 400
@@ -84,8 +85,8 @@ class HelmLimits:
 class HelmProgram:
     """Helm on the cluster of `kubeconfig` (None: KUBECONFIG, or the pod's service account).
 
-    `program` is Helm 4. Helm acts as the ServiceAccount of that name in the release's namespace; as ourselves
-    where it is empty.
+    `program` is Helm 4. Helm acts as the ServiceAccount of that name in the release's namespace; if it is
+    empty, as our own.
     """
 
     def __init__(
@@ -153,10 +154,10 @@ class HelmProgram:
         bounds = self._bounds(RENDER_SECONDS, RENDER_PROCESSOR_SECONDS)
         ended = self._workers.call(asked, bounds)
         if ended.killed:
-            # Perhaps before it was asked. It changes nothing, so that it may be asked again.
+            # Perhaps before the request. A render changes nothing, so it can be repeated.
             ended = self._workers.call(asked, bounds)
         if ended.exceeded:
-            raise RenderRefused(f"chart {request.chart_path}: rendering {ended.exceeded}, and was ended")
+            raise RenderRefused(f"chart {request.chart_path}: rendering {ended.exceeded}, and was terminated")
         if ended.cut:
             raise ApiUnavailable(f"Helm: {request.release}: rendering was {ended.cut}")
         self._require_done(ended, request.chart_path)
@@ -185,7 +186,7 @@ class HelmProgram:
         cancellation: Cancellation | None,
         more: Mapping[str, Any],
     ) -> Finished:
-        """Carries out one action. Raises what its failure means."""
+        """Carries out one action. Raises the error for its failure."""
         release, namespace, timeout = request.release, request.namespace, request.timeout
         token = cancellation if isinstance(cancellation, CancellationToken) else None
         if token is not None and token.cancelled:
@@ -198,7 +199,7 @@ class HelmProgram:
         )
         if ended.exceeded:
             why = self._unreadable(release, namespace)
-            raise HelmFailed(f"{release}: Helm {ended.exceeded}, and was ended{why}")
+            raise HelmFailed(f"{release}: Helm {ended.exceeded}, and was terminated{why}")
         if ended.cut and not (ended.answer and "error" not in ended.answer):
             raise HelmCancelled(f"{release}: {ended.cut}: {_cause(ended)}", ended.cut)
         self._require_done(ended, str(more.get("chart", "")))
@@ -233,13 +234,13 @@ class HelmProgram:
         return str(place)
 
     def _discovery(self) -> str:
-        """Where workers keep what the API server can do: a new directory now and then, since that changes."""
+        """Where workers cache the capabilities of the API server; renewed periodically."""
         root = Path(self._home.name) / "discovery"
         period = int(self._now() // DISCOVERY_SECONDS)
         place = root / str(period)
         if not place.is_dir():
             place.mkdir(parents=True, exist_ok=True)
-            # That of before may be read still.
+            # The previous one may still be in use.
             for old in root.iterdir():
                 if int(old.name) < period - 1:
                     shutil.rmtree(old, ignore_errors=True)
@@ -249,7 +250,7 @@ class HelmProgram:
         return Bounds(self._limits.memory, processor, seconds, OUTPUT_OCTETS)
 
     def _unreadable(self, release: str, namespace: str) -> str:
-        """Which of the records that Helm reads could be the cause."""
+        """The unreadable records that could be the cause."""
         with suppress(KubeError):
             found = self._records.unreadable(release, namespace)
             if found:
@@ -257,7 +258,7 @@ class HelmProgram:
         return ""
 
     def _environment(self) -> dict[str, str]:
-        """Nothing of our own environment but what helm needs, and none of the user's Helm settings."""
+        """Only the variables that Helm needs, and none of the user's Helm settings."""
         home = self._home.name
         found = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         for name in _PROXIES:
@@ -270,7 +271,7 @@ class HelmProgram:
 
 
 def _cause(ended: Finished) -> str:
-    """Helm's own words, or the last ones of a process that gave no answer."""
+    """Helm's own text, or the last output of a process without an answer."""
     return str(ended.answer.get("error") or ended.died)
 
 

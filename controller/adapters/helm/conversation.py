@@ -1,6 +1,6 @@
 """One request to one worker, within bounds: memory, processor time, time, and the size of the answer.
 
-A chart is code of others. Whatever its templates do, the request ends: by itself, by a bound, or when it is
+A chart is foreign code. Whatever its templates do, the request ends: by itself, at a bound, or when it is
 cancelled.
 """
 
@@ -23,7 +23,7 @@ from controller.adapters.helm.cancellation import CancellationToken
 from controller.adapters.helm.memory_budget import MemoryBudget
 
 MIB = 1024 * 1024
-# What is kept of the error output: a process that dies names its cause first, and then its stacks.
+# The limit of the error output: a dying process prints its cause first, and then its stacks.
 ERROR_OCTETS = 16 * 1024
 _CAUSES = ("fatal error: ", "panic: ", "runtime: ")
 # Go's words where RLIMIT_DATA leaves no memory (runtime: malloc.go, mheap.go, mem_linux.go, stack.go). Its
@@ -35,12 +35,12 @@ _OUT_OF_MEMORY = re.compile(
 # And where the kernel gives no thread (runtime: os_linux.go, proc.go). The stack of a thread is of Go's own
 # memory: it is the container's number of processes that is used up, or the kernel's memory.
 _OUT_OF_THREADS = "failed to create new OS thread"
-# Between the steps that end an action: its hook is made to fail, then SIGTERM, upon which Helm records the
+# Between the steps that end an action: its hook must fail, then SIGTERM, after which Helm records the
 # failure, then SIGKILL.
 GENTLE_SECONDS = 5.0
 TERM_SECONDS = 10.0
 _STEP_SECONDS = 0.5
-# How often the time and the processor time of a request are looked at.
+# How often the time and the processor time of a request are checked.
 _LOOK_SECONDS = 0.5
 # A process that has closed its output is about to end.
 _CLOSED_SECONDS = 5.0
@@ -50,7 +50,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Bounds:
-    """What one request may take: `memory` and `output` in octets, `processor` and `seconds` in seconds."""
+    """Bounds of one request: `memory` and `output` in octets, `processor` and `seconds` in seconds."""
 
     memory: int
     processor: float
@@ -75,14 +75,14 @@ class Finished:
 
     @property
     def whole(self) -> bool:
-        """Whether the worker has done all that it was asked, and waits for more."""
+        """Whether the worker has answered, and waits for the next request."""
         return bool(self.answer) and not (self.exceeded or self.cut or self.died)
 
 
 class Conversation:
-    """Feeds one worker its request, and reads until it has answered or is ended.
+    """Sends a worker its request, and reads until it has answered or is terminated.
 
-    `spent`: processor seconds that it had taken before.
+    `spent`: processor seconds that it had used before.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Conversation:
         self._steps: list[tuple[float, Callable[[], None]]] = []
 
     def hold(self, text: bytes) -> Finished:
-        """Gives the worker its request, and what came of it."""
+        """Sends the worker its request, and returns the result."""
         wake_reader, wake_writer = os.pipe()
         os.set_blocking(wake_writer, False)
 
@@ -222,14 +222,14 @@ class Conversation:
         if not exceeded and _OUT_OF_MEMORY.search(error):
             exceeded = f"needed more than {_mib(self._bounds.memory)} of memory"
         by_node = "" if exceeded or self._cut else _done_by_node(code, error)
-        died = by_node or last_words(error) or f"Helm ended with {code}"
+        died = by_node or last_words(error) or f"Helm exited with {code}"
         return Finished({}, exceeded, self._cut, died=died, killed=bool(by_node))
 
 
 def _done_by_node(code: int, error: str) -> str:
     """What the node did to a process that ended so, in words; empty where the reason is its own."""
     if code == -signal.SIGKILL:
-        return "Helm was killed, as for want of memory on its node"
+        return "Helm was killed, probably by lack of memory on its node"
     if _OUT_OF_THREADS in error:
         return "Helm could not start a thread: its container has too many processes"
     return ""
@@ -247,13 +247,13 @@ def _decoded(output: bytearray) -> dict[str, Any]:
         answer = json.loads(output)
     except ValueError:
         answer = None
-    # What is no answer may hold a secret: nothing of it is quoted.
+    # Output that is not an answer may contain a secret, so it is not quoted.
     return answer if isinstance(answer, dict) and answer.get("done") else {"error": "Helm gave no answer"}
 
 
 def _await_end(process: subprocess.Popen[bytes]) -> int:
-    """The code of a process that has closed its output. It stays a zombie: its number must not be another's
-    while others may end it."""
+    """The code of a process that has closed its output. It stays a zombie, because its number must not be
+    reused while others may kill it."""
     until = time.monotonic() + _CLOSED_SECONDS
     while (end := os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)) is None:
         if time.monotonic() > until:
@@ -263,7 +263,7 @@ def _await_end(process: subprocess.Popen[bytes]) -> int:
 
 
 def _chunk(stream: IO[bytes]) -> bytes | None:
-    """What can be read now; empty at the end, None where there is nothing yet."""
+    """The bytes available now; empty at the end, None if there are none yet."""
     try:
         return os.read(stream.fileno(), _CHUNK)
     except BlockingIOError:
@@ -282,11 +282,11 @@ def _written(stream: IO[bytes], text: memoryview) -> int:
     except BlockingIOError:
         return 0
     except BrokenPipeError:
-        return len(text)  # it has ended: its last words tell why
+        return len(text)  # it has ended: its last output says why
 
 
 def processor_seconds(pid: int) -> float:
-    """Processor time that a process has taken; 0 where it is gone."""
+    """Processor time that a process has used; 0 if it is gone."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:
@@ -296,7 +296,7 @@ def processor_seconds(pid: int) -> float:
 
 
 def kill(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """Sends a signal to the group of a process, if it was not reaped: its number may be another's then."""
+    """Sends a signal to the group of a process, unless it was reaped, because its number may be reused."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)

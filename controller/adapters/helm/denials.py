@@ -1,7 +1,7 @@
-"""Which right is missing, told from the API server's words that Helm hands on.
+"""Finds the missing right in the API server's text that Helm passes on.
 
-They are of two kinds: the account may not do something with an object, or a role grants what the account does
-not hold itself. What an admission or a quota forbids is none of them.
+There are two kinds: the account may not do something with an object, or a role grants rights that the account
+itself lacks. Refusals by an admission or a quota are different.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WORD = re.compile(r'"([^"]*)"')
 
 
 def missing_right(text: str) -> str:
-    """The object and the rule in one line; empty when the text tells of no missing right."""
+    """The object and the rule in one line; empty if the text is not about a missing right."""
     granting = _NOT_HELD.search(text)
     if granting is not None:
         rules = _rules(granting["rules"])
@@ -43,13 +43,13 @@ def missing_right(text: str) -> str:
 
 
 def _account(user: str) -> str:
-    """Whose right it is that is missing."""
+    """The account whose right is missing."""
     namespace, found, name = user.removeprefix("system:serviceaccount:").partition(":")
     return f"ServiceAccount {namespace}/{name}" if found else "the controller"
 
 
 def _rules(text: str) -> str:
-    """`get, list of pods, services (apps); …`: as few as there can be."""
+    """`get, list of pods, services (apps); …`, as short as possible."""
     rules = [
         {
             "apiGroups": _WORD.findall(one["groups"]),

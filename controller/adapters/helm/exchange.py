@@ -1,4 +1,4 @@
-"""What goes into Helm and what comes out of it: the same for the library and the command line."""
+"""Input and output of Helm: the same for the library and the command line."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from controller.ports.helm import HookRun
 
 
 def require_chart(path: str) -> None:
-    """Raises ChartInvalid when nothing is at `path`: Helm would look for it in the user's repositories."""
+    """Raises ChartInvalid if `path` does not exist, because Helm would search the user's repositories."""
     if not Path(path).exists():
         raise ChartInvalid(f"chart {path}: there is no such file or directory")
 
 
 def values_text(values: Values) -> str:
-    """The values as JSON, which is YAML too. Raises HelmFailed for what JSON cannot hold."""
+    """The values as JSON, which is YAML too. Raises HelmFailed for values that JSON cannot hold."""
     try:
         return json.dumps(values, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        # The text of these errors tells a type, never a value.
+        # The text of these errors contains a type, never a value.
         raise HelmFailed(f"the values cannot be written as JSON: {error}") from None
 
 
 def epoch(stamp: object) -> float:
-    """Seconds since the epoch of a time as Go writes it, 0 where there is none."""
+    """Seconds since the epoch of a time as Go writes it, 0 if there is none."""
     try:
         return datetime.fromisoformat(str(stamp)).timestamp()
     except ValueError:

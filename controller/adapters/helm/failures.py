@@ -1,8 +1,8 @@
-"""What a failure of Helm means, told from its text: the same for the library and the command line.
+"""Finds the meaning of a Helm failure in its text: the same for the library and the command line.
 
-Helm has one error type for most things. The marks below are stable phrases of Helm 4 and its template
-engine; a text that matches none of them is a failed action. Nothing is decided from a text that the
-release's history could tell.
+Helm has one error type for most things. The marks below are stable phrases of Helm 4 and its template engine;
+a text that matches none of them is a failed action. Facts that the release's history contains are never taken
+from a text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UNREACHABLE = re.compile(
     r"|the server is currently unable to handle the request|etcdserver: (?:request timed out|no leader)",
     re.IGNORECASE,
 )
-# Also said of one request of many, in the middle of an action.
+# Also possible for one request of many, in the middle of an action.
 _INTERRUPTED = re.compile(
     rf"{_UNREACHABLE.pattern}|: (?:unexpected )?EOF\b|i/o timeout|http2: "
     r"|Internal error occurred|too many requests|unable to return a response in the time allotted"
@@ -37,11 +37,11 @@ _INTERRUPTED = re.compile(
     re.IGNORECASE,
 )
 _MISSING = re.compile(r"release: not found|has no deployed releases|release has no \d+ version")
-# Helm asks whose an object is before it writes anything (action/validate.go, existingResourceConflict).
+# Helm checks the owner of an object before it writes anything (action/validate.go, existingResourceConflict).
 _TAKEN = re.compile(r"exists and cannot be imported into the current release: invalid ownership metadata")
 # Kinds are looked up before anything of a manifest is sent (k8s.io/apimachinery: meta.NoKindMatchError).
 _UNDEFINED = re.compile(r'no matches for kind "([^"]+)" in version "([^"]+)"')
-# A hook's own words may hold anything, also what reads like one of the marks below.
+# A hook's own output may contain anything, also text like one of the marks below.
 _HOOK = re.compile(
     r"failed (?:pre|post)-install: |(?:pre|post)-(?:upgrade|rollback|delete) hooks? failed"
     r"|Hook \S+ \S+ failed: "

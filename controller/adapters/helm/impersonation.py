@@ -1,12 +1,12 @@
-"""The account that Helm acts as, where that is not our own."""
+"""The account that Helm impersonates, if it is not our own."""
 
 from __future__ import annotations
 
 
 def service_account_user(namespace: str, name: str) -> str:
-    """The user that a ServiceAccount is to the API server.
+    """The user name of a ServiceAccount.
 
-    Its groups need not be named: the API server adds those of a ServiceAccount that is impersonated
-    without any. So our own account needs `impersonate` of that one ServiceAccount, and of no group.
+    Groups are not needed, because the API server adds those of an impersonated ServiceAccount. So our own
+    account needs `impersonate` on that one ServiceAccount, and on no group.
     """
     return f"system:serviceaccount:{namespace}:{name}"

@@ -1,7 +1,7 @@
 """Rendered manifests, read as Helm reads them.
 
-Helm turns YAML into JSON with Go's YAML 1.1 rules, and where a chart writes a key twice the last one
-wins: what it put into the cluster must be readable here too, so nothing is refused for style.
+Helm turns YAML into JSON with Go's YAML 1.1 rules, and if a chart writes a key twice, the last one wins.
+Every object in the cluster must be readable here too, so style errors are accepted.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _PLAIN = tuple(f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", 
 
 
 def split_documents(text: str) -> tuple[str, ...]:
-    """The documents of a manifest as text, empty ones left out."""
+    """The documents of a manifest as text, without empty ones."""
     return tuple(part for part in _SEPARATOR.split(text) if part.strip())
 
 
 def parse_document(text: str) -> Any:
-    """What one YAML document says. Raises ChartInvalid when it is not YAML."""
+    """The content of one YAML document. Raises ChartInvalid if it is not YAML."""
     try:
         return read_document(text, _scalar, _key)
     except yaml.MarkedYAMLError as error:
-        # The text around the fault stays out of the message: it may hold a secret.
+        # The message does not contain the text around the fault, which may be a secret.
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise ChartInvalid(f"a rendered manifest is not YAML in line {line}: {error.problem}") from None
     except (yaml.YAMLError, ValueError) as error:
@@ -59,7 +59,7 @@ def _key(value: Any) -> str:
 
 
 def parse_manifests(text: str) -> tuple[KubeObject, ...]:
-    """All Kubernetes objects of a manifest in its order. Lists (kind `List`) are taken apart."""
+    """All Kubernetes objects of a manifest in its order. Lists (kind `List`) are expanded."""
     objects: list[KubeObject] = []
     for document in split_documents(text):
         # Helm trims each document and ends it with a newline: without that a text at its very end, written
@@ -85,7 +85,7 @@ def items_of(document: KubeObject) -> list[Any] | None:
 
 
 def annotations_of(obj: KubeObject) -> dict[str, Any]:
-    """The object's annotations; the map is not its own where it has none."""
+    """The object's annotations; if it has none, a new map that is not part of it."""
     metadata = obj.get("metadata")
     found = metadata.get("annotations") if isinstance(metadata, dict) else None
     return found if isinstance(found, dict) else {}

@@ -1,7 +1,7 @@
-"""How much memory all processes of Helm may hold together: what the container has beside our own.
+"""The memory that all processes of Helm may use together: the container's limit without our own process.
 
-A process that the kernel kills for want of memory takes its whole container with it (Kubernetes sets
-`memory.oom.group`). So the largest of them is ended before that.
+If the kernel kills a process for lack of memory, it kills the whole container (Kubernetes sets
+`memory.oom.group`). So we kill the largest Helm process before that.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class MemoryBudget:
-    """Ends the largest of the processes counted while all hold more than `octets`; 0 for no budget."""
+    """Kills the largest counted process while all together use more than `octets`; 0 for no budget."""
 
     def __init__(self, octets: int = 0) -> None:
         self._octets = octets
@@ -29,7 +29,7 @@ class MemoryBudget:
         self._watch: threading.Thread | None = None
 
     def count(self, pid: int) -> None:
-        """From now on the process counts. It must not be reaped before `discount`."""
+        """Counts the process from now on. It must not be reaped before `discount`."""
         if not self._octets:
             return
         with self._lock:
@@ -40,7 +40,7 @@ class MemoryBudget:
                 self._watch.start()
 
     def discount(self, pid: int) -> None:
-        """The process counts no more."""
+        """No longer counts the process."""
         with self._lock:
             self._counted.discard(pid)
             self._killed.pop(pid, None)
@@ -48,7 +48,7 @@ class MemoryBudget:
                 self._busy.clear()
 
     def killed(self, pid: int) -> str:
-        """Why this process was ended, in words; empty where it was not."""
+        """Why this process was killed, in words, or empty."""
         with self._lock:
             return self._killed.get(pid, "")
 
@@ -64,15 +64,15 @@ class MemoryBudget:
 
     def _end(self, pid: int, held: dict[int, int]) -> None:
         self._killed[pid] = (
-            f"held {held[pid] // MIB} MiB of memory, the most of {len(held)} processes, which may hold "
-            f"{self._octets // MIB} MiB together"
+            f"used {held[pid] // MIB} MiB of memory, the most of {len(held)} processes, which "
+            f"together may use {self._octets // MIB} MiB"
         )
         with contextlib.suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
 
 
 def private_octets(pid: int) -> int:
-    """Octets of memory of its own that a process holds; what it shares with others does not count."""
+    """Octets of private memory of a process, without shared memory."""
     try:
         _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Where Helm is: the program built with us (helm/main.go), beside this Python."""
+"""The Helm program that is built with this project (helm/main.go), beside this Python."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ ANSWER_SECONDS = 30.0
 
 
 class ProgramMissing(ControllerError):
-    """There is no program of Helm here, or not ours. The text says in one line what to do."""
+    """The Helm program is missing, or is not ours. The text says in one line what to do."""
 
 
 def find_program(named: Path | None = None) -> Path:
-    """The program `named`, else the one beside this Python. Raises ProgramMissing."""
+    """The program `named`, otherwise the one beside this Python. Raises ProgramMissing."""
     program = named or Path(sys.prefix) / "bin" / "helm"
     if not (program.is_file() and os.access(program, os.X_OK)):
         what = (
-            f'{VARIABLE}: "{program}" is not a program that can be run'
+            f'{VARIABLE}: "{program}" is not an executable program'
             if named
-            else "charts are rendered by Helm, which is not here"
+            else "Helm is needed to render charts, and was not found"
         )
         raise ProgramMissing(f"{what}: run `make helm` in a checkout, or use the controller's image")
     return program
 
 
 def require_worker(program: Path) -> None:
-    """Raises ProgramMissing for another Helm than ours, which does not work off requests."""
+    """Raises ProgramMissing for another Helm, which cannot serve requests."""
     try:
         answer = subprocess.run(
             [str(program), "work"],

@@ -17,15 +17,14 @@ from controller.errors import HelmFailed
 
 # More than any Secret can hold: the API server's limit is 1 MiB.
 LARGEST_PACKED = 2 * 1024 * 1024
-# More than any release has once unpacked: YAML packs about 1:10. What grows beyond this is no release but a
-# bomb.
+# More than any unpacked release: YAML compresses about 1:10. Larger content is not a release but a bomb.
 LARGEST_RECORD = 24 * 1024 * 1024
-# What stands between values of JSON, that of texts counted too: each value takes some hundred octets here.
+# Separators of JSON values, also those inside strings: each value takes some hundred octets here.
 MOST_SEPARATORS = 1_500_000
 
 
 def decode_record(data: str, name: str) -> dict[str, Any]:
-    """The release that a record holds. `data` as in the Secret. Raises HelmFailed when unreadable."""
+    """The release in a record. `data` is from the Secret. Raises HelmFailed if it is unreadable."""
     if len(data) > LARGEST_PACKED:
         raise HelmFailed(f"Helm's record {name} is too large to be read")
     try:
@@ -39,7 +38,7 @@ def decode_record(data: str, name: str) -> dict[str, Any]:
             raise ValueError("too large")
         record = json.loads(packed)
     except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
-        # The error's text could quote the record, and the record holds secrets.
+        # The error's text could quote the record, which contains secrets.
         raise HelmFailed(f"Helm's record {name} cannot be read ({type(error).__name__})") from None
     if not isinstance(record, dict) or not _is_a_release(record):
         raise HelmFailed(f"Helm's record {name} holds no release")
@@ -47,7 +46,7 @@ def decode_record(data: str, name: str) -> dict[str, Any]:
 
 
 def _is_a_release(record: dict[str, Any]) -> bool:
-    """Whether what is read of it has the types that Helm gives it (pkg/release/v1/release.go)."""
+    """Whether the fields that we read have the types of Helm (pkg/release/v1/release.go)."""
     hooks = record.get("hooks") or []
     if not isinstance(hooks, list) or not all(isinstance(hook, dict) for hook in hooks):
         return False

@@ -1,4 +1,4 @@
-"""Volumes in a release's record, marked as Helm's to keep."""
+"""Marks volumes in a release's record so that Helm keeps them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from controller.errors import ChartInvalid
 
 
 def keep_volumes(record: dict[str, Any], namespace: str, volumes: Collection[VolumeId]) -> bool:
-    """Marks these volumes in the manifest as Helm's to keep; every other document stays as it is."""
+    """Marks these volumes in the manifest so that Helm keeps them. Other documents stay unchanged."""
     documents = split_documents(str(record.get("manifest", "")))
     kept = [_kept(document, namespace, volumes) for document in documents]
     if kept == list(documents):
@@ -43,8 +43,8 @@ def _kept(document: str, namespace: str, volumes: Collection[VolumeId]) -> str:
     if marked == objects:
         return document
     comments = [line for line in document.strip().splitlines() if line.startswith("# Source:")]
-    # JSON is YAML that Go and Python read alike: no plain `y` that turns into true. Of a list, Helm looks at
-    # nothing but the list when it asks what to keep: its objects are documents of their own from now on.
+    # JSON is YAML that Go and Python read alike: no plain `y` that turns into true. For objects in a List,
+    # Helm ignores their keep annotation, so they become separate documents here.
     texts = ["\n".join([*comments, json.dumps(one, ensure_ascii=False)]) for one in marked]
     return "\n---\n".join(texts)
 

@@ -1,4 +1,4 @@
-"""Hooks as a release's record holds them: which ones an uninstall runs, and what they leave behind."""
+"""Hooks in a release's record: those that an uninstall runs, and the objects that they leave."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from controller.ports.kubernetes import KubeObject
 RecordedHook = Mapping[str, Any]
 
 _OF_THE_UNINSTALL = frozenset(("pre-delete", "post-delete"))
-# Kinds whose deletion takes data or other people's objects along.
+# Kinds whose deletion also deletes data or objects of others.
 _NEVER_DELETED = frozenset(
     ("PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition")
 )
@@ -27,8 +27,10 @@ def is_of_both(hook: RecordedHook) -> bool:
 
 
 def ended_the_uninstall_badly(hook: RecordedHook) -> bool:
-    """Whether a hook has failed that runs once all is gone, where Helm goes on as if it had not
-    (helm.sh/helm/v4/pkg/action, Uninstall)."""
+    """Whether a post-delete hook has failed.
+
+    Helm ignores that failure (helm.sh/helm/v4/pkg/action, Uninstall).
+    """
     failed = (hook.get("last_run") or {}).get("phase") == "Failed"
     return failed and "post-delete" in (hook.get("events") or ())
 
@@ -39,20 +41,22 @@ def outlives_its_success(hook: RecordedHook) -> bool:
 
 
 def stays(hook: RecordedHook) -> bool:
-    """Whether a hook has run and left a Job that is meant to stay: pods wait for it at their start."""
+    """Whether a hook has run and left a Job that must stay, because pods wait for it at their start."""
     ran = (hook.get("last_run") or {}).get("phase") == "Succeeded"
     return ran and outlives_its_success(hook) and hook.get("kind") == "Job" and hook.get("events") != ["test"]
 
 
 def has_begun(hook: RecordedHook) -> bool:
-    """Whether Helm was about to make the hook's object, or made it: it notes the time before it does
-    (helm.sh/helm/v4/pkg/action, execHook). The phase alone does not tell: that of one cut off is unknown."""
+    """Whether Helm created the hook's object or was about to: it records the time before
+    (helm.sh/helm/v4/pkg/action, execHook). The phase alone is not enough, because it is unknown after an
+    interruption.
+    """
     started = str((hook.get("last_run") or {}).get("started_at") or "")
     return bool(started) and not started.startswith("0001-")
 
 
 def deletable_objects(hook: RecordedHook) -> Iterator[KubeObject]:
-    """What the hook makes, without what must outlive its release."""
+    """The objects of the hook, without those that must outlive its release."""
     for obj in parse_manifests(str(hook.get("manifest", ""))):
         if obj["kind"] not in _NEVER_DELETED and annotations_of(obj).get(KEEP_ANNOTATION) != "keep":
             yield obj

@@ -1,4 +1,4 @@
-"""Objects in a release's record that are another's by now, taken out of its manifest."""
+"""Removes objects that now belong to another release from the manifest in a record."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from controller.reconcile.releases.drift.compare import identify, is_named
 
 
 def leave_out(record: dict[str, Any], namespace: str, objects: Collection[ObjectId]) -> bool:
-    """Takes these objects out of the manifest; every other document stays as it is."""
+    """Removes these objects from the manifest. Other documents stay unchanged."""
     documents = split_documents(str(record.get("manifest", "")))
     names = {object_.name for object_ in objects}
     remaining = [
@@ -27,7 +27,7 @@ def leave_out(record: dict[str, Any], namespace: str, objects: Collection[Object
 
 
 def _without(document: str, namespace: str, objects: Collection[ObjectId]) -> str:
-    """What is left of a document, empty where nothing is."""
+    """The rest of a document, or empty."""
     try:
         obj = parse_document(document)
     except ChartInvalid:

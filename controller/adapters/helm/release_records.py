@@ -56,15 +56,16 @@ from controller.reconcile.shared.action_log import log_action
 
 RECORD_TYPE = "helm.sh/release.v1"
 _ATTEMPTS = 5
-# A list of more names than this is longer than the list of everything is worth, and its URL too long.
+# With more names than this, listing everything is cheaper, and the URL would be too long.
 _MOST_NAMED = 40
 DELETION_SECONDS = 30.0
 
 
 def revision(version: int, status: str, labels: Mapping[str, str], modified: float) -> Revision:
-    """A revision from what its record and the record's labels say."""
+    """A revision from its record and the record's labels."""
     origin = labels.get(REVISION_LABEL, "")
-    # Helm copies labels from revision to revision: that of a rollback counts on the one it names only.
+    # Helm copies labels from revision to revision, so the label of a rollback counts only on the revision
+    # that it names.
     back_to, _, made = labels.get(ROLLED_BACK_TO_LABEL, "").partition(".")
     rolled_back = made == str(version) and back_to.isdigit()
     half, _, jobs_for = labels.get(JOBS_FIRST_LABEL, "").partition(".")
@@ -91,7 +92,7 @@ class SecretRecords:
     """`controller.ports.helm.ReleaseRecords` on the Secrets in which Helm keeps releases."""
 
     def __init__(self, kube: Kube, sleep: Callable[[float], None] = time.sleep) -> None:
-        """`sleep` passes the time between two looks at what is being deleted."""
+        """`sleep` waits between two checks of objects that are being deleted."""
         self._kube = kube
         self._sleep = sleep
 
@@ -115,7 +116,7 @@ class SecretRecords:
         names = set(releases)
         if bundle:
             made = self._list(namespace, f",{BUNDLE_LABEL}={bundle}")
-            # Only the names: what a bundle has made may be another's by now, and newer records tell so.
+            # Only the names: objects of a bundle may now belong to another one, which newer records show.
             names |= {str(record["metadata"]["labels"].get("name", "")) for record in made}
         if (bundle or releases) and not names:
             return []
@@ -189,7 +190,7 @@ class SecretRecords:
         hooks.sort(key=lambda hook: (int(hook.get("weight") or 0), str(hook.get("name"))))
         texts += [str(hook.get("manifest", "")) for hook in hooks]
         if names is not None:
-            # Parsing is what costs; a document that does not hold the name cannot be the object's.
+            # Parsing is what costs; a document without the name cannot be that of the object.
             texts = [text for text in texts if any(name in text for name in names)]
         objects = [obj for text in texts for obj in parse_manifests(text)]
         return tuple(obj for obj in objects if names is None or str(obj["metadata"]["name"]) in names)
@@ -203,7 +204,7 @@ class SecretRecords:
             try:
                 _, record = self._read(release, namespace, version)
             except HelmFailed:
-                continue  # dropped from the history since, or nobody can read it
+                continue  # removed from the history since then, or unreadable
             for hook in record.get("hooks") or []:
                 if has_begun(hook):
                     objects = parse_manifests(str(hook.get("manifest", "")))
@@ -218,7 +219,7 @@ class SecretRecords:
         return self._read(release, namespace, version)[1].get("hooks") or []
 
     def unreadable(self, release: str, namespace: str) -> tuple[str, ...]:
-        """Names of the release's records that hold no release: Helm reads all of them at each action."""
+        """Names of the release's unreadable records: Helm reads all records at each action."""
         found = []
         for version in self._versions(release, namespace):
             try:
@@ -235,12 +236,12 @@ class SecretRecords:
     def _insist(
         self, release: str, namespace: str, version: int, change: Callable[[dict[str, Any]], bool]
     ) -> None:
-        """Changes a record that is there, whoever writes it at the same time."""
+        """Changes an existing record, also if others write it at the same time."""
         for _ in range(_ATTEMPTS):
             try:
                 self._rewrite(release, namespace, version, change)
             except Conflict:
-                continue  # Helm wrote in between: what counts is what the record says now
+                continue  # Helm wrote in between, so the record is read again
             except ReleaseMissing:
                 return
             return
@@ -297,16 +298,18 @@ class SecretRecords:
                 if self._kube.delete(resource, name, where, uid=str(live["metadata"]["uid"])):
                     deleted.append(f"{obj['kind']}/{name}")
                     place = f"{where}/{name}" if where else name
-                    log_action("delete", place, f"{deleted[-1]}: deleted, a hook made it", release=release)
+                    log_action(
+                        "delete", place, f"{deleted[-1]}: deleted, a hook had created it", release=release
+                    )
         return tuple(deleted)
 
     def _is_made_by_hook(self, live: KubeObject, recorded: KubeObject, release: str, namespace: str) -> bool:
-        """Whether the release's hook has made the object that is there under the name of the hook's."""
+        """Whether the release's hook created the existing object with the name of the hook's object."""
         claim = owner_of(live["metadata"], recorded["metadata"], release, namespace).ownership
         if claim != Ownership.NOBODYS:
             return claim != Ownership.OTHERS
-        # Helm marks no hook's object, so that it takes both: a record that says that the hook has run, and
-        # the annotation that makes it a hook, which what somebody has put in its place does not have.
+        # Helm does not mark objects of hooks, so two facts are needed: a record that says that the hook has
+        # run, and the hook annotation, which a foreign object lacks.
         is_hook = HOOK in annotations_of(live)
         return is_hook and identify(recorded, namespace) in self.hook_objects(release, namespace)
 
@@ -314,7 +317,7 @@ class SecretRecords:
         version = self._newest(release, namespace)
         if version is None:
             return ()
-        # A StatefulSet makes claims again that are deleted before it.
+        # A StatefulSet would create again the claims that are deleted before it.
         for obj in statefulsets(self.manifest(release, namespace, version).manifest, namespace):
             name = str(obj["metadata"]["name"])
             live = self._kube.get(STATEFULSET, name, namespace)
@@ -323,13 +326,13 @@ class SecretRecords:
         deleted = self._claims(release, namespace)
         for name, uid in deleted.items():
             if self._kube.delete(PVC, name, namespace, uid=uid):
-                text = f"{PVC.kind} {name}: deletion asked for, volumes are not kept"
+                text = f"{PVC.kind} {name}: deletion requested, volumes are not kept"
                 log_action("delete", f"{namespace}/{name}", text, release=release)
         return tuple(deleted)
 
     def _delete_statefulset(self, name: str, namespace: str, release: str, *, uid: str) -> None:
         until = time.monotonic() + DELETION_SECONDS
-        text = f"{STATEFULSET.kind} {name}: deletion asked for, its claims go too"
+        text = f"{STATEFULSET.kind} {name}: deletion requested, with its claims"
         log_action("delete", f"{namespace}/{name}", text, release=release)
         while self._kube.delete(STATEFULSET, name, namespace, uid=uid):
             if time.monotonic() > until:
@@ -363,8 +366,9 @@ class SecretRecords:
         change: Callable[[dict[str, Any]], bool],
         marks: Mapping[str, str] | None = None,
     ) -> bool:
-        """Changes a record if `change` says so, or if it lacks a label of `marks`, on condition that it is
-        still as it was read."""
+        """Changes a record if `change` says so, or if it lacks a label of `marks`, only if it is unchanged
+        since it was read.
+        """
         secret, record = self._read(release, namespace, version)
         metadata = {key: part for key, part in secret["metadata"].items() if key != "managedFields"}
         labels = metadata.get("labels") or {}

@@ -1,7 +1,7 @@
-"""What was rendered a moment ago: the size of a release is estimated, and then its action is prepared.
+"""Remembers recent renders: the size of a release is estimated, and then its action is prepared.
 
-And what could not be rendered within its bounds: to try that again at each pass would burn a processor for
-ever. A render is the same again while chart, values, names and the number of the revision are.
+It also remembers releases that could not be rendered within bounds, because a new attempt at each pass would
+waste a processor. A render is the same while chart, values, names and the number of the revision are.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pathlib import Path
 from controller.errors import ChartInvalid
 from controller.ports.helm import HelmRequest, RenderedRelease
 
-# An action follows on the estimate at once; what is rendered holds secrets, and is not kept for longer.
+# An action follows its estimate at once. A render contains secrets, so it is not kept for longer.
 RESULT_SECONDS = 30.0
 REFUSAL_SECONDS = 600.0
 _MOST_FILES = 20_000
 
 
 class RenderRefused(ChartInvalid):
-    """Rendering was ended at one of its bounds."""
+    """Rendering was stopped at one of its bounds."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,10 @@ class RenderMemo:
     def get(
         self, request: HelmRequest, values: str, render: Callable[[], RenderedRelease]
     ) -> RenderedRelease:
-        """What `render` gives, or gave before. Raises what that raises, RenderRefused for a while."""
+        """The result of `render`, now or remembered.
+
+        Raises the errors of `render`; remembers RenderRefused for a while.
+        """
         place, key = (request.namespace, request.release), _key(request, values)
         known = self._recall(place)
         if known is not None and known.key == key:

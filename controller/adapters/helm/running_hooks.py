@@ -16,9 +16,9 @@ _KINDS: Mapping[str, Resource] = {"Job": JOB, "Pod": POD}
 
 
 def fail_running_hooks(kube: Kube, records: SecretRecords, release: str, namespace: str) -> None:
-    """Has Kubernetes fail what the newest revision waits for, upon which Helm records the failure.
+    """Lets Kubernetes fail the hook of the newest revision, so that Helm records the failure.
 
-    May be called again and again; errors do not matter, since the process is ended anyhow.
+    May be called repeatedly. Errors do not matter, because the process is killed anyway.
     """
     with suppress(ControllerError):
         for hook in records.recorded_hooks(release, namespace):
@@ -29,5 +29,5 @@ def fail_running_hooks(kube: Kube, records: SecretRecords, release: str, namespa
                 metadata = obj["metadata"]
                 name, where = str(metadata["name"]), str(metadata.get("namespace") or namespace)
                 kube.merge_patch(resource, name, where, {"spec": {"activeDeadlineSeconds": 1}})
-                text = f"{resource.kind} {name}: ended, its action of Helm was cancelled"
+                text = f"{resource.kind} {name}: stopped, because the Helm action was cancelled"
                 log_action("end-hook", f"{where}/{name}", text, release=release)

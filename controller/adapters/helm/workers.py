@@ -1,8 +1,8 @@
 """Workers: processes of Helm that carry out one request at a time, and can be ended one by one.
 
-A worker is `helm work` (helm/main.go): it reads a request a line, and answers a line. One that has answered
-is kept for the next request, since its start takes longer than most of them. One that had to be ended, or
-holds much memory, is not.
+A worker is `helm work` (helm/main.go): it reads one request per line, and answers with one line. After its
+answer it stays for the next request, because a start takes longer than most requests. A killed worker, or one
+with much memory, does not stay.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from controller.adapters.helm.cancellation import CancellationToken
 from controller.adapters.helm.conversation import MIB, Bounds, Conversation, Finished, kill, processor_seconds
 from controller.adapters.helm.memory_budget import MemoryBudget, private_octets
 
-# Kept after their answer, and for how long: what follows on an action follows at once.
+# The number kept after their answer, and for how long: requests after an action follow at once.
 MOST_IDLE = 16
 IDLE_SECONDS = 15.0
-# One that has grown beyond this, or served so many requests, is replaced.
+# A worker is replaced beyond this size, or after this many requests.
 MOST_KEPT_OCTETS = 96 * MIB
 MOST_REQUESTS = 500
 
@@ -59,7 +59,7 @@ class Workers:
         self._lock = threading.Lock()
         self._idle: list[Worker] = []
         self._timer: threading.Timer | None = None
-        # The kernel ends a worker with the thread that has started it: that one must stay.
+        # The kernel kills a worker with the thread that started it, so that thread must stay.
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="helm: starts workers")
 
     def call(
@@ -70,9 +70,10 @@ class Workers:
         token: CancellationToken | None = None,
         make_it_end: Callable[[], None] | None = None,
     ) -> Finished:
-        """One request's answer. Nothing of it goes on when this returns.
+        """One request's answer.
 
-        With `make_it_end` a request that is cancelled or late is asked to end first; without, it is killed.
+        Nothing of it continues when this returns. With `make_it_end` a cancelled or late request may first
+        end by itself; otherwise it is killed.
         """
         try:
             worker = self._take()
@@ -159,15 +160,14 @@ def _runtime(memory: int) -> dict[str, str]:
 
 
 def _is_alive(process: subprocess.Popen[bytes]) -> bool:
-    """Without reaping it: its number must not be another's while it counts in the budget."""
+    """Without reaping it, because its number must not be reused while it counts in the budget."""
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None
 
 
 def _dies_with_us() -> tuple[str, ...]:
-    """Words before a command that end it when we are killed: nothing would be left to end it then.
-
-    util-linux's setpriv sets the signal that the kernel sends when the starting thread is gone. Where there
-    is no setpriv, a worker ends with its standard input, once its request is done.
+    """A command prefix that ends the worker when we are killed. util-linux's setpriv sets the signal that the
+    kernel sends when the starting thread is gone. Without setpriv, a worker ends with its standard input,
+    after its request.
     """
     setpriv = shutil.which("setpriv")
     return (setpriv, "--pdeathsig", "KILL", "--") if setpriv else ()

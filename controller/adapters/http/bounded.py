@@ -1,4 +1,4 @@
-"""HTTP that comes to its end within a time, however slowly the other side sends."""
+"""HTTP with a total deadline, however slowly the other side sends."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 
 class BoundedAdapter(HTTPAdapter):
-    """Cuts all of its connections off when `seconds` have passed since it was made.
+    """Closes all of its connections `seconds` after its creation.
 
-    The timeouts of libraries are for each part that comes: a header or a handshake that drips would take
-    for ever. After `close` nothing is cut off any more.
+    The timeouts of libraries apply to each part, so a slow header or handshake could last without end. After
+    `close` it closes nothing more.
     """
 
     def __init__(self, seconds: float, context: ssl.SSLContext | None = None) -> None:
@@ -31,11 +31,11 @@ class BoundedAdapter(HTTPAdapter):
 
     @property
     def cut(self) -> bool:
-        """Whether the time was up. Then what has come may look whole, and is not."""
+        """Whether the time was over. Then an answer may look complete, but is not."""
         return self._cut
 
     def watch(self, connection: socket.socket) -> None:
-        """A connection that was just made. The copy is cut off: TLS takes the first one's number away."""
+        """A new connection. The copy is closed, because TLS replaces the number of the first one."""
         with self._lock:
             self._sockets.append(connection.dup())
             if self._cut:
@@ -77,7 +77,7 @@ class BoundedAdapter(HTTPAdapter):
 
 
 def _watched(base: type[HTTPConnectionPool], adapter: BoundedAdapter) -> type[HTTPConnectionPool]:
-    """The pool, each of whose connections the adapter is told of before a word is spoken on it."""
+    """The pool, which reports each connection to the adapter before its first use."""
     plain: Any = base.ConnectionCls
 
     class BoundedConnection(plain):  # type: ignore[misc]

@@ -38,7 +38,7 @@ class HttpFencing:
         try:
             context = _trusting(authority) if authority else None
             with requests.Session() as session, contextlib.closing(BoundedAdapter(WHOLE, context)) as bounded:
-                # A proxy's word is none, and a .netrc would take the place of the token.
+                # A proxy's answer is not valid, and a .netrc would replace the token.
                 session.trust_env = False
                 session.mount("https://", bounded)
                 session.mount("http://", bounded)
@@ -46,19 +46,19 @@ class HttpFencing:
                     url, json=body, headers=headers, timeout=TIMEOUT, allow_redirects=False, stream=True
                 ) as answer:
                     confirmed = answer.status_code == 200 and json.loads(_content(answer))["fenced"] is True
-                    # What was cut off may look whole.
+                    # A truncated answer may look complete.
                     if bounded.cut:
                         raise requests.Timeout
                     return confirmed
         except (requests.RequestException, HTTPError, OSError, ValueError, LookupError, TypeError) as error:
-            # Its words may hold the token: a name of the kind of error is enough.
+            # Its text may contain the token, so only the kind of the error is used.
             raise CloudUnavailable(f"the fencing service: {type(error).__name__}") from None
 
 
 def _content(answer: requests.Response) -> bytes:
     """Raises ValueError for one that is too long."""
     content = b""
-    # What is there, not so many bytes: an answer that grows for ever is then seen to be too long.
+    # Reads the available bytes, so that an endless answer is detected as too long.
     while part := answer.raw.read1(4096, decode_content=True):
         content += part
         if len(content) > MOST_BYTES:
@@ -67,7 +67,7 @@ def _content(answer: requests.Response) -> bytes:
 
 
 def _trusting(authority: bytes) -> ssl.SSLContext:
-    """Trusts the certificates of an authority besides those that are trusted anyway."""
+    """Trusts the certificates of an authority, in addition to the default ones."""
     try:
         return ssl.create_default_context(cadata=authority.decode("ascii"))
     except (ssl.SSLError, UnicodeDecodeError) as error:

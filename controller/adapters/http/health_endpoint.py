@@ -1,4 +1,4 @@
-"""What a container answers over HTTP: `/healthz` whether it lives, `/readyz` whether it works, `/metrics`."""
+"""The HTTP endpoint of a container: `/healthz` (it lives), `/readyz` (it works), `/metrics`."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ log = logging.getLogger(__name__)
 
 # What is wrong, empty when all is well.
 Check = Callable[[], str]
-# What was measured, for the Accept header of a scrape: body and content type.
+# The metrics for the Accept header of a scrape: body and content type.
 Exposition = Callable[[str], tuple[bytes, str]]
 
 PLAIN = "text/plain; charset=utf-8"
-# Seconds that a client may take in all, to send its request and to take the answer.
+# Total seconds of a client to send its request and read the answer.
 REQUEST_TIMEOUT = 10.0
-# Connections at a time: a kubelet, a Prometheus or two, and a person. Beyond that the oldest is cut off, so
-# that whoever holds connections open does not keep a kubelet away.
+# Connections at a time: a kubelet, a Prometheus or two, and a person. Beyond that the oldest is closed, so
+# that open connections of others do not block a kubelet.
 MOST_CONNECTIONS = 16
 
 
@@ -37,7 +37,7 @@ class EndpointUnavailable(ControllerError):
 
 @dataclass(frozen=True)
 class Endpoint:
-    """What is asked and answered. `alive` failing has the container started again; `ready` includes it."""
+    """Answers requests. If `alive` fails, the container is restarted; `ready` includes it."""
 
     alive: Mapping[str, Check] = field(default_factory=dict)
     ready: Mapping[str, Check] = field(default_factory=dict)
@@ -95,8 +95,8 @@ def serve_endpoint(endpoint: Endpoint, port: int, *, address: str = "") -> Threa
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    # Connections that the kernel keeps until they are taken. Of http.server's 5, a sixth that comes at the
-    # same moment is dropped, and its client tries again after one second, then two, then four.
+    # The kernel's queue of new connections. With http.server's 5, a sixth at the same moment is dropped, and
+    # its client tries again after one second, then two, then four.
     request_queue_size = 8 * MOST_CONNECTIONS
 
     def __init__(self, *given: Any) -> None:
@@ -117,14 +117,14 @@ class _Server(ThreadingHTTPServer):
             super().shutdown_request(request)
 
     def service_actions(self) -> None:
-        """Called every 50 ms. A socket's own timeout is for each part that comes."""
+        """Called every 50 ms. A socket's own timeout applies to each part only."""
         now = time.monotonic()
         with self._open_lock:
             for one in [one for one, until in self._open.items() if until < now]:
                 self._end(one)
 
     def _end(self, connection: socket.socket) -> None:
-        """Whoever reads from it or writes to it is told that it is over, and closes it."""
+        """Its reader or writer gets an error, and closes it."""
         del self._open[connection]
         with contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_RDWR)
@@ -136,7 +136,7 @@ class _Server(ThreadingHTTPServer):
         socketserver.TCPServer.server_bind(self)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Says what went wrong in one line; a client that went away in the middle is nothing new."""
+        """Logs the error in one line, except for a client that disconnected."""
         error = sys.exc_info()[1]
         if not isinstance(error, OSError):
             reason = type(error).__name__

@@ -1,8 +1,7 @@
-"""The Kubernetes API over pykube-ng, which serves here as an authenticated transport only.
+"""The Kubernetes API over pykube-ng, which serves only as an authenticated transport.
 
-What pykube leaves to its callers is done here: deadlines, retries of 429 and 5xx with growing
-jittered pauses and respect for Retry-After, paging, a token that rotates, one client per thread,
-and errors of `controller.errors`.
+This module adds deadlines, retries of 429 and 5xx with growing jittered pauses and respect for Retry-After,
+paging, a token that rotates, one client per thread, and errors of `controller.errors`.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ RETRIES_WITHIN = 20.0
 # Seconds for a connection, for silence and for the whole; octets of a log's end.
 LOG_TIMEOUTS = (2.0, 2.0)
 LOG_WITHIN = 4.0
-# What a kubelet says with success where the container, and its log, are gone.
+# A kubelet's successful answer if the container and its log are gone.
 _NO_LOG = "unable to retrieve container logs for "
 LOG_END = 16384
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -48,9 +47,9 @@ USER_AGENT = "openstack-controller"
 class PykubeClient:
     """`controller.ports.kubernetes.Kube` on one API server. Usable from any thread.
 
-    `user_agent` names the container in the API server's audit log. `read_timeout` is how many seconds
-    the server may be silent within one request, `retries_within` for how many after the first request
-    it is asked again while it is unavailable; 0 asks once.
+    `user_agent` names the container in the API server's audit log. `read_timeout`: seconds that the server
+    may be silent within one request. `retries_within`: seconds after the first request in which an
+    unavailable server is asked again; 0 asks once.
     """
 
     def __init__(
@@ -171,8 +170,8 @@ class PykubeClient:
                 text = _end_of(response)
                 return "" if text.startswith(_NO_LOG) else text
         except (KubeError, requests.RequestException):
-            # A pod that has not started, or is gone, has no log, and the kubelet of a lost node does
-            # not answer: the cause is reported without it, and nothing waits for it.
+            # A pod that has not started, or is gone, has no log, and the kubelet of a lost node does not
+            # answer. The cause is then reported without a log, and nothing waits for it.
             return ""
 
     def _pages(
@@ -190,7 +189,7 @@ class PykubeClient:
                     self._call("GET", resource_url(resource, namespace), query=query, accept=accept)
                 )
             except _Expired:
-                # The snapshot behind a continue token is gone (410): a list is whole or it is nothing.
+                # The snapshot behind a continue token is gone (410). A list must be complete.
                 items.clear()
                 query.pop("continue", None)
                 query.pop("limit", None)
@@ -253,8 +252,7 @@ class PykubeClient:
         data: bytes | None,
         stream_within: tuple[float, float] | None = None,
     ) -> requests.Response:
-        """One request. With `stream_within`, its timeouts instead of ours, and its body is still to be
-        read."""
+        """One request. With `stream_within` it has these timeouts, and its body is not read yet."""
         client = self._client()
         headers = {**headers, **self._connection.headers()}
         try:
@@ -267,7 +265,7 @@ class PykubeClient:
                 stream=stream_within is not None,
             )
         except requests.RequestException as error:
-            # The text of requests' errors holds the URL and nothing of headers or body.
+            # The text of errors of requests contains the URL, but no headers or body.
             raise ApiUnavailable(f"{method} {target.partition('?')[0]}: {_brief(error)}") from error
         if response.status_code >= 400:
             raise answer_error(method, target, response)
@@ -294,7 +292,7 @@ _MEANINGS: Mapping[int, type[KubeError]] = {
 } | dict.fromkeys((400, 405, 406, 413, 415, 422), ObjectRefused)
 
 
-# What etcd says, and the API server's own client of it, with status 500.
+# Texts of etcd, and of the API server's client for it, with status 500.
 _TOO_LARGE = ("etcdserver: request is too large", "trying to send message larger than max")
 
 
@@ -313,8 +311,9 @@ def _brief(error: Exception) -> str:
 
 
 def answer_error(method: str, target: str, response: requests.Response) -> KubeError:
-    """The error a response means. 500 "field not declared in schema" is server-side apply's way to
-    say 422 (FieldManager's typed conversion fails before validation), so it is not worth a retry."""
+    """The error for a response. 500 "field not declared in schema" is server-side apply's way to say 422
+    (FieldManager's typed conversion fails before validation), so it is not worth a retry.
+    """
     try:
         text = str(response.json().get("message") or response.reason)
     except (ValueError, AttributeError):
@@ -335,7 +334,7 @@ def answer_error(method: str, target: str, response: requests.Response) -> KubeE
 
 
 def _end_of(response: requests.Response) -> str:
-    """The last lines of a log, whole ones as far as possible; empty when they take too long to come.
+    """The last lines of a log, complete ones if possible; empty if they take too long.
 
     The API server's own limit, `limitBytes`, keeps the beginning.
     """
@@ -347,18 +346,20 @@ def _end_of(response: requests.Response) -> str:
         if time.monotonic() > until:
             return ""
     if cut:
-        # Half a line may begin with half a secret.
+        # An incomplete line may begin with a part of a secret.
         kept = kept.partition(b"\n")[2] or kept
     return kept.decode(errors="replace")
 
 
 def _decoded(method: str, url: str, response: requests.Response) -> KubeObject:
-    """The object of a success. What is no JSON object came from something in between, such as a proxy
-    with its page about a server that is away."""
+    """The object of a successful answer.
+
+    Another answer came from a server in between, such as a proxy's error page.
+    """
     try:
         decoded: object = json.loads(without_depths(response.content))
     except ValueError:
-        # Without the decoder's error, which carries the document.
+        # Without the decoder's error, which contains the document.
         decoded = None
     if not isinstance(decoded, dict):
         raise ApiUnavailable(f"{method} {url}: {response.status_code} without a JSON object")

@@ -1,7 +1,7 @@
-"""How a container reaches its API server: a kubeconfig file, or the pod's service account.
+"""The connection of a container to its API server: a kubeconfig file, or the pod's service account.
 
-A service account's token is a file that the kubelet replaces about every hour. It is read again
-when the file changes, by everything that talks to the API server through this module.
+The kubelet replaces the token file of a service account about every hour. This module reads it again when it
+changes, for all clients.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 @dataclass
 class TokenFile:
-    """A bearer token kept in a file that someone else rotates."""
+    """A bearer token in a file that another program rotates."""
 
     path: Path
     _text: str = field(default="", repr=False)
@@ -37,7 +37,7 @@ class TokenFile:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def read(self) -> str:
-        """The token as the file holds it now. Raises KubeError when it cannot be read."""
+        """The current token in the file. Raises KubeError when it cannot be read."""
         with self._lock:
             try:
                 stat = self.path.stat()
@@ -54,7 +54,7 @@ class TokenFile:
 class Connection:
     """Everything needed to open clients: pykube's configuration, and the token's file if there is one.
 
-    `kubeconfig` is the path given, None inside a pod. `acts_as`: the user to act as, empty for our own.
+    `kubeconfig` is the path given, None inside a pod. `acts_as`: the user to impersonate, or empty.
     """
 
     config: pykube.KubeConfig
@@ -63,7 +63,10 @@ class Connection:
     acts_as: str = ""
 
     def headers(self) -> dict[str, str]:
-        """Who asks, and as whom. The API server adds the groups of a ServiceAccount that is impersonated."""
+        """The user agent and the impersonated user.
+
+        The API server adds the groups of an impersonated ServiceAccount.
+        """
         found = {"Authorization": f"Bearer {self.token_file.read()}"} if self.token_file else {}
         return {**found, "Impersonate-User": self.acts_as} if self.acts_as else found
 
@@ -81,8 +84,8 @@ class Connection:
 def connect(kubeconfig: Path | None = None, context: str = "") -> Connection:
     """The connection that `kubeconfig` (or KUBECONFIG, or the pod's service account) describes.
 
-    `context` is one of the file's contexts, its current one when empty. Raises KubeError when there is
-    no such file or context, or the file is no kubeconfig. Nothing is sent yet.
+    `context` is one of the file's contexts, its current one when empty. Raises KubeError when there is no
+    such file or context, or the file is not a kubeconfig. It sends nothing yet.
     """
     path = kubeconfig
     if path is None and os.environ.get("KUBECONFIG"):
@@ -104,7 +107,7 @@ def connect(kubeconfig: Path | None = None, context: str = "") -> Connection:
         # RuntimeError: the default file is in the home directory, and there is none.
         raise KubeError(f"no usable kubeconfig and no service account: {error}") from error
     except (yaml.YAMLError, TypeError, ValueError, AttributeError) as error:
-        # Without the error's text, which may quote a token from the file.
+        # Without the error's text, which may contain a token from the file.
         raise KubeError(f"{path or 'the kubeconfig'} is no kubeconfig ({type(error).__name__})") from None
     token_file = None
     if named:
@@ -124,10 +127,10 @@ def open_client(connection: Connection) -> pykube.HTTPClient:
 
 
 def as_kubectl_verifies(context: ssl.SSLContext) -> ssl.SSLContext:
-    """The same context without what Python demands from 3.13 on, and no client of Kubernetes' own does.
+    """The same context without the strict checks of Python 3.13, which Kubernetes' own clients do not make.
 
-    Authorities of many clusters have no identifiers of their keys (RFC 5280, section 4.2.1). Chain, name
-    and time are verified as before.
+    Authorities of many clusters have no identifiers of their keys (RFC 5280, section 4.2.1). Chain, name and
+    time are verified as before.
     """
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     return context
@@ -143,7 +146,7 @@ class _Adapter(KubernetesHTTPAdapter):  # type: ignore[misc]
 def kopf_login(connection: Connection) -> kopf.ConnectionInfo:
     """The same connection for Kopf's watches, with the token as it is now.
 
-    Kopf keeps it until the server answers 401, then asks here again and gets the rotated token.
+    Kopf keeps it until the server answers 401, then asks again and gets the rotated token.
     """
     # osctl connects too, has no watches, and would wait a third of a second for Kopf's import.
     import kopf

@@ -1,4 +1,4 @@
-"""Kubernetes Events: one object per (object, reason, message), counted when it comes again."""
+"""Kubernetes Events: one object per (object, reason, message), with a count of repetitions."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ MESSAGE_LIMIT = 1024
 
 
 class KubeEvents:
-    """`controller.ports.kubernetes.Events`. A failure to record is logged and forgotten: the status has the
-    truth."""
+    """`controller.ports.kubernetes.Events`.
+
+    A failure to record is only logged, because the status has the truth.
+    """
 
     def __init__(self, kube: Kube, clock: Clock, *, component: str, instance: str) -> None:
         self._kube = kube
@@ -31,7 +33,7 @@ class KubeEvents:
     def emit(
         self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str, logged: bool = False
     ) -> None:
-        """As the port says; the same words on the same object raise one Event's count."""
+        """As in the port; the same text on the same object raises one Event's count."""
         meta = obj["metadata"]
         text = shorten(message, MESSAGE_LIMIT)
         where = "/".join(str(meta[key]) for key in ("namespace", "name") if meta.get(key))

@@ -1,7 +1,7 @@
 """Watches of objects' metadata: one thread and one connection for each resource of a namespace.
 
-A watch lists once, then takes changes from there. When the stream ends it goes on from the last version
-seen; only where the API server has forgotten that (410) it lists again. Nothing is kept here but a version.
+A watch lists once, then receives changes. When the stream ends it continues from the last version; only if
+the API server no longer has that (410), it lists again. Only a version is kept here.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ OBJECT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 # How long the server keeps a stream open, and how long it may be silent before it counts as cut; a
 # bookmark comes about every minute.
 STREAM_SECONDS, SILENCE_SECONDS = 300, 120.0
-# A stream that ends sooner was cut, whatever it says.
+# A stream that ends sooner was cut.
 SHORTEST_SECONDS = 5.0
 # Helm's records change with every action, are large, and belong to no release.
 SELECTOR = "owner!=helm"
-# Where a right or the resource is missing, nothing changes soon.
+# If a right or the resource is missing, this does not change soon.
 REFUSED_SECONDS = 600.0
 
 
 class _Outdated(KubeError):
-    """The version to go on from is forgotten: list again."""
+    """The version is no longer available: list again."""
 
 
 class MetadataWatches:
@@ -64,7 +64,7 @@ class MetadataWatches:
         threading.Thread(target=self._keep, args=(watch,), name=name, daemon=True).start()
 
     def stop(self) -> None:
-        """Ends all watches: each with the next thing that it sees, at the latest when its stream ends."""
+        """Ends all watches: each at its next event, at the latest when its stream ends."""
         self._ended.set()
 
     def _keep(self, watch: _Watch) -> None:
@@ -76,7 +76,7 @@ class MetadataWatches:
                 watch.run(self._ended)
             except (Forbidden, ObjectMissing) as error:
                 refused = True
-                # Objects of the cluster are watched only where an installation grants it: said once.
+                # Cluster-scoped objects are watched only if the installation grants it; logged once.
                 level = logging.DEBUG if logged else logging.WARNING
                 extra = {"object": where, "reason": type(error).__name__}
                 log.log(
@@ -94,7 +94,7 @@ class MetadataWatches:
                 stack = "".join(traceback.format_tb(error.__traceback__))
                 reason = type(error).__name__
                 log.error("a watch failed: %s\n%s", reason, stack, extra={"object": where, "reason": reason})
-            # Also after a stream that ended well, but at once: it would end at once again.
+            # Also after a stream that ended at once without an error, because it would do so again.
             lasted = time.monotonic() - began > SHORTEST_SECONDS
             failures = 0 if lasted else failures + 1
             pause = backoff.RECONNECT_PAUSES.after(failures, self._randomness.jitter())
@@ -102,7 +102,7 @@ class MetadataWatches:
 
 
 class _Watch:
-    """One watch. `version` is where to go on, empty for a list first."""
+    """One watch. `version` is where to continue, empty for a list first."""
 
     def __init__(
         self, connection: Connection, resource: Resource, namespace: str, sink: WatchSink, user_agent: str
@@ -166,7 +166,7 @@ class _Watch:
         meta = obj.get("metadata") or {}
         if kind != "BOOKMARK":
             self._sink.changed(self.resource, _brief(meta), gone=kind == "DELETED")
-        # Only once it was taken: what fails on it is seen again.
+        # Only after it was handled, so that a failed event comes again.
         self.version = str(meta.get("resourceVersion") or self.version)
 
     def _get(self, query: Mapping[str, str], accept: str, *, stream: bool) -> requests.Response:
@@ -190,5 +190,5 @@ class _Watch:
 
 
 def _brief(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what is large and not needed."""
+    """Without large fields that are not needed."""
     return {key: value for key, value in metadata.items() if key != "managedFields"}

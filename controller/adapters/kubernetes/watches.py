@@ -1,8 +1,7 @@
-"""Watches of the API server, through Kopf, and the signs of life that they give.
+"""Watches of the API server, through Kopf, and their signs of life.
 
-Kopf serves as a watcher only: its handlers give away what was seen and return. It never patches an
-object, keeps no annotations and sets no finalizers, so that several containers on one object cannot
-disturb each other.
+Kopf serves only as a watcher: its handlers pass on events and return. It never patches an object, keeps no
+annotations and sets no finalizers, so several containers cannot disturb each other on one object.
 """
 
 from __future__ import annotations
@@ -23,20 +22,20 @@ from controller.adapters.kubernetes.nesting import ShallowResponse
 from controller.ports.kubernetes import Resource
 from controller.ports.system import Clock
 
-# What a reconciler is asked to look at: the kind of pass, a namespace, a name.
+# The work of a reconciler: the kind of pass, a namespace, a name.
 Key = tuple[str, str, str]
 
-# Seconds: so long one request watches. Its end is a sign of life of the server.
+# Seconds of one watch request. Its end is a sign of life of the server.
 REQUEST_SECONDS = 60
-# A watch that nothing was heard of for so long is dead: a request, its silent loss (`INACTIVE_SECONDS`)
-# and a second attempt fit into it.
+# A watch without a sign of life for this long is dead. A request, its silent loss (`INACTIVE_SECONDS`) and a
+# second attempt fit into it.
 SILENT_AFTER = 180.0
 # Kubernetes sends a bookmark a minute at least; a watch without one was cut silently.
 INACTIVE_SECONDS = 70.0
 LOOP_STILL_AFTER = 60.0
 
-# Kopf says so because it does not run on the main thread. It need not: our own handlers end the process,
-# and with it the watches.
+# Kopf logs this because it does not run on the main thread. Our own handlers end the process, and with it the
+# watches.
 NEEDLESS = ("kopf._core.reactor.running", "OS signals are ignored")
 
 
@@ -48,8 +47,8 @@ def _no_keys(_: Mapping[str, Any]) -> Iterable[Key]:
 class Watch:
     """One resource to watch in its container's namespaces, and the keys that a change of an object concerns.
 
-    `seen` is given each event before: its type (ADDED, MODIFIED, DELETED, or None for an object of the
-    list that a watch begins with) and the object. It runs in the event loop and must not wait.
+    `seen` gets each event before that: its type (ADDED, MODIFIED, DELETED, or None for an object of the list
+    that a watch begins with) and the object. It runs in the event loop and must not wait.
     """
 
     resource: Resource
@@ -58,7 +57,7 @@ class Watch:
 
 
 class SignsOfLife:
-    """When each watch, and the event loop that all of them run in, was last heard of."""
+    """The last sign of life of each watch, and of the event loop of all."""
 
     def __init__(self, resources: Iterable[Resource], clock: Clock) -> None:
         self._clock = clock
@@ -83,25 +82,25 @@ class SignsOfLife:
             self._begun.add(plural)
 
     def silence(self, plural: str) -> float:
-        """Seconds since the watch was last heard of, or since the start."""
+        """Seconds since the watch's last sign of life, or since the start."""
         return self._clock.monotonic() - self._heard[plural]
 
     def loop_is_stuck(self) -> str:
-        """What is wrong with the event loop, nothing when all is well."""
+        """The problem of the event loop, or nothing."""
         age = self._clock.monotonic() - self._loop
         return f"the event loop stands still for {age:.0f} s" if age > LOOP_STILL_AFTER else ""
 
     def watches_are_dead(self, within: float = math.inf) -> str:
-        """Which watches are dead, nothing when none is. Only the last `within` seconds count."""
+        """The dead watches, or nothing. Only the last `within` seconds count."""
         dead = [
             f"{plural} for {age:.0f} s"
             for plural in self._heard
             if (age := min(self.silence(plural), within)) > SILENT_AFTER
         ]
-        return f"nothing was heard of {', '.join(dead)}" if dead else ""
+        return f"no sign of life from the watches of {', '.join(dead)}" if dead else ""
 
     def have_not_begun(self) -> str:
-        """Which watches the API server has not answered yet, nothing when it has answered all."""
+        """The watches that the API server has not answered yet, or nothing."""
         missing = sorted(self._heard.keys() - self._begun)
         return f"no answer yet about {', '.join(missing)}" if missing else ""
 
@@ -115,9 +114,10 @@ def run_watches(
     identity: str,
     signs: SignsOfLife,
 ) -> None:
-    """Watches until a watch dies; `add` is given the keys that changes concern. Not on the main thread.
+    """Watches until a watch dies; `add` gets the keys that changes concern.
 
-    `identity`: who watches. Without, Kopf asks for the name of the user, and one of an image has none.
+    Not on the main thread. `identity`: the watcher's name. Without it, Kopf needs a user name, which an image
+    does not have.
     """
     registry = kopf.OperatorRegistry()
 
@@ -181,7 +181,7 @@ def _settings() -> kopf.OperatorSettings:
 
 
 def api_session(connection: Connection, signs: SignsOfLife) -> kopf.AiohttpSession:
-    """As Kopf makes it itself, but telling of each answer: events alone are no sign, none may come."""
+    """Like Kopf's own, but it reports each answer: events alone are not enough, because there may be none."""
     info = kopf_login(connection)
     trace = aiohttp.TraceConfig()
 
@@ -210,5 +210,5 @@ async def _beat(signs: SignsOfLife) -> None:
 
 
 def _silence(logger: str, beginning: str) -> None:
-    """Keeps one message out of the log, and nothing else of the same logger."""
+    """Removes one message of a logger from the log."""
     logging.getLogger(logger).addFilter(lambda record: not record.getMessage().startswith(beginning))

@@ -16,7 +16,7 @@ from controller.errors import CloudUnavailable
 Made = TypeVar("Made")
 
 _PART = 1 << 16
-# No service is left alone for longer than so many seconds, whatever it asks for.
+# The longest pause of a service in seconds, whatever it requests.
 LONGEST_PAUSE = 300.0
 
 
@@ -30,13 +30,14 @@ class CloudAnswer:
 
 
 def read_answer(response: Any, what: str, *, deadline: float, monotonic: Callable[[], float]) -> CloudAnswer:
-    """The answer whose body has not been read yet. Raises CloudUnavailable where it does not come in time.
+    """Reads the body of the answer.
 
-    A library's timeout is for each part of an answer: one that drips would take for ever.
+    Raises CloudUnavailable if it does not arrive in time. A library's timeout applies to each part, so a slow
+    answer could last without end.
     """
     raw, parts = response.raw, []
     try:
-        # What is there, not so many bytes: for those it would wait.
+        # Reads the available bytes, because a fixed number would block.
         while part := raw.read1(_PART, decode_content=True):
             parts.append(part)
             if monotonic() > deadline:
@@ -63,10 +64,10 @@ def retry_after(text: str | None, now: float) -> float | None:
 
 
 def reports_absent(service: str, content: bytes) -> bool:
-    """Whether a 404 is the service's own word that there is no such thing.
+    """Whether a 404 is the service's own answer that the object does not exist.
 
-    An ingress without a backend, a proxy and a path that nobody serves answer 404, too, and know nothing.
-    Shapes: `Fault` in nova/api/openstack/wsgi.py and cinder/api/openstack/wsgi.py, `json_error_formatter` in
+    An ingress without a backend, a proxy and an unknown path also answer 404, which proves nothing. Shapes:
+    `Fault` in nova/api/openstack/wsgi.py and cinder/api/openstack/wsgi.py, `json_error_formatter` in
     placement/util.py, pecan_wsgi/hooks/translation.py in Neutron, keystone/server/flask/application.py.
     """
     try:
@@ -82,7 +83,7 @@ def reports_absent(service: str, content: bytes) -> bool:
         )
     if service == "network":
         fault = body.get("NeutronError")
-        # That type is of a path which Neutron does not serve.
+        # That type means a path that Neutron does not serve.
         return isinstance(fault, dict) and fault.get("type") not in (None, "", "HTTPNotFound")
     if service == "identity":
         fault = body.get("error")
@@ -120,7 +121,7 @@ def items_of(answer: Any, name: str, path: str) -> list[dict[str, Any]]:
 def read_each(
     listed: Iterable[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], Made], path: str
 ) -> tuple[Made, ...]:
-    """What `read` makes of each entry. Raises CloudUnavailable where an entry is not as it should be."""
+    """The result of `read` for each entry. Raises CloudUnavailable if an entry is malformed."""
     try:
         return tuple(read(one) for one in listed)
     except KeyError as error:

@@ -1,7 +1,7 @@
-"""One OpenStack's REST interfaces through openstacksdk: deadlines, retries, and what an answer is worth.
+"""One OpenStack's REST interfaces through openstacksdk: deadlines, retries, and checks of answers.
 
-Only what may be repeated is repeated: reads, with growing and jittered pauses inside one deadline. A POST
-is sent once. After a 429 or 503 that says when to come back nothing is asked of that service before.
+Only reads are repeated, with growing and jittered pauses inside one deadline. A POST is sent once. After a
+429 or 503 with Retry-After, that service gets no request before that time.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ REQUEST_TIMEOUT = 15.0
 ANSWER_WITHIN = 30.0
 READ_WITHIN = 20.0
 PROBE_TIMEOUT = 5.0
-# After a login for the sake of the catalogue there is no other one for so long, whatever the catalogue says.
+# After a login to refresh the catalogue, there is no other one for this long.
 LOGIN_LASTS = 10.0
 PAGE = 500
 MOST_PAGES = 1000
-# Without these openstacksdk sends a request again that broke off, a POST too.
+# Without these, openstacksdk repeats an interrupted request, even a POST.
 _ONCE: Mapping[str, Any] = {"raise_exc": False, "connect_retries": 0, "status_code_retries": 0}
 _BUSY = frozenset((429, 502, 503, 504))
 # Of the answers that are a failure of the server and not of the request.
@@ -81,7 +81,7 @@ class CloudCalls:
         self._request_timeout = request_timeout
         self._cloud = dict(cloud)
         if authority:
-            # What a library takes a file's name for; it is there as long as this object.
+            # A file for a library that needs a file name; it exists as long as this object.
             self._authority = tempfile.NamedTemporaryFile(prefix="authority-", suffix=".crt")  # noqa: SIM115
             self._authority.write(authority)
             self._authority.flush()
@@ -99,7 +99,7 @@ class CloudCalls:
         self.count = 0
 
     def until(self, deadline: float, *, grace: float = 0.0) -> CloudCalls:
-        """The same calls for work that has to end: `late` after `deadline`, nothing sent after the grace."""
+        """The same calls with a deadline: `late` after `deadline`, nothing sent after the grace."""
         bounded = copy.copy(self)
         bounded._begun_by, bounded._until = deadline, deadline + grace
         return bounded
@@ -112,13 +112,13 @@ class CloudCalls:
 
     @property
     def late(self) -> bool:
-        """Whether nothing more is to be begun."""
+        """Whether nothing new may begin."""
         return self._clock.monotonic() >= self._begun_by
 
     def get(
         self, service: str, path: str, params: Mapping[str, Any] | None = None, microversion: str = ""
     ) -> Any:
-        """The parsed answer, None where the service says that there is none.
+        """The parsed answer, None if the service says that the object does not exist.
 
         Raises CloudUnavailable, CloudRefused.
         """
@@ -145,9 +145,9 @@ class CloudCalls:
         *,
         key: str = "id",
     ) -> Iterator[dict[str, Any]]:
-        """Every item of a list that comes in pages; CloudUnavailable where one of them does not come.
+        """Every item of a list that comes in pages; CloudUnavailable if one of them does not arrive.
 
-        `key`: the field of an item that the next page is asked for with.
+        `key`: the field of an item that selects the next page.
         """
         marker = ""
         for _ in range(MOST_PAGES):
@@ -167,24 +167,24 @@ class CloudCalls:
     def send(
         self, method: str, service: str, path: str, body: Mapping[str, Any] | None, microversion: str = ""
     ) -> Any:
-        """One write, sent once. Raises CloudUnavailable where its outcome is not known, CloudRefused."""
+        """One write, sent once. Raises CloudUnavailable if its outcome is not known, and CloudRefused."""
         return self._ask(method, service, path, body=body, microversion=microversion)
 
     def send_content(self, service: str, path: str, content: bytes) -> None:
-        """PUTs bytes as they are, once. Raises CloudUnavailable, CloudRefused."""
+        """PUTs bytes unchanged, once. Raises CloudUnavailable, CloudRefused."""
         self._ask("PUT", service, path, content=content)
 
     def get_content(self, service: str, path: str) -> bytes:
-        """The bytes that are there, asked for once. Raises CloudUnavailable, CloudRefused."""
+        """The bytes at a path, requested once. Raises CloudUnavailable, CloudRefused."""
         what = f"{service} GET {path}"
         answer = self._answer("GET", service, path, {})
         if answer.code != 200:
             self._judge(answer, "GET", service, path)
-            raise CloudUnavailable(f"{what}: {answer.code} in the place of content")
+            raise CloudUnavailable(f"{what}: {answer.code} instead of content")
         return answer.content
 
     def login(self) -> Login:
-        """Who these credentials are, by a login. Raises CloudUnavailable."""
+        """The identity of these credentials, by a login. Raises CloudUnavailable."""
         session = self._connection().session
         with told_as_unavailable("the login"):
             access = session.auth.get_access(session)
@@ -222,7 +222,7 @@ class CloudCalls:
             return int(response.status_code)
 
     def close(self) -> None:
-        """Gives back every thread's connection; whoever still asks is answered."""
+        """Releases every thread's connection; later calls still work."""
         while self._opened:
             self._opened.pop().close()
 
@@ -233,7 +233,7 @@ class CloudCalls:
 
     @property
     def region(self) -> str:
-        """The region of the catalogue that the credentials name; nothing where they name none."""
+        """The region of the catalogue that the credentials name, or nothing."""
         return str(self._cloud.get("region_name") or "")
 
     def _ask(
@@ -248,11 +248,11 @@ class CloudCalls:
         microversion: str = "",
     ) -> Any:
         if self._clock.monotonic() >= self._until:
-            text = f"{service} {method} {path}: not asked, the time of this pass is over"
+            text = f"{service} {method} {path}: not sent, because the time of this pass is over"
             raise CloudUnavailable(text, untouched=True)
         wait = self._quiet.get(service, 0.0) - self._clock.monotonic()
         if wait > 0:
-            raise CloudUnavailable(f"{service} asked to be left alone for a while", wait, untouched=True)
+            raise CloudUnavailable(f"{service} requested a pause", wait, untouched=True)
         more: dict[str, Any] = {"microversion": microversion} if microversion else {}
         if params:
             more["params"] = dict(params)
@@ -264,7 +264,8 @@ class CloudCalls:
         try:
             answer = self._answer(method, service, path, more)
         except NoEndpoint:
-            # Nothing was sent. A catalogue is as old as the login; services come later in a first install.
+            # Nothing was sent. A catalogue is as old as the login, and services appear later in a first
+            # install.
             if not self._has_grown_old():
                 raise self._absent(service) from None
             self._log_in_again()
@@ -285,10 +286,10 @@ class CloudCalls:
         )
 
     def _has_grown_old(self) -> bool:
-        """Whether Keystone's catalogue is another by now than the one that came with this thread's token.
+        """Whether Keystone's catalogue differs from the one in this thread's token.
 
-        One read that needs no login. False where it is not known, and for a while after a login that this
-        led to: the next pass asks again.
+        One read without a login. False if it is not known, and for a while after a login that this caused:
+        the next pass asks again.
         """
         if self._clock.monotonic() < getattr(self._local, "login_lasts", 0.0):
             return False
@@ -302,7 +303,7 @@ class CloudCalls:
         return _endpoints(known) != _endpoints(listed)
 
     def _log_in_again(self) -> None:
-        """Gives back this thread's connection: the next one logs in and has the catalogue of that moment."""
+        """Releases this thread's connection: the next one logs in and gets the present catalogue."""
         found, self._local.connection = self._local.connection, None
         with contextlib.suppress(ValueError):
             self._opened.remove(found)
@@ -313,7 +314,7 @@ class CloudCalls:
         what = f"{service} {method} {path}"
         deadline = self._clock.monotonic() + max(ANSWER_WITHIN, self._request_timeout)
         if method == "GET":
-            # Of a write that was cut off nobody would know the outcome.
+            # The outcome of an interrupted write would be unknown.
             deadline = min(deadline, self._until)
         with told_as_unavailable(what):
             proxy = getattr(self._connection(), service)
@@ -330,7 +331,7 @@ class CloudCalls:
         if code == 401:
             raise CredentialsDenied(f"{what}: the credentials are not accepted")
         if code == 404 and not reports_absent(service, answer.content):
-            raise CloudUnavailable(f"{what}: 404, and the answer is not one of the service itself")
+            raise CloudUnavailable(f"{what}: 404, and the answer does not come from the service itself")
         if code == 404 and method in ("GET", "DELETE"):
             return None
         if code >= 400:
@@ -354,7 +355,7 @@ class CloudCalls:
         return found
 
     def _connect(self) -> Any:
-        """A connection that has sent nothing yet. Raises CloudUnavailable where the file has to be edited."""
+        """A connection that has sent nothing yet. Raises CloudUnavailable if the file needs an edit."""
         import openstack
         from keystoneauth1.exceptions import ClientException
         from openstack.exceptions import SDKException

@@ -1,8 +1,8 @@
-"""What an OpenStackServer refers to, looked for among what its project may use.
+"""Searches the references of an OpenStackServer among the objects that its project may use.
 
-An administrator's credentials are shown the images, networks and subnets of all projects, and any user may
-give theirs a name that another one looks for. A filter finds what the own project has. Where that is nothing,
-it finds what the operators of the cloud offer to all.
+An administrator's credentials see the images, networks and subnets of all projects, and any user may choose a
+name that another one searches. A filter finds objects of the own project. If there are none, it finds objects
+that the operators of the cloud offer to all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NETWORKING = {
     Catalog.SECURITY_GROUP: ("/security-groups", "security_groups"),
 }
 _IMAGES = "/images"
-# Of another project's network or image that everybody may use: operators alone can make one such.
+# A network or image of another project that all may use: only operators can create one.
 _SHARED_WITH_ALL = ("shared", "router:external")
 
 
@@ -35,7 +35,7 @@ class CatalogSearch:
         self._calls = calls
 
     def find(self, catalog: Catalog, reference: Reference, *, network: str = "") -> tuple[str, ...]:
-        """Ids of all that a reference fits, as `ports.servers.ServerCloud.find`."""
+        """Ids of all matches of a reference, as in `ports.servers.ServerCloud.find`."""
         if catalog == Catalog.IMAGE:
             return self._images(reference)
         if catalog == Catalog.FLAVOR:
@@ -60,7 +60,7 @@ class CatalogSearch:
         others = self._listed(catalog, query)
         if catalog != Catalog.SUBNET:
             return _ids(one for one in others if _is_for_all(one))
-        # A network's subnets are its owner's alone to make.
+        # Only the owner of a network can create its subnets.
         return _ids(one for one in others if network or self._is_of_network_for_all(one))
 
     def _is_of_network_for_all(self, subnet: Mapping[str, Any]) -> bool:
@@ -76,7 +76,7 @@ class CatalogSearch:
 
     def _images(self, reference: Reference) -> tuple[str, ...]:
         if reference.id:
-            # For one by its id Glance says 404 in a page, as a proxy does that knows nothing.
+            # For a single image by id, Glance answers 404 with a page, like a proxy.
             return _ids(self._listed_images({"id": f"in:{reference.id}"}))
         query = {key: value for key, value in reference.query.items() if key == "name"}
         if reference.query.get("tags"):
@@ -92,7 +92,7 @@ class CatalogSearch:
         return _ids(one for one in given if self._is_accepted(one, project))
 
     def _is_accepted(self, image: Mapping[str, Any], project: str) -> bool:
-        """An administrator is shown also what was shared with other projects, and with none."""
+        """An administrator also sees images that are shared with other projects, or with none."""
         path = f"{_IMAGES}/{image['id']}/members"
         members = items_of(self._calls.get("image", path), "members", path)
         return any((one.get("member_id"), one.get("status")) == (project, "accepted") for one in members)
@@ -118,7 +118,7 @@ class CatalogSearch:
 
 
 def _is_for_all(network: Mapping[str, Any]) -> bool:
-    """Neutron counts as shared only what is shared with the project that asks, or with all."""
+    """To Neutron, an object is shared only if it is shared with the asking project, or with all."""
     return any(network.get(key) is True for key in _SHARED_WITH_ALL)
 
 

@@ -25,7 +25,7 @@ from controller.domain.shared.times import seconds_of
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.system import Clock, Randomness
 
-# 2.69: what lies in a cell that is down is reported as UNKNOWN, and not left out. Later ones ask each
+# 2.69: objects in a cell that is down are reported as UNKNOWN, and not omitted. Later versions ask each
 # hypervisor for its uptime.
 LISTS = "2.69"
 SERVICES = "2.69"
@@ -33,7 +33,7 @@ SERVICES = "2.69"
 SERVER_DETAILS = "2.98"
 # Live migration with the scheduler's choice of host and of how disks move.
 LIVE = "2.30"
-# Up to 2.94 an evacuated server is started again on its new host, as it was.
+# Up to 2.94 an evacuated server keeps its power state on its new host.
 EVACUATE = "2.94"
 UNKNOWN = "UNKNOWN"
 AGGREGATE_KEY = "osctl.dev/managed"
@@ -64,11 +64,11 @@ class OpenStackCloud:
     # -- reads --------------------------------------------------------------------------------------
 
     def compute_services(self) -> tuple[ComputeService, ...]:
-        """Raises CloudUnavailable while a cell is down: what is in it is not known."""
+        """Raises CloudUnavailable while a cell is down, because its content is not known."""
         return self._compute_services({})
 
     def compute_service(self, host: str) -> ComputeService | None:
-        """That of one host as it is now; None where there is none."""
+        """The present service of one host, or None."""
         found = self._compute_services({"host": host, "binary": "nova-compute"})
         return next((one for one in found if one.host == host), None)
 
@@ -79,7 +79,7 @@ class OpenStackCloud:
         )
 
     def compute_control(self) -> tuple[ControlService, ...]:
-        """Nova's conductors and schedulers, also those that are no more. Raises CloudUnavailable."""
+        """Nova's conductors and schedulers, including dead ones. Raises CloudUnavailable."""
         listed = [one for binary in CONTROL for one in self._nova_services({"binary": binary})]
         return read_each(listed, _control_service, "/os-services")
 
@@ -140,8 +140,8 @@ class OpenStackCloud:
 
     def servers_on(self, host: str) -> tuple[Server, ...]:
         query = {"all_tenants": "true", "host": host}
-        # A list with a filter passes silently over a cell that is down; that of services tells of it. Asked
-        # before and after: the cell may have come back, or gone, with the list between.
+        # A filtered list silently omits a cell that is down; the list of services shows it. It is read before
+        # and after, because the cell may go down or recover in between.
         own = {"host": host, "binary": "nova-compute"}
         self._nova_services(own)
         listed = list(self._calls.pages("compute", "/servers/detail", "servers", query, SERVER_DETAILS))
@@ -189,7 +189,7 @@ class OpenStackCloud:
     def set_compute_service(self, id_: str, *, enabled: bool, reason: str = "") -> None:
         body: dict[str, Any] = {"status": "enabled"}
         if not enabled:
-            # Nova takes no empty reason; without one it forgets the one before.
+            # Nova refuses an empty reason; without one it drops the former one.
             body = {"status": "disabled"} | ({"disabled_reason": reason[:255]} if reason else {})
         self._calls.send("PUT", "compute", f"/os-services/{id_}", body, SERVICES)
 
@@ -237,7 +237,7 @@ class OpenStackCloud:
         body = {"add_host" if member else "remove_host": {"host": host}}
         self._calls.send("POST", "compute", f"/os-aggregates/{aggregate.id}/action", body, LISTS)
 
-    # -- writes that are asked for once -------------------------------------------------------------
+    # -- writes that are sent once -------------------------------------------------------------
 
     def live_migrate(self, server: str) -> None:
         self._action(server, {"os-migrateLive": {"host": None, "block_migration": "auto"}}, LIVE)
@@ -273,7 +273,7 @@ def _on_agent(agent: str, router: str, network: str) -> tuple[str, dict[str, str
 
 
 class OpenStackClouds:
-    """Opens clouds. Of what they are opened with, only certificates to trust are on disk."""
+    """Opens clouds. Of their credentials, only trusted certificates are on disk."""
 
     def __init__(self, clock: Clock, randomness: Randomness) -> None:
         self._clock = clock

@@ -1,7 +1,7 @@
-"""What a clouds.yaml says, as openstacksdk takes it.
+"""Reads a clouds.yaml for openstacksdk.
 
-A person's own file has keys that openstacksdk finds for itself in a file, and cannot be given: they are left
-out where nothing depends on them, and told where they name what is not in the Secret. Keys: openstacksdk,
+A person's own file may have keys that openstacksdk only reads from files. They are omitted if nothing depends
+on them, and refused if they name something that is not in the Secret. Keys: openstacksdk,
 openstack/config/schema.json and doc/source/user/config/configuration.rst.
 """
 
@@ -19,17 +19,17 @@ from controller.errors import CloudMissing, CloudRefused
 
 _LEFT_OUT = frozenset(
     (
-        # Ours: how long a request takes, how many there are, and what they are sent as.
+        # Set by us: timeouts, number of connections, and user agent.
         *("api_timeout", "timeout", "timing", "rate_limit", "app_name", "app_version", "use_direct_get"),
-        # Parameters of openstack.connect and of what it calls.
+        # Parameters of openstack.connect and the functions that it calls.
         *("options", "argparse", "validate", "service_key", "load_yaml_config", "load_envvars"),
         *("cloud_name", "cloud_config"),
-        # They say nothing of where the cloud is, or make openstacksdk run or ask something else.
+        # They do not describe the cloud, or make openstacksdk run or read something else.
         *("metrics", "cache", "vendor_hook", "message", "status"),
         *("networks", "external_network", "internal_network"),
     )
 )
-# Those of any service, or of all.
+# Settings of any service, or of all.
 _LEFT_OUT_OF_SERVICES = (
     "default_microversion",
     "connect_retries",
@@ -40,9 +40,9 @@ _LEFT_OUT_OF_SERVICES = (
 )
 _ELSEWHERE = ("profile", "cloud")
 _FILES = ("cacert", "cert", "key")
-_AUTHORITY_HINT = "; an authority goes under ca.crt into the same Secret"
+_AUTHORITY_HINT = "; put an authority into the same Secret under ca.crt"
 _INTERFACES = ("public", "internal", "admin")
-# What may be said of a login beside `auth`: openstacksdk takes these from the top as well.
+# Settings of a login outside `auth`: openstacksdk also accepts these at the top.
 _OF_A_LOGIN = (
     *("auth_url", "username", "user_name", "user_id", "user_domain_id", "user_domain_name", "password"),
     *("project_id", "project_name", "project_domain_id", "project_domain_name", "tenant_id", "tenant_name"),
@@ -50,8 +50,8 @@ _OF_A_LOGIN = (
     *("application_credential_id", "application_credential_name", "application_credential_secret"),
     *("token", "passcode"),
 )
-# All that is taken from a text of somebody else: where its cloud is, and how to log in there. What a newer
-# openstacksdk takes is not among them by itself.
+# All keys that are used from a foreign text: the address of its cloud, and the login. Keys of a newer
+# openstacksdk are not added automatically.
 _PLAIN = frozenset(
     (
         *("auth", "auth_type", *_OF_A_LOGIN),
@@ -62,7 +62,7 @@ _PLAIN_OF_SERVICES = (
     *("_api_version", "_endpoint", "_endpoint_override"),
     *("_interface", "_region_name", "_service_type", "_service_name"),
 )
-# Ways to log in that take all they need from the text itself, and run or read nothing else.
+# Login types that use only the text itself, and run or read nothing else.
 _PLAIN_LOGINS = frozenset(
     ("password", "v2password", "v3password", "token", "v3token", "v3applicationcredential", "v3totp")
 )
@@ -73,13 +73,11 @@ def parse_clouds(
 ) -> Mapping[str, Any]:
     """One cloud of a clouds.yaml as parameters of openstack.connect.
 
-    `name`: which; without, the only one or the one named `default`. `region`: which of its regions, empty for
-    what the text says.
-
-    `trusted`: the authority is given otherwise, so that `cacert` is not looked for. `plain`: the text is
-    somebody else's: it may name no file of ours, and no way to log in that does more than send what it holds;
-    what says neither where the cloud is nor how to log in is left out.
-    Raises CloudMissing where it has no such cloud, CloudRefused; its text names the key and quotes no value.
+    `name`: its name; by default the only one, or the one named `default`. `region`: its region, empty for the
+    one in the text. `trusted`: the authority comes from elsewhere, so `cacert` is ignored. `plain`: the text
+    is foreign. It may not name our files, or a login type that does more than send its content; all other
+    keys are omitted. Raises CloudMissing if there is no such cloud, and CloudRefused, whose text names the
+    key and quotes no value.
     """
     try:
         document = read_document(content, partial(_scalar, yaml.SafeLoader("")))
@@ -92,14 +90,16 @@ def parse_clouds(
             raise KeyError("auth_url")
         given = {key.replace("-", "_"): value for key, value in chosen.items() if value is not None}
     except (yaml.YAMLError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
-        # Without the cause: the text of a parser's error may quote what it could not read.
+        # Without the cause, because the text of a parser's error may quote the content.
         raise CloudRefused(
-            'the credentials are no clouds.yaml with one cloud, or one named "default"'
+            'the credentials are not a clouds.yaml with one cloud, or with one named "default"'
         ) from None
     chosen_region = _of_region(_narrowed(given, region) if region else given)
     for key in _ELSEWHERE:
         if key in chosen_region:
-            raise _as_keywords(f"{key} names settings that are not in the Secret: write them out")
+            raise _as_keywords(
+                f"{key} names settings that are not in the Secret; write them into clouds.yaml"
+            )
     found = {key: value for key, value in chosen_region.items() if not _is_left_out(key)}
     if plain:
         _judge_login(found, trusted=trusted)
@@ -109,7 +109,7 @@ def parse_clouds(
 
 
 def _narrowed(given: Mapping[str, Any], region: str) -> Mapping[str, Any]:
-    """The settings with that region chosen. Raises CloudMissing where the text lists others only."""
+    """The settings with that region chosen. Raises CloudMissing if the text lists only others."""
     listed = given.get("regions")
     if isinstance(listed, list) and listed:
         names = [str(one.get("name")) if isinstance(one, dict) else str(one) for one in listed]
@@ -119,22 +119,23 @@ def _narrowed(given: Mapping[str, Any], region: str) -> Mapping[str, Any]:
 
 
 def _judge_login(found: dict[str, Any], *, trusted: bool) -> None:
-    """Leaves out an authority that is not needed. Raises CloudRefused where it would use more than the text.
+    """Omits an authority that is not needed.
 
-    It does not look whether a file of this container is there: others would learn that from the answer.
+    Raises CloudRefused if it would use more than the text. It does not check whether a file of this container
+    exists, because the answer would reveal that to others.
     """
     if found.get("cacert") and (trusted or _is_blind(found)):
         del found["cacert"]
     for key in _FILES:
         if found.get(key):
             hint = _AUTHORITY_HINT if key == "cacert" else ""
-            raise _as_keywords(f"{key} names a file, and none of this container is for it{hint}")
+            raise _as_keywords(f"{key} names a file, which this container does not have{hint}")
     if str(found.get("auth_type") or "password") not in _PLAIN_LOGINS:
-        raise _as_keywords(f"auth_type is one of {', '.join(sorted(_PLAIN_LOGINS))}")
+        raise _as_keywords(f"auth_type must be one of {', '.join(sorted(_PLAIN_LOGINS))}")
 
 
 def _scalar(known: yaml.SafeLoader, event: Any) -> Any:
-    """A value as PyYAML takes it, which openstacksdk reads files with."""
+    """A value as PyYAML reads it, which openstacksdk uses for files."""
     tag = str(event.tag or "!")
     if tag == "!":
         tag = known.resolve(yaml.ScalarNode, event.value, event.implicit)  # type: ignore[no-untyped-call]
@@ -173,7 +174,7 @@ def _of_region(given: Mapping[str, Any]) -> dict[str, Any]:
         raise _as_keywords("regions cannot be read") from None
     desired = str(found.get("region_name") or (next(iter(regions)) if len(regions) == 1 else ""))
     if desired not in regions:
-        raise _as_keywords("region_name has to be one of its regions")
+        raise _as_keywords("region_name must be one of its regions")
     own = {str(key).replace("-", "_"): value for key, value in regions[desired].items() if value is not None}
     auth = own.pop("auth", {})
     if not isinstance(auth, Mapping):
@@ -183,15 +184,15 @@ def _of_region(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _judge_values(found: dict[str, Any], *, trusted: bool) -> None:
-    """Puts right what is merely old, and tells what openstacksdk would stumble over later."""
+    """Corrects old forms, and refuses values that openstacksdk would fail on later."""
     old = found.pop("endpoint_type", None)
     interface = str(found.get("interface") or old or "public").removesuffix("URL")
     if interface not in _INTERFACES:
-        raise _as_keywords(f"interface is one of {', '.join(_INTERFACES)}")
+        raise _as_keywords(f"interface must be one of {', '.join(_INTERFACES)}")
     found["interface"] = interface
     for key in ("verify", "insecure"):
         if str(found.get(key, False)).lower() not in ("true", "false"):
-            raise _as_keywords(f"{key} is true or false")
+            raise _as_keywords(f"{key} must be true or false")
         if key in found:
             found[key] = str(found[key]).lower() == "true"
     for key in _FILES:
@@ -203,7 +204,7 @@ def _judge_values(found: dict[str, Any], *, trusted: bool) -> None:
 
 
 def _is_blind(found: Mapping[str, Any]) -> bool:
-    """Whether no certificate is looked at."""
+    """Whether certificates are not verified."""
     said = {key: str(found.get(key, key == "verify")).lower() for key in ("insecure", "verify")}
     return said["insecure"] == "true" or said["verify"] == "false"
 
@@ -212,5 +213,5 @@ def _is_here(file: str) -> bool:
     try:
         return Path(file).expanduser().is_file()
     except (RuntimeError, OSError, ValueError):
-        # A user without a home; what is no path.
+        # A user without a home; an invalid path.
         return False

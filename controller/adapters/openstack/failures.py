@@ -1,4 +1,4 @@
-"""What openstacksdk raises, in our words: without its texts, which quote requests."""
+"""Translates errors of openstacksdk, without their texts, which quote requests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from controller.errors import CloudUnavailable, CredentialsDenied
 
-# What libraries make of what they did not expect: a value of another type, half an answer.
+# Errors of libraries for unexpected input: a value of another type, an incomplete answer.
 STUMBLED = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, OSError)
 
 
@@ -26,7 +26,7 @@ def told_as_unavailable(what: str) -> Iterator[None]:
     except CloudUnavailable:
         raise
     except (failures.EndpointNotFound, ServiceDisabledException):
-        # Of the catalogue, and so Keystone's word. What discovery does not find is NotSupported.
+        # From the catalogue, and so from Keystone. A failed discovery is NotSupported.
         raise NoEndpoint from None
     except (failures.Unauthorized, failures.http.Forbidden):
         raise CredentialsDenied(f"{what}: the credentials are not accepted") from None
@@ -36,5 +36,5 @@ def told_as_unavailable(what: str) -> Iterator[None]:
         # Their texts quote requests; the kind of the failure says enough.
         raise CloudUnavailable(f"{what}: {type(error).__name__}") from None
     except STUMBLED as error:
-        # What discovery makes of an answer that was cut short.
+        # The result of discovery for a truncated answer.
         raise CloudUnavailable(f"{what}: {type(error).__name__}") from None

@@ -1,4 +1,4 @@
-"""Has keystoneauth log in without ever waiting for itself."""
+"""Prevents a deadlock in keystoneauth's login."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from controller.errors import CloudUnavailable
 
 
 def refuse_login_in_login(plugin: Any) -> None:
-    """Has a plugin of keystoneauth raise CloudUnavailable where it would log in to be able to log in.
+    """Makes a plugin of keystoneauth raise CloudUnavailable instead of a login within a login.
 
-    A login reads first which versions Keystone has, without a token. Where that is answered with 401, it is
-    asked again with one (keystoneauth1.discover, get_version_data), and for that one logs in, and waits for
-    the lock that the first login holds: for ever. Keystone asks nobody who he is for its versions; a proxy
-    before it may.
+    A login first reads the versions of Keystone, without a token. After a 401, keystoneauth repeats this with
+    a token (keystoneauth1.discover, get_version_data). It logs in for that token, and waits without end for
+    the lock of the first login. Keystone shows its versions without a login; a proxy in front of it may not.
     """
     get_access = plugin.get_access
     logging_in = threading.local()
 
     def get_access_once(session: Any, **more: Any) -> Any:
         if getattr(logging_in, "now", False):
-            raise CloudUnavailable("the login: 401 at auth_url, and the answer is not one of Keystone")
+            raise CloudUnavailable("the login: 401 at auth_url, and the answer does not come from Keystone")
         logging_in.now = True
         try:
             return get_access(session, **more)

@@ -1,4 +1,4 @@
-"""What Placement holds for compute hosts: part of the port `Cloud`."""
+"""Compute hosts in Placement: part of the port `Cloud`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Placement:
         known = self._providers.get(host)
         consumers = self._consumers(known) if known is not None else None
         if consumers is None:
-            # One that was known may be another's by now: another machine took the host's name.
+            # A known provider may now belong to another machine with the host's name.
             self._providers.pop(host, None)
             provider = self._named(host)
             consumers = self._consumers(provider) if provider is not None else None
@@ -35,14 +35,14 @@ class Placement:
         self._calls.send("DELETE", "placement", f"/allocations/{consumer}", None, PLACEMENT)
 
     def delete_provider(self, host: str) -> None:
-        """As in the port: that of the hypervisor which Nova listed for the host, or else by its name."""
+        """As in the port: the provider of the hypervisor that Nova listed for the host, otherwise by name."""
         provider = self._providers.get(host) or self._named(host)
         if provider is not None:
             self._calls.send("DELETE", "placement", f"{_PROVIDERS}/{provider}", None, PLACEMENT)
         self._providers.pop(host, None)
 
     def _consumers(self, provider: str) -> tuple[str, ...] | None:
-        """The consumers of a provider; None where Placement says that there is no such provider."""
+        """The consumers of a provider; None if Placement does not have the provider."""
         path = f"{_PROVIDERS}/{provider}/allocations"
         answer = self._calls.get("placement", path, microversion=PLACEMENT)
         if answer is None:
@@ -53,7 +53,7 @@ class Placement:
         return tuple(sorted(consumers))
 
     def _named(self, host: str) -> str | None:
-        """The provider of a host that Nova does not list (any more), by its name or by its domain name."""
+        """The provider of a host that Nova does not list, by its name or by its domain name."""
         answer = self._calls.get("placement", _PROVIDERS, {"name": host}, PLACEMENT)
         found = [str(one["uuid"]) for one in items_of(answer, "resource_providers", _PROVIDERS)]
         if found:
@@ -70,5 +70,5 @@ class Placement:
             if root == id_ and id_ not in others and name.partition(".")[0] == host.partition(".")[0]
         ]
         if len(found) > 1:
-            raise CloudUnavailable(f"Placement has {len(found)} providers that may be of {host}")
+            raise CloudUnavailable(f"Placement has {len(found)} providers that may belong to {host}")
         return found[0] if found else None

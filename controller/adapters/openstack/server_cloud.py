@@ -18,10 +18,10 @@ from controller.errors import CloudRefused, CloudUnavailable, NotOffered
 from controller.ports.servers import Catalog
 from controller.ports.system import Clock, Randomness
 
-# 2.52: tags with the request for a server; 2.69: what lies in a cell that is down is told as UNKNOWN.
+# 2.52: tags with the request for a server; 2.69: objects in a cell that is down are reported as UNKNOWN.
 NOVA = "2.69"
 _UNKNOWN = "UNKNOWN"
-# 3.27: what a volume is reserved for.
+# 3.27: the reservation of a volume.
 CINDER = "3.27"
 # Where each kind is: the service, the path of its list, the names of a list and of one.
 _PLACES: Mapping[Kind, tuple[str, str, str, str]] = {
@@ -36,8 +36,8 @@ _PLACES: Mapping[Kind, tuple[str, str, str, str]] = {
 class OpenStackServerCloud:
     """One project of one cloud.
 
-    An administrator's credentials see the things of all projects, and any user may write our mark into a
-    thing of their own: what another project has is never given out.
+    An administrator's credentials see the things of all projects, and any user may write our mark into their
+    own object, so objects of other projects are never returned.
     """
 
     def __init__(self, calls: CloudCalls) -> None:
@@ -55,18 +55,18 @@ class OpenStackServerCloud:
         """Raises CredentialsDenied, CloudUnavailable."""
         login = self._calls.login()
         if not login.project:
-            raise CloudRefused("the credentials lead to no project: a server needs one")
+            raise CloudRefused("the credentials have no project, which a server needs")
         (only,) = login.regions if len(login.regions) == 1 else ("",)
         return Project(login.project, self._calls.region or only)
 
     # -- what is there already ----------------------------------------------------------------------
 
     def find(self, catalog: Catalog, reference: Reference, *, network: str = "") -> tuple[str, ...]:
-        """Ids of all that a reference fits."""
+        """Ids of all matches of a reference."""
         return self._catalog.find(catalog, reference, network=network)
 
     def network_of(self, subnet: str) -> str:
-        """The id of the network that a subnet belongs to, empty where there is no such subnet."""
+        """The id of the network of a subnet, empty if there is no such subnet."""
         path = "/subnets"
         listed = items_of(self._calls.get("network", path, {"id": subnet}), "subnets", path)
         return next((str(one.get("network_id") or "") for one in listed), "")
@@ -74,12 +74,12 @@ class OpenStackServerCloud:
     # -- what is ours -------------------------------------------------------------------------------
 
     def read(self, kind: Kind, id_: str) -> CloudResource | None:
-        """None only where the service says that there is none, or where it belongs to another project."""
+        """None only if the service says that it does not exist, or if it belongs to another project."""
         found = self._read(kind, id_)
         return found if found is not None and found.project == self._project() else None
 
     def _read(self, kind: Kind, id_: str) -> CloudResource | None:
-        """That thing, whoever has it."""
+        """The object, of any project."""
         service, path, _, name = _PLACES[kind]
         answer = self._calls.get(service, f"{path}/{id_}", microversion=_version(kind))
         return None if answer is None else _one(kind, answer, name, path, self._project())
@@ -88,7 +88,7 @@ class OpenStackServerCloud:
         return self._calls.login().project
 
     def marked(self, kind: Kind, mark: str, name: str) -> tuple[CloudResource, ...]:
-        """All of a kind with this mark, also such that lost a part of it."""
+        """All of a kind with this mark, also with an incomplete one."""
         if kind == Kind.SERVER:
             return self._marked_servers(mark, name)
         if kind == Kind.VOLUME:
@@ -107,7 +107,7 @@ class OpenStackServerCloud:
     def _of_project(
         kind: Kind, listed: Iterable[Mapping[str, Any]], path: str, project: str
     ) -> tuple[CloudResource, ...]:
-        """What is listed, without the things of other projects, whatever the list was asked for with."""
+        """The listed objects, without those of other projects, whatever the filter."""
         found = read_each(listed, lambda one: read_resource(kind, one, project), path)
         return tuple(one for one in found if one.project == project)
 
@@ -119,9 +119,9 @@ class OpenStackServerCloud:
         return tuple(one for one in found if one.is_of(mark))
 
     def _marked_servers(self, mark: str, name: str) -> tuple[CloudResource, ...]:
-        """By the name, and then by the mark: a server that no cell has yet is found by no tag.
+        """By the name, and then by the mark: a server without a cell is not found by tag.
 
-        Such lists pass silently over a cell that is down.
+        Such lists silently omit a cell that is down.
         """
         path = "/servers/detail"
         self._require_cells()
@@ -130,14 +130,14 @@ class OpenStackServerCloud:
         found = self._of_project(Kind.SERVER, listed, path, project)
         tagged = list(self._calls.pages("compute", path, "servers", {"tags": mark}, NOVA))
         renamed = self._of_project(Kind.SERVER, tagged, path, project)
-        # One may have come back, or gone, with the lists between.
+        # One may go down or recover between the lists.
         self._require_cells()
         return tuple({one.id: one for one in (*found, *renamed) if one.is_of(mark)}.values())
 
     def _require_cells(self) -> None:
-        """Raises CloudUnavailable where one is down that has servers of the project.
+        """Raises CloudUnavailable if a cell with servers of the project is down.
 
-        Nova tells of them only in a list with no filter and no limit (nova/api/openstack/compute/servers.py,
+        Nova shows them only in a list with no filter and no limit (nova/api/openstack/compute/servers.py,
         _is_cell_down_supported), and not beyond its own limit.
         """
         every = items_of(self._calls.get("compute", "/servers", microversion=NOVA), "servers", "/servers")
@@ -145,8 +145,9 @@ class OpenStackServerCloud:
             raise CloudUnavailable("a cell of Nova is down, and may have servers that are not listed")
 
     def _require(self, kind: Kind) -> None:
-        """Raises NotOffered where the cloud has no such things: for their paths Neutron answers as a proxy
-        does that knows nothing."""
+        """Raises NotOffered if the cloud does not offer the kind, because Neutron's answer for its path looks
+        like that of a proxy.
+        """
         if kind != Kind.TRUNK:
             return
         listed = items_of(self._calls.get("network", "/extensions"), "extensions", "/extensions")
@@ -156,16 +157,16 @@ class OpenStackServerCloud:
     # -- writes -------------------------------------------------------------------------------------
 
     def create(self, kind: Kind, body: Mapping[str, Any]) -> CloudResource:
-        """Sent once. Raises CloudUnavailable where its outcome is not known, CloudRefused."""
+        """Sent once. Raises CloudUnavailable if its outcome is not known, and CloudRefused."""
         service, path, _, name = _PLACES[kind]
         answer, project = self._calls.send("POST", service, path, body, _version(kind)), self._project()
         if isinstance(answer, dict) and isinstance(answer.get(name), dict):
-            # Of a server that it is to make Nova says little more than its id.
+            # For a new server, Nova returns little more than its id.
             answer = {name: {"tenant_id": project, **answer[name]}}
         return _one(kind, answer, name, path, project)
 
     def delete(self, one: CloudResource) -> None:
-        """Asks for it. A server that Nova only keeps for a while is gone then, too."""
+        """Requests the deletion. This also removes a server that Nova only soft-deleted."""
         service, path, _, _ = _PLACES[one.kind]
         if one.kind == Kind.SERVER and one.status == "SOFT_DELETED":
             action = {"forceDelete": None}
@@ -179,9 +180,9 @@ class OpenStackServerCloud:
         self._calls.send("PUT", service, f"{path}/{one.id}/tags", {"tags": sorted(tags)})
 
     def release_volume(self, volume: str) -> bool:
-        """Nova leaves reserved what a request for a server named that it then refused.
+        """Nova keeps a volume reserved after it refused the request for its server.
 
-        Of another server, as one that is shelved, the reservation stays.
+        A reservation of another server, such as a shelved one, stays.
         """
         path = "/attachments"
         answer = self._calls.get("block_storage", f"{path}/detail", {"volume_id": volume}, CINDER)
@@ -201,7 +202,7 @@ class OpenStackServerCloud:
         self._calls.send("POST", "compute", f"/servers/{server}/os-interface", body, NOVA)
 
     def point_floating_ip(self, id_: str, port: str) -> None:
-        """To a port, or to none."""
+        """Attaches it to a port, or to none."""
         self._calls.send("PUT", "network", f"/floatingips/{id_}", {"floatingip": {"port_id": port or None}})
 
 

@@ -1,4 +1,4 @@
-"""What Nova, Neutron and Cinder say of one thing, read into ours; and how references are looked for."""
+"""Parses answers of Nova, Neutron and Cinder into our types, and builds queries for references."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def network_query(reference: Reference) -> dict[str, str]:
 
 
 def read_resource(kind: Kind, one: Mapping[str, Any], project: str) -> CloudResource:
-    """One thing as its service reports it, read in a login of this project.
+    """One object as its service reports it, with a login of this project.
 
     Raises KeyError, TypeError, AttributeError for another shape.
     """
@@ -87,8 +87,8 @@ def _volume(one: Mapping[str, Any], project: str) -> CloudResource:
         marks=frozenset((mark_of(str(owner)),)) if owner else frozenset(),
         created=str(one.get("created_at") or ""),
         request=str(metadata.get(REQUEST_KEY) or ""),
-        # By a policy of its own Cinder may keep this back, and then from administrators too: it shows the
-        # volumes of other projects to nobody else (cinder/policies/volumes.py).
+        # A policy of Cinder may hide this, also from administrators, who alone see volumes of other projects
+        # (cinder/policies/volumes.py).
         project=str(one.get("os-vol-tenant-attr:tenant_id") or project),
     )
 

@@ -13,13 +13,13 @@ from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.smoke import Progress
 from controller.ports.system import Clock, Randomness
 
-# A request to a region that has just begun to serve, on a busy machine, is no failure before that (seconds).
+# Seconds that a request may take, for a new region on a busy machine.
 REQUEST_TIMEOUT = 60.0
 ROLE = "member"
 NOVA = "2.69"
 _MEGABYTES = 64
 _CINDER_TYPES = ("block-storage", "volumev3", "block-store", "volume")
-# What Keystone scopes a token by: the project of the run takes its place.
+# The scope of a token, which the project of the run replaces.
 _SCOPES = ("project_", "tenant_", "domain_", "system_", "trust_", "default_domain")
 _NEUTRONS_OWN = "network:"
 _PATHS = {
@@ -182,8 +182,8 @@ class OpenStackSmoke:
         self._calls.send("DELETE", service, f"{path}/{thing.id}", None, NOVA if service == "compute" else "")
 
     def remove_project(self, project: SmokeProject) -> None:
-        # Neutron gives each project a security group, which only an administrator can remove, and makes it
-        # again whenever it is asked for those of the project.
+        # Neutron creates a security group for each project, which only an administrator can remove, and
+        # creates it again at each list of the project's groups.
         query = {"project_id": project.id}
         for one in self._of_project("network", "/security-groups", "security_groups", query):
             self.remove(Leftover(Kind.SECURITY_GROUP, str(one["id"])))
@@ -197,16 +197,16 @@ class OpenStackSmoke:
 def open_smoke_cloud(
     clouds: bytes, clock: Clock, randomness: Randomness, authority: bytes = b""
 ) -> OpenStackSmoke:
-    """The cloud of a clouds.yaml. Raises CloudRefused when the text is none with one usable cloud."""
+    """The cloud of a clouds.yaml. Raises CloudRefused if the text does not have one usable cloud."""
     settings = parse_clouds(clouds, trusted=bool(authority))
     return OpenStackSmoke(settings, clock, randomness, authority)
 
 
 def _only_of(project: str, listed: Iterable[dict[str, Any]], key: str, path: str) -> Iterator[dict[str, Any]]:
-    """What is listed, each of which has to say under `key` that it is the project's.
+    """The listed objects.
 
-    A service that passed over what it was asked for would have us remove what is others'. Raises
-    CloudUnavailable.
+    Each must name the project under `key`: a service that ignored the filter would otherwise make us remove
+    objects of others. Raises CloudUnavailable.
     """
     for one in listed:
         if str(one.get(key)) != project:

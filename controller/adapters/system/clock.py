@@ -1,4 +1,4 @@
-"""Time, as the operating system tells it."""
+"""The time of the operating system."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-"""Keeps what a process has in its memory, credentials among it, out of files when it crashes."""
+"""Prevents that the memory of a crashed process, with its credentials, is written into files."""
 
 from __future__ import annotations
 
 import contextlib
 import resource
 
-# Linux writes no file of less than a page, and with this very size starts no program that takes dumps in,
-# which it would with 0 (fs/coredump.c).
+# Linux writes no file smaller than a page. With exactly this size it also starts no dump handler, which it
+# would with 0 (fs/coredump.c).
 _SIZE = 1
 
 
 def forbid_core_dumps() -> None:
     """For this process, and those that it starts."""
-    with contextlib.suppress(ValueError, OSError):  # a smaller limit from outside stays
+    with contextlib.suppress(ValueError, OSError):  # keeps a smaller limit from outside
         resource.setrlimit(resource.RLIMIT_CORE, (_SIZE, _SIZE))

@@ -12,7 +12,7 @@ from controller.domain.validation.crd_schema import DefinitionInvalid, ResourceS
 def load_schema(crds_dir: Path, plural: str) -> ResourceSchema:
     """The schema of a resource of ours, such as `helmbundles`, from the chart's directory of definitions.
 
-    Raises DefinitionInvalid when there is no usable definition of it.
+    Raises DefinitionInvalid if there is no usable definition of it.
     """
     path = crds_dir / f"{plural}.yaml"
     try:

@@ -1,8 +1,8 @@
 """Splits a container into two processes: the first keeps its Lease, the second, a child of it, works.
 
 Neither outlives the other: the kernel ends the second with the first, which ends once the second has. The
-first has hardly anything to do: the kernel runs it soon, also on a busy node, and it shares no lock of an
-interpreter with the work. It is the one that Kubernetes and its signals know.
+first has little work, so the kernel schedules it soon, also on a busy node, and it does not share an
+interpreter lock with the work. Kubernetes sends its signals to the first.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from controller.reconcile.shared.leases.lease import LeaseTimes, WriterLease
 
 log = logging.getLogger(__name__)
 
-# How often the working process is looked at.
+# How often the working process is checked.
 GUARD_EVERY = 0.25
-# A renewal that is under way has so long to end before the Lease is given back.
+# A running renewal has this long to end before the Lease is released.
 LEASE_ENDS_WITHIN = 5.0
 _PR_SET_PDEATHSIG = 1
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -39,12 +39,11 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 def split_off_work(
     name: str, make_lease: Callable[[], WriterLease], clock: Clock, times: LeaseTimes
 ) -> LeaseBoard:
-    """Returns in the working process alone, with what it has to go by; the other one ends with its exit code.
+    """Returns only in the working process, with its settings; the other process ends with its exit code.
 
-    To be called before a second thread is started: a lock that another thread holds is held for ever in the
-    child.
+    Call it before a second thread starts, because a lock of another thread would stay locked in the child.
     """
-    # The clock of SystemClock is one for all processes.
+    # SystemClock is the same clock in all processes.
     board = LeaseBoard(memoryview(mmap.mmap(-1, BOARD_SIZE)), times, clock.monotonic)
     keeper = os.getpid()
     worker = os.fork()
@@ -57,8 +56,8 @@ def split_off_work(
     if os.getppid() != keeper:
         os._exit(LEASE_BROKEN)
     for number in _SIGNALS:
-        # The keeper hears it and passes it on: a signal to the whole group is no second one. Programs that
-        # are started here would inherit SIG_IGN.
+        # The keeper receives it and passes it on, so a signal to the whole group counts once. With SIG_IGN,
+        # programs started here would inherit it.
         signal.signal(number, lambda *_: None)
     return board
 
@@ -83,8 +82,8 @@ class _Keeper:
         threading.Thread(target=self._guard, name="guard", daemon=True).start()
         code = self._reap()
         self._over.set()
-        # Work that was ended gives nothing back: what it had started (Helm) may outlive it for a moment, and
-        # in a container ends with us. One that still renews would take back what is given.
+        # If the work was killed, the Lease is not released: its children (Helm) may outlive it for a moment,
+        # and end with us in a container. A running renewal would take a released Lease again.
         if self._board.is_given_back() and self._code is None:
             renewing.join(LEASE_ENDS_WITHIN)
             if not renewing.is_alive():
@@ -92,31 +91,31 @@ class _Keeper:
         return code if self._code is None else self._code
 
     def _reap(self) -> int:
-        """As the first process of a container it also has the orphans of others to wait for."""
+        """As the first process of a container it also reaps orphans of others."""
         while True:
             pid, status = os.wait()
             if pid == self._worker:
                 code = os.waitstatus_to_exitcode(status)
-                # As a shell says it.
+                # The exit code of a shell.
                 return code if code >= 0 else 128 - code
 
     def _stop(self, *_: object) -> None:
         self._board.stop()
         if not self._board.has_begun():
-            # It has written nothing, and may take long to look.
+            # It has written nothing, and its first pass may take long.
             self._end(0)
 
     def _renew(self) -> None:
         try:
             while not self._board.has_begun():
-                # A process that cannot even start takes no Lease from one that can.
+                # A process that cannot start does not take the Lease.
                 if self._over.wait(GUARD_EVERY):
                     return
             keep(self._keeping, self._over.wait)
         # Any error, an exit too: a thread has no caller to raise to, and unrenewed the process has to end.
         except BaseException as error:  # noqa: BLE001
             reason = type(error).__name__
-            # Without the error's own text, which may hold what a library was given.
+            # Without the error's own text, which may contain arguments of a library.
             stack = "".join(traceback.format_tb(error.__traceback__))
             extra = {"object": "Lease", "reason": reason}
             log.error("the Lease cannot be kept: %s\n%s", reason, stack, extra=extra)
@@ -127,12 +126,12 @@ class _Keeper:
             found = self._keeping.overdue()
             if found is not None:
                 extra = {"object": "Lease", "reason": "LeaseLost"}
-                log.error("%s; this container is ended", found.why, extra=extra)
+                log.error("%s; this container stops", found.why, extra=extra)
                 self._end(found.code)
                 return
 
     def _end(self, code: int) -> None:
-        """At once: a write from now on could meet another pod's."""
+        """At once, because a write from now on could conflict with another pod."""
         if self._code is None:
             self._code = code
         with contextlib.suppress(ProcessLookupError):

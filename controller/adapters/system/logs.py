@@ -1,7 +1,7 @@
 """Logs: one JSON object per line for machines, short lines for people, never a known secret.
 
-Fields of a line are given by `extra`: `log.info("…", extra={"action": "apply"})`. What is the same for all
-lines of one pass, whoever writes them, is given once: `with log_context(object="openstack/region-one")`.
+Fields of a line are given by `extra`: `log.info("…", extra={"action": "apply"})`. Fields of all lines of one
+pass are set once: `with log_context(object="openstack/region-one")`.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ FIELDS = (KIND, OBJECT, BUNDLE, RELEASE, ACTION, RESULT, REASON, DURATION)
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 log = logging.getLogger(__name__)
 _context: ContextVar[Mapping[str, Any]] = ContextVar("log fields", default=MappingProxyType({}))
-# These tell of every watch event, request and connection, some with the object itself.
+# These log every watch event, request and connection, some with the object itself.
 _TALKATIVE = {"kopf": logging.WARNING, "asyncio": logging.WARNING, "urllib3": logging.WARNING}
 
 
 @contextmanager
 def log_context(**fields: Any) -> Iterator[None]:
-    """Gives these fields (of FIELDS) to each line that this thread logs in the block and that lacks them."""
+    """Adds these fields (of FIELDS) to each line of this thread in the block that lacks them."""
     token = _context.set({**_context.get(), **fields})
     try:
         yield
@@ -55,12 +55,12 @@ class LogSecrets:
         self._lock = threading.Lock()
 
     def learn(self, secrets: Iterable[str]) -> None:
-        """From now on these are taken out of every line."""
+        """From now on these are removed from every line."""
         with self._lock:
             self._redactor = self._redactor.including(secrets)
 
     def cleaned(self, value: Any) -> Any:
-        """The value with secrets taken out of every text in it."""
+        """The value with secrets removed from every text in it."""
         if isinstance(value, str):
             return self._redactor.redact(value)
         if isinstance(value, Mapping):
@@ -77,9 +77,9 @@ def configure_logs(
 ) -> LogSecrets:
     """Sends all logs of the process to `stream` (default: standard error); replaces earlier set-ups.
 
-    `human` picks the format, by default people's on a terminal. `level` is one of LEVELS, INFO where it
-    is none. Warnings of Python and errors that end a thread or the process become events, too. Returns
-    the register of secrets to keep out.
+    `human` picks the format, by default people's on a terminal. `level` is one of LEVELS, INFO where it is
+    none. Warnings of Python and errors that end a thread or the process also become events. Returns the
+    register of secrets.
     """
     target = sys.stderr if stream is None else stream
     for_people = target.isatty() if human is None else human
@@ -102,12 +102,12 @@ def configure_logs(
 
 
 def set_level(level: str) -> None:
-    """What is less than `level` (one of LEVELS, INFO where it is none) is not logged from now on."""
+    """From now on logs only lines of `level` and above (one of LEVELS, otherwise INFO)."""
     logging.getLogger().setLevel(level.upper() if level.upper() in LEVELS else "INFO")
 
 
 def _report_end(who: str, error: BaseException | None) -> None:
-    """Where it came from, without the error's own text, which may hold what a library was given."""
+    """The stack, without the error's own text, which may contain arguments of a library."""
     if isinstance(error, KeyboardInterrupt | SystemExit):
         return
     stack = "".join(traceback.format_tb(error.__traceback__)) if error else ""
@@ -132,7 +132,7 @@ class _JsonLines(logging.Formatter):
         }
         if record.exc_info:
             event["exception"] = self.formatException(record.exc_info)
-        # Cleaned before it becomes JSON: a replacement in the text could break the quoting.
+        # Redacted before it becomes JSON, because a replacement in the text could break the quoting.
         return json.dumps(self._secrets.cleaned(event), ensure_ascii=False)
 
 

@@ -30,12 +30,12 @@ _Instrument = prometheus.Counter | prometheus.Gauge | prometheus.Histogram
 class PrometheusMetrics:
     """Measures of one process, with those of the process itself (memory, CPU, open files).
 
-    A label that is missing is empty and one that the metric does not have is left out. Of what comes after
-    `limit` series of a metric nothing is recorded but that it was left out (METRICS_DROPPED).
+    A missing label is empty, and an unknown label is ignored. After `limit` series of a metric, new ones are
+    only counted as dropped (METRICS_DROPPED).
     """
 
     def __init__(self, container: str, *, limit: int = SERIES_LIMIT) -> None:
-        # Without the moments at which series began: as many series again, which nobody asks for.
+        # Without the creation times of series, which would double their number and are unused.
         prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = prometheus.CollectorRegistry()
         prometheus.ProcessCollector(registry=self._registry)
@@ -48,7 +48,7 @@ class PrometheusMetrics:
             self._instrument(metric)
 
     def count(self, metric: Counter, amount: float = 1.0, **labels: str) -> None:
-        """As the port says; a negative amount is none."""
+        """As in the port; a negative amount is ignored."""
         with self._lock:
             one = self._find(metric, _series(metric, labels))
             if isinstance(one, prometheus.Counter) and amount > 0:
@@ -69,7 +69,10 @@ class PrometheusMetrics:
                 one.observe(value)
 
     def replace(self, metric: Gauge, rows: Iterable[Row], **labels: str) -> None:
-        """As the port says. The new ones come before the old ones go: no scrape sees neither."""
+        """As in the port.
+
+        New series are added before old ones are removed, so a scrape always sees one of them.
+        """
         with self._lock:
             self._instrument(metric)
             desired = {_series(metric, {**labels, **more}): value for more, value in rows}
@@ -97,7 +100,7 @@ class PrometheusMetrics:
                 one.set_function(value)
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
-        """What a scrape gets that sent `accept` as its Accept header, and its content type."""
+        """The answer to a scrape with this Accept header, and its content type."""
         encode, content_type = choose_encoder(accept)
         return encode(self._registry), content_type
 
@@ -116,14 +119,14 @@ class PrometheusMetrics:
         self._instruments[metric.name] = made
         self._metrics[metric.name] = metric
         self._series[metric.name] = SeriesSet()
-        # From the beginning, for `increase` to see the first one.
+        # From the beginning, so that `increase` sees the first one.
         self._count_dropped(metric, 0)
         return made
 
     def _find(self, metric: Metric, series: Series, *, freed: int = 0) -> _Instrument | None:
-        """What records into the series; None, and counted, where the metric has no room for another.
+        """The recorder of the series; None, and counted, if the metric has no room for another.
 
-        `freed` series are about to end: their room can be had already.
+        `freed` series are about to end, so their room is free.
         """
         instrument = self._instrument(metric)
         if not metric.labels:

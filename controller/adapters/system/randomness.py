@@ -1,4 +1,4 @@
-"""Randomness, as the operating system gives it."""
+"""The randomness of the operating system."""
 
 from __future__ import annotations
 

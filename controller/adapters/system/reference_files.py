@@ -1,4 +1,4 @@
-"""What is known of references to objects that no release makes, of all services and of each."""
+"""Known references to objects that no release contains, for all services and for each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from controller.domain.values.catalogue import CatalogueInvalid
 
 
 def load_known_references(values_dir: Path) -> KnownReferences:
-    """Raises CatalogueInvalid when a file is not as it should be."""
+    """Raises CatalogueInvalid for a malformed file."""
     settled: set[str] = set()
     brought: dict[str, str] = {}
     shared = read_map(values_dir, values_dir / "references.yaml")

@@ -1,4 +1,4 @@
-"""What our own chart grants as shipped: sets for OpenStack-Helm's charts, and what Helm may make."""
+"""The rights in our own chart: sets for OpenStack-Helm's charts, and the kinds that Helm may create."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from controller.errors import ControllerError
 
 
 class RightsUnreadable(ControllerError):
-    """The files of our own chart are not there or not as they are made."""
+    """The files of our own chart are missing or malformed."""
 
 
 @dataclass(frozen=True)
 class ShippedRights:
-    """`sets` by name, in the order of the file; `kinds` are what Helm may make, by API group."""
+    """`sets` by name, in the order of the file; `kinds` are those that Helm may create, by API group."""
 
     sets: Mapping[str, Rights]
     kinds: Mapping[str, tuple[str, ...]]

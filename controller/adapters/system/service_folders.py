@@ -1,4 +1,4 @@
-"""Reads values/services/<service>/: all that is known of one service, in one folder."""
+"""Reads values/services/<service>/: all facts of one service, in one folder."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ServiceFolder:
 def read_services(
     directory: Path, versions: Collection[str], sizes: Collection[str]
 ) -> tuple[Catalogue, Mapping[str, ServiceFolder]]:
-    """Every service below values/, in the order of lists, and the catalogue that they make.
+    """Every service below values/, in the order of lists, and their catalogue.
 
     `versions` and `sizes` are those that the library has: a service that lacks one of them is incomplete.
     Raises CatalogueInvalid with the file and the path in it.
@@ -123,8 +123,11 @@ def _checks(document: YamlDocument) -> Iterator[ServiceCheck]:
 def _by_key(
     directory: Path, path: Path, entry: ServiceEntry, keys: Collection[str], *, needed: bool
 ) -> Mapping[str, Mapping[str, ChartValues]]:
-    """The file's values by version or size, and by chart. A file says something for all of `keys`, or is
-    absent; `needed`: it may be absent only where all charts of the service are our own."""
+    """The file's values by version or size, and by chart.
+
+    A file has all of `keys`, or is absent. `needed`: it may be absent only if all charts of the service are
+    our own.
+    """
     if not path.exists():
         if needed and any(OWN not in chart.sources for chart in entry.charts.values()):
             raise CatalogueInvalid(f"values/services/{entry.name}: {path.name} is missing")
@@ -148,7 +151,7 @@ def _charts(document: YamlDocument, key: str, entry: ServiceEntry) -> Iterator[t
 
 
 def _refuse_strays(directory: Path) -> None:
-    """Raises CatalogueInvalid for a file below services/ that nothing reads: it was meant for something."""
+    """Raises CatalogueInvalid for an unknown file below services/, which is probably a mistake."""
     for path in sorted(directory.glob("services/*")):
         strays = sorted(found.name for found in path.glob("*") if found.name not in _FILES)
         if path.is_dir() and not strays and (path / ENTRY).exists():

@@ -59,7 +59,7 @@ def _relations(directory: Path) -> Relations:
 
 
 def _names(path: Path, catalogue: Catalogue) -> KnownNames:
-    """The names that packages have, what the values of options have to be, and which are secret."""
+    """The names in packages, the types of options, and the secret ones."""
     try:
         found = json.loads(read_text(path))
         return KnownNames(
@@ -100,8 +100,8 @@ def _values_file(directory: Path, path: Path) -> ValuesFile:
 def _with_charts(
     files: Mapping[str, ValuesFile], of_services: Iterable[Mapping[str, Mapping[str, ChartValues]]]
 ) -> Mapping[str, ValuesFile]:
-    """The files with what the folders of services say for each of them. Raises CatalogueInvalid where two say
-    something of one chart."""
+    """The files, merged with the folders of services. Raises CatalogueInvalid if two of them have values for
+    one chart."""
     charts = {name: dict(file.charts) for name, file in files.items()}
     for service in of_services:
         for name, its_charts in service.items():

@@ -10,7 +10,7 @@ from controller.errors import SpecInvalid
 
 
 def read_map(directory: Path, path: Path) -> YamlDocument:
-    """The one map that the file holds; `directory` is values/. Raises CatalogueInvalid."""
+    """The one map in the file; `directory` is values/. Raises CatalogueInvalid."""
     name = f"values/{path.relative_to(directory).as_posix()}"
     try:
         documents = read_documents(read_text(path), name)

@@ -34,7 +34,7 @@ from controller.errors import Conflict, ObjectMissing, Problem, SpecInvalid
 from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, NAMESPACE, OSDPL, SECRET, KubeObject, Resource
 
 FIELD_MANAGER = "osctl"
-# What belongs to a region, in the order in which one needs the other.
+# Kinds of objects of a region, in the order of their dependencies.
 APPLIED: tuple[Resource, ...] = (NAMESPACE, CONFIGMAP, SECRET, HELMBUNDLE, OSDPL)
 
 
@@ -54,9 +54,11 @@ def apply(
             "--validate/--no-validate", help="Check and render the files first, without the cluster."
         ),
     ] = True,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Have the API server check only.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Let the API server check the files, and change nothing.")
+    ] = False,
     force_conflicts: Annotated[
-        bool, typer.Option("--force-conflicts", help="Take over fields that someone else applied.")
+        bool, typer.Option("--force-conflicts", help="Take over fields that another client applied.")
     ] = False,
     kubeconfig: Kubeconfig = None,
     context: Context = "",
@@ -97,14 +99,14 @@ def apply(
 
 
 def ordered(items: Sequence[InputObject]) -> list[InputObject]:
-    """The objects in the order of applying. Raises SpecInvalid for kinds that are none of a region's."""
+    """The objects in the order of applying. Raises SpecInvalid for other kinds."""
     rank = {(resource.api_version, resource.kind): index for index, resource in enumerate(APPLIED)}
     problems = [
         item.locate(
             Problem(
                 "kind",
                 f'osctl does not apply "{item.obj.get("apiVersion")} {item.kind}"',
-                f"it applies {', '.join(resource.kind for resource in APPLIED)}; take kubectl for others",
+                f"it applies {', '.join(resource.kind for resource in APPLIED)}; use kubectl for others",
             )
         )
         for item in items
@@ -123,7 +125,7 @@ def ordered(items: Sequence[InputObject]) -> list[InputObject]:
 def require_valid(items: Sequence[InputObject]) -> None:
     """Renders every region and reads every bundle. Raises SpecInvalid with the mistakes of all.
 
-    Charts that only the cluster can reach are no mistake of the file.
+    Charts that only the cluster can reach are not a mistake in the file.
     """
     renderer = offline_renderer()
     renderer.learn(items)
@@ -138,7 +140,7 @@ def require_valid(items: Sequence[InputObject]) -> None:
 
 
 def place(item: InputObject, asked: str, default: str) -> KubeObject:
-    """The object with its namespace: its own, which -n may not contradict, else -n, else the context's."""
+    """The object with its namespace: its own, which -n may not contradict, otherwise -n or the context's."""
     obj: KubeObject = dict(item.obj)
     if (obj["apiVersion"], obj["kind"]) == (NAMESPACE.api_version, NAMESPACE.kind):
         return obj
@@ -168,7 +170,7 @@ def _apply(
 
 
 def _print_plan(region: KubeObject) -> None:
-    """Says that applying alone changes nothing, where that is so."""
+    """Reports if the applied mode changes nothing yet."""
     if parse_region_spec(region.get("spec")).planned:
         meta = region["metadata"]
         where = f"{meta['name']} -n {meta['namespace']}"

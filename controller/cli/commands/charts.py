@@ -28,7 +28,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class _Row:
-    """One chart. `version` and `build` are of the one that a region takes from there, or why it cannot."""
+    """One chart. `version` and `build` are those that a region uses from there, or why it cannot."""
 
     chart: str
     pinned: str
@@ -58,8 +58,8 @@ def charts(
 ) -> None:
     """List the builds of OpenStack-Helm's charts that are tested, and which of them a repository holds.
 
-    With files, or --repository: also the build that a region takes from there. Every chart is read, and
-    pulled if need be.
+    With files, or --repository, also show the build that a region uses from there. This reads every chart,
+    and pulls it if necessary.
     """
     renderer = offline_renderer()
     specs = [opened_by_environment(repository)] if repository else []
@@ -76,7 +76,7 @@ def charts(
     if output == Format.TABLE:
         for name in without:
             text = "no spec.charts.repository: its charts are files of the controller's image"
-            stderr().print(f"{name}: {text}, no builds of OpenStack-Helm's", style="yellow")
+            stderr().print(f"{name}: {text}, not builds of OpenStack-Helm", style="yellow")
         _print(renderer, rows, looked=bool(specs))
     else:
         print_data([asdict(row) for row in rows], output)
@@ -109,7 +109,7 @@ def _found(renderer: OfflineRenderer, row: _Row, spec: ChartsSpec) -> _Row:
 
 def _print(renderer: OfflineRenderer, rows: Sequence[_Row], *, looked: bool) -> None:
     builds = renderer.library.builds
-    stderr().print(f"tested: {builds.pinned} (pinned), {builds.previous} (previous)", style="dim")
+    stderr().print(f"tested builds: {builds.pinned} (pinned), {builds.previous} (previous)", style="dim")
     if not looked:
         print_table(
             stdout(), ("CHART", "PINNED", "PREVIOUS"), [(row.chart, row.pinned, row.previous) for row in rows]

@@ -1,4 +1,4 @@
-"""osctl credentials: what is generated for a region, how old it is, having it rotated, and its backup."""
+"""osctl credentials: the generated credentials of a region, their age, rotation and backup."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def list_credentials(
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
-    """List the generated credentials of each service: their age, and how far a rotation is. No values."""
+    """List the generated credentials of each service, with their age and the progress of a rotation, without
+    values.
+    """
     cluster = open_cluster(kubeconfig, context, namespace)
     found = _credentials(cluster, cluster.find_region(region))
     if output != Format.TABLE:
@@ -73,7 +75,7 @@ def rotate_credentials(
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
-    """Have services use new accounts with new passwords; osctl credentials list shows how far it is."""
+    """Rotate services to new accounts with new passwords; osctl credentials list shows the progress."""
     if bool(services) == every:
         raise typer.BadParameter("name services with --service, or take --all", param_hint="--service")
     cluster = open_cluster(kubeconfig, context, namespace)
@@ -88,7 +90,7 @@ def rotate_credentials(
     for one in chosen:
         meta = {"name": one.secret, "namespace": found["metadata"]["namespace"]}
         annotate(cluster, SECRET, {"metadata": meta}, ROTATE_ANNOTATION, text)
-        stdout().print(f"{one.service}: a rotation is asked for")
+        stdout().print(f"{one.service}: rotation requested")
     annotate(cluster, OSDPL, found, RECONCILE_ANNOTATION, text)
 
 
@@ -99,7 +101,9 @@ def _credentials(cluster: Cluster, region: KubeObject) -> tuple[ServiceCredentia
 def _chosen(
     known: Sequence[ServiceCredentials], services: Sequence[str] | None
 ) -> tuple[ServiceCredentials, ...]:
-    """Raises ObjectMissing for a service that is not there, ObjectRefused where nothing of it is rotated."""
+    """Raises ObjectMissing for an unknown service, and ObjectRefused if none of its credentials can be
+    rotated.
+    """
     if not services:
         rotating = tuple(one for one in known if one.rotates)
         if not rotating:
@@ -127,25 +131,28 @@ def _print_plan(one: ServiceCredentials, single: Iterable[tuple[str, str]]) -> N
         out.print(soft_wrapped(f"  replaced        {key}: {gap}"), style="yellow")
     if one.shared.wraps:
         text = (
-            f"{IN_USE}: no interruption; keys of projects are wrapped again, the one before goes on reading"
+            f"{IN_USE}: no interruption; keys of projects are wrapped again, and the former key can "
+            "still read"
         )
         out.print(soft_wrapped(f"  replaced        {text}"))
     for key in one.shared.pairs:
-        text = f"{key}: no interruption; all pods let in both keys until each has the next one"
+        text = f"{key}: no interruption; all pods accept both keys until each has the next one"
         out.print(soft_wrapped(f"  replaced        {text}"))
     times = (
-        f"{SSH_STAGES} times, each time with all their pods" if one.shared.pairs else "each replaces its pods"
+        f"{SSH_STAGES} times, replacing all their pods each time"
+        if one.shared.pairs
+        else "each replaces its pods"
     )
     if one.replaced != one.releases:
         times = f"with new pods: {', '.join(one.replaced) or 'none'}"
     if one.releases:
         out.print(soft_wrapped(f"  upgraded        {', '.join(one.releases)}; {times}"))
     if one.service == READER_SERVICE:
-        text = f"Secret {READER_SECRET} and its copies; the account before is let in for ten more minutes"
+        text = f"Secret {READER_SECRET} and its copies; the former account stays valid for ten more minutes"
         out.print(soft_wrapped(f"  written         {text}"))
     away = sorted(name for release, name in single if release in one.replaced)
     if away:
-        text = f"{', '.join(away)}: one pod each, away while it is replaced"
+        text = f"{', '.join(away)}: one pod each, not available while it is replaced"
         out.print(soft_wrapped(f"  interrupted     {text}"), style="yellow")
     for key, why in one.kept.items():
         out.print(soft_wrapped(f"  not rotated     {key}: {why}"))

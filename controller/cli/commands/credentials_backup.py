@@ -1,4 +1,4 @@
-"""osctl credentials backup, restore: the Secrets of a region that nothing makes again, in one sealed file."""
+"""osctl credentials backup, restore: the irreplaceable Secrets of a region, in one encrypted file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PassphraseFile = Annotated[
     typer.Option(
         "--passphrase-file",
         metavar="FILE",
-        help="File with the passphrase, or - for stdin; without it, it is asked for.",
+        help="File with the passphrase, or - for stdin; by default osctl asks for it.",
         show_default=False,
     ),
 ]
@@ -54,7 +54,7 @@ Overwrite = Annotated[
     typer.Option(
         "--overwrite",
         metavar="NAME",
-        help="Overwrite this Secret though it differs; may be repeated.",
+        help="Overwrite this Secret although it differs; may be repeated.",
         show_default=False,
     ),
 ]
@@ -70,17 +70,17 @@ def backup(
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
-    """Write the Secrets of a region that nothing makes again into one encrypted file."""
+    """Write the irreplaceable Secrets of a region into one encrypted file."""
     if file.exists():
-        raise typer.BadParameter(f"{file} is there already, and is not overwritten", param_hint="FILE")
+        raise typer.BadParameter(f"{file} exists already, and is not overwritten", param_hint="FILE")
     cluster = open_cluster(kubeconfig, context, namespace)
     place = cluster.namespace if namespace else str(cluster.find_region()["metadata"]["namespace"])
     passphrase = _passphrase(passphrase_file, new=True)
-    # Helm's own records are large, and each holds what Secrets have.
+    # Helm's own records are large, and each repeats content of Secrets.
     found = cluster.kube.list(SECRET, place, fields=f"type!={RECORD_TYPE}")
     made = backup_of(place, timestamp(SystemClock().now()), found)
     if not made.secrets:
-        raise BackupUnusable(f"namespace {place} has no Secret that would be worth a backup")
+        raise BackupUnusable(f"namespace {place} has no Secret to back up")
     _write(file, seal(document_of(made), passphrase, SystemRandomness()))
     stdout().print(f"{file}: {count(len(made.secrets), 'Secret')} of namespace {place}")
 
@@ -96,11 +96,11 @@ def restore(
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
-    """Write the Secrets of a backup into a namespace; what differs there stays, unless it is named."""
+    """Write the Secrets of a backup into a namespace; different Secrets there stay, unless you name them."""
     cluster = open_cluster(kubeconfig, context, namespace)
     content = _read(file)
     found = _parsed(file, content, _passphrase(passphrase_file, new=False))
-    # Not that of the context, which says nothing of the region: the file does.
+    # Not the namespace of the context, because the file names that of the region.
     place = namespace or found.namespace
     chosen = _chosen(found.secrets, names, overwrite)
     there = {one.name: cluster.kube.get(SECRET, one.name, place) for one in chosen}
@@ -122,15 +122,18 @@ def restore(
 
 def _refuse(differing: Sequence[str]) -> None:
     stderr().print(
-        f"nothing was written: {', '.join(differing)} differ from the backup. Leave them out by naming the "
-        "others with --secret, or give them up with --overwrite NAME (of another type: delete them first)",
+        (
+            f"nothing was written: {', '.join(differing)} differ from the backup. Leave them out by "
+            "naming the others with --secret, or overwrite them with --overwrite NAME (if the type "
+            "differs: delete them first)"
+        ),
         style="red",
     )
     raise typer.Exit(ExitCode.REFUSED)
 
 
 def _apply(cluster: Cluster, namespace: str, step: RestoreStep, live: KubeObject | None) -> None:
-    """Each write is conditional on what the plan was made from. Raises Conflict, ObjectRefused."""
+    """Each write is conditional on the state in the plan. Raises Conflict, ObjectRefused."""
     if step.fate == Fate.SAME:
         return
     try:
@@ -140,14 +143,14 @@ def _apply(cluster: Cluster, namespace: str, step: RestoreStep, live: KubeObject
         data = {key: step.secret.data[key] for key in step.keys}
         meta = {**live["metadata"]}
         if step.fate == Fate.OVERWRITTEN:
-            # Meant, and no edit: the controller notes anew what there is.
+            # This is intended, not an edit: the controller records the content again.
             notes = meta.get("annotations") or {}
             meta["annotations"] = {k: text for k, text in notes.items() if k != WRITTEN_ANNOTATION}
         cluster.kube.replace({**live, "metadata": meta, "data": {**(live.get("data") or {}), **data}})
     except ObjectRefused:
-        # Its words may quote the object.
-        text = f"the API server refuses to have Secret {step.secret.name} written"
-        raise ObjectRefused(f"{text}; where it is immutable, delete it") from None
+        # Its text may quote the object.
+        text = f"the API server refuses to write Secret {step.secret.name}"
+        raise ObjectRefused(f"{text}; if it is immutable, delete it") from None
 
 
 def _chosen(
@@ -177,7 +180,7 @@ def _read(file: Path) -> bytes:
 
 
 def _write(file: Path, content: bytes) -> None:
-    """Whole, for its owner alone, and never over another file."""
+    """Written completely, readable by its owner only, and never over another file."""
     beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -194,12 +197,12 @@ def _write(file: Path, content: bytes) -> None:
 
 
 def _passphrase(file: Path | None, *, new: bool) -> str:
-    """Never from the command line, which others see."""
+    """Never from the command line, which others can see."""
     hint = "--passphrase-file"
     if file is None:
         if not _has_terminal():
             raise typer.BadParameter(
-                "there is no terminal to ask at; name a file, or - for stdin", param_hint=hint
+                "there is no terminal to ask for it; name a file, or - for stdin", param_hint=hint
             )
         try:
             text = str(typer.prompt("Passphrase", hide_input=True, confirmation_prompt=new, err=True))
@@ -208,7 +211,7 @@ def _passphrase(file: Path | None, *, new: bool) -> str:
     else:
         text = _first_line(file)
     if new and len(text) < SHORTEST_PASSPHRASE:
-        raise typer.BadParameter(f"it needs {SHORTEST_PASSPHRASE} characters at the least", param_hint=hint)
+        raise typer.BadParameter(f"it needs {SHORTEST_PASSPHRASE} characters or more", param_hint=hint)
     return text
 
 

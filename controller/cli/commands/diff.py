@@ -1,4 +1,4 @@
-"""osctl diff: what a change of a region's file does, before it is applied."""
+"""osctl diff: the effect of a change to a region's file, before it is applied."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from controller.domain.values.values_diff import ValueChange, value_text
 
 MOST_VALUES = 40
 DELETES_LATER = (
-    "DELETES DATA: from now on volumes go with a release or region that is removed, and with a change that "
-    "drops them"
+    "DELETES DATA: from now on volumes are deleted with a removed release or region, and by a change "
+    "that no longer needs them"
 )
 _MARKS = {Fate.INSTALLED: ("+", "green"), Fate.CHANGED: ("~", "yellow"), Fate.REMOVED: ("-", "red")}
 
@@ -33,18 +33,18 @@ _MARKS = {Fate.INSTALLED: ("+", "green"), Fate.CHANGED: ("~", "yellow"), Fate.RE
 def diff(
     *,
     old: Annotated[
-        str, typer.Argument(metavar="[OLD]", help="File or directory as it was.", show_default=False)
+        str, typer.Argument(metavar="[OLD]", help="File or directory before the change.", show_default=False)
     ] = "",
     new: Annotated[
-        str, typer.Argument(metavar="[NEW]", help="File or directory as it is.", show_default=False)
+        str, typer.Argument(metavar="[NEW]", help="File or directory after the change.", show_default=False)
     ] = "",
     filenames: Filenames = None,
     manifests: Annotated[
-        bool, typer.Option("--manifests/--no-manifests", help="Also compare the objects that Helm makes.")
+        bool, typer.Option("--manifests/--no-manifests", help="Also compare the objects that Helm creates.")
     ] = True,
     images: Annotated[
         bool,
-        typer.Option("--images", help="List every tag of an image that changes, however many there are."),
+        typer.Option("--images", help="List every image tag that changes."),
     ] = False,
     output: Output = Format.TABLE,
     namespace: Namespace = "",
@@ -78,7 +78,8 @@ def diff(
 def print_diff(console: Console, found: RegionDiff, *, every_tag: bool = False) -> None:
     """What changes for the whole region, a block for each release that is touched, and the sum.
 
-    Tags of images are summed up where they are many, but for `every_tag`."""
+    Many image tags are summed up, unless `every_tag`.
+    """
     changes = image_changes(found.releases)
     folded = changes if too_many(changes) and not every_tag else ()
     if found.another:
@@ -114,10 +115,10 @@ def _sum(found: RegionDiff) -> str:
 
 
 def _pods(found: RegionDiff) -> str:
-    """How many pods that are; how many nodes there are is not known here."""
+    """The number of pods; the number of nodes is not known here."""
     parts = [count(found.pods, "pod")] if found.restarts > found.on_each_node else []
     if found.on_each_node:
-        parts.append(f"those of {count(found.on_each_node, 'DaemonSet')} on each node")
+        parts.append(f"all pods of {count(found.on_each_node, 'DaemonSet')}, on every node")
     return f" ({', and '.join(parts)})" if parts else ""
 
 
@@ -145,7 +146,7 @@ def _print_release(console: Console, one: ReleaseDiff, folded: Sequence[ImageCha
         line.append("  uninstalled; ", "not bold")
         line.append("DELETES ITS VOLUMES AND THEIR DATA" if one.loses_data else "its volumes stay")
     elif one.fate == Fate.INSTALLED:
-        line.append(f"  installed again, of chart {one.chart}", "not bold")
+        line.append(f"  installed again, from chart {one.chart}", "not bold")
     elif one.chart:
         line.append(f"  chart {one.chart}", "not bold")
     console.print(line)

@@ -1,4 +1,4 @@
-"""osctl explain: prints a value of a release, and the layers that made it what it is."""
+"""osctl explain: prints a value of a release, and the layers that set it."""
 
 from __future__ import annotations
 
@@ -34,10 +34,9 @@ def explain(
     release: Annotated[str, typer.Option("--release", metavar="NAME", help="The release, such as nova.")],
     output: Output = Format.TABLE,
 ) -> None:
-    """Print a value, and every layer that set it with file and line, the winner last; then what some nodes
-    have in its place.
-
-    Without a path: every value that is not the chart's default. With the path of a map: all below it.
+    """Print a value, and every layer that set it with file and line, the winner last; then the values of some
+    nodes instead. Without a path: every value that is not the chart's default. With the path of a map: all
+    values below it.
     """
     renderer = offline_renderer()
     region = renderer.render_one(read_objects([file]))
@@ -61,8 +60,9 @@ def _parsed(text: str) -> Path:
 
 
 def print_explanation(console: Console, explanation: Explanation) -> None:
-    """The value alone in the first line, then a line for each layer, the winner marked, and for each label of
-    nodes that have another one."""
+    """The value in the first line, then a line for each layer, with a mark for the winner, and for each node
+    label with another value.
+    """
     console.print(Text(value_text(explanation.value, 2000), "bold"))
     steps = explanation.steps
     name = max((len(step.layer) for step in steps), default=0)
@@ -81,7 +81,7 @@ def print_explanation(console: Console, explanation: Explanation) -> None:
 
 
 def _origin(step: SettingStep) -> str:
-    """What a person edits to change it: the fields behind a template, else the layer's own place."""
+    """The place to edit: the fields behind a template, otherwise the layer's own place."""
     if step.causes:
         shown = [f"{cause.path}  {cause.place}".rstrip() for cause in step.causes[:MOST_CAUSES]]
         more = len(step.causes) - MOST_CAUSES
@@ -136,5 +136,5 @@ def _data(one: Explanation) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """The value itself; null for what is deleted or not there."""
+    """The value itself; null if it is deleted or missing."""
     return value if isinstance(value, str | int | float | bool | list | dict) else None

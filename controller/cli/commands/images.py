@@ -29,17 +29,18 @@ def images(
     recursive: Recursive = False,
     releases: Releases = None,
     tags: Annotated[
-        bool, typer.Option("--tags", help="Every image that the values name, also those that nothing runs.")
+        bool, typer.Option("--tags", help="List every image that the values name, also unused ones.")
     ] = False,
     digests: Annotated[
         bool,
         typer.Option(
-            "--digests", help="Ask registries what tags name now, and print it as spec.images.overrides."
+            "--digests",
+            help="Ask registries for the current digests of tags, and print them as spec.images.overrides.",
         ),
     ] = False,
     ca_file: Annotated[
         Path | None,
-        typer.Option("--ca-file", metavar="FILE", help="Certificates that registries are trusted by."),
+        typer.Option("--ca-file", metavar="FILE", help="Certificates of the authorities of registries."),
     ] = None,
     output: Output = Format.TABLE,
 ) -> None:
@@ -72,7 +73,9 @@ def images(
 
 
 def _print_pinned(values: Iterable[Values], ca: str, output: Format) -> None:
-    """The part of a spec that names images by their digest; what could not be asked is told, and left out."""
+    """The part of a spec that names images by their digest; failed requests are reported, and their images
+    are omitted.
+    """
     # Commands that work on files alone do not wait for the import of an HTTP client.
     from controller.adapters.charts.image_digests import pinned_image
 
@@ -80,7 +83,10 @@ def _print_pinned(values: Iterable[Values], ca: str, output: Format) -> None:
     overrides: dict[str, str] = {}
     for name, images in images_by_tag(values).items():
         if len(images) > 1:
-            text = f"{name}: charts name several images by it, which one override cannot: {', '.join(images)}"
+            text = (
+                f"{name}: charts use this name for several images, so one override cannot replace them: "
+                f"{', '.join(images)}"
+            )
             stderr().print(soft_wrapped(text), style="yellow")
             continue
         try:

@@ -53,7 +53,7 @@ def convert(
         typer.Option(
             "--virtual-address",
             metavar="ADDRESS",
-            help="A virtual address of the cluster, which its machines let through; may be repeated.",
+            help="A virtual address of the cluster, which the ports of its machines allow; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -61,15 +61,15 @@ def convert(
         bool,
         typer.Option(
             "--as-server",
-            help="Print an OpenStackServer like one machine of each set instead, to see that it comes up.",
+            help="Print instead an OpenStackServer like one machine of each set, for a trial.",
         ),
     ] = False,
-    output: Annotated[Format, typer.Option("--output", "-o", help="How to print the result.")] = Format.YAML,
+    output: Annotated[Format, typer.Option("--output", "-o", help="Output format.")] = Format.YAML,
 ) -> None:
     """Convert MachineSets of machine.openshift.io on OpenStack to Cluster API, without a cluster.
 
     Prints a MachineSet of cluster.x-k8s.io and an OpenStackMachineTemplate for each. The MachineSets are
-    paused: as long as the machine API has the machines, Cluster API must make none.
+    paused, because Cluster API must not create machines while the machine API has them.
     """
     if output == Format.TABLE:
         raise typer.BadParameter("choose yaml or json", param_hint="--output")
@@ -95,7 +95,7 @@ def convert(
 def _servers(
     item: InputObject, machine_set: dict[str, Any], template: dict[str, Any], problems: list[Problem]
 ) -> list[dict[str, Any]]:
-    """The server of one machine, where the API server would take it."""
+    """The server of one machine, if the API server would accept it."""
     expanded = expand_machine(machine_set, template)
     found = list(expanded.errors)
     if expanded.server is not None:
@@ -107,7 +107,7 @@ def _servers(
 
 
 def _of_server(item: InputObject, problem: Problem) -> Problem:
-    """A problem at a path of the server, which the file does not have: it is told at the set."""
+    """A problem at a path of the server, which the file does not have, so it is reported for the set."""
     source = f"{item.source}:{item.line}"
     return Problem(problem.path, f"of the {SERVER.kind}: {problem.message}", problem.remedy, source)
 
@@ -119,7 +119,10 @@ def _machine_sets(items: tuple[InputObject, ...], problems: list[Problem]) -> It
             found = True
             yield item
         else:
-            text = f"{item.source}  {item.title}: not converted, it is no {MACHINE_SET} of {SOURCE_API}"
+            text = (
+                f"{item.source}  {item.title}: not converted, because it is not a {MACHINE_SET} of "
+                f"{SOURCE_API}"
+            )
             stderr().print(text, style="dim")
     if not found:
         remedy = "kubectl get machinesets.machine.openshift.io -A -o yaml prints those of a cluster"
@@ -127,12 +130,12 @@ def _machine_sets(items: tuple[InputObject, ...], problems: list[Problem]) -> It
 
 
 def _cluster_of(item: InputObject, problems: list[Problem]) -> str:
-    """The name of the cluster that the set's own label tells; an error where there is none."""
+    """The name of the cluster from the set's own label; an error if there is none."""
     metadata = item.obj.get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, dict) else None
     name = labels.get(_CLUSTER_LABEL) if isinstance(labels, dict) else None
     if isinstance(name, str) and name:
         return name
-    message = f"has no label {_CLUSTER_LABEL}, and so tells of no cluster"
+    message = f"has no label {_CLUSTER_LABEL}, so its cluster is not known"
     problems.append(item.locate(Problem("metadata.labels", message, "name the cluster with --cluster")))
     return "unknown"

@@ -1,4 +1,4 @@
-"""osctl node: the nodes of a region, and taking one out of service and back."""
+"""osctl node: the nodes of a region, and their maintenance."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from controller.domain.maintenance.server_moves import Phase
 from controller.errors import ObjectMissing
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, KubeObject
 
-app = typer.Typer(no_args_is_help=True, help="The nodes of a region: how they are, and maintenance of them.")
+app = typer.Typer(no_args_is_help=True, help="The nodes of a region: their state and maintenance.")
 Node = Annotated[str, typer.Argument(help="Name of the node.", show_default=False)]
 
 
 class _Mode(StrEnum):
-    """`--mode`, in small letters as options are."""
+    """`--mode`, in lower case like other options."""
 
     CORDON = "cordon"
     MIGRATE = "migrate"
@@ -42,7 +42,7 @@ class _Mode(StrEnum):
 
 
 ModeOption = Annotated[
-    _Mode, typer.Option("--mode", help="What becomes of its servers.", case_sensitive=False)
+    _Mode, typer.Option("--mode", help="What happens to its servers.", case_sensitive=False)
 ]
 
 
@@ -54,7 +54,7 @@ def list_nodes(
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
-    """List the nodes of a region with what OpenStack says of them."""
+    """List the nodes of a region with their state in OpenStack."""
     cluster = open_cluster(kubeconfig, context, namespace)
     status = cluster.find_region().get("status") or {}
     nodes = status.get("nodes") or {}
@@ -65,14 +65,14 @@ def list_nodes(
     print_table(stdout(), headers, node_rows(nodes))
     strangers = status.get("hostsWithoutNode") or ()
     if strangers:
-        stderr().print(soft_wrapped(f"hosts of OpenStack that are of no node: {', '.join(strangers)}"))
+        stderr().print(soft_wrapped(f"hosts in OpenStack without a node: {', '.join(strangers)}"))
 
 
 @app.command()
 def why(
     node: Node, *, namespace: Namespace = "", kubeconfig: Kubeconfig = None, context: Context = ""
 ) -> None:
-    """Say why a node is as it is, and what happens next."""
+    """Explain the state of a node, and the next step."""
     cluster = open_cluster(kubeconfig, context, namespace)
     region = cluster.find_region()
     entry = ((region.get("status") or {}).get("nodes") or {}).get(node)
@@ -104,9 +104,9 @@ def plan(
     finally:
         cluster.kube.delete(NODE_MAINTENANCE, name)
     if planned is None:
-        # The object that says why is gone with this.
+        # The object with the reason is deleted here.
         why = reported[-1] if reported else "is the node container running? (osctl node why)"
-        raise ObjectMissing(f"nothing was planned within {PLAN_WITHIN:.0f} s: {why}")
+        raise ObjectMissing(f"there is no plan after {PLAN_WITHIN:.0f} s: {why}")
     status = planned["status"]
     if status["phase"] == Phase.BLOCKED:
         raise ObjectMissing(_message(status))
@@ -128,21 +128,21 @@ def maintain(
     *,
     mode: Annotated[
         _Mode | None,
-        typer.Option("--mode", help="What becomes of its servers: migrate.", case_sensitive=False),
+        typer.Option("--mode", help="What happens to its servers: migrate.", case_sensitive=False),
     ] = None,
     fenced: Annotated[
         bool,
         typer.Option(
-            "--fenced", help="With evacuate: you have looked, and confirm that its machine is off now."
+            "--fenced", help="With evacuate: confirm that you have checked that its machine is off now."
         ),
     ] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until the node may be worked on.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until you may work on the node.")] = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
     region: Region = "",
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
-    """Take a node out of service and move its servers away; a maintenance that is there is changed."""
+    """Take a node out of service and move its servers away. This changes an existing maintenance."""
     cluster = open_cluster(kubeconfig, context, "")
     chosen = cluster.choose_region(region)
     name, known = _named_for(cluster, node, chosen)
@@ -174,21 +174,22 @@ def maintain(
 def return_node(
     node: Node, *, region: Region = "", kubeconfig: Kubeconfig = None, context: Context = ""
 ) -> None:
-    """Put a node back into service: delete its maintenances, which rolls them back."""
+    """Put a node back into service: delete its maintenances, which reverts them."""
     cluster = open_cluster(kubeconfig, context, "")
     found = _maintenances(cluster, node, cluster.choose_region(region))
     if not found:
-        raise ObjectMissing(f'the node "{node}" is in no maintenance; kubectl uncordon undoes a cordon')
+        raise ObjectMissing(f'the node "{node}" is not in maintenance; kubectl uncordon reverts a cordon')
     for one in found:
         cluster.kube.delete(NODE_MAINTENANCE, one["metadata"]["name"], uid=one["metadata"]["uid"])
-        stderr().print(f"nodemaintenance/{one['metadata']['name']} is rolled back")
+        stderr().print(f"nodemaintenance/{one['metadata']['name']} is being rolled back")
 
 
 @app.command()
 def fenced(node: Node, *, region: Region = "", kubeconfig: Kubeconfig = None, context: Context = "") -> None:
     """Confirm that a node which is not ready is off, so that its servers may be started elsewhere.
 
-    It holds for the machine as its Node shows it now, and is void once anything shows that it was on since.
+    The confirmation is for the machine in the present state of its Node, and becomes void at any later sign
+    that the machine was on.
     """
     cluster = open_cluster(kubeconfig, context, "")
     namespace = cluster.choose_region(region).namespace
@@ -196,55 +197,59 @@ def fenced(node: Node, *, region: Region = "", kubeconfig: Kubeconfig = None, co
     if live is None:
         again = f"osctl node maintain {node} --mode evacuate --fenced"
         again += f" --region {region}" if region else ""
-        raise ObjectMissing(f'there is no node "{node}" to note it on: {again}')
+        raise ObjectMissing(f'node "{node}" does not exist, so it cannot hold the confirmation: {again}')
     machine = _seen_off(node, live)
     if parse_node(live, namespace) is None:
         again = f"osctl node maintain {node} --mode evacuate --fenced"
         raise ObjectMissing(f'the node "{node}" has no role of the region any more: {again}')
     confirmation = Confirmation(machine, report=_last_report(namespace, node, live))
-    # Of the Node as it was read: what it shows a moment later is not confirmed.
+    # Of the Node as it was read; a later state is not confirmed.
     meta = {
         "annotations": {node_note(namespace, FENCED_ANNOTATION): confirmation.written()},
         "resourceVersion": live["metadata"]["resourceVersion"],
     }
     cluster.kube.merge_patch(NODE, node, None, {"metadata": meta})
-    stderr().print(soft_wrapped(f"node/{node} is confirmed to be off, until it shows that it is on"))
+    stderr().print(
+        soft_wrapped(
+            f"node/{node} is confirmed to be off; this is valid until the machine shows a sign of life"
+        )
+    )
 
 
 def _confirmation_for(
     cluster: Cluster, namespace: str, node: str, mode: _Mode | None, known: KubeObject | None
 ) -> dict[str, dict[str, str]]:
-    """`spec.fenced`, for the machine as it is now. Raises ObjectMissing where that may not be said."""
+    """`spec.fenced` for the present machine. Raises ObjectMissing if that must not be confirmed."""
     desired = _mode_of(mode) if mode is not None else (known or {"spec": {}})["spec"].get("mode")
     if desired != Mode.EVACUATE:
-        raise ObjectMissing("--fenced goes with --mode evacuate: servers of a machine that runs are migrated")
+        raise ObjectMissing("--fenced needs --mode evacuate: use migrate for servers of a machine that runs")
     live = cluster.kube.get(NODE, node)
     machine = _seen_off(node, live)
     if live is not None and parse_node(live, namespace) is not None:
         report = _last_report(namespace, node, live)
     else:
-        # What stands on a Node that has lost its role is not kept up any more.
+        # The annotation of a Node without a role is no longer updated.
         report = str(((known or {}).get("status") or {}).get("lastReport") or "")
     return {"fenced": given_as(machine, timestamp(SystemClock().now()), report)}
 
 
 def _last_report(namespace: str, node: str, live: KubeObject) -> str:
-    """What is noted of its compute service. Raises ObjectMissing where that is still awaited."""
+    """The recorded state of its compute service. Raises ObjectMissing while there is no record yet."""
     report = str(node_notes(namespace, live).get(REPORT_ANNOTATION) or "")
     if not report and machine_facts(live, namespace).is_compute:
         raise ObjectMissing(
-            f'the controller has not noted yet what was last known of the compute service of "{node}", with '
-            "which all that comes later is compared: run this again in half a minute (it is noted as soon as "
-            "OpenStack answers)"
+            f'the controller has not yet recorded the last state of the compute service of "{node}", '
+            "which the confirmation needs; run this again in half a minute (it is recorded as soon "
+            "as OpenStack answers)"
         )
     return report
 
 
 def _seen_off(node: str, live: KubeObject | None) -> Machine:
-    """What is confirmed to be off, shown to who confirms it. Raises ObjectMissing for a Ready node."""
+    """Shows the machine that is confirmed to be off. Raises ObjectMissing for a Ready node."""
     machine = machine_of(live)
     if machine.ready == "True":
-        raise ObjectMissing(f'the node "{node}" is Ready: it is not off')
+        raise ObjectMissing(f'the node "{node}" is Ready, so its machine is not off')
     stderr().print(soft_wrapped(f"you confirm that the machine of {node} is off: {machine.words}"))
     return machine
 
@@ -252,19 +257,24 @@ def _seen_off(node: str, live: KubeObject | None) -> Machine:
 @app.command("disks-shared")
 def disks_shared(
     node: Node,
-    token: Annotated[str, typer.Argument(help="As the plan or the maintenance says.", show_default=False)],
+    token: Annotated[
+        str,
+        typer.Argument(help="The token from the plan or the message of the maintenance.", show_default=False),
+    ],
     *,
     region: Region = "",
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
-    """Confirm that other hosts reach the disks of a node's servers, as its host is configured now."""
+    """Confirm that other hosts can reach the disks of a node's servers, with the present configuration of its
+    host.
+    """
     cluster = open_cluster(kubeconfig, context, "")
     if cluster.kube.get(NODE, node) is None:
         raise ObjectMissing(f'there is no node "{node}"')
     notes = {node_note(cluster.choose_region(region).namespace, DISKS_ANNOTATION): token}
     cluster.kube.merge_patch(NODE, node, None, {"metadata": {"annotations": notes}})
-    stderr().print(f"node/{node}: disks count as shared until a configuration changes")
+    stderr().print(f"node/{node}: its disks count as shared until the configuration of a host changes")
 
 
 def _maintenances(cluster: Cluster, node: str, region: RegionName) -> list[KubeObject]:
@@ -273,9 +283,9 @@ def _maintenances(cluster: Cluster, node: str, region: RegionName) -> list[KubeO
 
 
 def _named_for(cluster: Cluster, node: str, region: RegionName) -> tuple[str, KubeObject | None]:
-    """What the region's maintenance of a node is called, and that, if it is there.
+    """The name of the region's maintenance of a node, and the maintenance, if it exists.
 
-    The short name may be taken by a region that has the same node.
+    Another region with the same node may use the short name.
     """
     names = (f"node-{node[:180]}", f"node-{node[:180]}.{region.namespace}")
     found = [(name, cluster.kube.get(NODE_MAINTENANCE, name)) for name in names]
@@ -303,15 +313,15 @@ def _change(
     mode: _Mode | None,
     confirmation: Mapping[str, Any],
 ) -> str:
-    """Gives a maintenance that is there what was asked for; what to say of it."""
+    """Changes an existing maintenance as requested, and returns a message."""
     meta, spec = known["metadata"], known["spec"]
     if region_of(known) != region:
-        raise ObjectMissing(f'the NodeMaintenance "{meta["name"]}" is of the region {region_of(known)}')
+        raise ObjectMissing(f'the NodeMaintenance "{meta["name"]}" belongs to the region {region_of(known)}')
     if spec["nodeName"] != node:
         raise ObjectMissing(f'the NodeMaintenance "{meta["name"]}" is for the node "{spec["nodeName"]}"')
     if meta.get("deletionTimestamp"):
         raise ObjectMissing(
-            f'the NodeMaintenance "{meta["name"]}" is being rolled back: ask again when it is gone'
+            f'the NodeMaintenance "{meta["name"]}" is being rolled back; repeat this when it is gone'
         )
     changes: dict[str, Any] = {"mode": _mode_of(mode)} if mode is not None else {}
     changes |= confirmation
@@ -352,9 +362,9 @@ def _wait(
     timeout: float,
     reported: list[str],
 ) -> KubeObject | None:
-    """The maintenance once its phase is one that was waited for; None at the deadline.
+    """Waits for the phase of a maintenance; None at the deadline.
 
-    What it says meanwhile is shown, and kept in `reported`.
+    Its messages are shown meanwhile, and kept in `reported`.
     """
     deadline = time.monotonic() + timeout
     while True:

@@ -1,4 +1,4 @@
-"""osctl plan and osctl approve: what a region with mode Plan would do, and leave for it."""
+"""osctl plan and osctl approve: shows and approves the plan of a region with mode Plan."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ def plan(
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
-    """Show what the controller would do to a region with mode Plan, as the cluster has worked it out.
+    """Show what the controller would do to a region with mode Plan.
 
-    With -f, the file's region is applied with spec.mode Plan first, whatever mode the file has: from then on
-    nothing is done to it before a plan is approved. Exit code 1: there is something to do.
+    With -f, this first applies the file's region with spec.mode Plan, whatever its own mode: from then on
+    nothing is done before a plan is approved. Exit code 1: there is something to do.
     """
     if filenames and name:
         raise typer.BadParameter("give a region's name, or -f FILE, not both")
@@ -99,11 +99,11 @@ def approve(
 ) -> None:
     """Approve the plan of a region with mode Plan: exactly this plan is applied, and no other.
 
-    Without a terminal, --yes or --plan DIGEST says that no question is asked.
+    Without a terminal, use --yes or --plan DIGEST, because there is no question.
     """
     cluster = open_cluster(kubeconfig, context, namespace)
     region = cluster.find_region(name)
-    # Of a region that was edited a moment ago the plan is about to come.
+    # The plan of a region that was just edited arrives soon.
     view = _await_plan(cluster, region, min(timeout, PLAN_WITHIN))
     if not view.waits or not view.digest:
         raise _stopped(view, _nothing_to_approve(view))
@@ -142,13 +142,13 @@ def _send(cluster: Cluster, filenames: list[str], namespace: str) -> KubeObject:
             f"{item.title}: {error}; osctl apply --force-conflicts takes the fields over"
         ) from None
     others = len(items) - 1
-    remaining = f"; {count(others, 'other object')} of the files left alone" if others else ""
-    stderr().print(f"{item.title} is planned: its mode is Plan now{remaining}")
+    remaining = f"; {count(others, 'other object')} in the files are not applied" if others else ""
+    stderr().print(f"{item.title} its mode is Plan now{remaining}")
     return applied
 
 
 def _await_plan(cluster: Cluster, region: KubeObject, timeout: float) -> PlanView:
-    """The plan of the spec that the region has now, or what is known of it when the time is up."""
+    """The plan of the region's present spec, or its state at the timeout."""
     meta, clock = region["metadata"], SystemClock()
     generation = int(meta.get("generation") or 0)
     until = clock.monotonic() + timeout
@@ -168,27 +168,29 @@ def _await_plan(cluster: Cluster, region: KubeObject, timeout: float) -> PlanVie
 
 
 def _stopped(view: PlanView, text: str) -> typer.Exit:
-    """Tells why nothing can be done before the region is edited."""
+    """Reports why nothing can be done before an edit."""
     stderr().print(f"{view.name}: {soft_wrapped(text)}", style="yellow")
     return typer.Exit(ExitCode.NEEDS_EDIT)
 
 
 def _nothing_to_approve(view: PlanView) -> str:
     if view.accepted:
-        return f"plan {view.accepted} is approved already, and being applied"
+        return f"plan {view.accepted} is already approved and is being applied"
     return view.message or "there is no plan yet; run osctl plan again"
 
 
 def _ask(view: PlanView) -> None:
     if not sys.stdin.isatty():
-        raise typer.BadParameter("without a terminal give --yes, or --plan DIGEST", param_hint="--yes")
+        raise typer.BadParameter(
+            "there is no terminal to ask for confirmation; give --yes, or --plan DIGEST", param_hint="--yes"
+        )
     print_plan(stderr(), view)
     if not typer.confirm("Apply this plan?", err=True):
         raise typer.Exit(ExitCode.NEEDS_EDIT)
 
 
 def _approve(cluster: Cluster, region: KubeObject, digest: str) -> KubeObject:
-    """Approves on condition that the plan is still this one."""
+    """Approves only if the plan is unchanged."""
     meta = region["metadata"]
     for _ in range(ATTEMPTS):
         patch: dict[str, Any] = {
@@ -209,7 +211,7 @@ def _approve(cluster: Cluster, region: KubeObject, digest: str) -> KubeObject:
         if found is None:
             break
         return found
-    raise Conflict(f"{meta['name']} changes faster than it can be approved, or is gone; try again")
+    raise Conflict(f"{meta['name']} changed several times during the approval, or was deleted; try again")
 
 
 def print_plan(console: Console, view: PlanView) -> None:
@@ -224,7 +226,7 @@ def print_plan(console: Console, view: PlanView) -> None:
     for warning in view.warnings:
         console.print(Text(f"! {soft_wrapped(warning)}", "yellow"))
     if not view.known:
-        text = view.message or "the controller has not worked out the plan yet"
+        text = view.message or "the controller has not made the plan yet"
         console.print(Text(f"{view.name}: {soft_wrapped(text)}", "red" if view.reason in STUCK else "yellow"))
         return
     if view.empty:
@@ -232,7 +234,7 @@ def print_plan(console: Console, view: PlanView) -> None:
         return
     console.print(Text(f"Plan {view.digest}: {view.sentence}", "bold"))
     if view.accepted:
-        console.print("It is approved, and being applied.")
+        console.print("It is approved and is being applied.")
     elif view.waits:
         console.print(f"It waits for approval: osctl approve {view.name} -n {view.namespace}")
 

@@ -14,7 +14,7 @@ from controller.cli.output import Format, print_data, stderr
 from controller.domain.validation.rights import GROUP, Rights, choose_sets
 from controller.ports.kubernetes import KubeObject, resource_of
 
-# Releases of any chart are made of these, and Helm keeps its records as Secrets.
+# Releases of any chart contain these kinds, and Helm stores its records as Secrets.
 _ALWAYS = ("", "apps", "batch")
 
 
@@ -25,9 +25,9 @@ def rbac(
     recursive: Recursive = False,
     output: Output = Format.YAML,
 ) -> None:
-    """Print the values of the controller's chart that grant just what a region needs.
+    """Print the values of the controller's chart that grant exactly the rights that a region needs.
 
-    Every release is rendered, hooks included; nothing is asked of a cluster.
+    This renders every release with its hooks, and uses no cluster.
     """
     renderer, helm = offline_renderer(), offline_helm()
     shipped = load_rights(renderer.settings.crds_dir.parent.parent)
@@ -61,13 +61,13 @@ def _values(
         "charts": {"rules": own.as_data().get("rules", [])},
         "upstream": {"sets": list(sets)},
     }
-    # The charts of the image make no roles for the whole cluster.
+    # The charts of the image contain no cluster roles.
     beside = (rest | Rights(cluster_rules=own.cluster_rules)).as_data()
     return {**values, **{f"extra{key[0].upper()}{key[1:]}": entries for key, entries in beside.items()}}
 
 
 def _count(made: tuple[KubeObject, ...], kinds: dict[str, set[str]], release: str) -> None:
-    """Adds the kinds of the objects in the region's namespace, and tells of those beyond it."""
+    """Adds the kinds of the objects in the region's namespace, and reports cluster-scoped ones."""
     for obj in made:
         resource = resource_of(obj)
         group = resource.api_version.rpartition("/")[0]
@@ -75,5 +75,5 @@ def _count(made: tuple[KubeObject, ...], kinds: dict[str, set[str]], release: st
             kinds.setdefault(group, set()).add(resource.plural)
         elif group != GROUP:
             name = (obj.get("metadata") or {}).get("name")
-            finding = f"release {release} makes {resource.kind} {name} for the whole cluster"
+            finding = f"release {release} contains the cluster-scoped {resource.kind} {name}"
             stderr().print(f"{finding}: no value grants that", style="yellow")

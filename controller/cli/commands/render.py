@@ -1,4 +1,4 @@
-"""osctl render: the HelmBundles of a region, or the objects that Helm makes of them."""
+"""osctl render: the HelmBundles of a region, or the objects that Helm creates from them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def render(
     recursive: Recursive = False,
     releases: Releases = None,
     manifests: Annotated[
-        bool, typer.Option("--manifests", help="The objects that Helm makes of the charts, hooks included.")
+        bool,
+        typer.Option(
+            "--manifests", help="Print the objects that Helm creates from the charts, including hooks."
+        ),
     ] = False,
     output: Output = Format.YAML,
 ) -> None:

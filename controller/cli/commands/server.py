@@ -1,4 +1,4 @@
-"""osctl server: OpenStackServers, how they are, and their deletion."""
+"""osctl server: OpenStackServers, their state and deletion."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from controller.domain.api.reasons import Reason
 from controller.errors import ObjectMissing
 from controller.ports.kubernetes import SERVER, KubeObject
 
-app = typer.Typer(no_args_is_help=True, help="OpenStackServers: how they are, and their deletion.")
+app = typer.Typer(no_args_is_help=True, help="OpenStackServers: their state and deletion.")
 Server = Annotated[str, typer.Argument(help="Name of the OpenStackServer.", show_default=False)]
 Namespace = Annotated[
     str,
@@ -64,7 +64,7 @@ def describe(
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
-    """Show all that is known of one: its conditions, and what it has in OpenStack."""
+    """Show one OpenStackServer with its conditions and its objects in OpenStack."""
     cluster = open_cluster(kubeconfig, context, namespace)
     found = _get(cluster, server)
     if output != Format.TABLE:
@@ -82,24 +82,26 @@ def describe(
 def delete(
     server: Server,
     *,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until OpenStack has nothing of it.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait until all its objects in OpenStack are deleted.")
+    ] = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
-    """Delete one with all that it has in OpenStack."""
+    """Delete one with all its objects in OpenStack."""
     cluster = open_cluster(kubeconfig, context, namespace)
     found = _get(cluster, server)
     uid = str(found["metadata"]["uid"])
     cluster.kube.delete(SERVER, server, _namespace(cluster), uid=uid)
     if wait and not _is_gone(cluster, server, uid, timeout):
         raise typer.Exit(ExitCode.NOT_READY)
-    stdout().print(Text(f"{server}: {'deleted' if wait else 'its deletion was asked for'}"))
+    stdout().print(Text(f"{server}: {'deleted' if wait else 'deletion requested'}"))
 
 
 def _is_gone(cluster: Cluster, name: str, uid: str, timeout: float) -> bool:
-    """Whether it went in time; what keeps it is told meanwhile."""
+    """Whether it was deleted in time; reports the obstacles meanwhile."""
     deadline, told = time.monotonic() + timeout, ""
     while True:
         found = cluster.kube.get(SERVER, name, _namespace(cluster))
@@ -109,13 +111,13 @@ def _is_gone(cluster: Cluster, name: str, uid: str, timeout: float) -> bool:
             stderr().print(soft_wrapped(message))
             told = message
         if time.monotonic() > deadline:
-            stderr().print(soft_wrapped(f"{name}: still there after {timeout:.0f} s"))
+            stderr().print(soft_wrapped(f"{name}: not deleted after {timeout:.0f} s"))
             return False
         time.sleep(POLL_SECONDS)
 
 
 def _message(found: Mapping[str, Any]) -> str:
-    """Why it is still there, nothing while that is not looked at."""
+    """Why it still exists, or nothing while that is unknown."""
     ready = find((found.get("status") or {}).get("conditions") or (), "Ready")
     return str(ready.get("message") or "") if ready.get("reason") == Reason.DELETING else ""
 

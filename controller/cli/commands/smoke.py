@@ -1,4 +1,4 @@
-"""osctl smoke: whether a region serves, shown by using it as a user does."""
+"""osctl smoke: uses a region like a user, to check that it serves."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from controller.reconcile.shared.cloud_access import read_clouds
 
 DEFAULT_TIMEOUT = 600.0
 _STYLES = {Outcome.PASSED: "green", Outcome.FAILED: "bold red", Outcome.NOT_TRIED: "yellow"}
-# Where the container node is, as the chart is installed by its own instructions.
+# The container node, with the default names of the chart.
 _INSIDE = "kubectl -n openstack-controller exec deploy/openstack-controller -c node -- osctl smoke"
 
 SmokeTimeout = Annotated[
@@ -43,7 +43,7 @@ SmokeTimeout = Annotated[
         metavar="DURATION",
         parser=parse_wait,
         show_default="10m",
-        help="How long the steps may take, without the removal.",
+        help="How long the steps may take, without the clean-up.",
     ),
 ]
 
@@ -59,13 +59,15 @@ def smoke(
         typer.Option(
             "--clouds",
             metavar="FILE",
-            help="An administrator's clouds.yaml, in the place of the one that the region exports.",
+            help="An administrator's clouds.yaml, instead of the one that the region exports.",
             show_default=False,
         ),
     ] = None,
     sweep: Annotated[
         bool,
-        typer.Option("--sweep", help="Also remove what runs made whose time is not over: none is at work."),
+        typer.Option(
+            "--sweep", help="Also remove objects of runs that may still be running. Make sure that none is."
+        ),
     ] = False,
     timeout: SmokeTimeout = DEFAULT_TIMEOUT,
     namespace: Namespace = "",
@@ -73,10 +75,8 @@ def smoke(
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
-    """Check that a region serves: make, use and remove images, networks, a server, in a project of its own.
-
-    It speaks to the region's OpenStack from where it runs. What a run left that was killed is removed first.
-    """
+    """Check that a region serves: create, use and remove images, networks and a server, in a separate
+    project. It connects from this machine. It first removes remains of killed runs."""
     if bool(name) + bool(filenames) + (clouds is not None) > 1:
         raise typer.BadParameter("give one of: a region's name, -f FILE, --clouds FILE")
     if clouds is not None:
@@ -134,7 +134,7 @@ def _named_by(filenames: list[str], namespace: str) -> tuple[str, str]:
 
 
 def _open(settings: bytes, authority: bytes) -> SmokeCloud:
-    # Commands that work on files alone do not wait for what speaks to OpenStack.
+    # Commands that only use files do not wait for the import of an OpenStack client.
     from controller.adapters.openstack.smoke import open_smoke_cloud
 
     return open_smoke_cloud(settings, SystemClock(), SystemRandomness(), authority)
@@ -142,7 +142,7 @@ def _open(settings: bytes, authority: bytes) -> SmokeCloud:
 
 @contextlib.contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP end the block as Ctrl-C does: what was made is removed."""
+    """SIGTERM and SIGHUP end the block like Ctrl-C, and created objects are removed."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -186,16 +186,16 @@ def _print_summary(title: str, results: tuple[StepResult, ...], passed: bool, ou
 
 
 def _hint(auth_url: str, title: str) -> None:
-    """What to do where the login failed because this machine is not where the region is."""
+    """The remedy if the login failed because this machine is outside of the region's cluster."""
     host = urlsplit(auth_url).hostname or ""
     try:
         socket.getaddrinfo(host, None)
         return
     except (OSError, UnicodeError):
         pass
-    text = f'this machine does not know the address of "{host}"'
+    text = f'this machine cannot resolve "{host}"'
     if ".svc" in f"{host}.":
-        text += f", which is one of the cluster: run it there ({_INSIDE} {title} -n NAMESPACE)"
+        text += f", which is a name inside the cluster; run it there ({_INSIDE} {title} -n NAMESPACE)"
         text += ", or give a clouds.yaml of the public endpoints with --clouds"
     stderr().print(soft_wrapped(text))
 
@@ -203,7 +203,7 @@ def _hint(auth_url: str, title: str) -> None:
 def _tell_interrupted(run: SmokeRun) -> None:
     removed = any(one.step == "removal" and one.outcome == Outcome.PASSED for one in run.results)
     if removed or not run.begun:
-        stderr().print("interrupted; nothing is left of it")
+        stderr().print("interrupted; everything is removed")
     else:
-        again = "a later osctl smoke removes it, with --sweep at once"
-        stderr().print(soft_wrapped(f"interrupted; what it made is in the project {run.name}: {again}"))
+        again = "a later osctl smoke removes it, or --sweep at once"
+        stderr().print(soft_wrapped(f"interrupted; its objects are in the project {run.name}: {again}"))

@@ -31,7 +31,7 @@ def status(
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
-    """Show a region on one screen: whether it is Ready, why not, and each service."""
+    """Show a region on one screen: whether it is Ready, the causes if not, and each service."""
     cluster = open_cluster(kubeconfig, context, namespace)
     region = cluster.find_region(name)
     view = region_view(region, cluster.bundles(region), SystemClock().now())
@@ -42,7 +42,7 @@ def status(
 
 
 def print_view(console: Console, view: RegionView) -> None:
-    """Header, causes, table, and what else there is to know."""
+    """Header, causes, table, and notes."""
     ready, style = _READY.get(view.outcome, ("False", "red"))
     header = Text()
     header.append(view.name, "bold")

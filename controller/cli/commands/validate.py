@@ -37,7 +37,9 @@ def validate(
     recursive: Recursive = False,
     manifests: Annotated[
         bool,
-        typer.Option("--manifests", help="Also render releases: their size, what they refer to and ask for."),
+        typer.Option(
+            "--manifests", help="Also render releases, and check their size, references and requests."
+        ),
     ] = False,
     nodes: Annotated[
         bool,
@@ -56,8 +58,8 @@ def validate(
 ) -> None:
     """Check files without a cluster: schema, rules, services, values, types, references.
 
-    Values are compared with the charts of the region. Where those cannot be read, that is said, and the
-    exit code is 8.
+    Values are compared with the charts of the region. If those cannot be read, it reports that, with exit
+    code 8.
     """
     try:
         items = read_objects(files_of(files, filenames), recursive=recursive)
@@ -103,7 +105,7 @@ def _print_line(one: Checked) -> None:
     if one.problems:
         return
     if not one.checked:
-        stderr().print(f"{one.source}  {one.title}: not checked, it is none of ours", style="dim")
+        stderr().print(f"{one.source}  {one.title}: not checked, because it is not of this API", style="dim")
         return
     if one.unread:
         stderr().print(
@@ -119,7 +121,7 @@ def _print_line(one: Checked) -> None:
 
 
 def _asked(asked: AskedResources) -> Iterator[str]:
-    """What the region's pods ask for, and its claims; Jobs come and go, and are not counted."""
+    """The requests of the region's pods, and its claims; Jobs are not counted."""
     for one in asked.nodes:
         label, figures = one.label or "any node", f"{one.cpu:.2f} CPU, {_gib(one.memory)}"
         where = f"each node {label}" if one.each else f"nodes {label}, together"
@@ -157,7 +159,7 @@ def _asked_data(asked: AskedResources) -> dict[str, Any]:
 def _print_data(checked: Sequence[Checked], problems: Sequence[Problem], output: Format) -> None:
     found_wrong = bool(problems) or any(one.unread for one in checked)
     data = {
-        # Of objects that nobody has looked at, nothing is said.
+        # Reports nothing about objects that were not checked.
         "valid": not found_wrong if found_wrong or any(one.checked for one in checked) else None,
         "problems": [asdict(problem) for problem in problems],
         "warnings": [asdict(warning) for one in checked for warning in one.warnings],

@@ -1,4 +1,4 @@
-"""The charts that osctl reads without a cluster, and where it finds what opens their repository."""
+"""The charts that osctl reads without a cluster, and the credentials of their repository."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VARIABLES = {"username": "CHARTS_USERNAME", "password": "CHARTS_PASSWORD", "ca.c
 
 
 class GivenSecrets:
-    """Secrets among the files that a command was given; else the environment speaks for them."""
+    """Secrets among the files of a command; otherwise the environment replaces them."""
 
     def __init__(self) -> None:
         self._texts: dict[tuple[str, str], str] = {}
@@ -37,7 +37,7 @@ class GivenSecrets:
                 self._texts.update({(name, key): text for key, text in secret_texts(obj)})
 
     def lookup(self, name: str, key: str) -> str | None:
-        """The text under a key of a Secret. Raises RepositoryDenied, which says where to put it."""
+        """The text under a key of a Secret. Raises RepositoryDenied, with the place for it."""
         if (name, key) in self._texts:
             return self._texts[name, key]
         variable = VARIABLES.get(key, "")
@@ -56,7 +56,7 @@ class GivenSecrets:
 
 
 def opened_by_environment(repository: str) -> ChartsSpec:
-    """A repository that no region names, opened by what the environment has."""
+    """A repository that no region names, with credentials from the environment."""
     given = {key: "environment" if os.environ.get(variable) else "" for key, variable in VARIABLES.items()}
     return ChartsSpec("", repository, {}, given["username"] or given["password"], given["ca.crt"])
 
@@ -70,7 +70,7 @@ def offline_charts(directory: Path, secrets: GivenSecrets, builds: TestedBuilds)
 
 
 def chart_cache() -> Path:
-    """CHART_CACHE_DIR, else a place of the user's own (XDG base directories)."""
+    """CHART_CACHE_DIR, otherwise a directory of the user (XDG base directories)."""
     chosen = os.environ.get("CHART_CACHE_DIR")
     if chosen:
         return Path(chosen)
@@ -80,8 +80,9 @@ def chart_cache() -> Path:
 
 
 def secret_texts(secret: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """Keys and texts of a Secret as people write it or a cluster has it, read as the controller does; without
-    what is no text, or empty."""
+    """Keys and texts of a Secret, from a file or a cluster, as the controller reads them; without binary or
+    empty values.
+    """
     data, plain = secret.get("data"), secret.get("stringData")
     for key, encoded in data.items() if isinstance(data, Mapping) else ():
         text = decode_text(str(encoded))

@@ -1,4 +1,4 @@
-"""Checks objects of files without a cluster: what `osctl validate` and `osctl apply` have in common."""
+"""Checks objects of files without a cluster: the common part of `osctl validate` and `osctl apply`."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from controller.domain.values.chart_values import Values
 from controller.errors import ChartInvalid, Problem, SpecInvalid
 from controller.ports.kubernetes import NAMESPACE, KubeObject
 
-MEND = "mend the values or the chart"
-NOT_COMPARED = "its fields are valid; its values were not compared with the charts"
+MEND = "correct the values or the chart"
+NOT_COMPARED = "its fields are valid, but its values were not compared with the charts"
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,9 @@ class Checked:
     and `region` is there if it is valid; `asked` is there if its releases were rendered, and `made` is what
     they make.
 
-    `unread` says why a region's values could not be compared with its charts, empty when they could.
+    `services` and `releases` are counted for a region only. `region` is set if it is valid, and `asked` if
+    its releases were rendered. `unread` says why a region's values could not be compared with its charts, or
+    is empty.
     """
 
     title: str
@@ -59,7 +61,7 @@ def check_all(
     manifests: bool = False,
     live: LiveObject | None = None,
 ) -> list[Checked]:
-    """What is wrong with each of several objects, and with one beside the others. `live` as in `check`."""
+    """The problems of each object, and conflicts between them. `live` as in `check`."""
     checked = [
         replace(one, problems=(*one.problems, *wrong))
         for one, wrong in zip(
@@ -69,7 +71,7 @@ def check_all(
         )
     ]
     if any(one.problems or one.unread for one in checked):
-        return checked  # what a region has is not known
+        return checked  # the content of a region is not known
     regions = [one.region for one in checked if one.region is not None]
     return [
         replace(one, warnings=(*one.warnings, *awaited))
@@ -85,7 +87,7 @@ def check(
     given: Sequence[InputObject] = (),
     live: LiveObject | None = None,
 ) -> Checked:
-    """What is wrong with one object; objects of other products are not checked.
+    """The problems of one object; objects of other products are not checked.
 
     `manifests`: every release is also rendered with Helm, its size estimated, and what its objects refer to
     looked for among those of all releases and `given`, and by `live` in a cluster.
@@ -131,7 +133,7 @@ def check(
 
 @dataclass
 class _Rendered:
-    """Mistakes and warnings that show only once Helm has rendered the releases, and what these ask for."""
+    """Mistakes and warnings that only a render by Helm shows, and the requests of the releases."""
 
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
@@ -143,7 +145,7 @@ class _Rendered:
 
 @dataclass
 class _Texts:
-    """What Helm makes of releases; of those whose values are not changed as it was made before."""
+    """The rendered releases; those with unchanged values are reused."""
 
     renderer: OfflineRenderer
     made: dict[str, str]
@@ -162,7 +164,7 @@ class _Texts:
 def _of_bundle(
     item: InputObject, releases: Sequence[ReleaseSpec], renderer: OfflineRenderer
 ) -> list[Problem]:
-    """Mistakes that show once Helm has rendered the releases of a HelmBundle."""
+    """Mistakes that only a render of a HelmBundle's releases shows."""
     helm = offline_helm()
     problems: list[Problem] = []
     for index, release in enumerate(releases):
@@ -201,7 +203,7 @@ def _rendered(
                 (found.problems if refused else found.warnings).append(problem)
             found.problems += large_numbers(release, found.made[name])
             found.problems += _refused(path, found.made[name])
-    if not found.problems:  # else it is not known what those releases make
+    if not found.problems:  # otherwise the objects of those releases are not known
         _compare(region, renderer, given, live, found)
     return found
 
@@ -229,7 +231,7 @@ def _compare(
     live: LiveObject | None,
     found: _Rendered,
 ) -> None:
-    """What objects of releases say of each other, and what all of them ask for."""
+    """References between objects of releases, and the requests of all."""
     made = found.made
     in_charts, to_bring = missing_objects(region, made, given, renderer.known_references, live)
     found.problems += [*claim_problems(made, found.places), *in_charts]

@@ -1,4 +1,4 @@
-"""What objects of files say of each other: none twice, one region in a namespace, releases that are there."""
+"""Checks between objects of files: no duplicates, one region per namespace, existing dependencies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from controller.errors import Problem
 
 
 def collisions(items: Sequence[InputObject]) -> list[list[Problem]]:
-    """For each object what it cannot be beside one of those before it, with file and line."""
+    """For each object the conflicts with earlier ones, with file and line."""
     objects: dict[tuple[str, str, str], InputObject] = {}
     regions: dict[str, InputObject] = {}
     return [[item.locate(problem) for problem in _collisions(item, objects, regions)] for item in items]
@@ -25,22 +25,22 @@ def _collisions(
 ) -> Iterator[Problem]:
     if not (item.name and (is_region(item) or is_bundle(item) or is_self_contained(item))):
         return
-    # As written: an object without a namespace is put where the command line or the cluster's context says.
+    # As written: the command line or the cluster's context decides the namespace of an object without one.
     namespace = str(item.obj["metadata"].get("namespace") or "")
     first = objects.setdefault((item.kind, namespace, item.name), item)
     if first is not item:
-        message = f"{item.title} is given twice: also in {_place(first)}"
+        message = f"{item.title} is defined twice, also in {_place(first)}"
         yield Problem("metadata.name", message, "give one of them")
         return
     other = regions.setdefault(namespace, item) if is_region(item) else item
     if other is not item:
-        message = f"its namespace has region {other.name} already, of {_place(other)}"
+        message = f"its namespace already has region {other.name}, in {_place(other)}"
         path = "metadata.namespace" if ("metadata", "namespace") in item.lines else "metadata.name"
         yield Problem(path, message, "give each region a namespace and a controller of its own")
 
 
 def awaited_in_vain(items: Sequence[InputObject], regions: Sequence[OfflineRegion]) -> list[list[Problem]]:
-    """For each object the releases that those of a HelmBundle wait for, and that no file has: a cluster may.
+    """For each object the dependencies of a HelmBundle's releases that no file has; a cluster may have them.
 
     `items` are valid, and `regions` are all of them.
     """
@@ -60,7 +60,7 @@ def _awaited(item: InputObject, known: Mapping[str, set[str]]) -> Iterator[Probl
         there = known[_of_release(release, item)]
         for place, name in enumerate(release.get("dependsOn") or ()):
             if name not in there:
-                message = f'no release "{name}" among the files: {release["name"]} waits until there is one'
+                message = f'no release "{name}" among the files: {release["name"]} waits for it'
                 yield item.locate(Problem(format_path((*path, "dependsOn", place)), message))
 
 
@@ -73,7 +73,7 @@ def _releases(item: InputObject) -> Iterator[tuple[DocumentPath, Mapping[str, An
 
 
 def _of_release(release: Mapping[str, Any], item: InputObject) -> str:
-    """The namespace that a release is put into."""
+    """The namespace of a release."""
     return str(release.get("namespace") or item.obj["metadata"].get("namespace") or DEFAULT_NAMESPACE)
 
 

@@ -47,7 +47,7 @@ class InputObject:
         return min(self.lines.values(), default=1)
 
     def locate(self, problem: Problem) -> Problem:
-        """The problem with the file and line of its path, or of the nearest field above that is there."""
+        """The problem with the file and line of its path, or of the nearest existing field above it."""
         if problem.source:
             return problem
         try:
@@ -68,9 +68,9 @@ def _line_of(problem: Problem) -> int:
 
 
 def read_objects(names: Sequence[str], *, recursive: bool = False) -> tuple[InputObject, ...]:
-    """All objects of the files, directories and stdin (`-`), in order; Lists are taken apart.
+    """All objects of the files, directories and stdin (`-`), in order; Lists are expanded.
 
-    Raises SpecInvalid with the mistakes of all files, also when there is no object at all.
+    Raises SpecInvalid with the mistakes of all files, or if there is no object at all.
     """
     problems: list[Problem] = []
     found: list[InputObject] = []
@@ -114,7 +114,7 @@ def _texts(name: str, recursive: bool, problems: list[Problem]) -> Iterator[tupl
 
 
 def _text(name: str, content: bytes, problems: list[Problem]) -> Iterator[tuple[str, str]]:
-    """The text, whatever the locale: kubectl reads UTF-8 everywhere. Cut off beyond what is read at all."""
+    """The text as UTF-8, whatever the locale, like kubectl. Truncated at the limit."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         yield name, decoder.decode(content, final=len(content) < _MOST_OCTETS)
@@ -124,7 +124,7 @@ def _text(name: str, content: bytes, problems: list[Problem]) -> Iterator[tuple[
 
 def _files(directory: Path, recursive: bool) -> Iterable[Path]:
     entries = directory.rglob("*") if recursive else directory.iterdir()
-    # What kustomize reads in a directory of objects is not an object itself.
+    # kustomize's own file in a directory is not an object.
     return (
         entry
         for entry in entries

@@ -20,15 +20,15 @@ from controller.ports.kubernetes import Kube
 
 
 def render_release(release: ReleaseSpec, charts: ChartStore, helm: HelmClient) -> RenderedRelease:
-    """What Helm would send to the cluster; in place of each secret stands its name. Raises ChartInvalid."""
+    """The manifest that Helm would send to the cluster, with names for secrets. Raises ChartInvalid."""
     values = _stood_in(release)
     request = HelmRequest(release.name, release.namespace, charts.locate(release.chart), values)
     return helm.render(request)
 
 
 def size_problem(release: ReleaseSpec, charts: ChartStore, rendered: RenderedRelease) -> tuple[str, bool]:
-    """What is to be said of the size of the release's record, empty when it is small, and whether that
-    would be refused."""
+    """A note on the size of the release's record, empty if it is small, and whether Kubernetes would refuse
+    it."""
     values = _stood_in(release)
     files, defaults = charts.files(release.chart), charts.defaults(release.chart)
     octets = release_octets(files, defaults, values, rendered.text)
@@ -48,12 +48,12 @@ def _stood_in(release: ReleaseSpec) -> Values:
 
 
 def _stand_in(name: str, key: str) -> str | None:
-    # Names of accounts are those of the charts, with nothing behind them, until they are rotated.
+    # Names of accounts are those of the charts, without a suffix, until they are rotated.
     return None if key == ACCOUNT_SUFFIX else f"<{name}/{key}>"
 
 
 class _NoKube:
-    """Stands where the API server would be: rendering asks nothing of it."""
+    """Replaces the API server, which rendering does not use."""
 
     def __getattr__(self, name: str) -> object:
-        raise AttributeError(f"rendering is done without a cluster, and has no {name}")
+        raise AttributeError(f"rendering does not use a cluster, so {name} is not available")

@@ -1,4 +1,4 @@
-"""What the releases of a region refer to and neither they nor the files bring."""
+"""References of a region's releases that neither the releases nor the files contain."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def missing_objects(
     known: KnownReferences,
     live: LiveObject | None = None,
 ) -> tuple[list[Problem], list[Problem]]:
-    """Mistakes, which are in the charts or their values, and what is to be brought before pods can start.
+    """Mistakes in the charts or their values, and objects to create before pods can start.
 
     `made` are the objects of the releases by name; `given` are those of the files; `live` finds what the
     cluster has, None without a cluster.
@@ -92,7 +92,7 @@ def _missing(
 
 
 def _of_accounts(region: OfflineRegion) -> dict[str, list[str]]:
-    """The Secrets that say how the names of accounts end, and the other keys that values want of them."""
+    """The Secrets with suffixes of account names, and the other keys that values need from them."""
     found: dict[str, dict[str, None]] = {}
     naming: set[str] = set()
     for bundle in region.region.bundles:
@@ -109,15 +109,15 @@ def _with_an_account(name: str, keys: Sequence[str]) -> str:
     files = "".join(f" --from-file={key}" for key in keys)
     made = f"kubectl -n {{namespace}} create secret generic {name}{files}"
     ending = f"--from-literal={ACCOUNT_SUFFIX}={AN_ENDING}"
-    hints = "an ending that no account's name had; files without a newline at their end: printf %s"
+    hints = "a suffix that no account has had; write files without a newline at the end (printf %s)"
     return f"{made} {ending} ({hints})"
 
 
 def _offer(needs: CephNeeds) -> Problem:
-    """What a Ceph cluster has to have before its consumers can start."""
+    """The requirements on a Ceph cluster before its consumers can start."""
     clients = ", ".join(client.name for client in needs.clients)
     pools = ", ".join(pool.name for pool in needs.pools) or "none"
-    text = f"the services wait for what Ceph offers in namespace {needs.namespace}: "
+    text = f"the services wait for the offer of Ceph in namespace {needs.namespace}: "
     text += f"clients {clients} and pools {pools}"
     own = needs.source != ROOK and needs.secret_name != OFFER_SECRET
     place = f"{{name: {needs.namespace}, secrets: [{needs.secret_name}]}}" if own else needs.namespace

@@ -1,4 +1,4 @@
-"""The certificate of the public endpoints, where its Secret is among the files: do clients accept it?"""
+"""Checks that clients accept the certificate of the public endpoints, if its Secret is among the files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PATH = "spec.features.tls.public.secretName"
 def certificate_warnings(
     region: OfflineRegion, given: Sequence[InputObject], catalogue: Catalogue, now: float
 ) -> Iterator[Problem]:
-    """A warning for each reason why clients would refuse the certificate that a Secret of the files holds."""
+    """A warning for each reason why clients would refuse the certificate in a Secret of the files."""
     public = region.deployment.spec.features.tree["tls"]["public"]
     name = public["secretName"] if public["enabled"] else None
     found = next((item for item in given if name and _is_it(item, name, region.deployment.namespace)), None)

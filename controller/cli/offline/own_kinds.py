@@ -1,4 +1,4 @@
-"""Which objects of files are ours, and which were meant to be: a slip in the head hides an object."""
+"""Finds our objects in files, also those with a typo in apiVersion or kind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from controller.errors import Problem
 from controller.ports.kubernetes import HELMBUNDLE, NODE_MAINTENANCE, OSDPL, SERVER
 
 KINDS = {one.kind: one for one in (OSDPL, HELMBUNDLE, NODE_MAINTENANCE, SERVER)}
-# What its definition alone decides over.
+# Kinds that only the definition validates.
 _SELF_CONTAINED = (NODE_MAINTENANCE.kind, SERVER.kind)
 _NEAR = 0.8
 
@@ -33,10 +33,8 @@ def is_self_contained(item: InputObject) -> bool:
 
 
 def misnamed(item: InputObject) -> list[Problem]:
-    """What is wrong with the apiVersion or kind of an object that was meant to be ours.
-
-    That is one of our API group, and one of a kind of ours whose group is nearly ours. An object of
-    another product may well have the same kind.
+    """The problem in the apiVersion or kind of an object that should be ours: one with our API group, or with
+    our kind and a similar group. An object of another product may have the same kind.
     """
     version = str(item.obj.get("apiVersion"))
     group = version.partition("/")[0]
@@ -44,7 +42,7 @@ def misnamed(item: InputObject) -> list[Problem]:
     meant = item.kind in KINDS and bool(difflib.get_close_matches(group, [GROUP], n=1, cutoff=_NEAR))
     problems = []
     if version != API_VERSION and (ours or meant):
-        text = f'no version "{version}" of our API'
+        text = f'this API has no version "{version}"'
         problems.append(Problem("apiVersion", text, f'did you mean "{API_VERSION}"?'))
     if ours and item.kind not in KINDS:
         problems.append(Problem("kind", f'{GROUP} has no kind "{item.kind}"', suggestion(item.kind, KINDS)))

@@ -44,13 +44,13 @@ class OfflineRegion:
 
     @property
     def written(self) -> Region:
-        """With the mode of the region in its bundles, which core brings to them."""
+        """With the region's mode in its bundles, as core sets it."""
         mode = self.deployment.spec.mode
         bundles = (replace(one, spec=replace(one.spec, mode=mode)) for one in self.region.bundles)
         return replace(self.region, bundles=tuple(bundles))
 
     def objects(self) -> list[KubeObject]:
-        """The HelmBundles that core would write, without what only a cluster knows."""
+        """The HelmBundles that core would write, without facts of a cluster."""
         return [
             bundle_object(
                 name=bundle.name,
@@ -64,7 +64,7 @@ class OfflineRegion:
 
 @dataclass
 class OfflineRenderer:
-    """Definitions, values library and charts of this installation; each read when first needed."""
+    """Definitions, values library and charts of this installation; each read on first use."""
 
     settings: Settings = field(default_factory=read_settings)
     secrets: GivenSecrets = field(default_factory=GivenSecrets)
@@ -81,7 +81,7 @@ class OfflineRenderer:
 
     @cached_property
     def known_references(self) -> KnownReferences:
-        """References to objects that no release makes, and nobody has to mend."""
+        """References to objects that no release contains, which are not mistakes."""
         return load_known_references(self.settings.values_dir)
 
     @cached_property
@@ -104,12 +104,15 @@ class OfflineRenderer:
         return own.get(kind) or self._other_schemas[kind]
 
     def learn(self, items: Sequence[InputObject]) -> None:
-        """Takes up what the objects say about others: Secrets that open a repository of charts."""
+        """Remembers objects that others need: Secrets with credentials of a chart repository."""
         self.secrets.learn(item.obj for item in items)
 
     def render(self, item: InputObject, *, lacking: bool = False) -> OfflineRegion:
-        """Raises SpecInvalid, every problem with file and line, and ChartInvalid. With `lacking`, the region
-        says what its releases lack, which is no error then: they may run already."""
+        """Raises SpecInvalid, with file and line of every problem, and ChartInvalid.
+
+        With `lacking`, missing objects of releases are in the result instead of an error, because the
+        releases may already run.
+        """
         with _located(item):
             deployment = parse_deployment(item.obj, self.region_schema)
             deployment = replace(deployment, namespace=deployment.namespace or DEFAULT_NAMESPACE)
@@ -129,9 +132,9 @@ class OfflineRenderer:
         library: Library | None = None,
         value_of: ValueOf | None = None,
     ) -> tuple[Layer, ...]:
-        """What templates would write for a release of a region, were its spec or the library another.
+        """The output of templates for a release with another spec or library.
 
-        `value_of` answers for the values of other releases in the region's stead. Raises SpecInvalid.
+        `value_of` returns the values of other releases instead of the region. Raises SpecInvalid.
         """
         deployment = parse_deployment({**region.item.obj, "spec": spec}, self.region_schema)
         deployment = replace(deployment, namespace=region.deployment.namespace)
@@ -190,13 +193,13 @@ class OfflineRenderer:
 
 @cache
 def offline_renderer() -> OfflineRenderer:
-    """The one of this process: what it has read serves every file."""
+    """The single instance of this process, so that files are read once."""
     return OfflineRenderer()
 
 
 @contextmanager
 def _located(item: InputObject) -> Iterator[None]:
-    """Raises SpecInvalid with the lines of what is raised within, and with what is wrong in the metadata."""
+    """Raises SpecInvalid with the lines of errors within, and with problems in the metadata."""
     problems = metadata_problems(item.obj)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Which fields are behind what templates write for a release: of the region's file, and of values/."""
+"""The fields behind the output of templates for a release: of the region's file, and of values/."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from controller.domain.values.merge import Layer
 from controller.domain.values.shipped_values import Library, ValuesFile
 from controller.domain.values.template_provenance import FieldOrigin, FieldTree, find_causes, named_in
 
-# Where charts come from changes all that is written, and is no cause of any of it.
+# The source of charts changes all output, but is not a cause of it.
 _NO_CAUSE = ("charts", "common", "services", "nodes")
 
 
 def causes_of(renderer: OfflineRenderer, region: OfflineRegion, release: str, about: Path = ()) -> Causes:
-    """The fields behind each leaf of the layers of templates, by layer and path; `about`: only there."""
+    """The fields behind each leaf of the template layers, by layer and path; with `about`, only there."""
     spec = region.item.obj["spec"]
     trees = (
         _spec_fields(renderer, region, release, spec),
@@ -47,7 +47,7 @@ def _spec_fields(
 def _defaults(
     renderer: OfflineRenderer, region: OfflineRegion, release: str, spec: Mapping[str, Any]
 ) -> Iterator[FieldTree]:
-    """The features that the size and the preset give where the spec says nothing."""
+    """The features from size and preset that the spec does not set."""
     library, files = renderer.library, region.deployment.spec.files
 
     def with_size(file: ValuesFile) -> Library:

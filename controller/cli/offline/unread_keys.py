@@ -1,4 +1,6 @@
-"""What only a rendering shows of an operator's values: keys without effect, and numbers with an exponent."""
+"""Problems of an operator's values that only a render shows: keys without effect, and numbers with an
+exponent.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +16,17 @@ from controller.errors import ChartInvalid, Problem
 from controller.ports.kubernetes import KubeObject
 from controller.render.region import Region, RegionRelease
 
-# More keys than these are looked at together only.
+# More keys than these are only checked together.
 _MOST = 12
 Render = Callable[[ReleaseSpec], str]
 
 
 def unread_keys(region: Region, open_maps: OpenMaps, render: Render) -> Iterator[Problem]:
-    """A warning for each such key that nothing was said of yet. `render` gives the text of a release.
+    """A warning for each such key that was not reported yet.
 
-    A key of values for several releases is told where none of them reads it."""
+    `render` returns the text of a release. A key in values for several releases is reported if none of them
+    reads it.
+    """
     told = {warning.path for warning in region.warnings}
     releases = [release for bundle in region.bundles for release in bundle.releases]
     found: dict[str, Problem] = {}
@@ -41,8 +45,8 @@ def unread_keys(region: Region, open_maps: OpenMaps, render: Render) -> Iterator
                 continue
             common = layer.root[:2] == ("spec", "common")
             chart = "any chart" if common else f"chart {release.spec.chart.name}"
-            message = f'"{path[-1]}" changes nothing that {chart} makes'
-            remedy = "remove it, or look for the right name among the chart's values (osctl explain)"
+            message = f'"{path[-1]}" has no effect on the objects of {chart}'
+            remedy = "remove it, or find the right name in the chart's values (osctl explain)"
             found.setdefault(shown, Problem(shown, message, remedy, layer.place(path)))
     read |= _known_elsewhere(releases)
     yield from (problem for shown, problem in found.items() if shown not in read)
@@ -56,13 +60,13 @@ def _candidates(merged: MergedValues, open_maps: OpenMaps) -> Iterator[tuple[Pat
 
 
 def _operators(merged: MergedValues) -> list[Layer]:
-    """The layers of the spec, but those of labelled nodes."""
+    """The layers of the spec, without those of labelled nodes."""
     layers = {id(one.origin): one.origin for settings in merged.history.values() for one in settings}
     return [layer for layer in layers.values() if layer.root[:1] == ("spec",)]
 
 
 def _known_elsewhere(releases: list[RegionRelease]) -> set[str]:
-    """The fields of layers that a chart of theirs knows."""
+    """The fields of layers that one of their charts knows."""
     return {
         setting.path
         for release in releases
@@ -77,7 +81,7 @@ _NOTHING = object()
 
 
 def _unread(release: RegionRelease, paths: list[Path], render: Render) -> set[Path]:
-    """Those of the paths without which Helm makes the same."""
+    """The paths whose removal does not change Helm's output."""
     there = [path for path in paths if lookup(release.spec.values, path, _NOTHING) is not _NOTHING]
     try:
         before = render(release.spec)
@@ -95,15 +99,16 @@ def _same(spec: ReleaseSpec, paths: list[Path], before: str, render: Render) -> 
 
 
 def large_numbers(release: RegionRelease, objects: Iterable[KubeObject]) -> Iterator[Problem]:
-    """A mistake for each whole number that the chart prints with an exponent, with the form that it prints
-    as it is."""
+    """A mistake for each whole number that the chart writes with an exponent, with a form that it writes
+    unchanged.
+    """
     for path, number, printed in misprinted(release.spec.values, objects):
         setting = next(
             (found[-1] for length in range(len(path), 0, -1) if (found := _chain(release, path[:length]))),
             None,
         )
         shown = setting.path if setting else f"{release.spec.name}: {format_path(path)}"
-        message = f"chart {release.spec.chart.name} prints {number} as {printed}, which programs do not read"
+        message = f"chart {release.spec.chart.name} writes {number} as {printed}, which programs cannot read"
         yield Problem(shown, message, f'write it in quotes: "{number}"', setting.place if setting else "")
 
 

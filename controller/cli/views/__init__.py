@@ -1,1 +1,1 @@
-"""What osctl shows: pure, from objects to lines."""
+"""Views of osctl: pure, from objects to lines."""

@@ -1,4 +1,4 @@
-"""Credentials of a region as osctl shows them: names and times, never values."""
+"""View of a region's credentials: names and times, never values."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ ENDING = "-credentials"
 
 @dataclass(frozen=True)
 class ServiceCredentials:
-    """The generated credentials of one service. `shared` are those that are replaced under their own name;
-    `releases` are upgraded, and the pods of those that are `replaced` are, too. `kept` says of each key that
-    is not rotated why; `entry` is what the status has of the Secret."""
+    """The generated credentials of one service.
+
+    `shared` are replaced under their own name. `releases` are upgraded, and the pods of `replaced` workloads
+    are replaced. `kept` has the reason for each key that is not rotated. `entry` is the Secret in the status.
+    """
 
     service: str
     use: SecretUse
@@ -46,7 +48,7 @@ class ServiceCredentials:
 
     @property
     def rotates(self) -> bool:
-        """Whether there is anything in it to be rotated."""
+        """Whether any part of it can be rotated."""
         return self.moves or bool(self.shared)
 
     @property
@@ -61,7 +63,7 @@ class ServiceCredentials:
 
     @property
     def rotation(self) -> Mapping[str, Any]:
-        """One that was asked for, or is under way; empty for none."""
+        """The requested or running one, or empty."""
         found: Mapping[str, Any] = self.entry.get("rotation") or {}
         return found
 
@@ -90,7 +92,7 @@ class ServiceCredentials:
 def service_credentials(
     status: Mapping[str, Any], releases: Sequence[Release]
 ) -> tuple[ServiceCredentials, ...]:
-    """Those of each service that the status of a region knows."""
+    """The credentials of each service in the status of a region."""
     try:
         uses = uses_of((*releases, reader_release()))
     except SpecInvalid:
@@ -141,7 +143,7 @@ def credential_rows(found: Iterable[ServiceCredentials], now: float) -> list[tup
 
 
 def rotation_lines(found: Iterable[ServiceCredentials]) -> list[str]:
-    """How far each rotation under way is: `compute: Rolling: release nova has not taken it up`."""
+    """How far each rotation under way is: `compute: Rolling: release nova does not use it yet`."""
     return [
         f"{one.service}: {one.rotation['phase']}: {one.rotation['message']}"
         for one in found

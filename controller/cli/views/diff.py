@@ -1,4 +1,4 @@
-"""What differs between two renderings of a region, release by release. Pure but for rendering by Helm."""
+"""Compares two renderings of a region, release by release. Pure, except for the render by Helm."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True)
 class ReleaseDiff:
-    """One release that is touched. `objects` is None where manifests were not rendered.
+    """One changed release.
 
-    `settings` are changes of how it is kept; `loses_data`: its volumes go with it. `renames` are DaemonSets
-    that get another name, so that all their pods restart at once. `size` is what is to be said of the size
-    of its record, empty where it is small; `too_large`: Helm is not called for it.
+    `objects` is None if manifests were not rendered. `settings` are changes of its settings. `loses_data`:
+    its volumes are deleted. `renames` are DaemonSets with a new name, so that all their pods restart at once.
+    `size` is a note on the size of its record, or empty. `too_large`: Helm is not called for it.
     """
 
     service: str
@@ -51,17 +51,18 @@ class ReleaseDiff:
 
     @property
     def stopped(self) -> bool:
-        """Whether nothing of this can be done: no pod is restarted and no Job runs then."""
+        """Whether nothing of this can be done, so that no pod restarts and no Job runs."""
         return self.too_large or bool(self.objects and self.objects.refused)
 
 
 @dataclass(frozen=True)
 class RegionDiff:
-    """All releases that are touched, and the number of those that are not.
+    """All changed releases, and the number of unchanged ones.
 
-    `settings` are changes of how all of the region is kept. `another` says that the two are not one region
-    before and after, empty where they are. `refused`: why nothing of it would be begun; `warnings`: what it
-    would not bring about, or not as it is meant."""
+    `settings` are changes of settings of the whole region. `another` says that these are two different
+    regions, or is empty. `refused`: why none of it would begin. `warnings`: intended effects that it would
+    not have.
+    """
 
     releases: tuple[ReleaseDiff, ...]
     unchanged: int
@@ -77,7 +78,7 @@ class RegionDiff:
 
     @property
     def held_up(self) -> bool:
-        """Whether something has to be edited first: all of it is refused, or a release is."""
+        """Whether an edit is necessary first: all of it is refused, or a release is."""
         return bool(self.refused or self.stopped)
 
     @property
@@ -87,17 +88,17 @@ class RegionDiff:
 
     @property
     def restarts(self) -> int:
-        """Workloads whose pods are replaced, those that get another name included."""
+        """Workloads whose pods are replaced, including renamed ones."""
         return sum(len(objects.restarts) for objects in self._done) + self._renamed
 
     @property
     def pods(self) -> int:
-        """Pods that are replaced, those of DaemonSets not counted."""
+        """Pods that are replaced, without those of DaemonSets."""
         return sum(objects.pods for objects in self._done)
 
     @property
     def on_each_node(self) -> int:
-        """DaemonSets whose pods are replaced: one on each node that they are meant for."""
+        """DaemonSets whose pods are replaced: one on each of their nodes."""
         titles = (title for objects in self._done for title in objects.restarts)
         return sum(title.startswith(f"{DAEMONSET} ") for title in titles) + self._renamed
 
@@ -112,7 +113,7 @@ class RegionDiff:
 
     @property
     def _done(self) -> list[ManifestDiff]:
-        """What happens to the objects of releases that are not stopped."""
+        """The changes of objects of releases that can be upgraded."""
         return [one.objects for one in self.releases if one.objects is not None and not one.stopped]
 
 
@@ -123,9 +124,11 @@ def diff_regions(
     size: Size | None = None,
     taken: Taken | None = None,
 ) -> RegionDiff:
-    """The difference; `render` gives what Helm makes of a release, None leaves objects out. `size` tells what
-    is to be said of the size of what was rendered, `taken` which objects of others are in its place when it
-    is installed or upgraded."""
+    """The difference.
+
+    `render` returns the rendered release; None omits objects. `size` returns a note on the size of a render,
+    and `taken` the foreign objects in the way of an install or upgrade.
+    """
     before, after = _by_name(old), _by_name(new)
     volumes = _kept(new).volumes
     helm = _Helm(render, size, taken, retain=volumes == "Retain")
@@ -153,7 +156,7 @@ def diff_regions(
 
 
 def _kept(region: Region) -> BundleSpec:
-    """How the bundles of a region are kept: all of them alike, as the region's spec says."""
+    """The settings of a region's bundles, which come from the region's spec."""
     return region.bundles[0].spec if region.bundles else BundleSpec(())
 
 
@@ -167,7 +170,7 @@ def _by_name(region: Region) -> Mapping[str, tuple[str, RegionRelease]]:
 
 @dataclass(frozen=True)
 class _Helm:
-    """What Helm makes of releases, where it is asked."""
+    """The rendered releases, if requested."""
 
     render: Render | None
     size: Size | None
@@ -175,7 +178,7 @@ class _Helm:
     retain: bool = True
 
     def objects(self, old: ReleaseSpec | None, new: ReleaseSpec) -> tuple[ManifestDiff | None, str, bool]:
-        """Objects of an install or upgrade, what is to be said of the size, and whether it is too large."""
+        """Objects of an install or upgrade, the note on the size, and whether it is too large."""
         if self.render is None:
             return None, "", False
         becomes = self.render(new)
@@ -202,7 +205,7 @@ class _Helm:
 
 
 def _changed(service: str, old: RegionRelease, new: RegionRelease, helm: _Helm) -> ReleaseDiff | None:
-    """None where Helm would be given the same chart and values, and the release is kept as before."""
+    """None if chart, values and settings of the release are unchanged."""
     settings = release_changes(old.spec, new.spec)
     name = new.spec.name
     same_chart = old.spec.chart == new.spec.chart

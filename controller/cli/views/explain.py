@@ -1,4 +1,4 @@
-"""Why a value is what it is: the chain of layers that set it. Pure."""
+"""Explains a value: the chain of layers that set it. Pure."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ class SettingStep:
 
 @dataclass(frozen=True)
 class Explanation:
-    """One value: `steps` from the chart's default up to the layer that won; `value` ABSENT if deleted, or if
-    only some nodes have one. `on_nodes` are the others that nodes have in its place."""
+    """One value: `steps` from the chart's default up to the layer that won; `value` is ABSENT if deleted, or
+    if only some nodes have one. `on_nodes` are the values of nodes instead of it.
+    """
 
     release: str
     path: Path
@@ -46,14 +47,14 @@ class Explanation:
 
     @property
     def winner(self) -> str:
-        """The layer that set it; empty where only some nodes have it."""
+        """The layer that set it; empty if only some nodes have it."""
         return self.steps[-1].layer if self.steps else ""
 
 
 def explain_path(release: RegionRelease, path: Path, causes: Causes = _NONE) -> tuple[Explanation, ...]:
-    """The value at the path, or every value below it where it is a map.
+    """The value at the path, or every value below it if it is a map.
 
-    Raises SpecInvalid when the release has no such value and no layer ever had.
+    Raises SpecInvalid if neither the release nor any layer has such a value.
     """
     merged = release.merged
     value = lookup(merged.values, path, ABSENT)
@@ -77,7 +78,7 @@ def explain_set(release: RegionRelease, causes: Causes = _NONE) -> tuple[Explana
 
 
 def _is_explained(merged: MergedValues, path: Path) -> bool:
-    """Whether the path is a leaf, or what was deleted: what went along with it is explained by it."""
+    """Whether the path is a leaf, or a deleted map, which explains its deleted content."""
     value = lookup(merged.values, path, ABSENT)
     if value is ABSENT:
         return lookup(merged.values, path[:-1], ABSENT) is not ABSENT
@@ -109,20 +110,20 @@ def _steps(merged: MergedValues, path: Path, version: str, causes: Causes) -> It
 
 
 def behind(causes: Causes, setting: Setting) -> tuple[FieldOrigin, ...]:
-    """The fields that made a template say this: by a value, or by the mark that ended one."""
+    """The fields behind this output of a template: a value, or the mark that deleted one."""
     written = setting.written
     return causes.get((setting.layer, written)) or causes.get((setting.layer, (*written, PATCH)), ())
 
 
 def _unknown(release: RegionRelease, path: Path) -> Problem:
-    """Names the first part that leads nowhere, and what was probably meant."""
+    """Names the first wrong part, with a suggestion."""
     here: Any = release.merged.values
     for depth, key in enumerate(path):
         known = list(here) if isinstance(here, dict) else []
         if key not in known:
             shown = format_path(path[:depth]) or "the values"
             meant = nearest(key, known)
-            listing = f"there is: {', '.join(sorted(known)[:20])}" if known else "it is no map"
+            listing = f"there is: {', '.join(sorted(known)[:20])}" if known else "it is not a map"
             remedy = f'did you mean "{meant}"?' if meant else listing
             return Problem(format_path(path), f'{release.spec.name}: no "{key}" in {shown}', remedy)
         here = here[key]

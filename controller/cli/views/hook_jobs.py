@@ -1,4 +1,4 @@
-"""What a release that is being worked on waits for: its Jobs that run, and why one does not get on. Pure."""
+"""The Jobs that a changing release waits for, and why one makes no progress. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from controller.cli.views.release_rows import ACTIVE, ReleaseRow, parse_time, sh
 
 KubeObject = Mapping[str, Any]
 JOB_NAME = "batch.kubernetes.io/job-name"
-# Where charts write the release that an object belongs to: OpenStack-Helm's, and Kubernetes' recommended.
+# Labels with the release of an object: OpenStack-Helm's, and the one that Kubernetes recommends.
 RELEASE_LABELS = ("release_group", "app.kubernetes.io/instance")
-# A Job that has just begun is nothing new; one that lasts is looked at more closely. Seconds.
+# Seconds after which a running Job is checked more closely.
 LASTS_AFTER = 10.0
-# States of a container that do not pass by themselves, from the kubelet's image and container managers.
+# Lasting error states of a container, from the kubelet's image and container managers.
 _STUCK = frozenset(
     (
         *("ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull"),
@@ -25,7 +25,7 @@ _STUCK = frozenset(
 
 @dataclass(frozen=True)
 class RunningJob:
-    """A Job that has not ended. `release` is empty where it names none; `seconds` how long it runs."""
+    """A Job that has not ended. `release` is empty if it names none; `seconds` is its run time."""
 
     name: str
     release: str
@@ -53,12 +53,12 @@ def running_jobs(jobs: Iterable[KubeObject], now: float) -> tuple[RunningJob, ..
 
 
 def lasting(jobs: Sequence[RunningJob], most: int = 5) -> tuple[str, ...]:
-    """Names of the Jobs whose pods are worth a pass."""
+    """Names of the Jobs whose pods are checked."""
     return tuple(job.name for job in jobs if job.seconds >= LASTS_AFTER)[:most]
 
 
 def pod_error(pods: Iterable[KubeObject]) -> dict[str, str]:
-    """Why pods of Jobs do not get on, by the name of the Job; those that do are left out."""
+    """Why pods of Jobs make no progress, by the name of the Job, without healthy ones."""
     found: dict[str, str] = {}
     for pod in pods:
         job = str((pod["metadata"].get("labels") or {}).get(JOB_NAME) or "")
@@ -82,14 +82,14 @@ def _container_error(pod: KubeObject) -> str:
 def _placement_error(pod: KubeObject) -> str:
     for condition in (pod.get("status") or {}).get("conditions") or []:
         if condition.get("type") == "PodScheduled" and condition.get("reason") == "Unschedulable":
-            return f"no node takes its pod: {condition.get('message') or 'Unschedulable'}"
+            return f"its pod cannot be scheduled: {condition.get('message') or 'Unschedulable'}"
     return ""
 
 
 def with_jobs(
     rows: Iterable[ReleaseRow], jobs: Sequence[RunningJob], errors: Mapping[str, str]
 ) -> tuple[ReleaseRow, ...]:
-    """The rows, those being worked on with the Job that they wait for, and its error if it has one."""
+    """The rows; those in progress have the Job that they wait for, and its error if there is one."""
     rows = tuple(rows)
     names = sorted((row.release for row in rows), key=len, reverse=True)
     by_release: dict[str, RunningJob] = {}

@@ -1,4 +1,4 @@
-"""Images that change between two renderings of a region: by image, where there are too many to read by tag.
+"""Images that change between two renderings of a region: by image if there are too many to list by tag.
 
 Pure. Another version of OpenStack changes over a hundred tags, of a dozen images.
 """
@@ -18,7 +18,7 @@ _TAGS = ("images", "tags")
 
 @dataclass(frozen=True)
 class ImageChange:
-    """One image that takes the place of another, in so many tags of the values of these releases."""
+    """One image that replaces another, in these tags of the values of these releases."""
 
     before: str
     after: str
@@ -32,8 +32,10 @@ class ImageChange:
 
     @property
     def parts(self) -> tuple[str, str, str]:
-        """The repository, and what differs behind it: `registry/nova`, `2025.1`, `2025.2`. Without a
-        repository, both images whole, where they are not of the same."""
+        """The repository, and the parts that differ: `registry/nova`, `2025.1`, `2025.2`.
+
+        If the repositories differ, an empty one and both complete images.
+        """
         repository = _repository(self.before)
         if repository != _repository(self.after):
             return "", self.before, self.after
@@ -56,13 +58,13 @@ def image_changes(releases: Iterable[ReleaseDiff]) -> tuple[ImageChange, ...]:
 
 
 def is_image(change: ValueChange) -> bool:
-    """Whether it is an image in the place of another."""
+    """Whether an image replaces another one."""
     images = (change.before, change.after)
     return change.path[:-1] == _TAGS and all(isinstance(image, str) and image for image in images)
 
 
 def too_many(changes: Sequence[ImageChange]) -> bool:
-    """Whether there are more tags than anybody reads one by one."""
+    """Whether there are too many tags to list."""
     return sum(one.places for one in changes) > MOST_TAGS
 
 

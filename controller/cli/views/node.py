@@ -1,4 +1,4 @@
-"""What `osctl node` shows: pure, from the status of the region and of maintenances."""
+"""View of `osctl node`: pure, from the status of the region and of maintenances."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _compute(entry: Mapping[str, Any]) -> str:
 
 
 def _age(entry: Mapping[str, Any]) -> str:
-    """Of when is what OpenStack said of the host, empty while it is of now."""
+    """The age of OpenStack's report on the host, empty if it is current."""
     return f"as of {entry['asOf']}" if entry.get("asOf") else ""
 
 
@@ -82,13 +82,13 @@ def plan_summary(status: Mapping[str, Any]) -> str:
 
 
 def network_rows(moves: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """One line for each router and network that is to leave: what has nowhere to go first."""
+    """One line for each router and network to move, first those without a target."""
     ranked = sorted(moves, key=lambda one: (one["state"] != "Blocked", one["kind"] != "Router", one["id"]))
     return [(one["kind"], one["id"], Cell(one.get("message") or "", "red")) for one in ranked]
 
 
 def plan_rows(servers: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """One line for each server: what stands in the way first."""
+    """One line for each server, first the blocked ones."""
     order = {"Blocked": 0, "Leave": 1, "Cold": 2, "Busy": 3}
     ranked = sorted(servers, key=lambda one: (order.get(one["action"], 9), one.get("name") or ""))
     styles = {"Blocked": "red", "Cold": "yellow", "Leave": "yellow"}

@@ -1,6 +1,5 @@
-"""What some nodes have in place of a release's value: of `spec.nodes`, or of `services` in the chart's words.
-
-Read are the two forms that charts of OpenStack-Helm have (`controller/domain/region/node_overrides.py`).
+"""Values of some nodes instead of a release's value: from `spec.nodes`, or from `services` in the chart's own
+form. It reads the two forms of OpenStack-Helm's charts (`controller/domain/region/node_overrides.py`).
 Pure.
 """
 
@@ -37,7 +36,7 @@ class NodeValue:
 
 @dataclass(frozen=True)
 class _Group:
-    """Values of some nodes: the leaf of the release's values that has them, and where in it they lie."""
+    """Values of some nodes: the leaf of the release's values that contains them, and their place in it."""
 
     nodes: str
     daemonset: str
@@ -47,8 +46,9 @@ class _Group:
 
 
 def node_values(merged: MergedValues, about: Path = ()) -> tuple[NodeValue, ...]:
-    """The values at a path and below it that are another one on some nodes, in the chart's order: a node that
-    is meant twice follows the later one."""
+    """The values at a path and below it that differ on some nodes, in the chart's order: the last match for a
+    node wins.
+    """
     return tuple(
         _node_value(merged.layer_of(group.leaf), group, path, value)
         for group in (*_of_conf(merged), *_of_values(merged))

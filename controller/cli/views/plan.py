@@ -1,4 +1,4 @@
-"""What `osctl plan` says of a region's plan, from its object. Pure."""
+"""View of `osctl plan`, from the region's object. Pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MARKS = {
     PlanAction.INSTALL: ("+", "green", "installed again"),
     PlanAction.UPGRADE: ("~", "yellow", ""),
     PlanAction.UNINSTALL: ("-", "red", "uninstalled"),
-    PlanAction.SETTINGS: ("~", "cyan", "kept differently; nothing in the cluster changes"),
+    PlanAction.SETTINGS: ("~", "cyan", "only its settings change; nothing in the cluster changes"),
 }
-# Reasons of Planned with which nothing goes on before a person decides.
+# Reasons of Planned that wait for a person.
 WAITING = frozenset(map(str, (Reason.PLAN_PENDING, Reason.PLAN_DIFFERS)))
 _REFUSED = (Reason.PLAN_FAILED, Reason.SPEC_INVALID, Reason.VERSION_STEP_REFUSED, Reason.BUNDLE_NAME_TAKEN)
 STUCK = WAITING | frozenset(map(str, _REFUSED))
@@ -25,8 +25,8 @@ STUCK = WAITING | frozenset(map(str, _REFUSED))
 
 @dataclass(frozen=True)
 class ReleaseLines:
-    """One release: `mark` and `style` of its heading, its changes as (path, before, after, who sets it), and
-    titled lists of what else would happen."""
+    """One release: `mark` and `style` of its heading, its changes as (path, before, after, source), and
+    titled lists of other effects."""
 
     name: str
     mark: str
@@ -39,7 +39,7 @@ class ReleaseLines:
 
 @dataclass(frozen=True)
 class PlanView:
-    """The plan of a region. `known`: it is of the present spec. `reason` is that of its Planned condition.
+    """The plan of a region. `known`: it is for the present spec. `reason` is that of its Planned condition.
     `settings` are fields of the spec that change: path, before, after, and what the field does."""
 
     name: str

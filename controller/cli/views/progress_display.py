@@ -1,4 +1,4 @@
-"""Shows a region's progress: a live table on a terminal, one line in UTC for each change elsewhere."""
+"""Shows a region's progress: a live table on a terminal, otherwise one line in UTC for each change."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class ProgressDisplay(Protocol):
     """Where progress is shown."""
 
     def show(self, progress: RegionRows, hint: str = "") -> None:
-        """One more update; `hint` is said beside the cause."""
+        """One more update; `hint` is shown with the cause."""
         ...
 
     def close(self) -> None:
-        """Leaves the terminal in order, with the last pass on it."""
+        """Restores the terminal, with the last state on it."""
         ...
 
 
 def progress_display(console: Console, clock: Clock) -> ProgressDisplay:
-    """The display that suits where the console goes."""
+    """The display for the console's target."""
     return (
         LiveTable(console)
         if console.is_terminal and not console.is_dumb_terminal
@@ -77,7 +77,7 @@ class PlainLines:
 
 
 class LiveTable:
-    """A table that is drawn again at every pass."""
+    """A table that is redrawn at every update."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -94,7 +94,7 @@ class LiveTable:
 
     def close(self) -> None:
         if self._open and self._last is not None:
-            # What stands in the way is reported again, in full, by who ends the wait.
+            # The end of the wait reports the obstacle again, in full.
             self._live.update(Group(*self._outline(self._last)))
             self._live.stop()
             self._open = False
@@ -142,7 +142,7 @@ def _table(progress: RegionRows, height: int) -> RenderableType:
         if index == len(headers) - 1:
             table.add_column(header, no_wrap=True, overflow="ellipsis", ratio=1)
         else:
-            # Rich would take from these what the last column asks for.
+            # Rich would shrink these for the last column.
             width = max([len(header), *(line[index].cell_len for line in cells)])
             table.add_column(
                 header, no_wrap=True, min_width=width, justify="right" if header == "TIME" else "left"
@@ -165,7 +165,7 @@ def _cells(timed: TimedRow) -> list[Text]:
 
 
 def fit(rows: list[TimedRow], height: int) -> tuple[list[TimedRow], str]:
-    """The rows that fit into so many lines, and a text for those left out: the installed ones go first."""
+    """The rows that fit into the lines, and a text for omitted rows: installed ones are omitted first."""
     if len(rows) <= max(height, 1):
         return rows, ""
     room = max(height - 1, 1)

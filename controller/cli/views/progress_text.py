@@ -1,4 +1,4 @@
-"""The words for a region's progress, for a terminal and for a log. Pure."""
+"""The texts for a region's progress, for a terminal and for a log. Pure."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ MARKS = {
 
 
 MOST_REASONS = 8
-# Reasons of Ready whose message repeats what the rows of the releases say one by one.
+# Reasons of Ready whose message repeats the rows of the releases.
 _SHOWN_BY_ROWS = frozenset(map(str, (Reason.APPLYING, Reason.RELEASES_PENDING, Reason.RELEASES_FAILING)))
 
 
 def change_lines(changed: Iterable[TimedRow]) -> list[str]:
-    """The changes for a log, a line each; those that wait, or were installed before, share one."""
+    """The changes for a log, a line each; waiting and already installed releases share one."""
     waiting, before, lines = [], [], []
     for timed in changed:
         if timed.row.phase == RowState.WAITING:
@@ -63,7 +63,7 @@ def _failed(row: ReleaseRow) -> str:
 
 
 def note(timed: TimedRow) -> str:
-    """What a table says beside a release; the error of a failed one is reported in full below it."""
+    """The text of a release in the table; the error of a failed one follows in full below it."""
     row = timed.row
     if row.phase == RowState.INSTALLED:
         return f"revision {row.revision}" if row.revision else ""
@@ -73,7 +73,7 @@ def note(timed: TimedRow) -> str:
 
 
 def summary_line(progress: RegionRows) -> str:
-    """Where it stands, in a line: `9/14 releases installed; nova installing 38 s`."""
+    """The progress in a line: `9/14 releases installed; nova installing 38 s`."""
     parts = [f"{progress.done}/{len(progress.rows)} releases installed"] if progress.rows else []
     active = [
         timed for timed in progress.rows if not is_done(timed.row) and timed.row.phase != RowState.WAITING
@@ -95,7 +95,7 @@ def _state(timed: TimedRow) -> str:
 
 
 def verdict_line(progress: RegionRows) -> str:
-    """What Ready says, empty while the releases' own rows say the same."""
+    """The message of Ready, empty while the releases' own rows say the same."""
     readiness = progress.readiness
     if progress.rows and readiness.reason in _SHOWN_BY_ROWS and readiness.outcome == RegionOutcome.PENDING:
         return ""
@@ -103,7 +103,7 @@ def verdict_line(progress: RegionRows) -> str:
 
 
 def causes(progress: RegionRows) -> tuple[str, ...]:
-    """What stands in the way now, the nearest cause first: errors, then what Ready says."""
+    """The present obstacles, the nearest cause first: errors, then the message of Ready."""
     found = [failure(row) for row in progress.failing]
     found += [f"{timed.row.release}: {timed.row.error}" for timed in progress.rows if timed.row.error]
     reported = verdict_line(progress)
@@ -111,7 +111,7 @@ def causes(progress: RegionRows) -> tuple[str, ...]:
 
 
 def reasons_against(progress: RegionRows) -> tuple[str, ...]:
-    """Why the region is not Ready, for the end of a wait: never empty."""
+    """Why the region is not Ready, for the end of a wait; never empty."""
     found = causes(progress)
     if found:
         return found

@@ -10,22 +10,21 @@ from typing import Any
 from controller.domain.api.conditions import find
 from controller.domain.api.reasons import Reason
 
-# Without a sign of life for this long (seconds), the likeliest cause is reported: nobody is there to answer.
+# Without a sign of life for this long (seconds), the likeliest cause is reported: no controller runs.
 UNSEEN_AFTER = 15.0
 _DECISIONS = frozenset(map(str, (Reason.PLAN_PENDING, Reason.PLAN_DIFFERS, Reason.PLAN_FAILED)))
 
-# What stays as it is for as long as a region is paused. What else keeps it from being Ready, such as a node
-# or a pod, may heal by itself.
+# Reasons that last as long as the pause. Other obstacles, such as a node or a pod, may recover.
 _HELD_BY_PAUSE = {
-    str(Reason.PAUSED): "spec.mode is Paused, so nothing is changed; set it to Apply to go on",
+    str(Reason.PAUSED): "spec.mode is Paused, so nothing is changed; set it to Apply to continue",
     str(Reason.RELEASES_FAILING): (
-        "spec.mode is Paused, so what has failed is not tried again; set it to Apply to go on"
+        "spec.mode is Paused, so failed releases are not tried again; set it to Apply to continue"
     ),
 }
 
 
 class RegionOutcome(Enum):
-    """What waiting for the region is good for."""
+    """The outcome of a wait for the region."""
 
     READY = "ready"
     PENDING = "pending"
@@ -37,7 +36,7 @@ class RegionOutcome(Enum):
 class RegionReadiness:
     """The outcome for a region, with reason and message of its Ready condition.
 
-    `planned`: its plan is there, or there is nothing to do.
+    `planned`: its plan exists, or there is nothing to do.
     """
 
     outcome: RegionOutcome
@@ -47,9 +46,9 @@ class RegionReadiness:
 
 
 def judge(osdpl: Mapping[str, Any] | None, generation: int = 0) -> RegionReadiness:
-    """The readiness of a region's object as read, None when there is none.
+    """The readiness of a region's object, or of None.
 
-    What its status says of a spec older than `generation` (of the object's own, at least) does not count.
+    Status for a spec older than `generation` (at least the object's own) does not count.
     """
     if osdpl is None:
         return RegionReadiness(RegionOutcome.GONE, "NotFound", "the region does not exist")
@@ -83,13 +82,13 @@ def judge(osdpl: Mapping[str, Any] | None, generation: int = 0) -> RegionReadine
 
 
 def explain_silence(osdpl: Mapping[str, Any], waited: float) -> str:
-    """What to check when no controller has ever looked at the region; empty while it is too early to tell."""
+    """The advice if no controller has ever observed the region; empty while it is too early."""
     seen = int((osdpl.get("status") or {}).get("observedGeneration") or 0)
     if seen or waited < UNSEEN_AFTER:
         return ""
     namespace = osdpl["metadata"].get("namespace")
     return (
-        f"no controller has observed it for {waited:.0f} s: is one installed that watches namespace "
-        f'"{namespace}", and does it run? (helm list -A; kubectl get pods -A -l '
+        f"no controller has observed it for {waited:.0f} s; check that one watches namespace "
+        f'"{namespace}" and runs (helm list -A; kubectl get pods -A -l '
         "app.kubernetes.io/name=openstack-controller)"
     )

@@ -1,4 +1,4 @@
-"""How far a region is: what changed between two passes, and for how long things are as they are. Pure."""
+"""The progress of a region: changes between two observations, and the durations of phases. Pure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from controller.cli.views.readiness import RegionOutcome, RegionReadiness, judge
 from controller.cli.views.release_rows import ACTIVE, ReleaseRow, RowState, release_rows
 from controller.domain.api.reasons import Reason
 
-# Seconds for which nothing goes on beside what a person has to mend, before a wait gives up on it: the
-# controller looks again every half minute, and another release may be giving the object up.
+# Seconds without progress, apart from problems for a person, before a wait gives up: the controller looks
+# again every half minute, and another release may release the object.
 PERSON_AFTER = 45.0
 
 NO_ERRORS: Mapping[str, str] = MappingProxyType({})
@@ -21,7 +21,7 @@ NO_ERRORS: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class TimedRow:
-    """A release, and the seconds that its phase has lasted, or that its last attempt took; None: unknown."""
+    """A release, and the seconds of its phase or of its last attempt; None if unknown."""
 
     row: ReleaseRow
     seconds: float | None
@@ -29,9 +29,10 @@ class TimedRow:
 
 @dataclass(frozen=True)
 class RegionRows:
-    """One pass at a region. `waited` is in seconds; `changed` are the rows that read differently now.
+    """One observation of a region. `waited` is in seconds; `changed` are the changed rows.
 
-    `needs_person`: releases have failed of what only a person can mend, and nothing else goes on.
+    `needs_person`: releases have failed for a cause that only a person can correct, and nothing else makes
+    progress.
     """
 
     name: str
@@ -55,12 +56,12 @@ class RegionRows:
 
 
 def is_done(row: ReleaseRow) -> bool:
-    """Whether the release is as its spec says now."""
+    """Whether the release matches its present spec."""
     return row.current and row.phase == RowState.INSTALLED
 
 
 class ProgressTracker:
-    """Remembers since when each release is in its phase. Times are of a monotonic clock, in seconds."""
+    """Remembers the start of each release's phase. Times are of a monotonic clock, in seconds."""
 
     def __init__(self, name: str, namespace: str, generation: int, started: float) -> None:
         self._name, self._namespace = name, namespace
@@ -82,7 +83,8 @@ class ProgressTracker:
         jobs: Sequence[RunningJob] = (),
         errors: Mapping[str, str] = NO_ERRORS,
     ) -> RegionRows:
-        """What this observation finds, compared with the one before. `errors` are those of Jobs, by name."""
+        """The result of this observation, compared with the previous one. `errors` are those of Jobs, by
+        name."""
         readiness = judge(osdpl, self._generation)
         known = with_jobs(release_rows(bundles), jobs, errors)
         rows = [self._settled(row, readiness) for row in known]
@@ -128,16 +130,16 @@ class ProgressTracker:
         return not retried and now - self._blocked_since >= PERSON_AFTER
 
     def _settled(self, row: ReleaseRow, readiness: RegionReadiness) -> ReleaseRow:
-        """A row whose status is about an earlier spec waits for its turn, unless it is being worked on."""
+        """A row whose status describes an earlier spec waits for its turn, unless an action runs."""
         if row.current or row.phase in ACTIVE or readiness.outcome == RegionOutcome.READY:
             return row
         return replace(
-            row, phase=RowState.WAITING, message="takes up the new spec", reason="", for_person=False
+            row, phase=RowState.WAITING, message="processes the new spec", reason="", for_person=False
         )
 
     def _seconds(self, row: ReleaseRow, now: float, *, fresh: bool) -> float | None:
         if row.phase in (RowState.INSTALLED, RowState.FAILED):
-            # What an attempt took before we began to look tells nothing about this wait.
+            # The duration of an attempt before this wait does not matter.
             return None if fresh and self._first else row.seconds
         return now - self._since[row.release]
 
@@ -154,7 +156,7 @@ def _rests(row: ReleaseRow) -> bool:
 
 
 def _reads_differently(before: ReleaseRow, row: ReleaseRow) -> bool:
-    """Whether the same phase is new: another revision, one more failure, another error."""
+    """Whether the same phase has a change: another revision, one more failure, another error."""
     if row.error and row.error != before.error:
         return True
     if row.phase == RowState.INSTALLED:

@@ -1,4 +1,4 @@
-"""The releases of a region as people see them: one row each, from the HelmBundles. Pure."""
+"""Rows for the releases of a region, from the HelmBundles. Pure."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class RowState(StrEnum):
     SUSPENDED = "suspended"
 
 
-# What only a person can mend: the controller tries again, and meets the same. A state in which one of these
-# is Failed ends a wait; of a repository that does not answer, or a Job that fails, no one can say so.
+# Causes that only a person can correct, because the controller's retries meet the same. A release that is
+# Failed for one of these ends a wait. A silent repository or a failing Job may recover, so they do not.
 FOR_A_PERSON = frozenset(
     map(
         str,
@@ -63,9 +63,9 @@ _PHASES = {
 class ReleaseRow:
     """One release. `seconds` is how long the last attempt took, None if there was none; `failures` in a row.
 
-    `current` is false while the status still speaks of an earlier spec of its bundle. `error` is why
-    what it waits for does not get on, empty while it does. `reason` is the word of its status. `for_person`:
-    only a person can mend it.
+    `current` is false while the status describes an earlier spec of its bundle. `error` is why the awaited
+    Job makes no progress, or empty. `reason` is the word of its status. `for_person`: only a person can mend
+    it.
     """
 
     service: str
@@ -82,7 +82,7 @@ class ReleaseRow:
 
 
 def release_rows(bundles: Iterable[Mapping[str, Any]]) -> tuple[ReleaseRow, ...]:
-    """Rows of all releases, wanted or still to be removed; a release comes after those it depends on."""
+    """Rows of all releases, desired or to be removed; a release follows its dependencies."""
     rows: list[ReleaseRow] = []
     needs: dict[str, tuple[str, ...]] = {}
     for bundle in sorted(bundles, key=lambda item: str(item["metadata"]["name"])):
@@ -114,7 +114,7 @@ def _row(service: str, name: str, entry: Mapping[str, Any], current: bool, probl
     running = [str(hook.get("name")) for hook in entry.get("hooks") or [] if hook.get("phase") == "Running"]
     message = str(entry.get("message") or "")
     if phase == RowState.FAILED:
-        # Without when the next attempt is made: it would be new at every pass.
+        # Without the time of the next attempt, which would change at every pass.
         message = str(attempt.get("error") or message)
     if running and phase in ACTIVE and not message:
         message = f"hook {', '.join(running)} is running"
@@ -136,7 +136,7 @@ def _row(service: str, name: str, entry: Mapping[str, Any], current: bool, probl
 
 
 def _attempt_seconds(text: str) -> float | None:
-    """Seconds of a duration such as `3.1s`, None where there is none that we understand."""
+    """Seconds of a duration such as `3.1s`, or None."""
     try:
         return float(text.removesuffix("s"))
     except ValueError:
@@ -144,13 +144,13 @@ def _attempt_seconds(text: str) -> float | None:
 
 
 def _depth(name: str, needs: Mapping[str, Sequence[str]], above: frozenset[str] = frozenset()) -> int:
-    """How many releases must come before this one, one after the other; a circle ends the count."""
+    """The length of the chain of dependencies before this release; a circle ends the count."""
     below = [other for other in needs.get(name, ()) if other in needs and other not in above]
     return 1 + max((_depth(other, needs, above | {name}) for other in below), default=-1)
 
 
 def parse_time(text: object) -> float | None:
-    """Seconds since the epoch of a Kubernetes time, None where there is none."""
+    """Seconds since the epoch of a Kubernetes time, or None."""
     try:
         return datetime.fromisoformat(str(text)).timestamp()
     except ValueError:

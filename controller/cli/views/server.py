@@ -1,4 +1,4 @@
-"""OpenStackServers as osctl shows them."""
+"""Views of OpenStackServers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def server_rows(listed: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, ...]
 
 
 def server_facts(one: Mapping[str, Any]) -> Iterator[str]:
-    """What is said of one in lines."""
+    """The lines for one server."""
     meta, status = one["metadata"], one.get("status") or {}
     yield f"{meta['namespace']}/{meta['name']}"
     for title, key in (("instance", "instanceID"), ("provider id", "providerID"), ("state", "instanceState")):
@@ -39,7 +39,7 @@ def server_facts(one: Mapping[str, Any]) -> Iterator[str]:
 
 
 def condition_rows(status: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """A row for each condition: Ready, and then in the order in which they come true."""
+    """A row for each condition: Ready, and then in the order of creation."""
     listed = status.get("conditions") or ()
     for entry in sorted(listed, key=lambda one: _ORDER.get(one["type"], len(_ORDER))):
         yield (
@@ -54,4 +54,4 @@ def resource_rows(status: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     """A row for each thing in OpenStack."""
     for kind, listed in (status.get("resources") or {}).items():
         for one in listed:
-            yield kind, str(one["name"]), str(one.get("id") or "asked for, its id is not known yet")
+            yield kind, str(one["name"]), str(one.get("id") or "requested, its id is not known yet")

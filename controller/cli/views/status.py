@@ -1,4 +1,4 @@
-"""What `osctl status` says of a region, from its object and its HelmBundles. Pure."""
+"""View of `osctl status`, from the region's object and its HelmBundles. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from controller.domain.region.status.ready import unseen_hosts
 from controller.domain.values.chart_values import SECRET_REF, DocumentPath, format_path
 
 MOST_CAUSES = 5
-# Reasons of Ready whose message repeats, or counts, what releases and components say one by one.
+# Reasons of Ready whose message repeats, or counts, single releases and components.
 _SUMS = frozenset(
     map(
         str,
@@ -30,15 +30,15 @@ _SUMS = frozenset(
         ),
     )
 )
-# The beginning of Ready's message for containers that do not live (domain.region.status.ready).
+# The beginning of Ready's message for silent containers (domain.region.status.ready).
 _NO_SIGN_OF_LIFE = "no sign of life"
-# Words in quotes in a cause that are long enough to be a value someone set, not a word of the sentence.
+# Quoted words in a cause that are long enough to be a value of the spec.
 _QUOTED = re.compile(r"""['"`]([A-Za-z0-9][\w.:/@%-]{3,80})['"`]""")
 
 
 @dataclass(frozen=True)
 class NotReadyReason:
-    """Something that keeps the region from being Ready; `set_by` is the field of the spec that it names."""
+    """A cause why the region is not Ready; `set_by` is the field of the spec that it names."""
 
     message: str
     set_by: str = ""
@@ -46,7 +46,7 @@ class NotReadyReason:
 
 @dataclass(frozen=True)
 class ServiceLine:
-    """One service: `ready` of `components` are healthy; no components while no health is known."""
+    """One service: `ready` of `components` are healthy; no components while health is unknown."""
 
     service: str
     state: str
@@ -115,7 +115,7 @@ def _warnings(valid: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str
 
 
 def _plan(spec: RegionSpec, plan: Mapping[str, Any]) -> str:
-    """What mode Plan holds back, empty with other modes."""
+    """The changes that mode Plan holds back, empty with other modes."""
     if not spec.planned or not plan.get("message"):
         return ""
     accepted = plan.get("accepted") or {}
@@ -128,8 +128,10 @@ def _plan(spec: RegionSpec, plan: Mapping[str, Any]) -> str:
 def _causes(
     readiness: RegionReadiness, rows: Iterable[ReleaseRow], status: Mapping[str, Any], spec: Mapping[str, Any]
 ) -> Iterator[NotReadyReason]:
-    """The nearest causes first: what Ready says, then failed releases and sick components. Where Ready only
-    sums these up, they are reported instead."""
+    """The nearest causes first: the message of Ready, then failed releases and unhealthy components.
+
+    If Ready only sums these up, they replace it.
+    """
     if readiness.outcome == RegionOutcome.READY:
         return
     pending = readiness.outcome != RegionOutcome.NEEDS_EDIT
@@ -161,12 +163,12 @@ def _causes(
 
 
 def _if_old(silence: str, container: str) -> str:
-    """What is added to the word of a container that `silence` names."""
-    return f" (last reported by {container}, which is silent)" if f" {container} (" in silence else ""
+    """The addition to a report of a container that `silence` names."""
+    return f" (last report of {container}, which is silent)" if f" {container} (" in silence else ""
 
 
 def _workload(application: str, component: str) -> str:
-    """`keystone-api` of the application keystone's component api."""
+    """`keystone-api` for component api of application keystone."""
     return component if component.startswith(application) else f"{application}-{component}"
 
 
@@ -175,7 +177,7 @@ def _pods(component: Mapping[str, Any]) -> str:
 
 
 def find_setting(spec: Mapping[str, Any], text: str) -> str:
-    """The field of the spec whose value is quoted in the text, empty if none or more than one is."""
+    """The field of the spec whose value the text quotes; empty unless exactly one matches."""
     for word in dict.fromkeys(_QUOTED.findall(text)):
         found = [path for path, value in _settings(spec) if word in value]
         if len(found) == 1:
@@ -196,10 +198,10 @@ def _settings(value: Any, path: DocumentPath = ()) -> Iterator[tuple[DocumentPat
 def _services(rows: Iterable[ReleaseRow], status: Mapping[str, Any]) -> Iterator[ServiceLine]:
     by_service: dict[str, list[ReleaseRow]] = {}
     for row in rows:
-        # Taken out and put in again: a service comes where its last release comes.
+        # Removed and inserted again, so that a service comes in the place of its last release.
         by_service[row.service] = [*by_service.pop(row.service, []), row]
     states, health = status.get("services") or {}, status.get("health") or {}
-    # A service of which nothing is there yet, because its plan has not been approved.
+    # A service without any release yet, because its plan is not approved.
     coming = {name for name, entry in states.items() if entry.get("state") == "Planned"}
     for service in sorted(coming - by_service.keys()):
         yield ServiceLine(service, "Planned", "", (), note="planned")
@@ -222,9 +224,9 @@ def _services(rows: Iterable[ReleaseRow], status: Mapping[str, Any]) -> Iterator
 
 
 def _note(releases: Iterable[ReleaseRow], components: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
-    """The releases that are not installed, else the components that are not ready.
+    """The releases that are not installed, otherwise the components that are not ready.
 
-    Errors of failed releases are causes, reported once above the table.
+    Errors of failed releases are causes, which are shown once above the table.
     """
     open_ = [row for row in releases if row.phase != RowState.INSTALLED]
     if open_:

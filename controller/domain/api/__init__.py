@@ -1,1 +1,1 @@
-"""What the Kubernetes API sees of us everywhere: conditions, reasons, names, object metadata."""
+"""Common parts of our Kubernetes API: conditions, reasons, names, object metadata."""

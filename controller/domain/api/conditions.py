@@ -12,7 +12,7 @@ from controller.domain.api.reasons import Reason
 
 Status = Literal["True", "False", "Unknown"]
 
-# kstatus reads these two as "present means true": they are removed, not set to False.
+# To kstatus these two are true if present, so they are removed, not set to False.
 WHILE_TRUE = ("Reconciling", "Stalled")
 
 # Bounds of metav1.Condition (k8s.io/apimachinery/pkg/apis/meta/v1/types.go).
@@ -21,7 +21,7 @@ MESSAGE_LIMIT = 32768
 
 @dataclass(frozen=True)
 class Condition:
-    """One thing observed. `generation` is the metadata.generation it was observed at."""
+    """One observation. `generation` is the metadata.generation that it describes."""
 
     type: str
     status: Status
@@ -35,18 +35,18 @@ def timestamp(seconds: float) -> str:
     return _written(int(seconds))
 
 
-@lru_cache(maxsize=4096)  # the same few times in every pass at the nodes of a region
+@lru_cache(maxsize=4096)  # each pass parses the same few times for the nodes of a region
 def _written(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def find(conditions: Iterable[Mapping[str, Any]], type_: str) -> Mapping[str, Any]:
-    """The entry of that type, empty when there is none."""
+    """The entry of that type, or empty."""
     return next((entry for entry in conditions if entry.get("type") == type_), {})
 
 
 def is_true(conditions: Iterable[Mapping[str, Any]], type_: str, generation: int | None = None) -> bool:
-    """Whether the entry says True, and says it of `generation` where one is given."""
+    """Whether the entry is True, and describes `generation` if one is given."""
     entry = find(conditions, type_)
     current = generation is None or entry.get("observedGeneration") == generation
     return current and entry.get("status") == "True"
@@ -55,10 +55,10 @@ def is_true(conditions: Iterable[Mapping[str, Any]], type_: str, generation: int
 def entries(
     desired: Iterable[Condition], existing: Iterable[Mapping[str, Any]], now: float
 ) -> list[dict[str, Any]]:
-    """The wanted conditions as they go into a status, sorted by type.
+    """The desired conditions for a status, sorted by type.
 
-    `lastTransitionTime` is kept while `status` does not change, and is `now` (seconds since the
-    epoch) otherwise. Conditions that exist only while true are left out unless they are true.
+    `lastTransitionTime` is kept while `status` does not change, and is `now` (seconds since the epoch)
+    otherwise. Conditions that exist only while true are omitted unless they are true.
     """
     known = list(existing)
     result = []
@@ -81,7 +81,7 @@ def entries(
 
 
 def shorten(text: str, limit: int) -> str:
-    """The text, cut in the middle when longer than `limit`: both ends of an error say most."""
+    """The text, shortened in the middle to `limit`, because both ends of an error matter most."""
     if len(text) <= limit:
         return text
     half = (limit - 5) // 2

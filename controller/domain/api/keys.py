@@ -1,4 +1,4 @@
-"""Keys of what is reconciled: each is a namespace and a name."""
+"""Keys of reconciled objects: each is a namespace and a name."""
 
 from __future__ import annotations
 

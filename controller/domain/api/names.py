@@ -1,4 +1,4 @@
-"""Names that parts of the product agree on: API group, labels, annotations, field managers."""
+"""Names that several parts of the product use: API group, labels, annotations, field managers."""
 
 from __future__ import annotations
 
@@ -7,74 +7,78 @@ VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 
 CONTAINERS = ("core", "helmbundle", "health", "secrets", "node")
-# Deployed where it was chosen; no region waits for it.
+# Deployed only by choice; no region waits for it.
 OPTIONAL_CONTAINERS = ("servers",)
 
-# Helm marks what it manages (helm.sh/helm/v4/pkg/action/validate.go), but not what its hooks make, which
-# carry this one. Hooks name their release by a label: the charts' own one, and that of OpenStack-Helm.
+# Helm marks objects of a release (helm.sh/helm/v4/pkg/action/validate.go), but not objects of hooks, which
+# have this annotation. Charts name the release of a hook by a label: our charts' own one, and that of
+# OpenStack-Helm.
 RELEASE_NAME = "meta.helm.sh/release-name"
 RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
 HOOK = "helm.sh/hook"
 RELEASE_LABELS = ("app.kubernetes.io/instance", "release_group")
 
-# Labels on what we create.
+# Labels on our objects.
 DEPLOYMENT_LABEL = f"{GROUP}/deployment"  # name of the osdpl
 SERVICE_LABEL = f"{GROUP}/service"  # OpenStack service type: identity, compute, database …
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGED_BY_US = "openstack-controller"
 
-EXCHANGE_LABEL = f"{GROUP}/exchange"  # with whom the content was exchanged: ceph
-REGION_LABEL = f"{GROUP}/region-namespace"  # in namespaces that several regions share: of which one it is
+EXCHANGE_LABEL = f"{GROUP}/exchange"  # the partner of the exchange: ceph
+REGION_LABEL = f"{GROUP}/region-namespace"  # the region of an object in a shared namespace
 
-# On a Secret that its namespace offers to another one, or asks another one for; each names the other side.
+# On a Secret that its namespace offers to another one, or requests from another one; each names the other
+# side.
 SHARED_LABEL = f"{GROUP}/shared"
 OFFER, REQUEST = "offer", "request"
 OFFERED_TO_ANNOTATION = f"{GROUP}/offered-to"
 REQUESTED_FROM_ANNOTATION = f"{GROUP}/requested-from"
-# What a copy was filled from.
+# The source of a copy.
 COPIED_FROM_ANNOTATION = f"{GROUP}/copied-from"
 NOT_COPIED_ANNOTATION = f"{GROUP}/not-copied"
-# Where copies were filled beyond the region's namespace.
+# The copies outside of the region's namespace.
 COPIES_CONFIGMAP = "osctl-copies"
 
 # Labels on Helm's own release records (Secrets of type helm.sh/release.v1), set through Helm's
-# --labels: a revision carries what it was made from, so that nothing else has to remember it.
+# --labels: a revision carries its own origin, so that no other record is needed.
 BUNDLE_LABEL = f"{GROUP}/bundle"  # name of the HelmBundle
 DIGEST_LABEL = f"{GROUP}/digest"  # digest of chart and resolved values, first 40 hex digits
-# The revision number we expected to make. `helm upgrade` by hand copies all labels of the revision
-# before, but not a number that fits its own: that is how a foreign revision is told from ours.
+# The expected revision number. `helm upgrade` by hand copies all labels of the previous revision, so this
+# number does not match: this identifies a foreign revision.
 REVISION_LABEL = f"{GROUP}/revision"
 CHART_VERSION_LABEL = f"{GROUP}/chart-version"
-# Digest of the spec that the revision was made for: values, and the chart's name, version and place.
-# Unlike the digest above it can be computed without the chart.
+# Digest of the revision's spec: values, and the chart's name, version and place. Unlike the digest above, it
+# does not need the chart.
 SPEC_DIGEST_LABEL = f"{GROUP}/spec-digest"
 
-# Under this name Helm applies the objects of releases, as the helm command line does. Drift is corrected
-# under it too, so that the next upgrade still owns every field of its manifest.
+# Helm applies the objects of releases under this name, like the helm command line. Drift is also corrected
+# under it, so that the next upgrade still owns every field of its manifest.
 HELM_FIELD_MANAGER = "helm"
 
-# What the operator had asked for when the revision was made (marks of the texts), and of a rollback to
-# which revision it went back and which digest it holds out against.
+# The operator's requests at the time of the revision (digests of the texts). For a rollback, also the target
+# revision, and the digest of the spec that it overrides.
 FORCE_LABEL = f"{GROUP}/force"
 ROLLBACK_LABEL = f"{GROUP}/rollback"
 ROLLED_BACK_TO_LABEL = f"{GROUP}/rolled-back-to"
 DESIRED_AT_ROLLBACK_LABEL = f"{GROUP}/desired-at-rollback"
 # `VERSION.DIGEST` on a revision that has only run Jobs, before the upgrade to that digest: its workloads are
-# those of before. Helm copies labels, so the number says whose it is.
+# the previous ones. Helm copies labels, so the number shows which revision it belongs to.
 JOBS_FIRST_LABEL = f"{GROUP}/jobs-first"
-# The revision that we have begun to take apart: a record may say `uninstalling` of someone else's doing.
+# The revision whose uninstall we have begun: a record may also say `uninstalling` because of another client.
 REMOVAL_LABEL = f"{GROUP}/removal"
 
-# On a volume that outlives what made it, with the name of that release. Gone once a release has it again.
+# On a volume that outlives its release, with the name of that release. Removed once a release contains it
+# again.
 KEPT_LABEL = f"{GROUP}/kept"
 
-# On a Secret with credentials that is about to be deleted: nobody uses it meanwhile.
+# On a Secret with credentials that is about to be deleted, so that nothing uses it meanwhile.
 UNUSED_ANNOTATION = f"{GROUP}/unused"
 
-# On a HelmBundle of a service that the presets of another controller do not have, and nobody took out.
+# On a HelmBundle of a service that is missing in this controller's presets, but was not removed by an
+# operator.
 UNASKED_REMOVAL_ANNOTATION = f"{GROUP}/unasked-removal"
 
-# On an object, or on the newest record of a release, of others: `NAMESPACE/RELEASE` that is to have it.
+# On a foreign object, or on the newest record of a foreign release: the new owner, `NAMESPACE/RELEASE`.
 HAND_OVER_ANNOTATION = f"{GROUP}/hand-over-to"
 
 # Requests of an operator, on a HelmBundle for all its releases, or for one: `<prefix>/<release>`.
@@ -87,73 +91,73 @@ ROLLBACK_RELEASE_PREFIX = f"rollback.{GROUP}"
 SUSPEND_RELEASE_PREFIX = f"suspend.{GROUP}"
 SKIP_HOOKS_ANNOTATION = f"{GROUP}/skip-uninstall-hooks"
 SKIP_HOOKS_RELEASE_PREFIX = f"skip-uninstall-hooks.{GROUP}"
-# The mode of a region that `osctl suspend` paused, for `osctl resume` to go back to.
+# The former mode of a region that `osctl suspend` paused, for `osctl resume`.
 MODE_BEFORE_ANNOTATION = f"{GROUP}/mode-before-suspend"
-# On an osdpl, `NAME=VERSION,…`: changes of version that an operator has answered for.
+# On an osdpl, `NAME=VERSION,…`: version changes that an operator has accepted.
 ACCEPT_VERSION_ANNOTATION = f"{GROUP}/accept-version"
-# On a container's Lease, in seconds: how long one piece of its work has been under way.
+# On a container's Lease, in seconds: the run time of its oldest piece of work.
 WORK_AGE_ANNOTATION = f"{GROUP}/work-under-way-seconds"
-# The request on the osdpl, as core hands it on to the region's bundles.
+# The request on the osdpl, which core copies to the region's bundles.
 REGION_RECONCILE_ANNOTATION = f"{GROUP}/region-reconcile-requested-at"
 
-# Requests of an operator, on a Secret with generated credentials; and what is remembered there of a rotation
-# under way, and of the last one.
+# Requests of an operator on a Secret with generated credentials, and the records of the running and the last
+# rotation.
 ROTATE_ANNOTATION = f"{GROUP}/rotate-requested-at"
 ROTATION_ANNOTATION = f"{GROUP}/rotation"
 ROTATED_ANNOTATION = f"{GROUP}/rotated-at"
-# On a Secret with generated credentials: keyed digests of what the controller has written into it.
+# On a Secret with generated credentials: keyed digests of the content that the controller wrote.
 WRITTEN_ANNOTATION = f"{GROUP}/written"
 
 # The key of digests in an installation.
 DIGEST_KEY_SECRET = "osctl-digest-key"  # noqa: S105 - a name
 
-# Certificates of the region's own authority: the Secret of this type has its key, and no spec may name it;
-# the next has what all trust; the label says on each which of them it is.
+# Certificates of the region's own authority. The Secret of this type has its key, and no spec may name it.
+# The next has the bundle that all trust. The label on each identifies it.
 AUTHORITY_SECRET = "osctl-authority"  # noqa: S105 - a name
 AUTHORITY_TYPE = f"{GROUP}/authority"
-# In the controller's own namespace, for each region: what the keys in that record are sealed with.
+# In the controller's own namespace, for each region: the key that encrypts the keys in that record.
 SEALING_KEY_SECRET = "osctl-authority-key.{region}"  # noqa: S105 - a name
 CA_BUNDLE_SECRET = "openstack-ca-bundle"  # noqa: S105 - a name
 CERTIFICATE_LABEL = f"{GROUP}/certificate"
 
-# Certificates between Octavia and its amphorae: two authorities, and what Octavia's pods mount. All have
-# the type of an authority, and the label says which is which. The annotation on the second: an operator's
-# word that all amphorae were made since the authority that it names is trusted.
+# Certificates between Octavia and its amphorae: two authorities, and the Secret that Octavia's pods mount.
+# All have the type of an authority, and the label identifies each. The annotation on the second is an
+# operator's confirmation that all amphorae were created after the named authority became trusted.
 SERVER_AUTHORITY_SECRET = "octavia-server-authority"  # noqa: S105 - a name
 CLIENT_AUTHORITY_SECRET = "octavia-client-authority"  # noqa: S105 - a name
 AMPHORA_SECRET = "octavia-amphora-certs"  # noqa: S105 - a name
 AMPHORA_LABEL = f"{GROUP}/amphora-certificate"
 AMPHORAE_TRUST_ANNOTATION = f"{GROUP}/amphorae-trust"
 
-# What the region's administrator is known by in its OpenStack: a clouds.yaml, in the region's namespace.
-CREDENTIAL_REGISTER = "osctl-credentials"  # names of the credentials that the region has had
+# The region administrator's clouds.yaml, in the region's namespace.
+CREDENTIAL_REGISTER = "osctl-credentials"  # names of the region's credentials, present and former
 CLOUDS_SECRET = "openstack-clouds"  # noqa: S105 - a name
 CLOUDS_KEY = "clouds.yaml"
-# Whom to trust, where Keystone is reached by https.
+# The trusted authority, if Keystone uses https.
 CLOUDS_CA_KEY = "ca.crt"
-# The same of the account that may only read, for others.
+# The same for the read-only account.
 READER_SECRET = "openstack-reader"  # noqa: S105 - a name
 
-# A NodeMaintenance that the controller made by itself.
+# A NodeMaintenance that the controller created automatically.
 AUTOMATIC_LABEL = f"{GROUP}/automatic"
 # On Nodes, each after the namespace of the region (controller/domain/api/region_name.py). A confirmation that
 # the machine is off (controller/domain/hosts/fencing_confirmation.py).
 FENCED_ANNOTATION = f"{GROUP}/fenced"
-# What Nova had last written of the compute service of a node that is not ready.
+# Nova's last update of the compute service of a node that is not ready.
 REPORT_ANNOTATION = f"{GROUP}/last-compute-report"
-# By which maintenance it was cordoned, when it lost its readiness, which evacuation was taken back.
+# The maintenance that cordoned it, the time when it lost its readiness, the evacuation that was reverted.
 CORDONED_BY_ANNOTATION = f"{GROUP}/cordoned-by"
 ABSENCE_ANNOTATION = f"{GROUP}/not-ready-since"
 LOSSES_ANNOTATION = f"{GROUP}/readiness-losses"
 NO_EVACUATION_ANNOTATION = f"{GROUP}/evacuation-declined"
-# Where Nova is to have the host: a host aggregate, and one that is an availability zone.
+# The host's place in Nova: a host aggregate, and one that is an availability zone.
 AGGREGATE_LABEL = f"{GROUP}/aggregate"
 ZONE_LABEL = f"{GROUP}/availability-zone"
-# Which host of OpenStack it is, said by a person.
+# Its host in OpenStack, set by a person.
 HOST_ANNOTATION = f"{GROUP}/host"
-# What a person has confirmed of the disks of its host's servers.
+# A person's confirmation about the disks of its host's servers.
 DISKS_ANNOTATION = f"{GROUP}/disks-shared"
-# On the pods and budgets that hold back a drain, with the name of the node.
+# On the pods and budgets that block a drain, with the name of the node.
 DRAIN_LOCK_LABEL = f"{GROUP}/drain-lock"
 
 

@@ -1,4 +1,4 @@
-"""What every resource of ours tells about itself beside its spec."""
+"""The metadata of our resources."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from controller.errors import Problem, SpecInvalid
 
 @dataclass(frozen=True)
 class ObjectMeta:
-    """The metadata that decisions depend on. `deleting` is true once deletion was asked for."""
+    """The metadata that decisions depend on. `deleting` is true once deletion was requested."""
 
     name: str
     namespace: str
@@ -22,12 +22,12 @@ class ObjectMeta:
     annotations: Mapping[str, str] | None = None
 
     def annotation(self, name: str) -> str:
-        """An annotation's value, empty when there is none."""
+        """An annotation's value, or empty."""
         return (self.annotations or {}).get(name, "")
 
 
 def parse_meta(obj: object) -> ObjectMeta:
-    """Reads `metadata` of a raw Kubernetes object. Raises SpecInvalid when it is no such object."""
+    """Reads `metadata` of a raw Kubernetes object. Raises SpecInvalid if it is not such an object."""
     if not isinstance(obj, Mapping):
         raise SpecInvalid([Problem("$", f"expected a map with apiVersion, kind and metadata, got {a(obj)}")])
     metadata = obj.get("metadata")
@@ -59,9 +59,9 @@ def parse_meta(obj: object) -> ObjectMeta:
 
 
 def a(value: Any) -> str:
-    """How messages speak of a value that is of the wrong type.
+    """The text for a value of the wrong type in messages.
 
-    Strings, lists and maps are not quoted: an operator may have put a secret in the wrong place, and
+    Strings, lists and maps are not quoted, because an operator may have put a secret in the wrong place, and
     messages end in statuses and logs.
     """
     if value is None:

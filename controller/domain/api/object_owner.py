@@ -1,8 +1,8 @@
-"""Whose an object is that has the name of one that a release renders. Pure.
+"""Finds the owner of an object with a name that a release renders.
 
-Helm marks what it makes by two annotations and a label (helm.sh/helm/v4/pkg/action, checkOwnership), but not
-the objects of hooks. Who else makes objects says so by the label `app.kubernetes.io/managed-by` or by an
-owner reference, or not at all.
+Pure. Helm marks its objects by two annotations and a label (helm.sh/helm/v4/pkg/action, checkOwnership), but
+not the objects of hooks. Other programs mark theirs by the label `app.kubernetes.io/managed-by`, by an owner
+reference, or not at all.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ Metadata = Mapping[str, Any]
 
 
 class Ownership(StrEnum):
-    """What is known of an object's owner."""
+    """The kind of an object's owner."""
 
     OURS = "Ours"
     HANDED_OVER = "HandedOver"
-    """An operator has given it to the release."""
+    """An operator has handed it over to the release."""
     OTHERS = "Others"
     NOBODYS = "Nobodys"
-    """Nobody has marked it: what it is decides."""
+    """It has no mark: its content decides."""
 
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose an object is; `name` says in words who the others are."""
+    """The owner of an object; `name` describes a foreign owner."""
 
     ownership: Ownership
     name: str = ""
 
 
 def owner_of(live: Metadata, rendered: Metadata, release: str, namespace: str) -> Owner:
-    """Whose the object with the metadata `live` is, beside what the release in that namespace renders."""
+    """The owner of the object with the metadata `live`, compared with the release in that namespace."""
     notes, labels = live.get("annotations") or {}, live.get("labels") or {}
     if is_handed_over(live, release, namespace):
         return Owner(Ownership.HANDED_OVER)
@@ -71,8 +71,8 @@ def owner_of(live: Metadata, rendered: Metadata, release: str, namespace: str) -
 
 
 def _by_labels(live: Metadata, rendered: Metadata, namespace: str) -> Owner:
-    """Whose what a hook has made is. Helm does not mark it; charts name its release by a label, which does
-    not tell the releases of two namespaces apart."""
+    """The owner of an object of a hook. Helm does not mark it. Charts name its release by a label, which is
+    the same for releases in two namespaces."""
     theirs, ours = _release_labels(live), _release_labels(rendered)
     other = [theirs[label] for label in theirs.keys() & ours.keys() if theirs[label] != ours[label]]
     if other:
@@ -87,17 +87,17 @@ def _release_labels(meta: Metadata) -> dict[str, str]:
 
 
 def heir(release: str, namespace: str) -> str:
-    """What the annotation says that hands an object over to the release."""
+    """The annotation's value that hands an object over to the release."""
     return f"{namespace}/{release}"
 
 
 def is_handed_over(live: Metadata, release: str, namespace: str) -> bool:
-    """Whether an operator has given an object with this metadata to the release."""
+    """Whether an operator has handed an object with this metadata over to the release."""
     return (live.get("annotations") or {}).get(HAND_OVER_ANNOTATION) == heir(release, namespace)
 
 
 def is_marked(live: Metadata, release: str, namespace: str) -> bool:
-    """Whether Helm takes an object with this metadata for the release's own, and nobody has to say so."""
+    """Whether Helm itself treats an object with this metadata as part of the release."""
     notes = live.get("annotations") or {}
     helms = (notes.get(RELEASE_NAME), notes.get(RELEASE_NAMESPACE)) == (release, namespace)
     return (
@@ -108,8 +108,8 @@ def is_marked(live: Metadata, release: str, namespace: str) -> bool:
 
 
 def take_over_patch(live: Metadata, release: str, namespace: str) -> dict[str, Any]:
-    """A merge patch that gives an object to the release as it was read: with Helm's marks, and without the
-    annotation, which is served once."""
+    """A merge patch that hands an unchanged object over to the release: it adds Helm's marks, and removes the
+    annotation, which is valid once."""
     return {
         "metadata": {
             "resourceVersion": live["resourceVersion"],
@@ -124,7 +124,7 @@ def take_over_patch(live: Metadata, release: str, namespace: str) -> dict[str, A
 
 
 def way_to_hand_over(kind: str, name: str, where: str, release: str, namespace: str) -> str:
-    """The command that gives an object to the release; `where` is the object's namespace, if it has one."""
+    """The command that hands an object over to the release; `where`: the object's namespace, or empty."""
     return ways_to_hand_over([(kind, name, where)], release, namespace)
 
 
@@ -147,17 +147,17 @@ def ways_to_hand_over(objects: Sequence[tuple[str, str, str]], release: str, nam
     return " && ".join(commands) + (f" (then the other {rest} are named)" if rest else "")
 
 
-# What is said of whose a release is that a bundle is not to have.
-RESERVED = "is the controller's own installation; rename it here"
+# Messages about foreign releases with the name of a bundle's release.
+RESERVED = "belongs to the controller's own installation; rename it here"
 
 
 def made_by_bundle(bundle: str) -> str:
-    """Of a release of another HelmBundle."""
+    """For a release of another HelmBundle."""
     return f'belongs to HelmBundle "{bundle}"; rename it here or remove it there'
 
 
 def made_by_others(release: str, namespace: str, version: int) -> str:
-    """Of a release, at that revision, that no HelmBundle has made."""
+    """For a release, at that revision, without a HelmBundle."""
     record = f"sh.helm.release.v1.{release}.v{version}"
     way = way_to_hand_over("Secret", record, namespace, release, namespace)
-    return f"was not made by this controller; rename it here, or hand it over: {way}"
+    return f"was not created by this controller; rename it here, or hand it over: {way}"

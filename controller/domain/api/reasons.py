@@ -11,16 +11,16 @@ WARNING: Final = "Warning"
 
 
 class Reason(StrEnum):
-    """Why something is as it is. The value is what a person reads in `kubectl get`.
+    """The reason of a state.
 
-    `event` is the type of the Events that tell of it: Normal for what belongs to an install, an upgrade, a
-    removal or a maintenance without faults, Warning for what somebody should look at.
+    The value is the text in `kubectl get`. `event` is the type of its Events: Normal for the steps of an
+    install, an upgrade, a removal or a maintenance without faults, Warning if a person should look.
     """
 
     event: EventType
 
     def __new__(cls, word: str, event: EventType | None = None) -> Self:
-        """A reason as it is declared below; called with a word alone, the class gives the one there is."""
+        """A reason as declared below; called with a word alone, the class returns the existing one."""
         if event is None:
             raise TypeError(f"{word}: are its Events Normal or Warning?")
         made = str.__new__(cls, word)
@@ -218,5 +218,5 @@ class Reason(StrEnum):
 
 
 def known_reason(word: str, otherwise: Reason) -> Reason:
-    """The reason that a word from a status stands for; `otherwise` if another version wrote it."""
+    """The reason for a word from a status; `otherwise` if another version wrote it."""
     return Reason(word) if word in Reason._value2member_map_ else otherwise

@@ -1,8 +1,8 @@
-"""Which region a cluster-scoped object belongs to, and what tells apart what each region leaves. Pure.
+"""The region of a cluster-scoped object, and names that separate the objects of regions.
 
-Several installations may share a cluster, each serving one namespace and at most one OpenStackDeployment in
-it. What lies in no namespace, NodeMaintenances and notes on Nodes, names its region, so that nobody takes
-back what it did not begin.
+Pure. Several installations may share a cluster, each serving one namespace and at most one
+OpenStackDeployment in it. NodeMaintenances and notes on Nodes have no namespace, so they name their region,
+and no installation reverts changes of another one.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class RegionName:
 
     @property
     def key(self) -> str:
-        """`NAMESPACE.NAME`, 63 characters at the most: a longer one ends in a digest of the whole.
+        """`NAMESPACE.NAME` in at most 63 characters: a longer one ends with a digest of the whole.
 
-        A namespace has no dot, so that no two regions have the same; nor is a whole one as long as one
-        that was cut.
+        A namespace has no dot, so no two regions have the same text. A shortened text is longer than any
+        complete one.
         """
         text = f"{self.namespace}.{self.name}"
         if len(text) < _LIMIT:
@@ -44,11 +44,13 @@ class RegionName:
         return f"{kept[:-1]}x-{digest}" if kept.endswith(".") else f"{kept}-{digest}"
 
     def finalizer(self, container: str) -> str:
-        """Of one container, on objects that other regions may hold, too: `node.osctl.dev/NAMESPACE.NAME`."""
+        """Finalizer of one container on objects that other regions may also have:
+        `node.osctl.dev/NAMESPACE.NAME`.
+        """
         return f"{container}.{GROUP}/{self.key}"
 
     def manager(self, container: str) -> str:
-        """Field manager of one container on such objects, within the 128 characters that it may have."""
+        """Field manager of one container on such objects, within the limit of 128 characters."""
         return f"{field_manager(container)}-{self.key}"
 
     def written(self) -> dict[str, str]:
@@ -57,27 +59,26 @@ class RegionName:
 
 
 def region_of(obj: Mapping[str, Any]) -> RegionName:
-    """The region that a NodeMaintenance names, one without a name where it names none."""
+    """The region that a NodeMaintenance names, without a name if it names none."""
     given = (obj.get("spec") or {}).get("region") or {}
     return RegionName(str(given.get("namespace") or ""), str(given.get("name") or ""))
 
 
 def is_served_in(namespace: str, obj: Mapping[str, Any]) -> bool:
-    """Whether a NodeMaintenance is the business of the installation that serves this namespace."""
+    """Whether the installation of this namespace serves a NodeMaintenance."""
     return region_of(obj).namespace == namespace
 
 
 def node_note(namespace: str, name: str) -> str:
-    """An annotation of a Node as the installation that serves this namespace writes it.
-
-    `osctl.dev/cordoned-by` is `openstack.osctl.dev/cordoned-by` then. It keeps its notes when its
-    OpenStackDeployment is made again: they tell of the machine, and of what this installation did to it.
+    """An annotation of a Node from the installation of this namespace: `osctl.dev/cordoned-by` becomes
+    `openstack.osctl.dev/cordoned-by`. The notes survive a new OpenStackDeployment, because they describe
+    the machine, and actions of this installation on it.
     """
     return f"{namespace}.{name}"
 
 
 def node_notes(namespace: str, obj: Mapping[str, Any]) -> dict[str, str]:
-    """What this installation has noted on a Node, by the annotations' common names."""
+    """The notes of this installation on a Node, by the annotations' common names."""
     prefix = f"{namespace}."
     given = obj["metadata"].get("annotations") or {}
     return {

@@ -1,12 +1,10 @@
-"""What a region's spec says, typed: the one reading of it for everybody. Pure.
+"""The typed spec of a region: the only parser of it.
 
-Whoever pauses a region does so while they correct its spec, and a Node is lost at any time: mode, nodes and
-the names of Secrets are read before, and whether or not, the spec can be served. `DeploymentSpec` of the
-subject `region` is the same reading with what only a spec without mistakes has. It stands here, in the lowest
-subject, since regions, credentials, hosts and the templates of values all read it.
-
-The defaults below are those of the resource definition, and the only other place where they are written; a
-test compares the two.
+Pure. An operator may pause a region while its spec has mistakes, and a Node can fail at any time. So mode,
+nodes and names of Secrets are readable even if the spec cannot be served. `DeploymentSpec` of the subject
+`region` extends this with fields that need a valid spec. This module is in the lowest subject, because
+regions, credentials, hosts and the templates of values all read it. The defaults below repeat those of the
+resource definition; a test compares the two.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ class SecretKey:
 
 @dataclass(frozen=True)
 class OwnSecret(SecretKey):
-    """A credential for which the operator names a Secret: `spec.features.credentials`."""
+    """A credential with a Secret of the operator: `spec.features.credentials`."""
 
     service: str
     credential: str
@@ -44,7 +42,7 @@ class OwnSecret(SecretKey):
 
 @dataclass(frozen=True)
 class ProxySpec:
-    """The way out of the region; empty where there is no proxy."""
+    """The region's proxy, or empty."""
 
     http: str = ""
     https: str = ""
@@ -52,7 +50,7 @@ class ProxySpec:
 
     @property
     def given(self) -> bool:
-        """Whether the spec says anything of it."""
+        """Whether the spec sets any of it."""
         return bool(self.http or self.https or self.no_proxy)
 
 
@@ -68,8 +66,11 @@ class PublicTLS:
 
 @dataclass(frozen=True)
 class InternalTLS:
-    """`spec.features.tls.internal`. `authority_secret`: the operator's authority, empty for one of our own;
-    `ca_secret`: what clients trust where an issuer signs."""
+    """`spec.features.tls.internal`.
+
+    `authority_secret`: the operator's authority, empty for our own; `ca_secret`: the authority of an issuer,
+    which clients trust.
+    """
 
     enabled: bool = False
     authority_secret: str = ""
@@ -78,7 +79,7 @@ class InternalTLS:
 
 @dataclass(frozen=True)
 class FencingService:
-    """`spec.features.nodes.fencing`; `url` is empty where there is none."""
+    """`spec.features.nodes.fencing`; `url` may be empty."""
 
     url: str = ""
     token: SecretKey | None = None
@@ -87,7 +88,7 @@ class FencingService:
 
 @dataclass(frozen=True)
 class NodesFeature:
-    """`spec.features.nodes` as it is written: what durations and limits mean is for `node_policy` to say."""
+    """`spec.features.nodes` as written; `node_policy` parses durations and limits."""
 
     evacuation: str = "Never"
     hold_down: str = "2m"
@@ -97,8 +98,10 @@ class NodesFeature:
 
 @dataclass(frozen=True)
 class CredentialRotationFeature:
-    """`spec.features.credentialRotation` as it is written: what it means is for `rotation.schedule` to say.
-    `every` is empty for no schedule, `start` for no window."""
+    """`spec.features.credentialRotation` as written; `rotation.schedule` parses it.
+
+    `every` is empty for no schedule, `start` for no window.
+    """
 
     every: str = ""
     start: str = ""
@@ -118,11 +121,10 @@ class ReadOnlyAccountFeature:
 
 @dataclass(frozen=True)
 class Features:
-    """`spec.features`: what the controllers themselves obey, typed, and all of it as a `tree` for templates.
+    """`spec.features`: typed fields for the controllers, and all of it as a `tree` for templates.
 
-    The tree has every field that the definition knows where the spec was judged (`DeploymentSpec`), and
-    elsewhere those that are written. `amphora_secret`: the operator's, with certificates for amphorae; empty
-    where there is none, or no amphorae.
+    In a validated spec (`DeploymentSpec`) the tree has every field of the definition, otherwise only the
+    written ones. `amphora_secret`: the operator's Secret with certificates for amphorae, or empty.
     """
 
     tree: Mapping[str, Any] = field(default_factory=dict)
@@ -137,7 +139,7 @@ class Features:
 
 @dataclass(frozen=True, kw_only=True)
 class RegionSpec:
-    """The main fields of a region's spec; what is required and missing is empty."""
+    """The main fields of a region's spec; a missing required field is empty."""
 
     openstack_version: str = ""
     preset: str = ""
@@ -160,15 +162,14 @@ class RegionSpec:
 
     @property
     def planned(self) -> bool:
-        """Whether what the spec asks for is only planned until it is approved."""
+        """Whether the spec is only planned until an approval."""
         return self.mode == "Plan"
 
 
 def parse_region_spec(spec: Mapping[str, Any] | None) -> RegionSpec:
-    """The reading of a spec, or of none; raises nothing.
+    """Parses a spec, or None; raises nothing.
 
-    What has another type than the definition says, and words that it does not know, which no API server
-    stores, count as not set.
+    Wrong types and unknown words, which no API server stores, count as not set.
     """
     given = _map(spec)
     return RegionSpec(
@@ -189,7 +190,7 @@ def parse_region_spec(spec: Mapping[str, Any] | None) -> RegionSpec:
 
 
 def parse_features(features: Mapping[str, Any] | None) -> Features:
-    """The reading of `spec.features`, written or completed; raises nothing."""
+    """Parses `spec.features`, written or completed; raises nothing."""
     given = _map(features)
     nodes, tls = _map(given.get("nodes")), _map(given.get("tls"))
     public, internal = _map(tls.get("public")), _map(tls.get("internal"))
@@ -233,7 +234,7 @@ def _credential_rotation(given: Mapping[str, Any]) -> CredentialRotationFeature:
 
 
 def fields_in(spec: object) -> dict[str, Any]:
-    """The fields of a spec but for values of releases, and for how those are kept and planned."""
+    """The fields of a spec without values of releases and their settings."""
     return {key: value for key, value in _map(spec).items() if key not in SHOWN_WITH_RELEASES}
 
 
@@ -272,7 +273,7 @@ def _secret_key(given: object) -> SecretKey | None:
 
 
 def _own_secrets(by_service: Mapping[str, Any]) -> tuple[OwnSecret, ...]:
-    """In order. Incomplete entries are the definition's to refuse."""
+    """In order. The definition refuses incomplete entries."""
     return tuple(
         OwnSecret(
             name=_text(_map(target), "name"),

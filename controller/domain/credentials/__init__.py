@@ -1,1 +1,1 @@
-"""Credentials and certificates: which there are, how they are made, when they end."""
+"""Credentials and certificates: their kinds, generation and expiry."""

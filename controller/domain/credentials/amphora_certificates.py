@@ -1,16 +1,16 @@
-"""The two authorities between Octavia and its amphorae, and what is to be done next with each. Pure.
+"""The two authorities between Octavia and its amphorae, and the next step for each.
 
-An amphora shows a certificate of the server authority, which Octavia signs itself, for thirty days, and
-replaces two weeks before its end; Octavia shows the amphora one of the client authority, which the amphora
-trusts since it was booted, and for as long as it lives (Octavia: admin/guides/certificates and
+Pure. An amphora presents a certificate of the server authority. Octavia signs it for thirty days, and
+replaces it two weeks before its end. Octavia presents a certificate of the client authority to the amphora,
+which trusts that authority from its boot until its end (Octavia: admin/guides/certificates and
 operator-maintenance, "Rotating Cryptographic Certificates"). So the two change in different ways:
 
-- the server authority as soon as all of Octavia trusts the next one; the one before stays trusted to its end;
-- the client authority when an operator says that every amphora was made since the next one is trusted, and
-  at the latest when the one before ends.
-
-Neither is the region's own: its key would be in Octavia's pods, and any certificate of it would open every
-amphora. Both live for ten years, as Octavia's guide has it.
+- the server authority as soon as all of Octavia trusts the next one; the former one stays trusted until it
+  expires;
+- the client authority when an operator confirms that every amphora was created after the next one became
+  trusted, and at the latest when the former one expires. Neither is the region's own, because its key would
+  be in Octavia's pods, and any certificate of it would open every amphora. Both live for ten years, as in
+  Octavia's guide.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from controller.domain.values.catalogue import AMPHORA_FILES
 from controller.domain.values.option_files import as_option_value
 
 AMPHORA_AUTHORITY_LIFE = 10 * 365 * DAY
-# Clocks may have been wrong when an authority was made.
+# Clocks may have been wrong at the creation of an authority.
 BACKDATED_AUTHORITY = DAY
-# A mounted Secret is brought up to date in minutes, and Octavia reads its files anew each time.
+# A mounted Secret is updated within minutes, and Octavia reads its files again each time.
 EVERYWHERE_AFTER = DAY
-# Before controllers show what old amphorae do not know.
+# Before controllers present a certificate that old amphorae do not trust.
 URGENT = 90 * DAY
 CLIENT_NAMES = LeafNames("octavia")
 _SERVER_CA, _SERVER_CHAIN, _SERVER_KEY, _CLIENT_CA, _CLIENT = AMPHORA_FILES
@@ -57,10 +57,10 @@ _KEY_BEGINS = "-----BEGIN PRIVATE KEY-----"
 
 @dataclass(frozen=True)
 class MountedCertificates:
-    """What Octavia's pods have today, by its Secret; empty texts where there is none.
+    """The present certificates of Octavia's pods, from its Secret; missing texts are empty.
 
-    `issuing` signs certificates of amphorae, with `key`, which is under `passphrase`; `server_trusted` is
-    what controllers trust; `client` is what they show, and what new amphorae trust.
+    `issuing` signs certificates of amphorae, with `key`, which `passphrase` encrypts. Controllers trust
+    `server_trusted`. They present `client`, which new amphorae trust.
     """
 
     issuing: str = ""
@@ -71,7 +71,7 @@ class MountedCertificates:
 
     @property
     def server(self) -> Authority | None:
-        """The server authority, if it is whole."""
+        """The server authority, if it is complete."""
         key = decrypted(self.key, self.passphrase) if self.passphrase else ""
         try:
             return parse_authority(self.issuing, key) if key else None
@@ -94,13 +94,16 @@ def mounted_certificates(texts: Mapping[str, str]) -> MountedCertificates:
 def mounted_texts(
     server: AuthorityRecord, client: StoredLeaf, passphrase: str, before: MountedCertificates
 ) -> dict[str, str]:
-    """What the Secret has to hold. The key stays as it is while it is the same one under the same passphrase.
+    """The desired content of the Secret.
 
-    Raises AuthorityUnusable where nothing can sign certificates of amphorae.
+    The encrypted key stays unchanged while key and passphrase are the same. Raises AuthorityUnusable if
+    certificates of amphorae cannot be signed.
     """
     signer = server.signer
     if signer is None:
-        raise AuthorityUnusable("nothing can sign certificates of amphorae: the authority's key is not there")
+        raise AuthorityUnusable(
+            "certificates of amphorae cannot be signed, because the authority's key is missing"
+        )
     kept = decrypted(before.key, passphrase) == signer.key
     return {
         _SERVER_CA: signer.chain,
@@ -121,12 +124,16 @@ def plan_server(
     make: Callable[[], Authority],
     replaces_ahead: bool = False,
 ) -> AuthorityStep:
-    """The next step of the authority that signs certificates of amphorae. Where its own Secret is gone, it
-    comes back from what pods mount. `replaces_ahead` as of `plan_authority`. Raises AuthorityUnusable where
-    the clock cannot be right."""
+    """The next step of the authority that signs certificates of amphorae.
+
+    If its own Secret is gone, it is restored from the Secret that pods mount. `replaces_ahead` as in
+    `plan_authority`. Raises AuthorityUnusable if the clock cannot be right.
+    """
     if record is None and there.server is not None:
         back = AuthorityRecord(now, there.server, None, bundle((there.server_trusted,), now))
-        text = "the authority of amphorae was gone, and is brought back from what Octavia's pods mount"
+        text = (
+            "the authority of amphorae was deleted, and is restored from the Secret that Octavia's pods mount"
+        )
         return AuthorityStep(back, Reason.CREDENTIALS_RESTORED, text)
     step = plan_authority(
         record,
@@ -138,17 +145,21 @@ def plan_server(
         replaces_ahead=replaces_ahead,
     )
     if record is not None and step.reason is Reason.CERTIFICATES_RENEWED:
-        # Octavia renews what it has signed.
+        # Octavia renews the certificates that it has signed.
         return AuthorityStep(replace(step.record, generation=record.generation))
     if step.reason is Reason.AUTHORITY_LOST:
-        text = "the authority of amphorae is not the one of before, whose certificates stay trusted"
+        text = (
+            "the authority of amphorae was replaced by another one; certificates of the former one stay "
+            "trusted"
+        )
     elif step.record.next is not None:
-        text = "the next authority of amphorae becomes trusted, and signs a day later"
+        text = "the next authority of amphorae becomes trusted now, and signs certificates in a day"
     elif record is None:
-        text = "certificates of amphorae are signed by a new authority"
+        text = "a new authority signs the certificates of amphorae"
     else:
         text = (
-            "certificates of amphorae come from the next authority; the one before stays trusted to its end"
+            "the next authority signs the certificates of amphorae; the former one stays trusted "
+            "until it expires"
         )
     return replace(step, message=text) if step.reason else step
 
@@ -162,11 +173,10 @@ def plan_client(
     make: Callable[[], Authority],
     replaces_ahead: bool = False,
 ) -> AuthorityStep:
-    """The next step of the authority by which amphorae know controllers. `replaces_ahead` as of
-    `plan_authority`.
+    """The next step of the authority of controllers, which amphorae trust.
 
-    `trusted_by_all`: the mark (`mark_of`) of the authority that, by an operator's word, every amphora trusts.
-    Raises AuthorityUnusable where the clock cannot be right.
+    `replaces_ahead` as in `plan_authority`. `trusted_by_all`: the mark (`mark_of`) of the authority that
+    every amphora trusts, as an operator has confirmed. Raises AuthorityUnusable if the clock cannot be right.
     """
     step = plan_authority(
         record,
@@ -178,30 +188,34 @@ def plan_client(
         replaces_ahead=replaces_ahead,
     )
     if step.reason is Reason.CERTIFICATES_RENEWED:
-        text = "the certificate that Octavia shows its amphorae is renewed"
+        text = "the certificate that Octavia presents to amphorae is renewed"
     elif step.reason is Reason.AUTHORITY_LOST:
         text = (
-            "the authority by which amphorae know Octavia is not the one of before, which those that run know"
+            "the authority of Octavia's client certificate was replaced by another one, which "
+            "running amphorae do not trust"
         )
     elif step.record.next is not None:
-        text = "the next authority by which amphorae know Octavia is given to those that are made from now on"
+        text = "new amphorae also trust the next authority of Octavia's client certificate"
     elif record is None:
-        text = "amphorae know Octavia by a new authority"
+        text = "Octavia's client certificate has a new authority"
     else:
-        text = "Octavia shows its amphorae certificates of the next authority"
+        text = "Octavia presents a certificate of the next authority to amphorae"
     return replace(step, message=text) if step.reason else step
 
 
 def mark_of(authority: Authority) -> str:
-    """A short name of an authority, which no other has."""
+    """A short unique name of an authority."""
     return public_digest(authority.chain)[:12]
 
 
 @dataclass(frozen=True)
 class ClientChange:
-    """Another client authority that waits for amphorae. `since`: those made from then on trust it; `until`:
-    when controllers show a certificate of it all the same; both in seconds since the epoch. `mark` is what an
-    operator confirms; `lost`: the one before cannot sign any more."""
+    """Another client authority that waits for amphorae.
+
+    `since`: amphorae created from then on trust it. `until`: when controllers present its certificate anyway.
+    Both are in seconds since the epoch. An operator confirms `mark`. `lost`: the former one can no longer
+    sign.
+    """
 
     since: float
     until: float
@@ -209,12 +223,12 @@ class ClientChange:
     lost: bool
 
     def is_urgent(self, now: float) -> bool:
-        """Whether it has to be told as what is wrong."""
+        """Whether it is reported as a problem."""
         return self.lost or now >= self.until - URGENT
 
 
 def client_change(record: AuthorityRecord, client: StoredLeaf) -> ClientChange | None:
-    """What waits for an operator, None for nothing."""
+    """The authority that waits for an operator, or None."""
     following, active = record.next, record.active
     if following is None:
         return None
@@ -227,17 +241,20 @@ def client_change(record: AuthorityRecord, client: StoredLeaf) -> ClientChange |
 
 
 def _known(record: AuthorityRecord | None, leaf: StoredLeaf) -> StoredLeaf:
-    """A leaf that the record knows is trusted by what the record says, whatever was put beside it by hand."""
+    """A leaf of the record counts with the trust in the record, whatever was added by hand."""
     if record is not None and (not leaf.chain or is_anchored(leaf.chain, record.bundle)):
         return replace(leaf, trusted=record.bundle)
     return leaf
 
 
 def _is_everywhere(record: AuthorityRecord, now: float) -> bool:
-    """Whether all of Octavia trusts the next one. What was trusted before stays so: amphorae show it."""
+    """Whether all of Octavia trusts the next one.
+
+    Formerly trusted ones stay trusted, because amphorae present them.
+    """
     following = record.next
     if following is None:
         return False
     since = authority_validity(following)[0] + BACKDATED_AUTHORITY
-    # One that signs already, for want of another, need not be waited for.
+    # If it already signs, because there is no other, nothing waits for it.
     return record.active is None or now >= since + EVERYWHERE_AFTER

@@ -1,10 +1,9 @@
-"""The region's authority: which certificates sign, which are trusted, and what is to be done next. Pure.
+"""The region's authority: which certificates sign, which are trusted, and the next step.
 
-Every change goes through the same steps, so that at no moment one side trusts what the other does not yet
-show: what is to sign next is trusted everywhere first; then leaves come from it; and with a later renewal
-what is no longer used leaves the bundle. All leaves are of one generation: they begin together and are
-renewed together, so that what uses several restarts once. The record of this is one Secret, written at
-once; each step may be repeated.
+Pure. Every change has the same steps, so that each side always trusts the certificates of the other. First
+the next authority is trusted everywhere. Then it signs leaves. With a later renewal, unused authorities leave
+the bundle. All leaves belong to one generation: they begin together and are renewed together, so that their
+consumers restart once. The record is one Secret, written at once; each step may be repeated.
 """
 
 from __future__ import annotations
@@ -28,27 +27,27 @@ from controller.domain.credentials.x509 import (
 )
 
 DAY = 86400.0
-# Renewed after 30 days, which leaves one more than the alert for certificates that end asks for.
+# Renewed after 30 days, which leaves one day more than the threshold of the alert for expiring certificates.
 LEAF_LIFE = 45 * DAY
 AUTHORITY_LIFE = 3 * 365 * DAY
-# Of a life: from then on there is a new one.
+# Fraction of its life after which there is a new one.
 RENEWED_AT = 2 / 3
-# What ends within this is replaced, whether or not its replacement is trusted everywhere: pods have to be
-# replaced with it before it ends.
+# A certificate that expires within this time is replaced even if its replacement is not trusted everywhere,
+# because pods must restart with it before the end.
 LAST_DAYS = 3 * DAY
-# Certificates begin before they are made: clocks of hosts differ.
+# Certificates begin before their creation, because clocks of hosts differ.
 BACKDATED = 300.0
-# A generation that begins later than this after now was made by a clock that was ahead.
+# A generation that begins later than this after now came from a clock that was ahead.
 CLOCK_DIFFERENCE = 3600.0
 
 
 @dataclass(frozen=True)
 class AuthorityRecord:
-    """What is known of the authority. `generation` is when the leaves of today were first made, in seconds
-    since the epoch.
+    """The record of the authority.
 
-    `active` signs, and is None where its key is not at hand: leaves are then kept as they are until `next`
-    signs. `trusted` are other certificates that are still in the bundle (PEM).
+    `generation` is when the present leaves were first created, in seconds since the epoch. `active` signs,
+    and is None if its key is not available: leaves are then kept until `next` signs. `trusted` are other
+    certificates that are still in the bundle (PEM).
     """
 
     generation: float
@@ -58,13 +57,16 @@ class AuthorityRecord:
 
     @property
     def bundle(self) -> str:
-        """What every consumer trusts, in PEM. What ends meanwhile leaves it with the next generation only."""
+        """The bundle that every consumer trusts, in PEM.
+
+        Expired certificates leave it only with the next generation.
+        """
         signers = (one.anchors for one in (self.active, self.next) if one is not None)
         return bundle((*signers, self.trusted))
 
     @property
     def signer(self) -> Authority | None:
-        """What signs a leaf that has to be made now."""
+        """The authority that signs a new leaf now."""
         return next((one for one in (self.active, self.next) if one and one.usable), None)
 
     @property
@@ -79,7 +81,7 @@ class AuthorityRecord:
 
 @dataclass(frozen=True)
 class AuthorityStep:
-    """What becomes of the record, and what is said of it; no `reason` where it stays as it is."""
+    """The new record and the message; no `reason` if it stays unchanged."""
 
     record: AuthorityRecord
     reason: Reason | None = None
@@ -88,7 +90,7 @@ class AuthorityStep:
 
 @dataclass(frozen=True)
 class StoredLeaf:
-    """A leaf as its Secret has it, in PEM."""
+    """A leaf in its Secret, in PEM."""
 
     chain: str = ""
     key: str = field(default="", repr=False)
@@ -105,12 +107,12 @@ def plan_authority(
     settled: Callable[[AuthorityRecord], bool],
     replaces_ahead: bool = False,
 ) -> AuthorityStep:
-    """The next step, or none. `given` is the authority that the operator names, None for one of our own
-    that `make` makes; `in_use` is what consumers have today.
+    """The next step, or none.
 
-    `settled` tells whether every consumer runs with what the record says. With `replaces_ahead`, what begins
-    later than now was made by a clock that was ahead: it signs no more, and stays trusted until the next
-    renewal. Raises AuthorityUnusable where the clock cannot be right.
+    `given` is the operator's authority, None for our own from `make`. `in_use` are the present leaves of
+    consumers. `settled` says whether every consumer runs with the record's content. With `replaces_ahead`, an
+    authority that begins in the future came from a wrong clock: it no longer signs, and stays trusted until
+    the next renewal. Raises AuthorityUnusable if the clock cannot be right.
     """
     if record is None:
         return _first_step(given or make(), in_use, now)
@@ -136,9 +138,9 @@ def plan_authority(
 
 
 def is_current(stored: StoredLeaf, names: LeafNames, record: AuthorityRecord, now: float) -> bool:
-    """Whether no new leaf has to be made; what it comes with to be trusted is another matter.
+    """Whether no new leaf is needed; its trust bundle is separate.
 
-    A leaf keeps the names that it had in its generation: what has gone does no harm, and costs no restart.
+    A leaf keeps former names within its generation: they do no harm, and cause no restart.
     """
     found = read_leaf(stored.chain, stored.key)
     if found is None or found.end <= now or not found.covers(names):
@@ -163,20 +165,21 @@ def leaf_end(record: AuthorityRecord) -> float:
 
 
 def ends_first(record: AuthorityRecord) -> float | None:
-    """When the authority ends, in seconds since the epoch, if its leaves end with it and not after their own
-    life."""
+    """When the authority ends, in seconds since the epoch, if its leaves end with it instead of after their
+    own life.
+    """
     last = record.next or record.active
     end = authority_validity(last)[1] if last else leaf_end(record)
     return end if end < int(leaf_end(record)) else None
 
 
 def leaf_digest(stored: StoredLeaf) -> str:
-    """What changes with every change that a consumer has to take up."""
+    """A mark that changes with every change that consumers need."""
     return public_digest(stored.chain, stored.trusted)
 
 
 def _latest_end(record: AuthorityRecord) -> float:
-    """When a leaf that is made now ends; 0 where none can be."""
+    """When a leaf created now would end; 0 if none is possible."""
     signer = record.signer
     return min(int(leaf_end(record)), authority_validity(signer)[1]) if signer else 0.0
 
@@ -184,19 +187,20 @@ def _latest_end(record: AuthorityRecord) -> float:
 def _first_step(authority: Authority, in_use: Sequence[StoredLeaf], now: float) -> AuthorityStep:
     trusted = _trusted_today(in_use, now)
     if not trusted or all(holds(leaf.trusted, authority.anchors) for leaf in in_use if leaf.trusted):
-        text = "the region's certificates are signed by a new authority"
+        text = "a new authority signs the region's certificates"
         return AuthorityStep(AuthorityRecord(now, authority), Reason.AUTHORITY_CHANGES, text)
     record = AuthorityRecord(now, None, authority, trusted)
     text = (
-        "the authority that signed the region's certificates is gone; what is in use stays trusted, and "
-        "certificates of another one follow once that is trusted everywhere"
+        "the authority of the region's certificates was lost; certificates in use stay trusted, and "
+        "another authority replaces them once it is trusted everywhere"
     )
     return AuthorityStep(record, Reason.AUTHORITY_LOST, text)
 
 
 def _is_outdated(record: AuthorityRecord, in_use: Iterable[StoredLeaf], now: float) -> bool:
-    """Whether consumers have what the record does not know: it was restored from a backup. What not even its
-    own Secret trusts was never made here."""
+    """Whether consumers have certificates that the record does not know, because it was restored from a
+    backup. A leaf that its own Secret does not trust was not created here.
+    """
     for leaf in in_use:
         if record.active and leaf.trusted and not holds(leaf.trusted, record.active.anchors):
             return True
@@ -207,37 +211,37 @@ def _is_outdated(record: AuthorityRecord, in_use: Iterable[StoredLeaf], now: flo
 
 
 def _brought_up(record: AuthorityRecord, in_use: Iterable[StoredLeaf], now: float) -> AuthorityStep:
-    """What consumers have stays trusted, and what the record has signs once it is trusted again."""
+    """Consumers' certificates stay trusted, and the record's authority signs again once it is trusted."""
     trusted = bundle((record.trusted, _trusted_today(in_use, now)), now)
     after = AuthorityRecord(now, None, record.next or record.active, trusted)
     text = (
-        "the authority is older than certificates in use, as after a restore; these stay trusted, and others "
-        "follow once it is trusted everywhere"
+        "the authority is older than certificates in use, probably after a restore; they stay "
+        "trusted, and are replaced once the authority is trusted everywhere"
     )
     return AuthorityStep(after, Reason.AUTHORITY_LOST, text)
 
 
 def _trusted_today(leaves: Iterable[StoredLeaf], now: float) -> str:
-    """What consumers trust, as their Secrets say (PEM)."""
+    """The certificates that consumers trust, from their Secrets (PEM)."""
     return bundle((leaf.trusted for leaf in leaves), now)
 
 
 def _introduced(record: AuthorityRecord, authority: Authority, now: float) -> AuthorityStep:
-    """It is trusted from now on; what was to follow before it stays trusted."""
+    """It is trusted from now on; an earlier successor stays trusted."""
     before = [record.trusted]
     if record.next is not None:
         before.append(record.next.anchors)
-    # Leaves that nobody can sign again stay as they are; those made meanwhile are of today.
+    # Leaves that cannot be signed again stay unchanged; new ones belong to the present.
     generation = record.generation if record.active else now
     after = replace(record, generation=generation, next=authority, trusted=bundle(before, now))
-    text = "another authority becomes trusted; certificates of it follow once it is trusted everywhere"
+    text = "another authority becomes trusted; it signs certificates once it is trusted everywhere"
     return AuthorityStep(after, Reason.AUTHORITY_CHANGES, text)
 
 
 def _taken_over(record: AuthorityRecord, now: float) -> AuthorityStep:
     before = [record.trusted, record.active.anchors if record.active else ""]
     after = AuthorityRecord(now, record.next, None, bundle(before, now))
-    text = "certificates come from the new authority; the one before it stays trusted until the next renewal"
+    text = "the new authority signs certificates; the former one stays trusted until the next renewal"
     return AuthorityStep(after, Reason.AUTHORITY_CHANGES, text)
 
 
@@ -250,9 +254,9 @@ def _renewed(record: AuthorityRecord, now: float, *, retire: bool = False) -> Au
 
 
 def _able_to_sign(record: AuthorityRecord, given: Authority | None, now: float) -> AuthorityRecord:
-    """The record with the keys that are at hand: those of the operator's authority are not in it."""
+    """The record with the available keys: it does not contain those of the operator's authority."""
     active, following = (_keyed(one, given) for one in (record.active, record.next))
-    # One that is about to end has its leaves made by the next, if there is one.
+    # If it is about to end, the next one signs leaves, if there is one.
     last = now + LAST_DAYS if following is not None and following.usable else now
     if active is not None and (not active.usable or _ended(active, last)):
         return replace(record, active=None, next=following, trusted=bundle((record.trusted, active.anchors)))
@@ -264,13 +268,13 @@ def _keyed(authority: Authority | None, given: Authority | None) -> Authority | 
 
 
 def _own(record: AuthorityRecord) -> Authority | None:
-    """The authority of ours that is to sign in the end, if there is one."""
+    """Our authority that will sign finally, if there is one."""
     last = record.next or record.active
     return last if last is not None and last.usable else None
 
 
 def begins_ahead(record: AuthorityRecord, now: float) -> bool:
-    """Whether an authority of the record begins later than now: clocks were, or are, wrong."""
+    """Whether an authority of the record begins in the future, because clocks were, or are, wrong."""
     return any(one is not None and _is_ahead(one, now) for one in (record.active, record.next))
 
 
@@ -293,8 +297,8 @@ def _without_ahead(record: AuthorityRecord, now: float) -> AuthorityRecord:
 def _check_clock(record: AuthorityRecord, now: float) -> None:
     if begins_ahead(record, now):
         raise AuthorityUnusable(
-            "it begins later than now: look at the clocks of the nodes; if this one is right, another "
-            "authority takes its place within some minutes"
+            "it is not valid yet; check the clocks of the nodes. If this clock is right, another "
+            "authority replaces it within some minutes"
         )
 
 

@@ -1,7 +1,7 @@
-"""What a backup of a region's credentials has, and what restoring it comes to. Pure.
+"""The content of a backup of a region's credentials, and the plan of a restore.
 
-Kept is every Secret of the namespace that nothing makes again: what the controller has generated, what people
-and Jobs of charts have put there, and the keys of the region's authority.
+Pure. A backup contains every irreplaceable Secret of the namespace: those that the controller generated,
+those of people and Jobs of charts, and the keys of the region's authority.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _MADE_AGAIN = (
     "bootstrap.kubernetes.io/token",
 )
 _KEEP, _POLICY = "keep", "helm.sh/resource-policy"
-# It has all that was applied, the Secret's content among it.
+# It repeats the applied object, including the Secret's content.
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 @dataclass(frozen=True)
 class KeptSecret:
-    """One Secret of a backup; `data` as Kubernetes has it, in base64."""
+    """One Secret of a backup; `data` is in base64, as in Kubernetes."""
 
     name: str
     type: str
@@ -67,7 +67,7 @@ class KeptSecret:
 
 @dataclass(frozen=True)
 class Backup:
-    """What a file has. `taken`: when, as a text."""
+    """The content of a file. `taken`: its time, as a text."""
 
     namespace: str
     taken: str
@@ -75,7 +75,7 @@ class Backup:
 
 
 class Fate(StrEnum):
-    """What restoring does with one Secret."""
+    """The effect of a restore on one Secret."""
 
     CREATED = "created"
     COMPLETED = "keys added"
@@ -86,7 +86,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True)
 class RestoreStep:
-    """One Secret to restore. `keys`: those that are written, or that stand in the way."""
+    """One Secret to restore. `keys`: those that are written, or that differ."""
 
     secret: KeptSecret
     fate: Fate
@@ -100,7 +100,7 @@ def backup_of(namespace: str, taken: str, secrets: Iterable[Mapping[str, Any]]) 
 
 
 def is_kept(secret: Mapping[str, Any]) -> bool:
-    """Whether nothing makes the Secret again."""
+    """Whether the Secret is irreplaceable."""
     meta = secret["metadata"]
     labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
     if COPIED_FROM_ANNOTATION in annotations:
@@ -112,7 +112,7 @@ def is_kept(secret: Mapping[str, Any]) -> bool:
         return False
     if ours and CERTIFICATE_LABEL in labels:
         return bool(name == AUTHORITY_SECRET)
-    # Of what Helm makes only that is kept which it does not take away: a Job has filled it since.
+    # Of Helm's Secrets, only those with a keep policy are saved, because a Job may have filled them.
     made_by_helm = labels.get(MANAGED_BY) == HELM or HOOK in annotations
     return not made_by_helm or annotations.get(_POLICY) == _KEEP
 
@@ -131,7 +131,7 @@ def document_of(backup: Backup) -> bytes:
 
 
 def parse_backup(document: bytes) -> Backup:
-    """What `document_of` has written. Raises BackupUnusable."""
+    """Parses the output of `document_of`. Raises BackupUnusable."""
     try:
         whole = json.loads(document)
         secrets = tuple(
@@ -147,16 +147,18 @@ def parse_backup(document: bytes) -> Backup:
         )
         return Backup(str(whole["namespace"]), str(whole["taken"]), secrets)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        # Without the error's words, which may quote the document.
-        raise BackupUnusable("what is in it is no backup of credentials") from None
+        # Without the error's text, which may quote the document.
+        raise BackupUnusable("its content is not a backup of credentials") from None
 
 
 def plan_restore(
     secrets: Sequence[KeptSecret], there: Mapping[str, Mapping[str, Any]], overwrite: Collection[str] = ()
 ) -> tuple[RestoreStep, ...]:
-    """What becomes of each Secret, with `there` the live ones by name. What differs stays, unless it is named
-    in `overwrite`; keys that a live one has beside are never taken away, but for an ending of the names of
-    accounts that other passwords are for."""
+    """The step for each Secret; `there` are the live ones by name.
+
+    Different Secrets stay, unless `overwrite` names them. Additional keys of a live one are never removed,
+    except a suffix of account names that belongs to other passwords.
+    """
     return tuple(_step(one, there.get(one.name), one.name in overwrite) for one in secrets)
 
 
@@ -177,8 +179,9 @@ def _step(secret: KeptSecret, there: Mapping[str, Any] | None, overwrite: bool) 
 
 
 def _with_names(secret: KeptSecret, live: Mapping[str, str]) -> KeptSecret:
-    """With the ending of the names that its passwords are for, where they are not those of today: accounts
-    that were never rotated have none."""
+    """With the suffix of the names that its passwords are for, if it differs today: accounts that were never
+    rotated have none.
+    """
     same = all(live.get(key) == text for key, text in secret.data.items())
     if same or ACCOUNT_SUFFIX in secret.data or not live.get(ACCOUNT_SUFFIX):
         return secret

@@ -1,4 +1,4 @@
-"""What is said of certificates that end soon: once for each, and for each threshold. Pure."""
+"""Messages about expiring certificates: once for each certificate and threshold. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from controller.domain.shared.plurals import count
 
 _DAY = 86400.0
-# As `endsWithin` of the status says them, with their seconds. The first two are those of the alert
-# OpenStackCertificateExpires; what is renewed in time never comes so near its end.
+# The values of `endsWithin` in the status, with their seconds. The first two are those of the alert
+# OpenStackCertificateExpires; a certificate that is renewed in time never reaches them.
 THRESHOLDS = {"14d": 14 * _DAY, "2d": 2 * _DAY, "0d": 0.0}
 _REMEDY = (
-    "put a new one in its place if you bring it yourself, else see why it was not renewed "
+    "replace it if it is your own; otherwise find out why it was not renewed "
     "(docs/runbooks/OpenStackCertificateExpires.md)"
 )
 
@@ -23,9 +23,9 @@ def ends_within(end: float, now: float) -> str:
 
 
 def ending_soon(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
-    """What is to be told of `after` (`status.secrets`) that was not told with `before`, in sentences.
+    """Sentences for `after` (`status.secrets`) that were not reported with `before`.
 
-    A certificate is known by its Secret and its end, so that the next one in its place is told anew.
+    A certificate is identified by its Secret and its end, so that its successor is reported again.
     """
     together: dict[tuple[str, str], list[str]] = {}
     for name, entry in sorted(after.items()):

@@ -1,4 +1,4 @@
-"""What the Secrets of the region's own certificates hold, key by key. Pure."""
+"""The content of the Secrets of the region's own certificates, by key. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def record_texts(record: AuthorityRecord, given: Authority | None) -> dict[str, 
 
 
 def parse_record(texts: Mapping[str, str]) -> AuthorityRecord | None:
-    """The record that is stored, None where there is none. Raises AuthorityUnusable."""
+    """The stored record, or None. Raises AuthorityUnusable."""
     generation = seconds_of(texts.get(_GENERATION))
     active, following = (_authority(texts, keys) for keys in (_ACTIVE, _NEXT))
     if not generation or (active is None and following is None):
@@ -35,7 +35,7 @@ def parse_record(texts: Mapping[str, str]) -> AuthorityRecord | None:
 
 
 def with_keys(texts: Mapping[str, str], change: Callable[[str], str]) -> dict[str, str]:
-    """A stored record whose private keys are changed so; what becomes empty is left out."""
+    """A stored record with changed private keys; empty ones are omitted."""
     changed = {name: change(text) if name in (_ACTIVE[1], _NEXT[1]) else text for name, text in texts.items()}
     return {name: text for name, text in changed.items() if text}
 
@@ -49,7 +49,7 @@ def leaf_texts(leaf: StoredLeaf, *, hypervisors: bool) -> dict[str, str]:
 
 
 def bundle_texts(trusted: str) -> dict[str, str]:
-    """The bundle that those trust who show no certificate."""
+    """The bundle for clients without a certificate."""
     return {TRUSTED: trusted, DIGEST: leaf_digest(StoredLeaf(trusted=trusted))}
 
 

@@ -1,4 +1,4 @@
-"""When certificates end, and which Secrets hold those of a region. Pure."""
+"""The expiry of certificates, and the Secrets that hold those of a region. Pure."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ TLS_TYPE = "kubernetes.io/tls"
 # cert-manager's mark on each Secret that it writes (cert-manager: pkg/apis/certmanager/v1/types.go).
 ISSUED = "cert-manager.io/certificate-name"
 CERTIFICATE, AUTHORITY = "tls.crt", "ca.crt"
-# What Octavia shows its amphorae, with its key.
+# Octavia's client certificate for amphorae, with its key.
 AMPHORA_CERTIFICATE = "client.cert-and-key.pem"
 _BEGIN = b"-----BEGIN "
 
 
 @dataclass(frozen=True)
 class CertificateFacts:
-    """What a Secret holds: when that stops being valid, in seconds since the epoch, and what is wrong with
-    it. `end` is None where there is nothing that can be read."""
+    """The certificates of a Secret: when they expire, in seconds since the epoch, and their problem.
+
+    `end` is None if nothing is readable.
+    """
 
     end: float | None
     problem: str = ""
@@ -37,9 +39,9 @@ class _Certificate:
 
 
 def named_secrets(features: Features) -> dict[str, str]:
-    """Secrets with certificates that the spec of an osdpl names, and which of their keys has to hold them.
+    """Secrets with certificates that the spec of an osdpl names, and the key of each.
 
-    An operator makes them, or has somebody make them: of what an issuer makes the spec names no Secret.
+    An operator provides them; the spec does not name Secrets of an issuer.
     """
     public, internal = features.public_tls, features.internal_tls
     found = {
@@ -52,19 +54,18 @@ def named_secrets(features: Features) -> dict[str, str]:
 
 
 def is_issued(metadata: Mapping[str, Any]) -> bool:
-    """Whether cert-manager, or we, made the Secret of this metadata."""
+    """Whether cert-manager or the controller created the Secret with this metadata."""
     ours = (metadata.get("labels") or {}).get(MANAGED_BY) == MANAGED_BY_US
     return ISSUED in (metadata.get("annotations") or {}) or ours
 
 
 def certificate_facts(data: Mapping[str, str], key: str = "") -> CertificateFacts:
-    """What is known of the certificates in a Secret (base64 by key); `key` is the one that has to hold them,
-    empty where none has to.
+    """The state of the certificates in a Secret (base64 by key); `key` must hold them, unless it is empty.
 
-    Of a certificate with its chain the first end counts, since a break anywhere is one; but of several of
-    one name the last, and none that had ended before the certificate itself began: it was no part of its
-    path then (as with authorities that an older one has signed too). Of authorities to trust the last end
-    counts: an old one may well stay beside its successor.
+    For a certificate with its chain, the first end counts, because any expired part breaks it. Of several
+    with one name, the last end counts. A part that had expired before the certificate began does not count,
+    because it was not in its path (as with cross-signed authorities). For trusted authorities the last end
+    counts, because an old one may stay with its successor.
     """
     if not key:
         key = CERTIFICATE if data.get(CERTIFICATE) else AUTHORITY
@@ -76,7 +77,7 @@ def certificate_facts(data: Mapping[str, str], key: str = "") -> CertificateFact
     if not found:
         return CertificateFacts(None, f'its "{key}" cannot be read')
     if key == AUTHORITY:
-        # Whoever trusts them passes over those that they cannot read.
+        # Clients ignore trusted certificates that they cannot read.
         return CertificateFacts(max(one.end for one in found))
     authorities, _ = _read(data.get(AUTHORITY) or "")
     leaf, *chain = found
@@ -89,7 +90,7 @@ def certificate_facts(data: Mapping[str, str], key: str = "") -> CertificateFact
 
 
 def _read(encoded: object) -> tuple[list[_Certificate], bool]:
-    """The certificates in a text as of PEM, in base64, and whether all of them could be read."""
+    """The certificates in a PEM text, in base64, and whether all of them could be read."""
     if not isinstance(encoded, str):
         return [], False
     try:
@@ -101,14 +102,14 @@ def _read(encoded: object) -> tuple[list[_Certificate], bool]:
 
 
 def _blocks(text: bytes) -> Iterator[bytes]:
-    # Others, such as a key that was put there by mistake, are passed over.
+    # Other blocks, such as a key in the wrong place, are ignored.
     for part in text.split(_BEGIN)[1:]:
         if part.startswith((b"CERTIFICATE-----", b"X509 CERTIFICATE-----")):
             yield _BEGIN + part
 
 
 def _parsed(block: bytes) -> _Certificate | None:
-    # Here and not above: it takes time to load, and few processes need it.
+    # Imported here, because it takes time to load, and few processes need it.
     from cryptography import x509
 
     try:
@@ -116,5 +117,5 @@ def _parsed(block: bytes) -> _Certificate | None:
         begin, end = found.not_valid_before_utc.timestamp(), found.not_valid_after_utc.timestamp()
         return _Certificate(found.subject.public_bytes(), begin, end)
     except (ValueError, x509.InvalidVersion):
-        # Without the cause, which may tell of the content.
+        # Without the cause, which may contain the content.
         return None

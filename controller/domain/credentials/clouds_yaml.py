@@ -1,8 +1,8 @@
-"""The clouds.yaml by which a region's administrator is known to openstacksdk and the `openstack` command.
+"""The clouds.yaml of a region's administrator, for openstacksdk and the `openstack` command.
 
-It is read out of what the keystone release is asked to be, so that whatever `services` or `common` change of
-accounts, ports and names holds here, too. What the values leave out is OpenStack-Helm's own default
-(keystone/values.yaml, endpoints.identity).
+It comes from the values of the keystone release, so that changes by `services` or `common` to accounts, ports
+and names apply here too. Missing values are OpenStack-Helm's own defaults (keystone/values.yaml,
+endpoints.identity).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from controller.domain.values.chart_values import SECRET_REF, is_secret_ref
 IDENTITY = "identity"
 KEYSTONE = "keystone"
 CLOUD = "default"
-# The same account by the addresses for clients outside the cluster.
+# The same account, with the addresses for clients outside the cluster.
 PUBLIC_CLOUD = "public"
-# Where openstacksdk looks for clouds.yaml on a machine, and so where the Secret is mounted.
+# The default path of clouds.yaml for openstacksdk, where the Secret is mounted.
 CA_FILE = f"/etc/openstack/{CLOUDS_CA_KEY}"
 
 _DEFAULTS: Mapping[str, Any] = {
@@ -76,7 +76,7 @@ class Administrator:
 
 
 def administrator(values: Mapping[str, Any], namespace: str) -> Administrator | None:
-    """The administrator of the Keystone with these values; None where they name no usable account."""
+    """The administrator of the Keystone with these values; None if they name no usable account."""
     endpoints = _part(values, "endpoints")
     identity = _over(_DEFAULTS, _part(endpoints, "identity"))
     admin = _part(_part(identity, "auth"), "admin")
@@ -96,10 +96,10 @@ def administrator(values: Mapping[str, Any], namespace: str) -> Administrator | 
 def gateway_user(
     values: Mapping[str, Any], namespace: str, *, public: bool
 ) -> tuple[str, Mapping[str, str], KeyOfSecret | str] | None:
-    """Keystone's address, the account and its password of the RADOS gateway with these values of ceph-rgw.
+    """Keystone's address, the account and its password for the RADOS gateway, from these values of ceph-rgw.
 
-    `public`: by the address for clients outside, where there is one. None where they name no usable account.
-    What the values leave out is the chart's own default (ceph-rgw/values.yaml, endpoints.identity).
+    `public`: with the address for clients outside, if there is one. None if they name no usable account.
+    Missing values are the chart's own defaults (ceph-rgw/values.yaml, endpoints.identity).
     """
     endpoints = _part(values, "endpoints")
     identity = _over(_DEFAULTS, _part(endpoints, "identity"))
@@ -113,8 +113,8 @@ def gateway_user(
 
 
 def clouds_yaml(admin: Administrator, password: str) -> str:
-    """The file: the cloud as it is reached from within the cluster, and from outside where it is published.
-    It holds the password."""
+    """The file: the cloud with addresses inside the cluster, and with public ones if it is published. It
+    contains the password."""
     clouds = {CLOUD: _cloud(admin, password, admin.auth_url, "internal", admin.ca)}
     if admin.public_url:
         clouds[PUBLIC_CLOUD] = _cloud(admin, password, admin.public_url, "public", admin.public_ca)
@@ -140,13 +140,13 @@ def _authority(values: Mapping[str, Any]) -> KeyOfSecret | None:
 
 
 def _internal_url(identity: Mapping[str, Any], endpoints: Mapping[str, Any], namespace: str) -> str:
-    """Where clients inside the cluster reach Keystone, without the path."""
+    """Keystone's address inside the cluster, without the path."""
     host = internal_host(identity, endpoints, namespace)
     return f"{_internal(identity['scheme'])}://{host}:{_internal(_part(identity['port'], 'api'))}"
 
 
 def _public_url(identity: Mapping[str, Any], path: Any = "") -> str:
-    """Where clients outside the cluster reach Keystone, empty where they do not."""
+    """Keystone's address outside the cluster, or empty."""
     outside = _part(_part(identity, "host_fqdn_override"), "public").get("host")
     if not outside:
         return ""
@@ -156,7 +156,7 @@ def _public_url(identity: Mapping[str, Any], path: Any = "") -> str:
 
 
 def internal_host(endpoint: Mapping[str, Any], endpoints: Mapping[str, Any], namespace: str) -> str:
-    """The name by which clients inside the cluster reach an endpoint that says its `hosts`."""
+    """The name of an endpoint inside the cluster, from its `hosts`."""
     host = _internal(_part(endpoint, "host_fqdn_override"))
     host = host.get("host") if isinstance(host, Mapping) else host
     if host:
@@ -166,7 +166,7 @@ def internal_host(endpoint: Mapping[str, Any], endpoints: Mapping[str, Any], nam
 
 
 def _internal(value: Any) -> Any:
-    """What holds for clients inside the cluster: a map by kind of client, or one value for all."""
+    """The value for clients inside the cluster: from a map by kind of client, or one value for all."""
     return _of(value, "internal")
 
 
@@ -175,7 +175,7 @@ def _of(value: Any, client: str) -> Any:
 
 
 def _over(defaults: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values, as Helm completes them: maps are merged, and null takes away what is there."""
+    """The values as Helm merges them: maps are merged, and null removes a key."""
     merged = dict(defaults)
     for key, value in values.items():
         below = merged.get(key)
@@ -190,7 +190,7 @@ def _part(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def reference_of(value: Any) -> KeyOfSecret | str | None:
-    """Where a password lies, or the text itself where somebody wrote one; None for none."""
+    """The reference to a password, or its text if an operator wrote one, or None."""
     if is_secret_ref(value):
         target = value[SECRET_REF]
         return KeyOfSecret(str(target["name"]), str(target["key"]))

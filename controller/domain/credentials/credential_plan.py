@@ -1,13 +1,11 @@
-"""What has to be done so that every credential of a region is there: decided here, done elsewhere.
+"""Plans the steps for the credentials of a region; other modules carry them out.
 
-Three rules come before everything else. A credential that has a value keeps it. A credential that was
-there once and is gone is not made again by itself: databases on retained volumes still know the old
-one. Only what we made is ever removed, and only with the whole region, where the operator asked for volumes
-to be deleted: the data of a service lie in the database of another, which outlives its release.
-
-What is to be removed is marked first, and removed by a pass that began after that, on the condition that
-nothing was written to it since. Nobody reads what is marked; so no release can begin with it between the
-moment at which it was seen to be unused and its end, however long a process stands still in between.
+Three rules have precedence. A credential with a value keeps it. A credential that existed and is gone is not
+generated again automatically, because databases on retained volumes still use the old one. Only our own
+Secrets are ever removed, and only with the whole region, if the operator requested the deletion of volumes:
+data of a service is in the database of another, which outlives its release. A Secret is marked before its
+removal. A later pass removes it, if nothing was written to it since then. Marked Secrets are never used, so
+no release can begin with one between the check and the removal, however long a process hangs.
 """
 
 from __future__ import annotations
@@ -23,11 +21,12 @@ from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 
 @dataclass(frozen=True)
 class StoredSecret:
-    """What is there. `filled`: keys with a value; `empty`: keys without. `owned`: by an osdpl, with which
-    Kubernetes would collect it, also where that one has only come back under another uid.
+    """A stored Secret.
 
-    `ours`: it carries our label. `foreign`: it carries another's, such as Helm's. `unused`: it is marked as
-    what is to be removed. `uid` and `version` (resourceVersion) are those of the object that was read.
+    `filled`: keys with a value; `empty`: keys without. `owned`: by an osdpl, with which Kubernetes would
+    delete it, also if the osdpl has returned under another uid. `ours`: it has our label. `foreign`: it has
+    another one, such as Helm's. `unused`: it is marked for removal. `uid` and `version` (resourceVersion) are
+    those of the read object.
     """
 
     name: str
@@ -51,12 +50,11 @@ class StoredSecret:
 
 @dataclass(frozen=True)
 class SecretChange:
-    """One Secret to create or to complete. `add` maps keys to the kinds to generate.
+    """One Secret to create or to complete.
 
-    `adopt`: it lacks our labels. `disown`: an osdpl owns it, which is taken back. `unused`: it gets the mark
-    of what is to be removed, and else loses it.
-    A change is made only on the Secret as it was read (`stored`), so that
-    nobody's edit in between is lost.
+    `add` maps keys to the kinds to generate. `adopt`: it lacks our labels. `disown`: the owner reference of
+    an osdpl is removed. `unused`: it gets the mark for removal, and otherwise loses it. A change applies only
+    to the Secret as it was read (`stored`), so that no edit in between is lost.
     """
 
     name: str
@@ -70,8 +68,9 @@ class SecretChange:
 
 @dataclass(frozen=True)
 class EarlierLife:
-    """What tells of credentials that were there before the osdpl was: `used` are Secrets that installed
-    releases refer to, `kept_of` the releases that claims were kept of."""
+    """Signs of credentials from before the osdpl: `used` are Secrets that installed releases refer to,
+    `kept_of` the releases of kept claims.
+    """
 
     used: frozenset[str] = frozenset()
     kept_of: frozenset[str] = frozenset()
@@ -79,9 +78,10 @@ class EarlierLife:
 
 @dataclass(frozen=True)
 class CredentialProblem:
-    """An error that an operator has to correct. `secret` is the name of the object, `message` what to do.
+    """An error that an operator must correct.
 
-    `kind`: of the object, where it is no Secret. `lost`: it was there, and only a person can bring it back.
+    `secret` is the name of the object, `message` the remedy. `kind`: of the object, if it is not a Secret.
+    `lost`: it existed, and only a person can restore it.
     """
 
     secret: str
@@ -92,8 +92,11 @@ class CredentialProblem:
 
 @dataclass(frozen=True)
 class CredentialPlan:
-    """All steps towards the desired credentials. `remove` are Secrets that go with their region; `lost` is
-    what was there and is gone: a change for each Secret, with the keys to be brought back."""
+    """All steps towards the desired credentials.
+
+    `remove` are Secrets that are removed with their region. `lost` are credentials that existed and are gone:
+    a change for each Secret, with the keys to restore.
+    """
 
     changes: tuple[SecretChange, ...] = ()
     remove: tuple[StoredSecret, ...] = ()
@@ -111,7 +114,7 @@ def without_trace(
     stored: Mapping[str, StoredSecret],
     recorded: Mapping[str, Collection[str]],
 ) -> tuple[CredentialSecret, ...]:
-    """Those of which nothing is there and nothing is recorded: they are new, or the record is gone too."""
+    """Credentials without a Secret and without a record: they are new, or the record is also lost."""
     return tuple(
         secret
         for secret in desired
@@ -125,12 +128,12 @@ def with_earlier_life(
     unknown: Iterable[CredentialSecret],
     earlier: EarlierLife,
 ) -> dict[str, Collection[str]]:
-    """What is recorded, with what must have been there of the `unknown`. An osdpl that is lost takes its
-    status along, and comes back without it.
+    """The record, with those of the `unknown` that must have existed.
 
-    A release is not installed before it has its credentials; so where none of the desired ones is recorded
-    yet, whatever else is, those that it refers to were there. Later it may refer to what is to be made for a
-    service that is new. A claim that was kept holds data that were made with those of its service.
+    A lost osdpl loses its status, and returns without it. A release is not installed before its credentials
+    exist. So if none of the desired ones is recorded yet, those that an installed release refers to existed.
+    Later it may refer to credentials of a new service. A kept claim contains data that need the credentials
+    of its service.
     """
     begins = not any(recorded.get(secret.name) for secret in desired)
     lost = {
@@ -147,10 +150,10 @@ def plan_credentials(
     *,
     recorded: Mapping[str, Collection[str]],
 ) -> CredentialPlan:
-    """Compares what is desired with what is stored. What is not desired stays, for the day it is again.
+    """Compares desired with stored credentials.
 
-    `stored` has every Secret with our labels, and those of the wanted names whoever made them.
-    `recorded` are the keys that each Secret is known to have had (`status.secrets`).
+    Undesired ones stay, in case they are desired again. `stored` has every Secret with our labels, and all
+    with the desired names. `recorded` are the keys that each Secret has had (`status.secrets`).
     """
     changes: list[SecretChange] = []
     lost: list[SecretChange] = []
@@ -168,7 +171,7 @@ def plan_credentials(
             lost.append(SecretChange(secret.name, secret.service, there, gone))
         if there is not None and there.immutable and add:
             names = ", ".join(sorted(add))
-            text = f"it is immutable and lacks {names}; replace it by one that has them"
+            text = f"it is immutable and lacks {names}; delete it, and create it again with them"
             problems.append(CredentialProblem(secret.name, text))
             add = {}
         adopt, disown = (not there.ours, there.owned) if there else (False, False)
@@ -181,9 +184,11 @@ def plan_credentials(
 
 
 def lost_problem(lost: SecretChange, namespace: str, why: str, older: str = "") -> CredentialProblem:
-    """What is told of credentials that nobody but a person can bring back, with the commands. `why`: they
-    could not be taken from what Helm has recorded. `older`: nobody knows whether they were there, and this is
-    left of an earlier life."""
+    """The message for credentials that only a person can restore, with the commands.
+
+    `why`: why they could not be restored from Helm's records. `older`: it is unknown whether they existed,
+    and this object is from before the osdpl.
+    """
     keys = sorted(lost.add)
     if lost.stored is None:
         emptied = " ".join(f"--from-literal={key}=" for key in keys)
@@ -191,16 +196,16 @@ def lost_problem(lost: SecretChange, namespace: str, why: str, older: str = "") 
     else:
         emptied = ",".join(f'"{key}":""' for key in keys)
         again = f"kubectl -n {namespace} patch secret {lost.name} -p '{{\"stringData\":{{{emptied}}}}}'"
-    what = "was there and is gone"
+    what = "existed and is gone"
     if older:
         what = (
-            f"may have been there: {older} is older than this OpenStackDeployment, nothing tells which "
-            "credentials there were"
+            f"may have existed: {older} is older than this OpenStackDeployment, and there is no "
+            "record of its credentials"
         )
     text = (
-        f"{', '.join(keys)} {what}, and {why}; restore it from a backup: "
-        f"osctl credentials restore FILE -n {namespace} --secret {lost.name}; or, only if no data and no "
-        f"server knows it any more, have a new one made: {again}"
+        f"{', '.join(keys)} {what}, and {why}; restore it from a backup: osctl credentials restore "
+        f"FILE -n {namespace} --secret {lost.name}; or, only if no data and no server uses it any "
+        f"more, request a new one: {again}"
     )
     return CredentialProblem(lost.name, text, lost=True)
 
@@ -208,21 +213,24 @@ def lost_problem(lost: SecretChange, namespace: str, why: str, older: str = "") 
 def plan_retention(
     stored: Iterable[StoredSecret], volumes: VolumePolicy, bundles: Collection[str]
 ) -> CredentialPlan:
-    """What is left to do once the osdpl is being deleted. What goes with it goes after the last of its
-    `bundles`: with any of them may stand what knows it, such as the database or the broker."""
+    """The steps once the osdpl is being deleted.
+
+    Secrets are removed after the last of its `bundles`, because a database or a broker of any bundle may
+    still use them.
+    """
     return _leaving([one for one in stored if one.ours], removable=volumes == "Delete" and not bundles)
 
 
 def plan_disowning(stored: Iterable[StoredSecret]) -> tuple[SecretChange, ...]:
-    """What has to be done even where everything else stays: no osdpl may own credentials."""
+    """The only steps if everything else stays: no osdpl may own credentials."""
     return tuple(_disowned(there) for there in stored if not there.foreign and _is_to_be_disowned(there))
 
 
 def own_missing(secret: OwnSecret, *, filled: bool = False) -> CredentialProblem:
-    """What is said where a Secret that the spec names lacks its key, or has there what is no text."""
+    """The message if a Secret that the spec names lacks its key, or has binary content there."""
     path = f"spec.features.credentials.{secret.service}.{secret.credential}"
     if filled:
-        text = f'what it has as "{secret.key}", which {path} names, is no UTF-8 text; put in text'
+        text = f'its key "{secret.key}", which {path} names, is not UTF-8 text; replace it by text'
         return CredentialProblem(secret.name, text)
     return CredentialProblem(secret.name, f'it has no key "{secret.key}", which {path} names; create it')
 
@@ -230,18 +238,18 @@ def own_missing(secret: OwnSecret, *, filled: bool = False) -> CredentialProblem
 def _in_the_way(there: StoredSecret | None) -> str:
     if there is not None and there.foreign:
         return (
-            "a Secret of this name belongs to something else; "
-            "rename that, or name Secrets of your own in spec.features.credentials"
+            "another program owns a Secret of this name; rename that Secret, or name your own "
+            "Secrets in spec.features.credentials"
         )
     if there is not None and there.deleting:
-        return "it is being deleted, and something holds it by a finalizer"
+        return "it is being deleted, and waits for a finalizer"
     return ""
 
 
 def _keys_to_add(
     secret: CredentialSecret, there: StoredSecret | None, recorded: Collection[str]
 ) -> tuple[dict[str, str], dict[str, str], list[CredentialProblem]]:
-    """The keys to make and those that are lost, each with its kind, and what cannot be made."""
+    """The keys to generate and the lost ones, each with its kind, and the problems."""
     filled = there.filled if there else frozenset[str]()
     empty = there.empty if there else frozenset[str]()
     add: dict[str, str] = {}
@@ -260,7 +268,7 @@ def _keys_to_add(
             lost[key] = kind
         else:
             add[key] = kind
-    # Passwords are for accounts whose names end in it.
+    # Passwords belong to accounts whose names end with it.
     if ACCOUNT_SUFFIX in recorded and ACCOUNT_SUFFIX not in filled | empty:
         lost[ACCOUNT_SUFFIX] = ACCOUNT_SUFFIX
     for key in [key for key, kind in add.items() if kind == SSH_PUBLIC_KEY and private_name(key) in lost]:
@@ -277,7 +285,7 @@ def _disowned(there: StoredSecret) -> SecretChange:
 
 
 def _leaving(rest: Sequence[StoredSecret], *, removable: bool) -> CredentialPlan:
-    """What becomes of Secrets that are not desired: marked, removed once they are, or kept."""
+    """The steps for undesired Secrets: mark, remove if marked, or keep."""
     changes, remove = [], []
     for there in rest:
         goes = removable and not there.deleting and bool(there.service)

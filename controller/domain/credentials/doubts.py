@@ -1,4 +1,4 @@
-"""What is told of credentials without anything being held up: the region may run well with it. Pure."""
+"""Warnings about credentials that hold nothing up, because the region may run well with them. Pure."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from controller.domain.api.region_spec import OwnSecret
 from controller.domain.credentials.credential_plan import StoredSecret
 from controller.domain.credentials.served_certificate import REMEDY
 
-# By which of its keys a service has accounts where; what has either has one of Keystone's, too.
+# Which keys of a service mean accounts on which servers; a service with either also has an account of
+# Keystone.
 _SERVERS = {"database-password": "the database", "messaging-password": "the broker"}
-# Keys of SSH are files of several lines.
+# SSH keys are files of several lines.
 _FILES = ("ssh-private-key", "ssh-public-key")
 
 
 @dataclass(frozen=True)
 class CredentialDoubt:
-    """Of a Secret, by its name: what may be wrong, and what to do."""
+    """A possible problem of a Secret, by its name, with the remedy."""
 
     secret: str
     message: str
@@ -27,42 +28,40 @@ class CredentialDoubt:
 
 
 def edited_doubt(secret: str, keys: Sequence[str], namespace: str) -> CredentialDoubt:
-    """Keys of a generated Secret have another text than the controller has written."""
+    """Keys of a generated Secret differ from the text that the controller wrote."""
     text = (
-        f"{', '.join(keys)} is not what the controller has written: somebody has edited it, and databases, "
-        "the broker, Keystone and data may still be of the one before; put that back "
-        f"(osctl credentials restore FILE -n {namespace} --secret {secret} --overwrite {secret}), or, if it "
-        "is meant, and what knows it was told, say so: "
-        f"kubectl -n {namespace} annotate secret {secret} {WRITTEN_ANNOTATION}-"
+        f"{', '.join(keys)} was edited by another client; databases, the broker, Keystone and data "
+        "may still use the former content. Restore that (osctl credentials restore FILE -n "
+        f"{namespace} --secret {secret} --overwrite {secret}), or, if the edit is intended and these "
+        f"have the new content, confirm it: kubectl -n {namespace} annotate secret {secret} "
+        f"{WRITTEN_ANNOTATION}-"
     )
     return CredentialDoubt(secret, text, Reason.CREDENTIALS_EDITED)
 
 
 def accounts_left(there: StoredSecret, suffix: str) -> CredentialDoubt | None:
-    """What is told of the credentials of a service that is not there any more: its accounts are; None where
-    it had none."""
+    """The warning about remaining accounts of a removed service; None if it had none."""
     servers = [server for key, server in _SERVERS.items() if key in there.filled]
     if not servers:
         return None
     named = f', whose names end in "{suffix}",' if suffix else ""
     text = (
-        f"service {there.service} is gone, and its accounts{named} stay in {', '.join(servers)} and Keystone "
-        "for the day it is back; where it never will be, delete them there, and then this Secret"
+        f"service {there.service} was removed; its accounts{named} stay in {', '.join(servers)} and "
+        "Keystone, for its return. If it never returns, delete them there, and then this Secret"
     )
     return CredentialDoubt(there.name, text, Reason.ACCOUNTS_LEFT)
 
 
 def own_doubt(own: OwnSecret, text: str) -> CredentialDoubt | None:
-    """What may be wrong with the text of a Secret that the spec names; as values have it; it is not
-    quoted."""
+    """A possible problem in the text of a Secret that the spec names; the text is not quoted."""
     what = _oddity(text, is_file=own.credential in _FILES)
     if not what:
         return None
     path = f"spec.features.credentials.{own.service}.{own.credential}"
     message = (
-        f'its key "{own.key}", which {path} names, {what}: files of services and Jobs may not read it as it '
-        "is; write it without (printf %s, not echo), and for an account of a database with another "
-        "account-suffix (docs/credentials.md, Secrets of your own)"
+        f'its key "{own.key}", which {path} names, {what}: files of services and Jobs may read it '
+        "differently; write it without them (printf %s, not echo). For a database account also "
+        "change account-suffix (docs/credentials.md, Secrets of your own)"
     )
     return CredentialDoubt(own.name, message, Reason.CREDENTIAL_DOUBTFUL)
 

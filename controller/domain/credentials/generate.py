@@ -1,8 +1,8 @@
-"""The kinds of credentials that a region needs, and how one of each is made.
+"""The kinds of credentials of a region, and their generation.
 
-A credential is made once and kept; what is made here must therefore fit wherever charts put it: into
-connection URLs (`mysql+pymysql://user:password@host`), ini files where `$` and `%` have a meaning, YAML
-that is not always quoted, and shell scripts. Letters and digits with a letter first fit everywhere.
+A credential is generated once and kept. So it must fit wherever charts put it: into connection URLs
+(`mysql+pymysql://user:password@host`), ini files where `$` and `%` have a meaning, YAML that is not always
+quoted, and shell scripts. Letters and digits with a letter first fit everywhere.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class RandomSource(Protocol):
 
 
 class CredentialUnusable(ControllerError):
-    """A stored credential cannot be used for what it is there for. The text never quotes it."""
+    """A stored credential cannot be used for its purpose. The text never quotes it."""
 
 
 def _password(source: RandomSource) -> str:
@@ -60,7 +60,7 @@ def _fernet(source: RandomSource) -> str:
 
 
 def _base64_32(source: RandomSource) -> str:
-    # What barbican's simple crypto plugin takes as its key-encryption key.
+    # The key-encryption key of barbican's simple crypto plugin.
     return base64.b64encode(source.octets(32)).decode()
 
 
@@ -110,14 +110,14 @@ def private_name(public_name: str) -> str:
 
 
 def public_key_of(private_key: str) -> str:
-    """The OpenSSH public key of a private one, of any type. Raises CredentialUnusable if it is none."""
+    """The OpenSSH public key of a private one, of any type. Raises CredentialUnusable for anything else."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
 
     try:
         key = serialization.load_ssh_private_key(private_key.encode(), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise CredentialUnusable("it is no OpenSSH private key without a passphrase") from None
+        raise CredentialUnusable("it is not an OpenSSH private key without a passphrase") from None
     return (
         key.public_key()
         .public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)

@@ -1,8 +1,8 @@
-"""Accounts of databases whose password is to come from another Secret, which MariaDB would not learn. Pure.
+"""Database accounts with a password from another Secret, which MariaDB would not get.
 
-OpenStack-Helm's Jobs make an account (`CREATE USER IF NOT EXISTS`), and do not change the password of one
-that is there: with another one they are refused, and the upgrade ends. Another password wants another name.
-Accounts of a broker and of Keystone, and those that the charts shipped here make, get theirs all the same.
+Pure. OpenStack-Helm's Jobs create an account (`CREATE USER IF NOT EXISTS`), but do not change the password of
+an existing one. With another password they are refused, and the upgrade fails. So another password needs
+another name. Accounts of a broker and of Keystone, and those of our own charts, get the new password.
 """
 
 from __future__ import annotations
@@ -16,25 +16,26 @@ from controller.domain.values.secret_refs import is_complete
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 from controller.errors import Problem
 
-# What a Secret has as `account-suffix`, empty for nothing; None where that is not known.
+# The `account-suffix` of a Secret, or empty; None if it is not known.
 SuffixOf = Callable[[str], str | None]
 
 GUIDE = "docs/credentials.md, Secrets of your own"
-# What a name ends in that no account had, in examples.
+# An unused suffix of account names, for examples.
 AN_ENDING = "-own"
 
 
 @dataclass(frozen=True)
 class _Account:
-    """Its name begins with `prefix`, and ends in what Secret `named_by` says, if any does; `password` is the
-    Secret and its key."""
+    """Its name begins with `prefix`, and ends with the suffix in Secret `named_by`, if any; `password` is the
+    Secret and its key.
+    """
 
     prefix: str
     named_by: str
     password: tuple[str, str]
 
     def name(self, suffix_of: SuffixOf) -> str | None:
-        """The whole name; None where nobody knows what its Secret says."""
+        """The complete name; None if the suffix in its Secret is not known."""
         suffix = suffix_of(self.named_by) if self.named_by else ""
         return None if suffix is None else self.prefix + suffix
 
@@ -45,10 +46,9 @@ def own_password_warnings(
     generated: Iterable[str],
     suffix_of: SuffixOf,
 ) -> tuple[Problem, ...]:
-    """One for each account of a database that gets the password of another Secret and has the name of before,
-    or may have it, as far as one knows.
-
-    `generated` are the region's own Secrets: an account that goes back to one is there with its password.
+    """One problem for each database account that gets the password of another Secret under the same name, or
+    possibly the same name. `generated` are the region's own Secrets: an account that returns to one
+    already has its password.
     """
     there, made = {one.name: one for one in before}, frozenset(generated)
     found = (
@@ -72,28 +72,29 @@ def _of_release(
         if old is not None and new is not None:
             if old == new:
                 yield _problem(after.name, one, new)
-        elif new in (None, one.prefix):  # of any other ending somebody has thought
+        elif new in (None, one.prefix):  # any other suffix was chosen by a person
             yield _problem(after.name, one, None)
 
 
 def _problem(release: str, one: _Account, name: str | None) -> Problem:
     secret, key = one.password
-    account = f"account {name} is there, and" if name else f"an account {one.prefix} that is there"
+    account = f"account {name} exists and" if name else f"an existing account {one.prefix}"
     message = (
-        f"release {release}: the password for its database is now that of Secret {secret} (key {key}); "
-        f"{account} keeps the one of before: Job db-init would be refused, and the upgrade fail"
+        f"release {release}: its database password now comes from Secret {secret} (key {key}), but "
+        f"{account} keeps the former password: the database would refuse Job db-init, and the "
+        "upgrade would fail"
     )
     place = "spec.features.credentials"
     if one.named_by == secret:
-        remedy = f"put {ACCOUNT_SUFFIX} beside it into Secret {secret}, an ending that no account's name "
-        remedy += f"had, such as {AN_ENDING}"
+        remedy = f"put {ACCOUNT_SUFFIX} into the same Secret {secret}, a suffix that no account name "
+        remedy += f"has had, such as {AN_ENDING}"
         return Problem(place, message, f"{remedy} ({GUIDE})")
     remedy = f"name the Secret in {place} as database-password, and put {ACCOUNT_SUFFIX} into it"
     return Problem("spec.services", message, f"{remedy} ({GUIDE})")
 
 
 def _accounts(release: Release) -> Iterator[tuple[str, _Account]]:
-    """The accounts of databases that Jobs of the release make for its own pods, by endpoint."""
+    """The database accounts that Jobs of the release create for its own pods, by endpoint."""
     for endpoint, user, settings in accounts_of(release.values):
         if server_at(endpoint) != Server.DATABASE or user != release.chart:
             continue
@@ -105,6 +106,6 @@ def _accounts(release: Release) -> Iterator[tuple[str, _Account]]:
 
 
 def _reference(value: object) -> Mapping[str, str] | None:
-    """What a leaf of values refers to; None for any other."""
+    """The reference in a leaf of values; None for any other."""
     target = value.get(SECRET_REF) if isinstance(value, Mapping) else None
     return target if is_complete(target) and isinstance(target, Mapping) else None

@@ -1,9 +1,9 @@
-"""The account that may only read: its name, its Secrets, and the clouds.yaml that others get. Pure.
+"""The read-only account: its name, its Secrets, and the clouds.yaml for others.
 
-It has the role `reader` of the whole system, by which Keystone answers. Services such as Nova know no rights
-of the whole system; there it reads with the same role in the administrator's project
-(https://docs.openstack.org/keystone/latest/admin/service-api-protection.html). That has to be asked for: who
-is in a project may more than who is in none.
+Pure. It has the role `reader` of the whole system, which Keystone accepts. Services such as Nova do not
+support system-wide roles; there it reads with the same role in the administrator's project
+(https://docs.openstack.org/keystone/latest/admin/service-api-protection.html). The operator must request
+that, because a member of a project has more rights.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 READER_SERVICE = "read-only-account"
 READER_CREDENTIALS = f"{READER_SERVICE}-credentials"
 READER_PASSWORD = "reader-password"  # noqa: S105 - a name
-# What the names of these accounts begin with; another one takes the place of each.
+# The prefix of the names of these accounts; each is replaced by the next.
 READER_PREFIX = "osctl-reader"
 READER_ROLE = "reader"
 # The same account with its rights of the whole system.
@@ -29,18 +29,18 @@ SYSTEM_CLOUD = "system"
 
 
 def reader_credentials() -> CredentialSecret:
-    """What is generated for it."""
+    """Its generated credential."""
     return CredentialSecret(READER_CREDENTIALS, READER_SERVICE, {READER_PASSWORD: "password"})
 
 
 def reader_account(admin: Administrator, suffix: str) -> Account:
-    """The account whose name ends so, in the administrator's domain."""
+    """The account with this suffix, in the administrator's domain."""
     domain = admin.account["user_domain_name"]
     return Account(Server.KEYSTONE, f"{READER_PREFIX}{suffix}", "keystone", "identity", domain)
 
 
 def reader_release() -> Release:
-    """The account as a release would have it that uses it, for what is told of rotations."""
+    """The account in the form of a release's account, for messages about rotations."""
     account = {
         "username": secret_ref(READER_CREDENTIALS, ACCOUNT_SUFFIX, READER_PREFIX),
         "password": secret_ref(READER_CREDENTIALS, READER_PASSWORD),
@@ -49,14 +49,14 @@ def reader_release() -> Release:
 
 
 def reader_mark(namespace: str, region: str) -> str:
-    """By which an account is known as one that was made for this region."""
+    """The mark of an account that was created for this region."""
     return f"{namespace}/{region}"
 
 
 def reader_clouds(admin: Administrator, account: Account, password: str, *, in_project: bool) -> str:
-    """The clouds.yaml: by the address for clients outside the cluster where there is one, with the
-    rights of the whole system, and by default with those in the project where it has them. It holds the
-    password."""
+    """The clouds.yaml: with the public address if there is one, with the system-wide role, and by default
+    with the role in the project if it has it. It contains the password.
+    """
     public = bool(admin.public_url)
     authority = admin.public_ca if public else admin.ca
     user = {

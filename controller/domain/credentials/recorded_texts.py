@@ -1,8 +1,8 @@
-"""What the records of releases hold of Secrets that are lost. Pure.
+"""Content of lost Secrets in the records of releases.
 
-Helm keeps the values that a release was made with. Where a record was made for the values that the spec has
-now, each of its texts at the place of a `$secretRef` is what that Secret had; any other record may have had
-something else there, and proves nothing.
+Pure. Helm stores the values of a release. If a record has the present values of the spec, each text at the
+place of a `$secretRef` is the content of that Secret. Any other record may have had something else there, and
+proves nothing.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ SecretKey = tuple[str, str]
 
 
 class _Differs(Exception):
-    """The record was made for other values."""
+    """The record has other values."""
 
 
 def recorded_texts(
     asked: Values, given: Values, files: OptionFiles
 ) -> Mapping[SecretKey, frozenset[str]] | None:
-    """The texts that `given` has where `asked` refers to Secrets; None where they differ in anything else."""
+    """The texts in `given` where `asked` refers to Secrets; None if they differ in anything else."""
     found: dict[SecretKey, set[str]] = {}
     try:
         for key, text in _pairs(asked, given, (), files):
@@ -35,7 +35,7 @@ def recorded_texts(
 
 
 def agreed_texts(records: Iterable[Mapping[SecretKey, frozenset[str]]]) -> dict[SecretKey, str]:
-    """The text of each key that all records which have the key agree on."""
+    """The text of each key, if all records with the key have the same."""
     found: dict[SecretKey, set[str]] = {}
     for record in records:
         for key, texts in record.items():
@@ -57,7 +57,7 @@ def _pairs(asked: Any, given: Any, path: DocumentPath, files: OptionFiles) -> It
                 return  # the Secret had no such key
         yield (target["name"], target["key"]), from_option_value(given) if files.has(path) else given
     elif isinstance(asked, Mapping) and isinstance(given, Mapping):
-        # A null takes away what the chart has, and Helm need not record it.
+        # A null removes a chart value, and Helm need not record it.
         ours = {key for key, value in asked.items() if value is not None}
         if ours != {key for key, value in given.items() if value is not None}:
             raise _Differs

@@ -24,12 +24,12 @@ _OF_CERTIFICATES = ("expires", "endsWithin")
 
 @dataclass(frozen=True)
 class SecretView:
-    """One Secret as it is published. `keys` are those it has or is known to have had.
+    """The published state of one Secret.
 
-    `digest` is keyed and empty while the Secret is not there, and for one that only holds a certificate.
-    `expires`: when its certificate ends, None where there is none. `rotation`: one that was asked for, or is
-    under way; `last_rotation`, `next_rotation`: when it was and will be rotated, None for never. Times are in
-    seconds since the epoch. `doubts` are told, and it is ready all the same.
+    `keys` are its present and former keys. `digest` is keyed, and empty while the Secret is missing, or if it
+    only holds a certificate. `expires`: the end of its certificate, or None. `rotation`: a requested or
+    running one. `last_rotation`, `next_rotation`: the times of its rotations, None for never. Times are in
+    seconds since the epoch. `doubts` are reported, but it is ready anyway.
     """
 
     name: str
@@ -48,8 +48,8 @@ def joined_views(
     certificates: Mapping[str, SecretView],
     rotations: Mapping[str, RotationView],
 ) -> dict[str, SecretView]:
-    """The views, with those of certificates, and with how far rotations are; what is of both kinds tells when
-    it ends."""
+    """The views, with those of certificates, and with the progress of rotations; a Secret of both kinds has
+    an expiry."""
     both = {
         name: replace(
             view,
@@ -73,7 +73,7 @@ def with_times(views: Mapping[str, SecretView], times: Mapping[str, RotationTime
 
 
 def rotation_notes(rotations: Mapping[str, RotationView]) -> tuple[str, ...]:
-    """How far rotations are, for the condition."""
+    """The progress of rotations, for the condition."""
     return tuple(
         f'the rotation of Secret "{name}" is {view.phase}: {view.message}'
         for name, view in sorted(rotations.items())
@@ -113,9 +113,9 @@ def secret_entries(
 def with_certificates(
     before: Mapping[str, Mapping[str, Any]], found: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Mapping[str, Any]]:
-    """The entries as published `before`, but for what is `found` of certificates now.
+    """The entries as published `before`, with the present state of certificates in `found`.
 
-    Of a Secret with credentials only the end of its certificate is taken over.
+    For a Secret with credentials only the end of its certificate is updated.
     """
     merged = {name: entry for name, entry in before.items() if entry.get("digest") or "expires" not in entry}
     for name, entry in found.items():
@@ -134,7 +134,7 @@ def messages_of(name: str, problems: Iterable[CredentialProblem]) -> tuple[str, 
 
 
 def recorded_keys(status: Mapping[str, Any]) -> dict[str, Collection[str]]:
-    """The keys that each Secret is known to have had, from the osdpl's status."""
+    """The keys that each Secret has had, from the osdpl's status."""
     return {name: tuple(entry.get("keys") or ()) for name, entry in (status.get("secrets") or {}).items()}
 
 
@@ -148,10 +148,10 @@ def secrets_condition(
     doubts: Sequence[CredentialDoubt] = (),
     notes: Iterable[str] = (),
 ) -> Condition:
-    """Whether everything is in place: `secrets` and `credentials` count what the region needs.
+    """Whether everything is in place: `secrets` and `credentials` count the needs of the region.
 
-    `later` of the Secrets are to be made or completed once a plan is approved, or a pause ends.
-    `doubts` and `notes` are told as well; where nothing is wrong, the first doubt gives the reason.
+    `later` Secrets follow once a plan is approved, or a pause ends. `doubts` and `notes` are also reported;
+    without problems, the first doubt provides the reason.
     """
     problems = sorted(problems, key=lambda problem: not problem.lost)
     notes = (*(f'Secret "{one.secret}": {one.message}' for one in doubts), *notes)
@@ -163,11 +163,11 @@ def secrets_condition(
     message = f"{count(credentials, 'credential')} in {count(secrets, 'Secret')} {verb} in place"
     if later:
         there = f"{secrets - later} of {count(secrets, 'Secret is', 'Secrets are')} in place"
-        message = f"{there}; the others come once the spec is acted upon"
+        message = f"{there}; the others follow once the spec is applied"
     reason = doubts[0].reason if doubts else Reason.SECRETS_READY
     return Condition(CONDITION, "True", reason, "; ".join([message, *notes]), generation)
 
 
 def waiting_condition(problem: str, generation: int) -> Condition:
-    """The spec cannot be read, so nobody knows which credentials are needed; those there are kept."""
+    """The spec is unreadable, so the needed credentials are unknown; existing ones are kept."""
     return Condition(CONDITION, "Unknown", Reason.SPEC_INVALID, problem, generation)

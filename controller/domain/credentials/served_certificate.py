@@ -8,7 +8,7 @@ from controller.domain.api.conditions import timestamp
 from controller.domain.credentials.x509 import AuthorityUnusable, LeafFacts, read_leaf, validity
 
 CHAIN, KEY = "tls.crt", "tls.key"
-REMEDY = "bring another one: kubectl create secret tls {name} --cert=tls.crt --key=tls.key"
+REMEDY = "create it again: kubectl create secret tls {name} --cert=tls.crt --key=tls.key"
 _MOST_NAMED = 3
 
 
@@ -24,12 +24,12 @@ def certificate_faults(chain: str, key: str, hosts: Sequence[str], now: float) -
         except AuthorityUnusable:
             yield f"has no certificate in {CHAIN}"
         else:
-            yield f"has a {KEY} that is not the key of {CHAIN}"
+            yield f"has a {KEY} that does not belong to {CHAIN}"
         return
     if facts.end <= now:
-        yield f"has a certificate that ended on {timestamp(facts.end)}"
+        yield f"has a certificate that expired on {timestamp(facts.end)}"
     elif facts.begin > now:
-        yield f"has a certificate that begins on {timestamp(facts.begin)}"
+        yield f"has a certificate that is only valid from {timestamp(facts.begin)}"
     missing = [host for host in hosts if not _stands_for(facts, host)]
     if missing:
         more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""

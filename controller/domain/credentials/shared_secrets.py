@@ -1,7 +1,7 @@
-"""Secrets that one namespace offers to another: when a copy is filled, and when it is emptied. Pure.
+"""Secrets that one namespace offers to another: when a copy is filled, and when it is emptied.
 
-Both sides have to say so, each naming the other: the Secret that is offered, and the one that asks for it and
-is to have the copy. Neither is ever made or deleted here; of one that does not ask nothing is changed.
+Pure. Both sides must agree, each naming the other: the offered Secret, and the one that requests it and gets
+the copy. Neither is ever created or deleted here, and a Secret without a request is never changed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Place:
 
 
 class Step(StrEnum):
-    """What is done with a copy."""
+    """The step for a copy."""
 
     FILL = "fill"
     EMPTY = "empty"
@@ -48,7 +48,7 @@ class Step(StrEnum):
 
 @dataclass(frozen=True)
 class CopyDecision:
-    """`message`: what is wrong, and what to do; empty where the copy is what it is to be, or becomes it."""
+    """`message`: the problem and the remedy; empty if the copy is right, or becomes right."""
 
     step: Step
     message: str = ""
@@ -61,7 +61,7 @@ def parse_place(text: str) -> Place | None:
 
 
 def offered_to(secret: Mapping[str, Any]) -> tuple[Place, ...]:
-    """The Secrets that this one is offered to; none of what is malformed."""
+    """The Secrets that this one is offered to, without malformed ones."""
     if _word(secret) != OFFER:
         return ()
     texts = _annotation(secret, OFFERED_TO_ANNOTATION).split(",")
@@ -69,12 +69,12 @@ def offered_to(secret: Mapping[str, Any]) -> tuple[Place, ...]:
 
 
 def requested_from(secret: Mapping[str, Any]) -> Place | None:
-    """The Secret that this one asks for; None where it does not, or is malformed."""
+    """The Secret that this one requests; None without a request, or if it is malformed."""
     return parse_place(_annotation(secret, REQUESTED_FROM_ANNOTATION)) if _word(secret) == REQUEST else None
 
 
 def misread(secret: Mapping[str, Any]) -> str:
-    """What is wrong with what a Secret with the label says of sharing it; empty where nothing is."""
+    """The problem with the labels and annotations for sharing of a Secret, or empty."""
     word, namespace = _word(secret), secret["metadata"]["namespace"]
     name = {OFFER: OFFERED_TO_ANNOTATION, REQUEST: REQUESTED_FROM_ANNOTATION}.get(word)
     if name is None:
@@ -82,19 +82,20 @@ def misread(secret: Mapping[str, Any]) -> str:
     texts = _annotation(secret, name).split(",") if word == OFFER else [_annotation(secret, name)]
     if all(place and place.namespace != namespace for place in map(parse_place, texts)):
         return ""
-    return f"its annotation {name} has to be NAMESPACE/NAME, in another namespace"
+    return f"its annotation {name} must be NAMESPACE/NAME, in another namespace"
 
 
 def copied_from(secret: Mapping[str, Any]) -> Place | None:
-    """What this Secret was filled from; None where it was not."""
+    """The source of this Secret's copy, or None."""
     return parse_place(_annotation(secret, COPIED_FROM_ANNOTATION))
 
 
 def decide_copy(
     source: Place, offer: Mapping[str, Any] | None, target: Place, request: Mapping[str, Any] | None
 ) -> CopyDecision:
-    """What to do with `request`, the Secret at `target`, beside `offer`, the one at `source`; None for what
-    is not there."""
+    """The step for `request`, the Secret at `target`, with `offer`, the one at `source`; None for a
+    missing one.
+    """
     if request is None or requested_from(request) != source:
         return CopyDecision(Step.NOTHING, _way_to_ask(source, target, there=request is not None))
     if obstacle := _in_the_way(request):
@@ -103,7 +104,7 @@ def decide_copy(
     if refused := _not_offered(source, offer, target):
         return CopyDecision(Step.EMPTY if filled else Step.NOTHING, refused)
     if not filled and request.get("data"):
-        text = "has content of its own, which is not overwritten; empty it, or ask in another one"
+        text = "has other content, which is not overwritten; empty it, or use another Secret for the request"
         return CopyDecision(Step.NOTHING, f"Secret {target} {text}")
     same = copied_from(request) == source and (request.get("data") or {}) == ((offer or {}).get("data") or {})
     return CopyDecision(Step.NOTHING if same else Step.FILL)
@@ -115,13 +116,14 @@ def filled(request: Mapping[str, Any], offer: Mapping[str, Any], source: Place) 
 
 
 def emptied(request: Mapping[str, Any], why: str = "") -> dict[str, Any]:
-    """The request without what it was filled with, and with `why` for whoever asks."""
+    """The request without its copied content, with the reason `why` for its owner."""
     return _with(request, {}, {NOT_COPIED_ANNOTATION: why})
 
 
 def explained(request: Mapping[str, Any], source: Place, why: str) -> dict[str, Any] | None:
-    """The request with `why` it does not have what it asks for, empty where it has; None where that stands
-    there, and where nothing may be written."""
+    """The request with the reason `why` it has no copy, or without it; None if nothing changes, or nothing
+    may be written.
+    """
     meta = request["metadata"]
     annotations = meta.get("annotations") or {}
     same = annotations.get(NOT_COPIED_ANNOTATION, "") == why
@@ -142,13 +144,13 @@ def _with(request: Mapping[str, Any], data: dict[str, str], notes: Mapping[str, 
 
 def _not_offered(source: Place, offer: Mapping[str, Any] | None, target: Place) -> str:
     if offer is None:
-        return f"Secret {source} does not exist, which {target} asks for"
+        return f"Secret {source}, which {target} requests, does not exist"
     what = reserved(source.name, str(offer.get("type") or ""))
     if what:
-        return f"Secret {source} is {what}, and is given to nobody"
+        return f"Secret {source} is {what}, and is never shared"
     if target not in offered_to(offer):
         return (
-            f"Secret {source} is not offered to {target}; whoever may give it away gives it the label "
+            f"Secret {source} is not offered to {target}; its owner can offer it with the label "
             f"{SHARED_LABEL}={OFFER} and the annotation {OFFERED_TO_ANNOTATION}={target}"
         )
     return ""
@@ -157,18 +159,18 @@ def _not_offered(source: Place, offer: Mapping[str, Any] | None, target: Place) 
 def _way_to_ask(source: Place, target: Place, *, there: bool) -> str:
     state = "does not ask for" if there else "does not exist, which would have"
     return (
-        f"Secret {target} {state} {source}; make an empty one with the label {SHARED_LABEL}={REQUEST} and "
-        f"the annotation {REQUESTED_FROM_ANNOTATION}={source}"
+        f"Secret {target} {state} {source}; create an empty one with the label "
+        f"{SHARED_LABEL}={REQUEST} and the annotation {REQUESTED_FROM_ANNOTATION}={source}"
     )
 
 
 def _in_the_way(request: Mapping[str, Any]) -> str:
     meta = request["metadata"]
     if (meta.get("labels") or {}).get(MANAGED_BY) or meta.get("ownerReferences"):
-        return "something else writes it; ask in a Secret of its own"
+        return "another program writes it; use a separate Secret for the request"
     if "deletionTimestamp" in meta:
         return "it is being deleted"
-    return "it is immutable; make it again" if request.get("immutable") else ""
+    return "it is immutable; delete it, and create it again" if request.get("immutable") else ""
 
 
 def _word(secret: Mapping[str, Any]) -> str:

@@ -1,8 +1,8 @@
-"""What tells that credentials were there once, although nothing of them is: claims, records, workloads. Pure.
+"""Signs that lost credentials existed: claims, records, workloads.
 
-The status of the OpenStackDeployment says which credentials there were, and goes with it. The register says
-it too, and stays. Where both are gone and something of an earlier life is left, nobody can tell what is new
-from what was lost: nothing is made then.
+Pure. The status of the OpenStackDeployment lists the credentials, and is lost with it. The register also
+lists them, and stays. If both are gone and objects from before remain, new and lost credentials cannot be
+distinguished, so nothing is generated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from controller.domain.values.catalogue import CredentialSecret
 
 @dataclass(frozen=True)
 class Sign:
-    """One thing of a region that runs, or has run; `made` in seconds since the epoch."""
+    """One object of a present or former region; `made` in seconds since the epoch."""
 
     what: str
     made: float
@@ -33,8 +33,10 @@ class Sign:
 
 @dataclass(frozen=True)
 class KnownCredentials:
-    """The keys that each Secret is taken to have had, and those `recorded`. `unsure`: Secrets of which
-    nothing tells whether they were there, each with what is left of an earlier life."""
+    """The keys that each Secret is assumed to have had, and those `recorded`.
+
+    `unsure`: Secrets that may have existed, each with an object from before.
+    """
 
     keys: Mapping[str, Collection[str]]
     recorded: Mapping[str, Collection[str]]
@@ -113,7 +115,7 @@ def _older(traces: Traces) -> Sign | None:
 
 
 def sign_of(kind: str, meta: Mapping[str, Any], releases: Collection[str]) -> Sign | None:
-    """What an object with this metadata tells; None where it is of none of these releases."""
+    """The sign of an object with this metadata; None if it does not belong to these releases."""
     labels = meta.get("labels") or {}
     named = [labels.get(KEPT_LABEL), (meta.get("annotations") or {}).get(RELEASE_NAME)]
     named += [labels.get(label) for label in RELEASE_LABELS]
@@ -127,7 +129,7 @@ def without_knowledge(
     stored: Mapping[str, StoredSecret],
     recorded: Mapping[str, Collection[str]],
 ) -> tuple[CredentialSecret, ...]:
-    """Those with keys that are not there, and of which nothing is recorded."""
+    """Secrets with missing keys and without a record."""
     return tuple(
         secret
         for secret in desired
@@ -138,7 +140,7 @@ def without_knowledge(
 def with_unsure(
     recorded: Mapping[str, Collection[str]], unknown: Iterable[CredentialSecret], older: Sign
 ) -> KnownCredentials:
-    """What is recorded, and the `unknown` as if they had been there: `older` is from before the region."""
+    """The record, with the `unknown` as if they had existed: `older` is from before the region."""
     unsure = {secret.name: older.what for secret in unknown}
     taken = {secret.name: tuple(secret.credentials) for secret in unknown}
     keys = {name: (*recorded.get(name, ()), *taken.get(name, ())) for name in recorded.keys() | taken.keys()}
@@ -148,6 +150,6 @@ def with_unsure(
 def joined(
     one: Mapping[str, Collection[str]], other: Mapping[str, Collection[str]]
 ) -> dict[str, Collection[str]]:
-    """The keys that either has."""
+    """The keys of both."""
     names = one.keys() | other.keys()
     return {name: tuple(sorted({*one.get(name, ()), *other.get(name, ())})) for name in sorted(names)}

@@ -1,8 +1,6 @@
-"""What the controller has written into a Secret, as keyed digests in an annotation of it: what is another
-text by now, somebody has edited. Pure.
-
-The digests are of no use without the installation's key, and the record names that key: with another one
-nothing is known, and nothing is said.
+"""The controller's own content of a Secret, as keyed digests in an annotation: a different text means an
+edit. Pure. The digests are useless without the installation's key, which the record identifies. With
+another key nothing is known, and nothing is reported.
 """
 
 from __future__ import annotations
@@ -18,19 +16,22 @@ _HEX_DIGITS = 32
 
 
 def key_id(key: bytes) -> str:
-    """By what a record names the key of its digests."""
+    """The identifier of a record's key."""
     return _digest(key, "written-record", "key")[:16]
 
 
 def digest_of(key: bytes, secret: str, entry: str, text: str) -> str:
-    """The digest of what a Secret has under a key; with the names, so that two that have the same do not show
-    it."""
+    """The digest of a Secret's text under a key.
+
+    It includes the names, so that equal texts have different digests.
+    """
     return _digest(key, "written", secret, entry, text)
 
 
 def parse_written(text: str, key: bytes) -> dict[str, str] | None:
-    """The digests by the keys of the Secret; None where there is no record, nobody can read it, or it was
-    made with another key."""
+    """The digests by the keys of the Secret; None if the record is missing or unreadable, or uses another
+    key.
+    """
     try:
         given = json.loads(text)
         found = {str(entry): str(digest) for entry, digest in given["digests"].items()}
@@ -55,7 +56,7 @@ def written_notes(
 def edited_keys(
     secret: str, texts: Mapping[str, str], written: Mapping[str, str], key: bytes
 ) -> tuple[str, ...]:
-    """The keys that have another text than was written; what is empty or gone was lost, and not edited."""
+    """The keys whose text differs from the written one; an empty or missing key is lost, not edited."""
     return tuple(
         entry
         for entry, digest in sorted(written.items())
@@ -64,7 +65,7 @@ def edited_keys(
 
 
 def _same(digest: str, noted: str) -> bool:
-    # As octets: who may write the Secret may note anything, and texts can only be compared in ASCII.
+    # As octets, because a writer of the Secret may record anything, and texts can only be compared in ASCII.
     return hmac.compare_digest(digest.encode(), noted.encode(errors="replace"))
 
 

@@ -1,7 +1,7 @@
-"""Certificates of the region's own making: authorities, and leaves for servers and clients.
+"""The region's own certificates: authorities, and leaves for servers and clients.
 
-Only what OpenSSL, GnuTLS and Python read without a doubt: keys on P-256, and the key identifiers that
-RFC 5280 (4.2.1.1) asks of whoever issues; `ssl.VERIFY_X509_STRICT` refuses leaves without them.
+They use only features that OpenSSL, GnuTLS and Python support: keys on P-256, and the key identifiers that
+RFC 5280 (4.2.1.1) requires of an issuer. `ssl.VERIFY_X509_STRICT` refuses leaves without them.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _NAME_LENGTH = 64  # of a common name (RFC 5280, A.1: ub-common-name)
 
 
 class AuthorityUnusable(ControllerError):
-    """What should be an authority's certificate and key is none. The text never quotes them."""
+    """An authority's certificate or key is invalid. The text never quotes them."""
 
 
 @dataclass(frozen=True)
 class Authority:
-    """Who signs: `chain` is its certificate, and those between it and an anchor; `anchors` is what clients
-    trust. All in PEM. `key` is empty where it is not at hand."""
+    """A signer, in PEM: `chain` is its certificate, and those between it and an anchor; clients trust
+    `anchors`; `key` may be empty."""
 
     chain: str
     anchors: str
@@ -52,7 +52,7 @@ class Authority:
         return bool(self.key)
 
     def is_same(self, other: Authority | None) -> bool:
-        """Whether both are the same authority, and who trusts one trusts the other; keys do not count."""
+        """Whether both are the same authority with the same anchors; keys do not count."""
         if other is None or self.chain != other.chain:
             return False
         return set(_read(self.anchors)) == set(_read(other.anchors))
@@ -68,7 +68,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class LeafNames:
-    """For what a leaf stands: the common name, names of DNS, and addresses."""
+    """The names of a leaf: the common name, DNS names, and addresses."""
 
     common: str
     names: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class LeafNames:
 
 @dataclass(frozen=True)
 class LeafFacts:
-    """What a leaf says. `begin` and `end` are in seconds since the epoch."""
+    """The fields of a leaf. `begin` and `end` are in seconds since the epoch."""
 
     begin: float
     end: float
@@ -85,12 +85,12 @@ class LeafFacts:
     addresses: frozenset[str]
 
     def covers(self, names: LeafNames) -> bool:
-        """Whether it stands for all of these."""
+        """Whether it has all of these names."""
         return self.names >= set(names.names) and self.addresses >= set(names.addresses)
 
 
 def new_authority(name: str, begin: float, end: float, source: RandomSource) -> Authority:
-    """An authority that signs itself. Its name has a part of its key: no two have the same.
+    """A self-signed authority. Its name contains a part of its key, so it is unique.
 
     `begin` and `end` are in seconds since the epoch.
     """
@@ -114,8 +114,7 @@ def new_authority(name: str, begin: float, end: float, source: RandomSource) -> 
 
 
 def new_leaf(names: LeafNames, begin: float, end: float, authority: Authority, source: RandomSource) -> Pair:
-    """A leaf for servers and clients, no longer valid than what signs it, and what has signed that. Raises
-    AuthorityUnusable."""
+    """A leaf for servers and clients, not valid longer than its path. Raises AuthorityUnusable."""
     from cryptography import x509
     from cryptography.x509.oid import ExtendedKeyUsageOID
 
@@ -128,7 +127,7 @@ def new_leaf(names: LeafNames, begin: float, end: float, authority: Authority, s
         _builder(_subject(names.common[:_NAME_LENGTH]), begin, end, key, source)
         .issuer_name(signer.subject)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        # Not critical: libvirt and QEMU then refuse it for want of key encipherment, which RFC 8813 forbids
+        # Not critical, because libvirt and QEMU would then require key encipherment, which RFC 8813 forbids
         # for such keys (libvirt: src/rpc/virnettlscontext.c; QEMU: crypto/tlscredsx509.c).
         .add_extension(_usage(signs=False), critical=False)
         .add_extension(
@@ -144,22 +143,22 @@ def new_leaf(names: LeafNames, begin: float, end: float, authority: Authority, s
 
 
 def parse_authority(chain: str, key: str, anchors: str = "") -> Authority:
-    """An authority that somebody else has made. Raises AuthorityUnusable with what is wrong."""
+    """An authority from outside. Raises AuthorityUnusable with the problem."""
     certificates = _read(chain)
     if not certificates:
-        raise AuthorityUnusable('its "tls.crt" has no certificate that can be read')
+        raise AuthorityUnusable('its "tls.crt" has no readable certificate')
     if not anchors and not _signs_itself(certificates[-1]):
         obstacle = path_obstacle(certificates)
-        raise AuthorityUnusable(obstacle or 'its "tls.crt" does not end in a root; add that under "ca.crt"')
+        raise AuthorityUnusable(obstacle or 'its "tls.crt" does not end with a root; add that under "ca.crt"')
     trusted = _read(anchors) or certificates[-1:]
-    # Signatures that nobody believes are not even looked at by the library.
+    # The library does not check unsupported signatures.
     if weak := weak_signature(_below_root(certificates)):
         raise AuthorityUnusable(weak)
     if not all(_signed_by(one, above) for one, above in pairwise(certificates)):
-        raise AuthorityUnusable('the certificates of its "tls.crt" are not each signed by the next')
+        raise AuthorityUnusable('each certificate in its "tls.crt" must be signed by the next')
     roots = [anchor for anchor in trusted if _signed_by(certificates[-1], anchor)]
     if not roots:
-        raise AuthorityUnusable('no certificate of its "ca.crt" has signed the last one of its "tls.crt"')
+        raise AuthorityUnusable('no certificate in its "ca.crt" signed the last one in its "tls.crt"')
     obstacles = [path_obstacle((*_below_root(certificates), root)) for root in roots]
     if all(obstacles):
         raise AuthorityUnusable(obstacles[0])
@@ -170,10 +169,10 @@ def parse_authority(chain: str, key: str, anchors: str = "") -> Authority:
 
 
 def authority_weakness(authority: Authority) -> str:
-    """Why clients refuse what an authority signs that may sign: a key too weak; empty where they do not."""
+    """Why clients refuse leaves of a valid authority: a key that is too weak; or empty."""
     chain = _read(authority.chain)
     paths = [(*_below_root(chain), one) for one in _read(authority.anchors) if _signed_by(chain[-1], one)]
-    return min(map(weak_key, paths), default="")  # the empty one, if there is any
+    return min(map(weak_key, paths), default="")  # the empty one, if it exists
 
 
 def validity(chain: str) -> tuple[float, float]:
@@ -183,13 +182,13 @@ def validity(chain: str) -> tuple[float, float]:
 
 
 def authority_validity(authority: Authority) -> tuple[float, float]:
-    """When it begins and ends, with all that is between it and an anchor, and the anchor that lasts longest:
-    in seconds since the epoch. Raises AuthorityUnusable."""
+    """When it begins and ends, limited by all certificates up to an anchor, and by the longest-lived
+    anchor: in seconds since the epoch. Raises AuthorityUnusable."""
     return _path_validity(authority.chain, authority.anchors)
 
 
 def read_leaf(chain: str, key: str) -> LeafFacts | None:
-    """What the first certificate says; None where it cannot be read, or the key is not its own."""
+    """The fields of the first certificate; None if it is unreadable, or the key does not fit."""
     from cryptography import x509
 
     found = _read(chain)
@@ -219,15 +218,15 @@ def is_signed_by(chain: str, authority: Authority) -> bool:
 
 @lru_cache(maxsize=256)
 def is_anchored(chain: str, trusted: str) -> bool:
-    """Whether the last certificate of the chain is signed by one of those that are trusted."""
+    """Whether a trusted certificate signed the last one of the chain."""
     found = _read(chain)
     return bool(found) and any(_signed_by(found[-1], anchor) for anchor in _read(trusted))
 
 
 def bundle(parts: Iterable[str], now: float | None = None) -> str:
-    """The certificates of all parts in PEM, each once; with `now` without those that have ended by then.
+    """The certificates of all parts in PEM, each once; with `now` without expired ones.
 
-    The same ones make the same text, in whatever order they come: who trusts them restarts when it changes.
+    The text does not depend on their order, because clients restart when it changes.
     """
     found = {one for part in parts for one in _read(part)}
     kept = (one for one in found if now is None or one.not_valid_after_utc.timestamp() > now)
@@ -240,14 +239,14 @@ def holds(whole: str, part: str) -> bool:
 
 
 def public_digest(*texts: str) -> str:
-    """A short digest of what everybody may know."""
+    """A short digest of public data."""
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:32]
 
 
 def _new_key(source: RandomSource) -> ec.EllipticCurvePrivateKey:
     from cryptography.hazmat.primitives.asymmetric import ec
 
-    # Eight octets more than needed: what the remainder prefers is then beyond measuring (FIPS 186-5, A.2.1).
+    # Eight octets more than needed, so that the bias of the remainder is negligible (FIPS 186-5, A.2.1).
     number = int.from_bytes(source.octets(40), "big")
     return ec.derive_private_key(number % (_ORDER - 1) + 1, ec.SECP256R1())
 
@@ -307,8 +306,8 @@ def _signing_key(authority: Authority) -> SigningKey:
     key = _read_key(authority.key)
     if key is None:
         if _ENCRYPTED.search(authority.key):
-            raise AuthorityUnusable('its "tls.key" is under a passphrase; `openssl pkey` takes that away')
-        raise AuthorityUnusable('its "tls.key" is no private key of RSA or of a curve')
+            raise AuthorityUnusable('its "tls.key" is encrypted; `openssl pkey` decrypts it')
+        raise AuthorityUnusable('its "tls.key" is not a private key of RSA or of an elliptic curve')
     return key
 
 
@@ -344,7 +343,7 @@ def _path_validity(chain: str, anchors: str) -> tuple[float, float]:
 
 
 def _below_root(chain: Sequence[x509.Certificate]) -> tuple[x509.Certificate, ...]:
-    """Without a root at its end, in whose place the anchors are."""
+    """Without a root at its end, which the anchors replace."""
     return tuple(one for one in chain if not _signs_itself(one))
 
 
@@ -361,7 +360,7 @@ def _read(pem: str) -> tuple[x509.Certificate, ...]:
 def _first(pem: str) -> x509.Certificate:
     found = _read(pem)
     if not found:
-        raise AuthorityUnusable("it has no certificate that can be read")
+        raise AuthorityUnusable("it has no readable certificate")
     return found[0]
 
 
@@ -375,7 +374,7 @@ def _signed_by(certificate: x509.Certificate, signer: x509.Certificate) -> bool:
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
     if certificate == signer and _signs_itself(certificate):
-        return True  # an anchor: nobody looks at its signature, which may be of a kind of long ago
+        return True  # an anchor: its signature is not checked, and may be outdated
     try:
         certificate.verify_directly_issued_by(signer)
     except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):

@@ -1,4 +1,4 @@
-"""Components that come and go: said to be healthy only when they have stayed so for a while. Pure."""
+"""Flapping components: they count as healthy only after they have stayed so for a while. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from controller.domain.health.region_health import ComponentHealth, ComponentKey
 from controller.domain.health.workload_health import Health
 
-# So many losses within the window make a component flap; it must then be well for the calm time.
+# This many losses within the window make a component flap; then it must be healthy for the calm time.
 LOSSES = 3
 WINDOW = 600.0
 CALM = 60.0
 
-FLAPS = f"became unready {LOSSES} times or more within {WINDOW / 60:.0f} minutes; last: "
+FLAPS = f"became unready at least {LOSSES} times within {WINDOW / 60:.0f} minutes; last: "
 
 
 @dataclass
@@ -28,10 +28,10 @@ class _Track:
 
 
 class FlapDamping:
-    """Remembers when components lost their readiness.
+    """Remembers when components lost their readiness, in memory.
 
-    In memory: a new process goes on with those that the status says come and go, which must then be
-    well for the calm time, and counts the losses of the others again.
+    A new process continues with the flapping components of the status, which must then be healthy for the
+    calm time, and counts the losses of the others again.
     """
 
     def __init__(self) -> None:
@@ -40,10 +40,10 @@ class FlapDamping:
     def damped(
         self, components: Mapping[ComponentKey, ComponentHealth], before: Mapping[str, Any], now: float
     ) -> dict[ComponentKey, ComponentHealth]:
-        """The components as they are to be shown at `now` (seconds, of any steady clock).
+        """The components to publish at `now` (seconds of any monotonic clock).
 
-        `before` is `status.health` as it is now. Losses that come with a new revision are rollouts, or
-        new runs of a Job, and are not counted.
+        `before` is the present `status.health`. Losses with a new revision are rollouts, or new runs of a
+        Job, and do not count.
         """
         for gone in self._tracks.keys() - components.keys():
             del self._tracks[gone]

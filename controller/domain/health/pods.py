@@ -1,4 +1,4 @@
-"""What is known of a pod, small enough to keep thousands of them, and why it does not serve. Pure."""
+"""Facts of a pod, small enough to keep thousands of them, and why it does not serve. Pure."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Any
 from controller.domain.api.conditions import find
 from controller.domain.shared.times import seconds_of
 
-# The kubelet's own limit of last words (kubernetes: pkg/kubelet/container/runtime.go), and a bound for
-# words that have none. Much more than is ever shown: what is shown is cut after it was redacted, for of
-# a secret that is cut in two neither half would be found.
+# The kubelet's own limit of last words (kubernetes: pkg/kubelet/container/runtime.go), and a bound for other
+# texts. It is much more than is ever shown, because a text is shortened only after redaction: a part of a
+# secret would not be found.
 OUTPUT_LIMIT = 4096
 TEXT_LIMIT = 16384
 
-# A container that runs again is reported as crashing until it has run for so long: between two crashes it
-# runs for a while, and it is the same fault, reported in the same text. Seconds.
+# Seconds that a container must run before it is no longer reported as crashing. Between two crashes it runs
+# for a while, but it is the same fault, with the same text.
 CRASH_SHOWN_FOR = 600.0
-# The kubelet's longest back-off, and some more: what began later was not started by it after a crash.
+# The kubelet's longest back-off, and a margin: a later start was not caused by a crash.
 LONGEST_BACK_OFF = 360.0
 # Ready turns False a moment after a crash, when the container may already run again.
 NOTICED_WITHIN = 10.0
@@ -43,15 +43,15 @@ CONFIG_REASONS = frozenset(
         *("PreCreateHookError", "PreStartHookError", "PostStartHookError"),
     }
 )
-# The kubelet alternates between a short error and a back-off that repeats it: without these words both
-# tell the same.
+# The kubelet alternates between a short error and a back-off that repeats it: without these words both are
+# the same.
 _REPEATED = re.compile(
     r'^(Back-off pulling image "[^"]*"(: )?|ErrImagePull: |rpc error: code = \w+ desc = )+'
 )
 
 
 class CauseKind(StrEnum):
-    """Why a pod does not serve; in the order in which one tells more than another."""
+    """Why a pod does not serve, the most informative kinds last."""
 
     UNSCHEDULABLE = "Unschedulable"
     IMAGE = "ImagePullBackOff"
@@ -72,10 +72,10 @@ ORDER = {kind: place for place, kind in enumerate(CauseKind)}
 class PodCause:
     """Why a pod does not serve.
 
-    `output` is what a container said before it ended, not yet redacted. `since` in seconds since the
-    epoch, 0.0 if not known. `waits_for` names what an init container of kubernetes-entrypoint waits for,
-    as `Job/nova-db-sync` or `Service/openstack/keystone-api`. From the moment `until` on, `later` is the
-    cause, if there is one.
+    `output` is the output of a container before its end, not yet redacted. `since` in seconds since the
+    epoch, 0.0 if not known. `waits_for` names what an init container of kubernetes-entrypoint waits for, as
+    `Job/nova-db-sync` or `Service/openstack/keystone-api`. From the moment `until` on, `later` is the cause,
+    if there is one.
     """
 
     kind: CauseKind
@@ -88,16 +88,16 @@ class PodCause:
     later: PodCause | None = None
 
     def at(self, now: float) -> PodCause:
-        """What is the cause at the moment `now`, if the pod's status stays as it is."""
+        """The cause at the moment `now`, if the pod's status does not change."""
         return self if self.later is None or now < self.until else self.later
 
 
 @dataclass(frozen=True, slots=True)
 class PodFacts:
-    """One pod that a workload owns. `cause` is None when it serves, or when it ended well.
+    """One pod that a workload owns.
 
-    `owner` is (kind, name) of the workload, seen through a Deployment's ReplicaSet. `revision` is the
-    hash of the template it was made from. `claims` are those of its volumes.
+    `cause` is None if it serves, or has succeeded. `owner` is (kind, name) of the workload; for a ReplicaSet,
+    its Deployment. `revision` is the hash of its template. `claims` are those of its volumes.
     """
 
     name: str
@@ -111,7 +111,7 @@ class PodFacts:
 
 
 def parse_pod(obj: Mapping[str, Any]) -> PodFacts | None:
-    """The facts of a pod; None if no workload of a kind that counts owns it."""
+    """The facts of a pod; None if its owner is not a workload that counts."""
     meta = obj["metadata"]
     owner = _owner(meta)
     if owner is None:
@@ -167,10 +167,10 @@ def _cause(
     ready = find(conditions, "Ready")
     containers = list(_by_name(spec.get("containers"), status.get("containerStatuses")))
     if deleting:
-        # A silent node does not report that the pod has ended, and so it stays.
+        # A silent node does not report the end of the pod, so the pod stays.
         lost = _lost(spec, containers, ready) if phase != "Failed" else None
         if lost is not None:
-            return replace(lost, text=f"{lost.text}; it cannot end there")
+            return replace(lost, text=f"{lost.text}, so it cannot terminate")
         return PodCause(CauseKind.TERMINATING, "is being removed", since=deleting)
     if phase == "Failed":
         return _failed(status)
@@ -178,12 +178,12 @@ def _cause(
         return None
     scheduled = find(conditions, "PodScheduled")
     if scheduled.get("status") == "False":
-        message = _bounded(scheduled.get("message") or scheduled.get("reason") or "no node was found")
+        message = _bounded(scheduled.get("message") or scheduled.get("reason") or "no node fits")
         since = seconds_of(scheduled.get("lastTransitionTime"))
         return PodCause(CauseKind.UNSCHEDULABLE, f"Unschedulable: {message}", since=since)
     init_containers = list(_by_name(spec.get("initContainers"), status.get("initContainerStatuses")))
     if find(conditions, "Initialized").get("status") == "True":
-        # Those that go on running beside the others count as one of them.
+        # Init containers that keep running (sidecars) count like the others.
         containers += [one for one in init_containers if _is_sidecar(one[0])]
     else:
         causes = (_init_cause(*container, namespace) for container in init_containers)
@@ -201,7 +201,7 @@ def _bounded(text: object) -> str:
 def _by_name(
     specs: Sequence[Mapping[str, Any]] | None, statuses: Sequence[Mapping[str, Any]] | None
 ) -> Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Each container of the spec with its status, empty while it has none."""
+    """Each container of the spec with its status, or an empty one."""
     known = {status.get("name"): status for status in statuses or []}
     return [(spec, known.get(spec.get("name"), {})) for spec in specs or []]
 
@@ -249,9 +249,9 @@ def _being_created(state: Mapping[str, Any]) -> str:
 def _container_fault(
     spec: Mapping[str, Any], status: Mapping[str, Any], *, goes_on: bool = False
 ) -> PodCause | None:
-    """What keeps a container from running, or what it has just died of.
+    """Why a container cannot run, or why it has just ended.
 
-    One that `goes_on` must not end, not with exit code 0 either: so ends what a liveness probe has stopped.
+    One that `goes_on` must not end, even with exit code 0, which is the result of a failed liveness probe.
     """
     name, image = str(spec.get("name")), str(spec.get("image"))
     state = status.get("state") or {}
@@ -282,7 +282,7 @@ def _crash(name: str, last: Mapping[str, Any]) -> PodCause:
 
 
 def _after_crash(cause: PodCause, status: Mapping[str, Any]) -> PodCause:
-    """The cause of a container that runs and does not serve: for a while, the crash that it comes from."""
+    """The cause of a container that runs and does not serve: for a while, its last crash."""
     last = (status.get("lastState") or {}).get("terminated") or {}
     started = seconds_of(((status.get("state") or {}).get("running") or {}).get("startedAt"))
     finished = seconds_of(last.get("finishedAt"))
@@ -319,7 +319,7 @@ def _unready(
 
 
 def _not_serving(spec: Mapping[str, Any], status: Mapping[str, Any], unready_since: float) -> PodCause | None:
-    """Why this container does not serve, while nothing keeps it from running; None if it does."""
+    """Why this running container does not serve, or None."""
     state, name = status.get("state") or {}, str(spec.get("name"))
     if "running" not in state:
         return PodCause(CauseKind.STARTING, _being_created(state), container=name)
@@ -339,9 +339,9 @@ def _lost(
     containers: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
     ready: Mapping[str, Any],
 ) -> PodCause | None:
-    """That the pod's node is silent: its containers are ready and it is not, without a reason.
+    """Whether the pod's node is silent: its containers are ready and it is not, without a reason.
 
-    So the node controller leaves the pods of such a node (kubernetes: pkg/util/node/node.go).
+    The node controller leaves pods of such a node in this state (kubernetes: pkg/util/node/node.go).
     """
     serve = all(one.get("ready") and "running" in (one.get("state") or {}) for _, one in containers)
     if not serve or ready.get("status", "True") == "True" or ready.get("message"):
@@ -352,8 +352,9 @@ def _lost(
 
 def _entrypoint_dependencies(spec: Mapping[str, Any], namespace: str) -> tuple[str, ...]:
     """What kubernetes-entrypoint waits for, from its environment (openstack-helm: helm-toolkit,
-    snippets/_kubernetes_entrypoint_init_container.tpl): comma lists of names or namespace:name, and Jobs
-    in JSON, by name or by labels. A namespace is reported only if it is another than the pod's."""
+    snippets/_kubernetes_entrypoint_init_container.tpl): comma lists of names or namespace:name, and
+    Jobs in JSON, by name or by labels. A namespace is reported only if it differs from the pod's.
+    """
     texts = {str(one.get("name")): str(one.get("value") or "") for one in spec.get("env") or []}
     found = []
     for variable, kind in (
@@ -365,12 +366,12 @@ def _entrypoint_dependencies(spec: Mapping[str, Any], namespace: str) -> tuple[s
         found += [f"{kind}/{name.replace(':', '/')}" for name in names if name]
     found += _jobs_in_json(texts.get("DEPENDENCY_JOBS_JSON", ""), namespace)
     if texts.get("DEPENDENCY_POD_JSON", "").strip() not in ("", "[]", '""'):
-        found.append("pods beside it on the node")
+        found.append("other pods on its node")
     return tuple(found)
 
 
 def _jobs_in_json(text: str, namespace: str) -> list[str]:
-    """As `Job/<name>`, or with the labels of those that are not named; nothing of what cannot be read."""
+    """As `Job/<name>`, or with labels instead of a name, without unreadable entries."""
     try:
         listed = json.loads(text or "[]")
     except ValueError:

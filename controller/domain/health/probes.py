@@ -1,4 +1,4 @@
-"""What a region's own services say of themselves, judged as components of its health. Pure."""
+"""Probes of a region's own services, judged as components of its health. Pure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from controller.domain.health.workload_health import (
 from controller.domain.health.workloads import Workload
 from controller.domain.shared.cloud_facts import Agent, ComputeService, ControlService, VolumeService
 
-# The application under which probes stand in `status.health`.
+# The application of probes in `status.health`.
 APPLICATION = "probes"
 SHOWN = 5
-# A service that does not answer once may just be restarting.
+# A service that does not answer once may be restarting.
 FAILURES = 2
-# As long as a workload may take to come up.
+# The same time as for a workload to become ready.
 FIRST_ANSWER_WITHIN = 600.0
 # Of these Nova needs one each.
 CONTROL = ("nova-conductor", "nova-scheduler")
@@ -33,7 +33,7 @@ QUORUMS = {"database": "mariadb", "message-broker": "rabbitmq"}
 
 @dataclass(frozen=True, slots=True)
 class ServiceEndpoint:
-    """One endpoint of the catalogue: the type of the service, and where it is said to be."""
+    """One endpoint of the catalogue: the type of the service, and its address."""
 
     service: str
     url: str
@@ -41,7 +41,7 @@ class ServiceEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class EndpointAnswer:
-    """What came of asking an endpoint; `wrong` is empty when it answered as a service does."""
+    """The result of a request to an endpoint; `wrong` is empty if it answered like a service."""
 
     endpoint: ServiceEndpoint
     wrong: str = ""
@@ -49,9 +49,9 @@ class EndpointAnswer:
 
 @dataclass(frozen=True)
 class Probe:
-    """One probe over time, times in seconds of any steady clock.
+    """One probe over time, in seconds of any monotonic clock.
 
-    Until `patient` it may come up for the first time. `heard`: when it was last asked, or else since when
+    Until `patient` it may become ready for the first time. `heard`: its last request, or the time since when
     it is desired. `error` is why the last one failed.
     """
 
@@ -62,36 +62,37 @@ class Probe:
     error: str = ""
 
     def answered(self, verdict: WorkloadHealth, now: float) -> Probe:
-        """The probe after it was answered. What was well and lacks something now may be growing."""
+        """The probe after an answer. A healthy one that now lacks something may be growing."""
         patient = now if verdict.health != Health.PROGRESSING else self.patient
         if verdict.health == Health.PROGRESSING and self.verdict and self.verdict.health == Health.READY:
             patient = now + FIRST_ANSWER_WITHIN
         return replace(self, patient=patient, heard=now, verdict=verdict, failures=0, error="")
 
     def failed(self, failure: str, now: float) -> Probe:
-        """The probe after it was not."""
+        """The probe after a failure."""
         return replace(self, heard=now, failures=self.failures + 1, error=failure)
 
     def shown(self, now: float, *, stale_after: float) -> WorkloadHealth:
-        """What to say of it: one failure is forgiven, the first answer is waited for, and what was not
-        asked again for `stale_after` seconds is not known any more."""
+        """Its verdict: one failure is tolerated, the first answer has time, and after `stale_after` seconds
+        without a request it is unknown."""
         verdict, waiting = self.verdict, now < self.patient
         desired = verdict.desired if verdict else 1
         if now - self.heard > stale_after:
-            text = f"has not been asked for more than {stale_after:.0f} s; the log of health may say why"
+            text = f"was not probed for more than {stale_after:.0f} s; see the log of container health"
             return WorkloadHealth(Health.UNKNOWN, 0, desired, text)
         if verdict is not None and self.failures < FAILURES:
             overdue = verdict.health == Health.PROGRESSING and not waiting
             return replace(verdict, health=Health.UNHEALTHY) if overdue else verdict
         if waiting:
-            return WorkloadHealth(Health.PROGRESSING, 0, desired, self.error or "has not been asked yet")
+            return WorkloadHealth(Health.PROGRESSING, 0, desired, self.error or "was not probed yet")
         return WorkloadHealth(Health.UNHEALTHY, 0, desired, f"does not answer: {self.error}")
 
 
 def new_probe(now: float, entry: Mapping[str, Any]) -> Probe:
-    """A probe that is desired from now on. `entry` is what the status says of it, empty where nothing.
+    """A probe that is desired from now on.
 
-    What was answered before a restart is believed until it is asked again.
+    `entry` is its entry in the status, or empty. An answer from before a restart counts until the next
+    request.
     """
     status = str(entry.get("status") or "")
     if status not in (Health.READY, Health.UNHEALTHY):
@@ -104,10 +105,10 @@ def new_probe(now: float, entry: Mapping[str, Any]) -> Probe:
 def judge_compute_services(
     services: Iterable[ComputeService], control: Iterable[ControlService], expected: int
 ) -> WorkloadHealth:
-    """Enabled nova-computes that are up, of all enabled ones: who disabled one knows of it.
+    """Enabled nova-computes that are up, of all enabled ones; a disabled one is intended.
 
-    `expected`: how many there should be by the pods that run them. Of `control`, one of each kind must be
-    up: a pod that is replaced leaves its entry behind, and it is down for ever.
+    `expected`: the number by their pods. Of `control`, one of each kind must be up, because a replaced pod
+    leaves an entry that stays down.
     """
     known = list(services)
     lost = [one.host for one in known if one.enabled and not one.up]
@@ -115,20 +116,20 @@ def judge_compute_services(
     there = list(control)
     serving = {one.binary for one in there if one.enabled and one.up}
     if missing := [f"no {binary} is up" for binary in CONTROL if binary not in serving]:
-        # What has registered once and is down is lost; what has not may be on its way.
+        # A registered service that is down is lost; an unregistered one may still be starting.
         lost_one = any(one.binary not in serving for one in there)
         health = (
             Health.UNHEALTHY if lost_one else max(verdict.health, Health.PROGRESSING, key=WORSE.__getitem__)
         )
         text = "; ".join(
-            filter(None, ("no server can be made or moved: " + ", ".join(missing), verdict.text))
+            filter(None, ("no server can be created or moved: " + ", ".join(missing), verdict.text))
         )
         return replace(verdict, health=health, text=text)
     return verdict
 
 
 def judge_agents(agents: Iterable[Agent], expected: int) -> WorkloadHealth:
-    """Network agents that are alive, of those not switched off. `expected` as of compute services."""
+    """Network agents that are alive, of the enabled ones. `expected` as for compute services."""
     known = list(agents)
     lost = [f"{one.kind} on {one.host}" for one in known if one.enabled and not one.alive]
     return _registered("network agents", [one.enabled for one in known], lost, expected)
@@ -137,8 +138,8 @@ def judge_agents(agents: Iterable[Agent], expected: int) -> WorkloadHealth:
 def judge_volume_services(services: Iterable[VolumeService], expected: int) -> WorkloadHealth:
     """Services of Cinder that are up, of the enabled ones.
 
-    `expected`: as of compute services, but all pods of a backend may register as one and the same service,
-    so that it counts only while there is none.
+    `expected`: as for compute services, but all pods of a backend may register as one service, so it counts
+    only while there is none.
     """
     known = list(services)
     lost = [f"{one.binary} {one.name}" for one in known if one.enabled and not one.up]
@@ -148,15 +149,15 @@ def judge_volume_services(services: Iterable[VolumeService], expected: int) -> W
 
 @dataclass(frozen=True)
 class Releases:
-    """A region's releases by name, and their Services as `name.namespace`: none, where they are not known."""
+    """A region's releases by name, and their Services as `name.namespace`, or none if they are unknown."""
 
     names: frozenset[str] = frozenset()
     services: frozenset[str] = frozenset()
 
     def have_left(self, endpoint: ServiceEndpoint) -> bool:
-        """Whether the endpoint is of a release that was removed, as far as its address tells.
+        """Whether the endpoint belongs to a removed release, according to its address.
 
-        Keystone keeps the endpoints of a service that is removed, as the database keeps its data.
+        Keystone keeps the endpoints of a removed service, as the database keeps its data.
         """
         try:
             host = urlsplit(endpoint.url).hostname or ""
@@ -174,32 +175,32 @@ UNKNOWN_RELEASES = Releases()
 def judge_endpoints(
     answers: Iterable[EndpointAnswer], releases: Releases = UNKNOWN_RELEASES
 ) -> WorkloadHealth:
-    """Endpoints of the catalogue that answer. Of a service that was removed, none is expected to."""
+    """Endpoints of the catalogue that answer. Those of a removed service need not answer."""
     heard = list(answers)
     gone = [one.endpoint for one in heard if one.wrong and releases.have_left(one.endpoint)]
     asked = [one for one in heard if one.endpoint not in gone]
     if not asked:
         return WorkloadHealth(Health.UNHEALTHY, 0, 1, "the catalogue has no endpoint")
     lost = [f"{one.endpoint.service} {one.endpoint.url}: {one.wrong}" for one in asked if one.wrong]
-    verdict = _of("endpoints", len(asked), lost, word="without a proper answer")
+    verdict = _of("endpoints", len(asked), lost, word="without a valid answer")
     names = ", ".join(sorted({one.service for one in gone})[:SHOWN])
-    left = f"the catalogue still has what was removed: {names}" if gone else ""
+    left = f"the catalogue still has endpoints of removed services: {names}" if gone else ""
     return replace(verdict, text="; ".join(filter(None, (verdict.text, left))))
 
 
 def endpoint_error(status: int) -> str:
-    """What is wrong with an answer of this HTTP status to a request without credentials.
+    """The problem with an answer of this HTTP status to a request without credentials.
 
-    A service refuses it (401, 403), shows its versions (200, 300) or finds no resource of that name in a
-    path with a project's id; what stands before a service that is gone answers 404 at its root or 5xx.
+    A service refuses it (401, 403), shows its versions (200, 300) or finds no resource in a path with a
+    project's id. A proxy in front of a missing service answers 404 at its root, or 5xx.
     """
     return f"HTTP {status}" if status >= 500 or status == 404 else ""
 
 
 @dataclass(frozen=True)
 class Probed:
-    """What is probed of a region: what is `asked`, each with how many should answer, and `quorums` by the
-    probe's name, as reported by their members' pods. `releases`: those that can be asked for."""
+    """The probes of a region: those that are `asked`, each with the expected number, and `quorums` by the
+    probe's name, from their members' pods. `releases`: those that can be probed."""
 
     asked: Mapping[str, int]
     quorums: Mapping[str, WorkloadHealth]
@@ -207,8 +208,8 @@ class Probed:
 
 
 def probed(facts: Facts) -> Probed:
-    """What the releases can answer that were deployed once, whatever is done to them now; nothing that no
-    pod is there to answer."""
+    """The probes of releases that were deployed once, whatever happens to them now, except those without any
+    pod to answer."""
     served = {name for name, release in facts.releases.items() if release.deployed or name in facts.manifests}
     asked: dict[str, int] = {}
     if "keystone" in served:
@@ -231,7 +232,7 @@ def probed(facts: Facts) -> Probed:
     return Probed({name: count for name, count in asked.items() if count}, quorums, releases)
 
 
-# By probe: the release that must have been deployed, and the workloads whose pods register with its API.
+# By probe: the required release, and the workloads whose pods register with its API.
 _ANSWERING: Mapping[str, tuple[str, Callable[[Workload], bool]]] = {
     "compute-services": (
         "nova",
@@ -240,7 +241,7 @@ _ANSWERING: Mapping[str, tuple[str, Callable[[Workload], bool]]] = {
     "network-agents": (
         "neutron",
         lambda one: (
-            # Those of BGP and VPN have other ways of reporting in some of their drivers.
+            # Agents of BGP and VPN report differently with some of their drivers.
             (
                 one.kind == "DaemonSet"
                 and one.release == "neutron"
@@ -262,11 +263,11 @@ _ANSWERING: Mapping[str, tuple[str, Callable[[Workload], bool]]] = {
 
 
 def _quorums(release: str, facts: Facts) -> Iterable[WorkloadHealth]:
-    """The verdict on the members of a release that decide by majority; none where there is one server.
+    """The verdict on the members of a release with a majority; none for a single server.
 
-    A member's word is its pod's readiness: the charts' readiness probes ask the server itself. One of
-    Galera is ready while it belongs to the primary component (wsrep_ready), one of RabbitMQ while its
-    broker runs: nodes that run and are cut off from each other cannot be recognized by that.
+    A member counts by its pod's readiness, because the charts' readiness probes ask the server itself. A
+    Galera server is ready while it belongs to the primary component (wsrep_ready), a RabbitMQ node while its
+    broker runs. Running nodes that are cut off from each other are not detected.
     """
     for one in facts.workloads:
         if one.release != release or one.off:
@@ -281,22 +282,22 @@ def _quorums(release: str, facts: Facts) -> Iterable[WorkloadHealth]:
             )
             continue
         new = facts.now - one.started < facts.progress_deadline
-        text = f"{describe(group)}: no majority can decide"
+        text = f"{describe(group)}: there is no majority"
         yield WorkloadHealth(Health.PROGRESSING if new else Health.UNHEALTHY, ready, group.size, text)
 
 
 def _registered(what: str, enabled: Sequence[bool], lost: Sequence[str], expected: int) -> WorkloadHealth:
-    """Whatever registers with an API: none at all may still be on its way."""
+    """Services that register with an API: without any, they may still be starting."""
     if not enabled:
         return WorkloadHealth(
-            Health.PROGRESSING, 0, expected, f"none of the {what} has registered, {expected} should"
+            Health.PROGRESSING, 0, expected, f"none of the {what} has registered, {expected} are expected"
         )
     missing = expected - len(enabled)
     if missing > 0 and not lost:
-        text = f"only {len(enabled)} of the {what} have registered, {expected} should"
+        text = f"only {len(enabled)} of the {what} have registered, {expected} are expected"
         return WorkloadHealth(Health.PROGRESSING, sum(enabled), sum(enabled) + missing, text)
     if not any(enabled):
-        text = f"all {len(enabled)} {what} are disabled: nothing new can be placed on them"
+        text = f"all {len(enabled)} {what} are disabled, so they get no new resources"
         return WorkloadHealth(Health.READY, 0, 0, text)
     return _of(what, sum(enabled), lost)
 

@@ -1,7 +1,7 @@
-"""Components that wait for the cluster's own controllers: for how long that is on its way. Pure.
+"""Deadlines for components that wait for the cluster's own controllers.
 
-Nothing that a workload says tells since when it waits so, so the moment is remembered. In memory: a
-new process goes on with what the status says, and begins to wait again where that says nothing of it.
+Pure. A workload does not say since when it waits, so this is remembered, in memory. A new process continues
+with the times in the status, or starts again without one.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from controller.domain.health.region_health import ComponentHealth, ComponentKey
 from controller.domain.health.workload_health import PROGRESS_DEADLINE, Health, WorkloadHealth
 from controller.domain.shared.times import seconds_of
 
-# A workload's controller that does not take up a new spec for so long does not work, and what the
-# counts say is not about the new spec.
+# A workload's controller that has not observed a new spec for this long does not work, and its counts do not
+# describe the new spec.
 UNSEEN_AFTER = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """How long a wait may last, in seconds, and what the component is then."""
+    """The limit of a wait, in seconds, and the status of the component after it."""
 
     seconds: float
     then: Health
@@ -38,9 +38,9 @@ class _Wait:
 
 
 class ProgressDeadlines:
-    """Remembers since when components wait. Not thread-safe.
+    """Remembers since when components wait.
 
-    `lacking_for`: seconds after which pods that are not there are a failure.
+    Not thread-safe. `lacking_for`: seconds after which missing pods are a failure.
     """
 
     def __init__(self, lacking_for: float = PROGRESS_DEADLINE) -> None:
@@ -55,10 +55,10 @@ class ProgressDeadlines:
         now: float,
         epoch: float,
     ) -> dict[ComponentKey, ComponentHealth]:
-        """The components, those that have waited for too long as what they are then.
+        """The components, with the status after the limit for those that have waited too long.
 
-        `before` is `status.health` as it is now; `now` in seconds of any steady clock, `epoch` in those
-        since 1970.
+        `before` is the present `status.health`; `now` is in seconds of any monotonic clock, `epoch` in
+        seconds since the epoch.
         """
         result, waits = {}, {}
         for key, judged in components.items():
@@ -89,7 +89,7 @@ class ProgressDeadlines:
 
 
 def _waited(reported: Mapping[str, Any], verdict: WorkloadHealth, epoch: float) -> float:
-    """For how many seconds a process before this one has reported the very same wait."""
+    """Seconds for which an earlier process has reported the same wait."""
     same = reported.get("status") == verdict.health and str(reported.get("message") or "").startswith(
         verdict.text
     )

@@ -1,7 +1,7 @@
-"""Members that decide by majority: Galera, RabbitMQ, OVN databases. Pure.
+"""Clusters with a majority: Galera, RabbitMQ, OVN databases.
 
-A member that is not known to be ready counts as lost: an unknown member does not vote. The
-majority is counted from all members that there should be, never from those that happen to be seen.
+Pure. A member that is not known to be ready counts as lost. The majority is computed from all expected
+members, never only from the observed ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class QuorumGroup:
-    """The members of one cluster of servers. `expected`: how many there should be, seen or not."""
+    """The members of one cluster of servers. `expected`: the number of members, observed or not."""
 
     name: str
     expected: int
@@ -29,37 +29,37 @@ class QuorumGroup:
 
     @property
     def size(self) -> int:
-        """How many members have a vote: those expected, or more where more are seen."""
+        """The number of votes: the expected members, or more if more are observed."""
         return max(self.expected, len(self.members))
 
 
 def majority(size: int) -> int:
-    """How many of `size` members can decide."""
+    """The majority of `size` members."""
     return size // 2 + 1
 
 
 def ready_members(group: QuorumGroup) -> int:
-    """How many members are known to be ready."""
+    """The number of members that are known to be ready."""
     return sum(member.ready for member in group.members)
 
 
 def has_quorum(group: QuorumGroup) -> bool:
-    """Whether the ready members can decide. A group that should have no members can."""
+    """Whether the ready members are a majority. A group without expected members has one."""
     return group.size == 0 or ready_members(group) >= majority(group.size)
 
 
 def breaks_quorum(group: QuorumGroup, lost: Collection[str]) -> bool:
-    """Whether losing the members of these names leaves no majority of ready members.
+    """Whether the loss of these members leaves no majority of ready members.
 
-    Losing members that are not ready breaks nothing. Where the majority is gone already, each ready
-    member that is left counts: the last ones hold what there is to recover from.
+    The loss of members that are not ready breaks nothing. If the majority is already lost, every remaining
+    ready member counts, because recovery needs its data.
     """
     taken = sum(member.ready for member in group.members if member.name in lost)
     return taken > 0 and ready_members(group) - taken < majority(group.size)
 
 
 def groups_broken_by(node: str, groups: Iterable[QuorumGroup]) -> tuple[str, ...]:
-    """Names of the groups that lose their quorum with all members on this node, sorted."""
+    """Names of the groups that would lose their quorum with all members on this node, sorted."""
     broken = []
     for group in groups:
         here = {member.name for member in group.members if member.node == node}

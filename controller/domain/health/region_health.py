@@ -1,7 +1,7 @@
-"""Health of the region: components named and judged, their history damped, one condition. Pure.
+"""Health of the region: names and verdicts of components, flap damping, one condition.
 
-Which workloads count: those of releases that the region's bundles ask for, unless switched off. A
-component is what the label `component` says, as OpenStack-Helm sets it.
+Pure. Workloads of the releases in the region's bundles count, unless disabled. A component is the value of
+OpenStack-Helm's label `component`.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class Release:
 
 @dataclass(frozen=True)
 class Facts:
-    """All that was observed of a region's workloads at `now` (seconds since the epoch).
+    """The observations of a region's workloads at `now` (seconds since the epoch).
 
-    `pods` by owner (kind and name of the workload), `claims` by name. `manifests` of deployed releases
-    by their names, as far as they could be read. `progress_deadline`: as in Surroundings.
+    `pods` by owner (kind and name of the workload), `claims` by name. `manifests` of deployed releases by
+    name, if readable. `progress_deadline`: as in Surroundings.
     """
 
     releases: Mapping[str, Release]
@@ -98,7 +98,8 @@ def judge_components(facts: Facts) -> dict[ComponentKey, ComponentHealth]:
 
 
 def _is_met(workload: Workload) -> bool:
-    """Whether who waits for it need not any more. Of a DaemonSet only the pod beside it is waited for."""
+    """Whether waiting pods no longer need to wait for it. For a DaemonSet they need only the pod on their
+    node."""
     rollout = workload.rollout
     if workload.kind == "DaemonSet":
         return rollout.ready >= rollout.desired > 0
@@ -109,15 +110,14 @@ def _counts(workload: Workload, facts: Facts) -> bool:
     if (workload.off and not workload.homeless) or workload.release not in facts.releases:
         return False
     manifest = facts.manifests.get(workload.release)
-    # Helm leaves the Jobs of hooks that a later revision has no more.
+    # Helm leaves the Jobs of hooks that a later revision no longer contains.
     return not (workload.hook and manifest and workload.name not in manifest.hook_jobs)
 
 
 def _last_runs(workloads: Iterable[Workload], judge: Callable[[Workload], WorkloadHealth]) -> list[Workload]:
-    """The workloads, with one Job of each CronJob: the one that says how it does.
-
-    That is the last that came to its end, or a newer one that will not come to any. One that just runs
-    says nothing: a region does not become unready every night.
+    """The workloads, with one representative Job of each CronJob: the last finished one, or a newer one
+    that will not finish. A running one does not count, so that a region does not become unready every
+    night.
     """
     result, runs = [], defaultdict(list)
     for one in workloads:
@@ -133,10 +133,10 @@ def _last_runs(workloads: Iterable[Workload], judge: Callable[[Workload], Worklo
 
 
 def name_components(workloads: Iterable[Workload]) -> dict[ComponentKey, list[Workload]]:
-    """The workloads of each component, under names that no two components share.
+    """The workloads of each component, under unique names.
 
-    DaemonSets of one component are one: they are its variants for different nodes. Where anything else
-    claims the same name, each goes by the name of its object, and by kind and name if that is taken.
+    DaemonSets of one component are joined, because they are its variants for different nodes. If other
+    workloads have the same name, each uses the name of its object, or kind and name if that is also taken.
     """
     result: dict[ComponentKey, list[Workload]] = {}
     by_release: dict[str, dict[str, list[Workload]]] = defaultdict(lambda: defaultdict(list))
@@ -161,7 +161,7 @@ def _is_one(group: Sequence[Workload]) -> bool:
 def _together(verdicts: Sequence[WorkloadHealth]) -> WorkloadHealth:
     """One verdict for the variants of a component: all their pods, the worst of their states.
 
-    That one of them has no node is no matter where others have.
+    A variant without a node does not matter if another has one.
     """
     with_pods = [one for one in verdicts if one.desired]
     worst = max(with_pods or verdicts, key=lambda one: WORSE[one.health])
@@ -176,9 +176,10 @@ def health_entries(
     redact: Callable[[str], str],
     redact_output: Callable[[str], str],
 ) -> dict[str, Any]:
-    """`status.health`. `before` is what it says now: `since` moves only when a status changes.
+    """`status.health`.
 
-    `redact_output` is for what containers say, `redact` for everything else.
+    `before` is the present one: `since` moves only when a status changes. `redact_output` is for output of
+    containers, `redact` for everything else.
     """
     result: dict[str, dict[str, Any]] = defaultdict(dict)
     for (application, component), judged in sorted(components.items()):
@@ -199,14 +200,14 @@ def health_entries(
 def _message(
     verdict: WorkloadHealth, before: str, redact: Callable[[str], str], redact_output: Callable[[str], str]
 ) -> str:
-    """Text and output, cut only after they were redacted: half a secret would not be found.
+    """Text and output, shortened only after redaction, because a part of a secret would not be found.
 
-    While the output of the same failure is being read again, what was said `before` stays.
+    While the output of the same failure is read again, the text from `before` stays.
     """
     text = redact(verdict.text)
     if verdict.awaited and before.startswith(f'{shorten(text, TEXT_SHOWN)}: "'):
         return redact(before)
-    # Why there are no pods is the cluster's word.
+    # The cause of missing pods comes from the cluster.
     of_output = redact if verdict.lacking else redact_output
     output = " ".join(of_output(verdict.output).split()) if verdict.output else ""
     if verdict.bereft and verdict.bereft in before:
@@ -216,7 +217,7 @@ def _message(
     if not output:
         return shorten(text, MESSAGE_LIMIT)
     if len(output) > OUTPUT_SHOWN:
-        # The end of an output says more than its beginning.
+        # The end of an output is more informative than its beginning.
         output = f"… {output[-OUTPUT_SHOWN:]}"
     return f'{shorten(text, TEXT_SHOWN)}: "{output}"'
 
@@ -231,9 +232,9 @@ def workloads_condition(
 ) -> Condition:
     """`WorkloadsHealthy` from the entries of `status.health`.
 
-    Unknown until the first release is deployed; from then on it is judged for good, also while no
-    release happens to be deployed. Unknown again where none is asked for, and of a region that is removed
-    (`deleting`): what goes away is neither well nor broken. `conditions` are those that the osdpl has now.
+    Unknown until the first release is deployed; from then on it is always judged, also while no release is
+    deployed. Unknown again if none is requested, and for a region that is being removed (`deleting`).
+    `conditions` are the present ones of the osdpl.
     """
 
     def condition(status: Status, reason: Reason, text: str) -> Condition:
@@ -242,7 +243,7 @@ def workloads_condition(
     if deleting:
         return condition("Unknown", Reason.DELETING, "the region is being removed")
     if not releases:
-        return condition("Unknown", Reason.INITIALIZING, "no release is asked for")
+        return condition("Unknown", Reason.INITIALIZING, "no release is requested")
     listed = [
         (f"{application} {component}", entry)
         for application, components in health.items()

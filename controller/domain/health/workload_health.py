@@ -1,4 +1,4 @@
-"""How one workload fares: from its counts and its pods to one word and the cause a person needs. Pure."""
+"""The health of one workload: from its counts and its pods to one word and the cause. Pure."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from controller.domain.health.quorum import Member, QuorumGroup, describe, has_q
 from controller.domain.health.workloads import Workload
 from controller.domain.shared.plurals import count
 
-# What may pass by itself within so many seconds is not a failure yet.
+# Seconds in which a problem may pass before it is a failure.
 SCHEDULING_GRACE = 30.0  # volumes are provisioned, nodes are added
 TERMINATING_GRACE = 60.0  # beyond the pod's own grace period, which its deletion time includes
-# A rollout takes pods of the earlier revision away as soon as those of the newest serve.
+# A rollout removes pods of the earlier revision as soon as those of the newest serve.
 REPLACED_WITHIN = 60.0
 # A Deployment's own default (apps/v1 progressDeadlineSeconds), for kinds that have none; unless the settings
 # say otherwise.
 PROGRESS_DEADLINE = 600.0
-# Releases whose servers decide by majority, and the component that they are (the charts' labels).
+# Releases whose servers need a majority, and their component (the charts' labels).
 QUORUM_RELEASES = {
     "mariadb": frozenset({"server"}),  # Galera
     "rabbitmq": frozenset({"server"}),  # quorum queues
     "ovn": frozenset({"ovn-ovsdb-nb", "ovn-ovsdb-sb"}),  # OVSDB's Raft
 }
-# As long as a release's hooks may take by default.
+# The default timeout of a release's hooks.
 JOB_DEADLINE = 1800.0
 
 _GRACE = {CauseKind.UNSCHEDULABLE: SCHEDULING_GRACE, CauseKind.TERMINATING: TERMINATING_GRACE}
@@ -61,11 +61,11 @@ class VolumeClaim:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What else is known when a workload is judged.
+    """Further facts for the verdict on a workload.
 
-    `claims` by name; `met` names what others wait for and need not: the Jobs that have succeeded, as
-    `Job/<name>`, and the DaemonSets all of whose pods are ready; `now` in seconds since the epoch.
-    `progress_deadline`: seconds after which pods that do not get on are a failure.
+    `claims` by name; `met` names fulfilled dependencies: the Jobs that have succeeded, as `Job/<name>`, and
+    the DaemonSets with all pods ready; `now` in seconds since the epoch. `progress_deadline`: seconds after
+    which pods without progress are a failure.
     """
 
     claims: Mapping[str, VolumeClaim]
@@ -76,13 +76,14 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadHealth:
-    """One workload judged. `output` is the log of a container, not yet redacted, to be put after `text`.
+    """The verdict on one workload.
 
-    `unseen`: its own controller has not taken up the newest spec. `silent` is the pod and container
-    that died without a word: what they last logged may tell why. `probed` is pod, container and the moment
-    that the pod was made, where Events about it may tell why it does not serve. `lacking` is kind and name
-    of a workload some of whose pods are not there, while none that is there tells why. `awaited`: its output
-    is being read. `bereft` begins what was said of pods that are gone, and still tells why.
+    `output` is the log of a container, not yet redacted, to append to `text`. `unseen`: its own controller
+    has not observed the newest spec. `silent` is the pod and container that ended without a message: their
+    log may contain the cause. `probed` is pod, container and creation time of the pod, if Events may contain
+    the cause. `lacking` is kind and name of a workload with missing pods, if the existing ones do not show
+    the cause. `awaited`: its output is being read. `bereft` begins a text about deleted pods, which still
+    contains the cause.
     """
 
     health: Health
@@ -100,7 +101,7 @@ class WorkloadHealth:
 
 @dataclass(frozen=True, slots=True)
 class _Worst:
-    """The pod that tells most, of those that do not serve; `hard` if it will not get over it alone."""
+    """The most informative pod that does not serve; `hard` if it will not recover by itself."""
 
     text: str
     output: str
@@ -110,7 +111,7 @@ class _Worst:
 
 
 def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroundings) -> WorkloadHealth:
-    """The verdict on a workload that counts: one that is not `off`, or is for want of a node alone."""
+    """The verdict on a workload that counts: one that is not `off`, or only lacks a node."""
     known = list(pods)
     workload = _with_lost(workload, known)
     worst = _worst(_relevant(workload, known, around.now), around)
@@ -125,10 +126,10 @@ def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroun
         return WorkloadHealth(health, rollout.ready, rollout.desired, whole, output, unseen, silent, probed)
 
     if workload.missing:
-        text = f"{workload.kind} {workload.name} does not exist, although release {workload.release} has it"
+        text = f"{workload.kind} {workload.name} does not exist, but release {workload.release} contains it"
         return WorkloadHealth(Health.UNHEALTHY, 0, max(rollout.desired, 1), text)
     if workload.generation > workload.observed:
-        text = f"{workload.kind} {workload.name}: its controller has not taken up the newest spec yet"
+        text = f"{workload.kind} {workload.name}: its controller has not observed the newest spec yet"
         return verdict(Health.PROGRESSING, text, unseen=True)
     desired = rollout.desired if rollout.on_delete else max(rollout.desired - rollout.partition, 0)
     pending = 0 if rollout.on_delete else max(desired - rollout.updated, 0)
@@ -139,14 +140,14 @@ def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroun
         return verdict(Health.UNHEALTHY if ending else Health.READY, ending or _remarks(workload))
     group = quorum_group(workload, known)
     if group is not None and not has_quorum(group) and not _is_new(workload, around):
-        text = f"{describe(group)}: {workload.release} cannot decide and does not serve"
+        text = f"{describe(group)}: {workload.release} has no majority and does not serve"
         return verdict(Health.UNHEALTHY, text, why=True)
     if workload.stuck:
         return verdict(Health.UNHEALTHY, workload.stuck, why=True)
     if worst and worst.hard:
         return verdict(Health.UNHEALTHY, why=True)
     absent = rollout.desired - rollout.current
-    # A Deployment has a deadline of its own while it rolls out, and says itself why it cannot make pods.
+    # A Deployment has its own deadline during a rollout, and reports itself why it cannot create pods.
     if absent > 0 and not worst and (workload.kind != "Deployment" or workload.rolled_out):
         text = (
             f"{absent} of {count(rollout.desired, 'pod')} of {workload.kind} {workload.name} "
@@ -156,23 +157,23 @@ def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroun
     if workload.paused and (pending or old):
         return verdict(Health.PROGRESSING, f"the rollout of Deployment {workload.name} is paused", why=True)
     if pending:
-        text = f"{pending} of {count(desired, 'pod is', 'pods are')} still to be updated"
+        text = f"{pending} of {count(desired, 'pod is', 'pods are')} not updated yet"
         return verdict(Health.PROGRESSING, text, why=True)
     if missing:
         if worst:
             return verdict(Health.PROGRESSING, why=True)
-        text = f"{missing} of {count(rollout.desired, 'pod is', 'pods are')} still to become available"
+        text = f"{missing} of {count(rollout.desired, 'pod is', 'pods are')} not available yet"
         return verdict(Health.PROGRESSING, text)
-    text = f"{count(old, 'pod')} of the previous revision {'is' if old == 1 else 'are'} still to go"
+    text = f"{count(old, 'pod')} of the previous revision still {'runs' if old == 1 else 'run'}"
     return verdict(Health.PROGRESSING, text)
 
 
 def _with_lost(workload: Workload, pods: Iterable[PodFacts]) -> Workload:
-    """The workload with pods on lost nodes counted among those that should be.
+    """The workload, with pods on lost nodes added to the desired ones.
 
-    A DaemonSet's controller does not count them: a lost node carries a taint that its pods do not
-    tolerate (node.kubernetes.io/unreachable:NoSchedule), so that they seem to be misscheduled, and all
-    others to be all (kubernetes: pkg/controller/daemon/daemon_controller.go).
+    A DaemonSet's controller does not count them: a lost node has a taint that its pods do not tolerate
+    (node.kubernetes.io/unreachable:NoSchedule), so they count as misscheduled, and the others seem complete
+    (kubernetes: pkg/controller/daemon/daemon_controller.go).
     """
     rollout = workload.rollout
     if workload.kind != "DaemonSet" or not rollout.misscheduled:
@@ -189,9 +190,9 @@ def _with_lost(workload: Workload, pods: Iterable[PodFacts]) -> Workload:
 
 
 def quorum_group(workload: Workload, pods: Iterable[PodFacts]) -> QuorumGroup | None:
-    """The members of a workload that serve by majority; None for one that does not, or has one member.
+    """The members of a workload with a majority; None for another workload, or a single member.
 
-    All pods that should exist count, also those that were not observed.
+    All expected pods count, also unobserved ones.
     """
     decides = workload.kind == "StatefulSet" and workload.release in QUORUM_RELEASES
     expected = workload.rollout.desired
@@ -204,7 +205,7 @@ def quorum_group(workload: Workload, pods: Iterable[PodFacts]) -> QuorumGroup | 
 
 
 def _is_new(workload: Workload, around: Surroundings) -> bool:
-    """While it is founded, members come one by one: that is no loss."""
+    """During the first start, members join one by one, which is not a loss."""
     return around.now - workload.started < around.progress_deadline
 
 
@@ -215,14 +216,14 @@ def _ending_claim(pods: Iterable[PodFacts], around: Surroundings) -> str:
             claim = around.claims.get(name)
             if claim is not None and claim.deleting:
                 return (
-                    f"claim {name} is being deleted: it goes, with its data, when pod {pod.name} ends. "
-                    "Save them before that"
+                    f"claim {name} is being deleted: its data are lost when pod {pod.name} ends. "
+                    "Save them before"
                 )
     return ""
 
 
 def _remarks(workload: Workload) -> str:
-    """What deserves a word although all pods serve."""
+    """Notes although all pods serve."""
     rollout, remarks = workload.rollout, []
     if workload.homeless:
         remarks.append(f"no node fits it (label {workload.homeless}, and no taint that it does not tolerate)")
@@ -230,7 +231,7 @@ def _remarks(workload: Workload) -> str:
     if rollout.on_delete and outdated:
         remarks.append(
             f"{outdated} of {count(rollout.desired, 'pod is', 'pods are')} of an earlier revision: "
-            "with OnDelete each is replaced when it is deleted"
+            "with OnDelete, a pod is replaced only after you delete it"
         )
     elif rollout.partition and outdated:
         remarks.append(
@@ -238,9 +239,7 @@ def _remarks(workload: Workload) -> str:
             f"by partition {rollout.partition}"
         )
     if rollout.misscheduled:
-        remarks.append(
-            f"{count(rollout.misscheduled, 'pod runs', 'pods run')} on nodes that they no longer fit"
-        )
+        remarks.append(f"{count(rollout.misscheduled, 'pod runs', 'pods run')} on nodes that no longer match")
     return "; ".join(remarks)
 
 
@@ -255,7 +254,7 @@ def _job(job: Workload, worst: _Worst | None, around: Surroundings) -> WorkloadH
         return WorkloadHealth(health, job.rollout.ready, desired, whole, output, silent=silent)
 
     if job.stuck:
-        # With restartPolicy OnFailure the Job's controller takes the pod away when it gives up.
+        # With restartPolicy OnFailure, the Job's controller removes the pod when it gives up.
         bereft = "" if worst else f"pod {job.name}-"
         return replace(verdict(Health.UNHEALTHY, f"Job {job.name}: {job.stuck}"), bereft=bereft)
     if job.failed:
@@ -266,15 +265,15 @@ def _job(job: Workload, worst: _Worst | None, around: Surroundings) -> WorkloadH
     health = Health.UNHEALTHY if late else Health.PROGRESSING
     if not (worst or job.rollout.current or job.rollout.available):
         return replace(verdict(health, f"Job {job.name} has no pod"), lacking=("Job", job.name))
-    return verdict(health, f"Job {job.name} runs since {timestamp(job.started)}")
+    return verdict(health, f"Job {job.name} has run since {timestamp(job.started)}")
 
 
 def _relevant(workload: Workload, pods: list[PodFacts], now: float) -> list[PodFacts]:
-    """The pods whose failure is the workload's.
+    """The pods whose failure counts for the workload.
 
-    While a Deployment rolls out, those of the newest revision: the others are being replaced, and what
-    they suffer from may be what the rollout cures. Of a Job, the newest pod, and after a failure the
-    newest that reports one.
+    During a rollout of a Deployment, only those of the newest revision: the others are being replaced, and
+    the rollout may fix their problem. For a Job, the newest pod, and after a failure the newest one that
+    reports it.
     """
     if not pods:
         return []
@@ -286,7 +285,7 @@ def _relevant(workload: Workload, pods: list[PodFacts], now: float) -> list[PodF
     if workload.rollout.updated > 0:
         newest = _newest_revision(pods, workload.rollout.updated, now)
         pods = [pod for pod in pods if pod.revision == newest]
-    # The remains of an evicted pod tell nothing when another has taken its place.
+    # An evicted pod does not matter once another has replaced it.
     replaced = workload.rollout.current >= workload.rollout.desired
     return _living(pods) or ([] if replaced else pods)
 
@@ -296,16 +295,16 @@ def _age(pod: PodFacts) -> tuple[float, str]:
 
 
 def _living(pods: list[PodFacts]) -> list[PodFacts]:
-    """Without those that failed for good, which their controller replaces; nothing if no other suffers."""
+    """Without finally failed pods, which their controller replaces; nothing if no other pod has a problem."""
     living = [pod for pod in pods if pod.cause is None or pod.cause.kind != CauseKind.FAILED]
     return living if any(pod.cause for pod in living) else []
 
 
 def _newest_revision(pods: list[PodFacts], updated: int, now: float) -> str:
-    """The revision of which a Deployment has `updated` pods; if that fits several, the one begun last.
+    """The revision with `updated` pods of a Deployment; if several match, the one that began last.
 
-    A pod of an earlier revision that is made again is younger than all of the newest, and a rollback makes
-    a revision the newest whose first pods are old.
+    A recreated pod of an earlier revision is younger than all pods of the newest, and after a rollback the
+    newest revision has old pods.
     """
     by_revision: dict[str, list[PodFacts]] = {}
     for pod in pods:
@@ -322,7 +321,7 @@ def _newest_revision(pods: list[PodFacts], updated: int, now: float) -> str:
 
     def begun(revision: str) -> tuple[bool, tuple[float, str]]:
         group = by_revision[revision]
-        # Were these the newest, the others would be gone by now.
+        # If these were the newest, the others would be gone.
         old = all(pod.cause is None and now - pod.created > REPLACED_WITHIN for pod in group)
         return not old, min(_age(pod) for pod in group)
 
@@ -346,7 +345,7 @@ def _worst(pods: Sequence[PodFacts], around: Surroundings) -> _Worst | None:
         text += f"; {same} more like it"
     died = cause.kind in (CauseKind.CRASH, CauseKind.FAILED) and cause.container and not cause.output
     silent = (pod.name, cause.container) if died else None
-    # The kubelet writes what a probe has said into Events, and nowhere else.
+    # The kubelet writes the result of a probe only into Events.
     asked = cause.kind in _PROBED and cause.container
     probed = (pod.name, cause.container, pod.created) if asked else None
     return _Worst(text, cause.output, _is_hard(cause, around), silent, probed)
@@ -368,7 +367,7 @@ def _reported(pod: PodFacts, cause: PodCause, around: Surroundings) -> str:
 
 
 def _unbound(pod: PodFacts, around: Surroundings) -> str:
-    """The claim that keeps the pod from a node, before the scheduler's words; empty if none does."""
+    """The claim that blocks the scheduling of the pod, followed by the scheduler's text; or empty."""
     parts = []
     for name in pod.claims:
         claim = around.claims.get(name)
@@ -381,11 +380,11 @@ def _unbound(pod: PodFacts, around: Surroundings) -> str:
 
 
 def _waiting(cause: PodCause, around: Surroundings) -> str:
-    """What the pod still waits for: of its dependencies, those not known to be met."""
+    """The pod's dependencies that are not known to be met."""
     unmet = [name for name in cause.waits_for if name not in around.met]
     if not cause.waits_for:
         return cause.text
     if not unmet:
-        return f"{cause.text}; what it waits for is there"
+        return f"{cause.text}; all that it waits for exists"
     shown = ", ".join(unmet[:5]) + (f" and {len(unmet) - 5} more" if len(unmet) > 5 else "")
     return f"{cause.text}: it waits for {shown}"

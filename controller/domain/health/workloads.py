@@ -1,4 +1,4 @@
-"""What is known of the workloads of Helm releases: Deployments, StatefulSets, DaemonSets and Jobs. Pure."""
+"""Facts of the workloads of Helm releases: Deployments, StatefulSets, DaemonSets and Jobs. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from controller.domain.api.conditions import find
 from controller.domain.api.names import HOOK, RELEASE_LABELS, RELEASE_NAME, RELEASE_NAMESPACE
 from controller.domain.shared.times import seconds_of
 
-# Hooks that are no part of a running release.
+# Hooks that do not belong to a running release.
 OTHER_HOOKS = frozenset({"test", "test-success", "test-failure", "pre-delete", "post-delete"})
 
 
@@ -18,9 +18,9 @@ OTHER_HOOKS = frozenset({"test", "test-success", "test-failure", "pre-delete", "
 class Rollout:
     """Counts of pods as the workload's own controller publishes them.
 
-    `desired` pods are desired; `current` exist; `updated` are of the newest template; `ready` and
-    `available` of all that exist. `partition` pods of a StatefulSet are kept at the older template;
-    `on_delete`: pods take the newest template only when someone deletes them.
+    `desired` pods are desired; `current` exist; `updated` are of the newest template; `ready` and `available`
+    of all that exist. `partition` pods of a StatefulSet are kept at the older template; `on_delete`: pods get
+    the newest template only after a deletion.
     """
 
     desired: int
@@ -37,14 +37,13 @@ class Rollout:
 class Workload:
     """One workload of a release. For Jobs `rollout` counts completions and `failed` its failed pods.
 
-    `stuck` says why its controller cannot go on, in its words; empty while it can. `off`: it is
-    switched off (scaled to zero, suspended, being deleted) and does not count. `homeless`: the labels of
-    nodes that a DaemonSet looks for where none fits, which is `off`, too. `missing`: its release has it, and
-    the API server has not. `cron` names the CronJob that made a Job. `run`
-    is the UID of a Job that no CronJob made: Helm makes it anew to run it again. `started` is when a Job
-    began, of others when they were created (seconds since the epoch). `rolled_out`: a Deployment's newest
-    revision was complete once, and no deadline of its controller runs any more (kubernetes:
-    pkg/controller/deployment/progress.go).
+    `stuck` is the controller's own reason why it cannot continue, or empty. `off`: it is disabled (scaled to
+    zero, suspended, being deleted) and does not count. `homeless`: the node labels of a DaemonSet that no
+    node matches, which is also `off`. `missing`: its release contains it, but the API server does not have
+    it. `cron` names the CronJob of a Job. `run` is the UID of a Job without a CronJob, which Helm creates
+    again to run it again. `started` is the begin of a Job, or the creation of another workload (seconds since
+    the epoch). `rolled_out`: a Deployment's newest revision was complete once, so its controller's deadline
+    no longer applies (kubernetes: pkg/controller/deployment/progress.go).
     """
 
     kind: str
@@ -70,8 +69,8 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What one revision of a release put into the cluster: the workloads that go on running, as if they
-    were missing, the names of the Jobs that are its hooks, and its Services as `name.namespace`."""
+    """The objects of one revision of a release: its running workloads, as if they were missing, the names of
+    its hook Jobs, and its Services as `name.namespace`."""
 
     workloads: tuple[Workload, ...]
     hook_jobs: frozenset[str]
@@ -81,9 +80,9 @@ class Manifest:
 def parse_manifest(
     release: str, namespace: str, objects: Iterable[Mapping[str, Any]], hooks: Iterable[Mapping[str, Any]]
 ) -> Manifest:
-    """The manifest of a release that lives in `namespace`, from its rendered objects and hooks.
+    """The manifest of a release in `namespace`, from its rendered objects and hooks.
 
-    Objects for other namespaces are left out: they are not watched.
+    Objects for other namespaces are omitted, because they are not watched.
     """
     workloads, services = [], set()
     for obj in objects:
@@ -102,9 +101,8 @@ def parse_manifest(
 
 
 def common_manifest(revisions: Sequence[Manifest]) -> Manifest:
-    """What is to be there while a release is on its way between these revisions, the newest last.
-
-    Workloads that all of them have, and all of their Services and of the Jobs of their hooks.
+    """The expected objects during a change between these revisions, the newest last: workloads that all of
+    them contain, and all of their Services and hook Jobs.
     """
     names = [{(one.kind, one.name) for one in manifest.workloads} for manifest in revisions]
     shared = frozenset.intersection(*map(frozenset, names))
@@ -117,9 +115,9 @@ def common_manifest(revisions: Sequence[Manifest]) -> Manifest:
 
 
 def parse_workload(obj: Mapping[str, Any]) -> Workload | None:
-    """The facts of a workload; None if it belongs to no release, or to something that is no part of one.
+    """The facts of a workload; None if it does not belong to a release, or to a part that does not count.
 
-    A Job that a CronJob made is known by the labels of the CronJob's template.
+    A Job of a CronJob is identified by the labels of the CronJob's template.
     """
     meta = obj["metadata"]
     kind = str(obj["kind"])
@@ -142,7 +140,7 @@ def parse_workload(obj: Mapping[str, Any]) -> Workload | None:
         component=_label(obj, "component") or cron or str(meta["name"]),
         rollout=rollout,
         generation=int(meta.get("generation") or 0),
-        # A Job's status has none; its controller is seen at work by startTime.
+        # A Job's status has none; startTime shows that its controller has observed it.
         observed=int(status.get("observedGeneration") or (meta.get("generation", 0) if kind == "Job" else 0)),
         started=seconds_of(status.get("startTime") or meta.get("creationTimestamp")),
         stuck=_text_of(failed_condition)
@@ -182,7 +180,7 @@ def _label(obj: Mapping[str, Any], name: str) -> str:
 
 def _is_zero(kind: str, obj: Mapping[str, Any], rollout: Rollout) -> bool:
     if kind == "DaemonSet":
-        # Before its controller has looked, zero means nothing.
+        # Before its controller has observed it, zero is not valid.
         seen = (obj.get("status") or {}).get("observedGeneration")
         # Misscheduled: its only nodes may be lost ones.
         none = rollout.desired == 0 and rollout.misscheduled == 0
@@ -191,7 +189,7 @@ def _is_zero(kind: str, obj: Mapping[str, Any], rollout: Rollout) -> bool:
 
 
 def _homeless(kind: str, obj: Mapping[str, Any], rollout: Rollout) -> str:
-    """The labels of which no node has all, as `key=value, …`; empty for what has a node, or needs none."""
+    """The labels that no node has together, as `key=value, …`; empty if a node matches, or none is needed."""
     if kind != "DaemonSet" or obj["metadata"].get("deletionTimestamp") or not _is_zero(kind, obj, rollout):
         return ""
     pod = ((obj.get("spec") or {}).get("template") or {}).get("spec") or {}

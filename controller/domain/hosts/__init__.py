@@ -1,1 +1,1 @@
-"""Compute hosts and their Nodes: what OpenStack and Kubernetes say, and the next step."""
+"""Compute hosts and their Nodes: their state in OpenStack and Kubernetes, and the next step."""

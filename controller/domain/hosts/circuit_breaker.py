@@ -10,11 +10,11 @@ from controller.domain.shared.cloud_facts import is_ours
 
 
 def is_unhealthy(facts: HostFacts) -> bool:
-    """Whether the host is out of service without a plan: what the circuit breaker counts.
+    """Whether the host is out of service without a plan, which the circuit breaker counts.
 
-    A host that is evacuated automatically still counts; otherwise hosts that die one by one would all be
-    evacuated. A host without a Node does not count once it is silent and certainly empty: that machine was
-    given up, and there may be many of those.
+    A host that is evacuated automatically still counts; otherwise hosts that fail one by one would all be
+    evacuated. A host without a Node does not count once it is silent and certainly empty: such machines were
+    removed, and there may be many.
     """
     if facts.maintenance and not facts.automatic:
         return False
@@ -28,7 +28,7 @@ def is_unhealthy(facts: HostFacts) -> bool:
 
 def circuit_breaker_trips(hosts: Iterable[HostFacts], policy: NodePolicy) -> str:
     """Why automatic action stops, empty while it may continue."""
-    # A Node beside the one that has the host is no machine of its own.
+    # A second Node of the same host is not a separate machine.
     known = [one for one in hosts if one.was_compute and not one.taken_over]
     unhealthy = sorted(one.name for one in known if is_unhealthy(one))
     if len(unhealthy) <= policy.max_unhealthy.allowed(len(known)):
@@ -36,6 +36,6 @@ def circuit_breaker_trips(hosts: Iterable[HostFacts], policy: NodePolicy) -> str
     shown = ", ".join(unhealthy[:5]) + (f" and {len(unhealthy) - 5} more" if len(unhealthy) > 5 else "")
     return (
         f"{len(unhealthy)} of {len(known)} compute hosts are unhealthy ({shown}), more than "
-        f"features.nodes.maxUnhealthy ({policy.max_unhealthy}) allows: nothing is done automatically until "
-        "fewer are; look for a common cause"
+        f"features.nodes.maxUnhealthy ({policy.max_unhealthy}) allows: nothing is done automatically "
+        "until fewer are unhealthy; look for a common cause"
     )

@@ -10,35 +10,35 @@ from controller.domain.shared.cloud_facts import (
     reason_before,
 )
 
-# Seconds that a compute which has registered has until it is mapped to its cell.
+# Seconds until a registered compute service must be mapped to its cell.
 MAP_AFTER = 60.0
-# The region's own Job maps within minutes: a host that is not by then needs an operator.
+# The region's own Job maps within minutes; after that a host needs an operator.
 MAP_WITHIN = 900.0
-# So many losses of readiness within the window make a node flap; then it must be calm for a while.
+# This many losses of readiness within the window make a node flap; then it must be calm for a while.
 LOSSES, WINDOW, CALM = 3, 600.0, 300.0
 
 
 def left_as_is(service: ComputeService) -> NextStep:
     """Nothing, because another person or program disabled its compute service."""
-    text = f'its compute service was disabled by someone else ("{service.reason}") and is not changed'
+    text = f'its compute service was disabled by another party ("{service.reason}") and is not changed'
     return NextStep(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
 
 
 def decide_ready_host(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
-    """The next step of a host whose Node is ready. Only what carries our mark is undone."""
+    """The next step of a host whose Node is ready. Only changes with our mark are reverted."""
     if facts.maintenance:
         return NextStep(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
     forced_by_us = facts.is_forced_down_by_us
     if node.cordoned:
         return _cordoned(facts, node, service, now)
     if service.forced_down and not forced_by_us:
-        text = "its compute service was forced down by someone else and is not changed"
+        text = "its compute service was forced down by another party and is not changed"
         return NextStep(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
     if service.enabled and not forced_by_us:
         return _serving(facts, node, service, now)
     before = reason_before(service.reason)
     if before is not None and not forced_by_us:
-        text = "its compute service is disabled again, for the earlier reason"
+        text = "its compute service is disabled again, with the earlier reason"
         return NextStep(Step.DISABLE, Reason.DISABLED_BY_OTHERS, text, mark=before)
     if not forced_by_us and not is_ours(service.reason):
         return left_as_is(service)
@@ -46,7 +46,7 @@ def decide_ready_host(facts: HostFacts, node: ComputeNode, service: ComputeServi
 
 
 def _cordoned(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
-    """It takes no servers; but a compute that we forced down may clean up and report."""
+    """It accepts no servers; but a compute service that we forced down may clean up and report."""
     if service.enabled:
         text = "the node is cordoned: its compute service takes no new servers"
         return NextStep(Step.DISABLE, Reason.NODE_CORDONED, text, mark=facts.mark("node cordoned"))
@@ -64,13 +64,13 @@ def _cordoned(facts: HostFacts, node: ComputeNode, service: ComputeService, now:
 def _serving(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
     """A host in service: nothing is done to it, but faults are reported."""
     if not service.up:
-        text = "the node is ready, and its compute service does not report; see nova-compute on the node"
+        text = "the node is ready, but its compute service does not report; check nova-compute on the node"
         return NextStep(Step.BLOCKED, Reason.COMPUTE_DOWN, text)
     if not facts.mapped:
         return _unmapped(facts, node, now)
     dead = sorted({agent.kind for agent in facts.agents or () if not agent.alive})
     if dead:
-        text = f"its network agents do not report: {', '.join(dead)}; see their pods on the node"
+        text = f"its network agents do not report: {', '.join(dead)}; check their pods on the node"
         return NextStep(Step.BLOCKED, Reason.AGENTS_DOWN, text)
     return NextStep(Step.NOTHING, Reason.NODE_IN_SERVICE, "")
 
@@ -78,18 +78,21 @@ def _serving(facts: HostFacts, node: ComputeNode, service: ComputeService, now: 
 def _unmapped(facts: HostFacts, node: ComputeNode, now: float) -> NextStep:
     remaining = max(node.created, facts.unmapped_since) + MAP_AFTER - now
     if remaining > 0:
-        text = "its compute has registered, and is not mapped to a cell yet"
+        text = "its compute service has registered, but is not mapped to a cell yet"
         return NextStep(Step.WAIT, Reason.CELL_MAPPING_AWAITED, text, after=remaining)
     late = 0.0 < facts.unmapped_since < now - MAP_WITHIN
     reason = Reason.CELL_NOT_MAPPED if late else Reason.CELL_MAPPING_AWAITED
-    return NextStep(Step.MAP_CELL, reason, "its compute is not mapped to a cell")
+    return NextStep(Step.MAP_CELL, reason, "its compute service is not mapped to a cell")
 
 
 def _return(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
     """The way back into service, of a host that we disabled."""
     remaining = calm_remaining(node, now)
     if remaining > 0:
-        text = f"the node flapped ({LOSSES} times and more in {WINDOW / 60:.0f} minutes): it must stay ready"
+        text = (
+            f"the node lost readiness {LOSSES} times or more in {WINDOW / 60:.0f} minutes, so it must "
+            "stay ready for longer"
+        )
         return NextStep(Step.WAIT, Reason.NODE_FLAPPING, text, after=remaining)
     if facts.unready_pods:
         names = ", ".join(facts.unready_pods[:3])
@@ -100,7 +103,7 @@ def _return(facts: HostFacts, node: ComputeNode, service: ComputeService, now: f
     if not service.up:
         return NextStep(Step.WAIT, Reason.COMPUTE_DOWN, "waits for its compute service to report")
     if facts.agents is None:
-        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether its network agents live")
+        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether its network agents report")
     dead = [agent.kind for agent in facts.agents if not agent.alive]
     if dead or (facts.agents_expected and not facts.agents):
         text = f"waits for its network agents{': ' + ', '.join(sorted(dead)) if dead else ''}"
@@ -111,9 +114,9 @@ def _return(facts: HostFacts, node: ComputeNode, service: ComputeService, now: f
 
 
 def calm_remaining(node: ComputeNode, now: float) -> float:
-    """Seconds for which a node that flapped must still stay ready, 0.0 or less when it need not.
+    """Seconds for which a node that flapped must still stay ready, 0.0 or less if none.
 
-    What lies far ahead was noted before a clock was set back, and says nothing of the time since.
+    A time far in the future was recorded before a clock was set back, and does not count.
     """
     recent = [at for at in node.losses if -CALM <= now - at <= WINDOW]
     remaining = node.since + CALM - now

@@ -1,11 +1,10 @@
-"""A confirmation that a machine is off: what it was given for, and what makes it void. Pure.
+"""A confirmation that a machine is off: its machine, and the signs that make it void.
 
-It names the machine as its Node showed it: the Node, the boot, the last heartbeat of its kubelet. All that
-is ever compared is whether something is still the same, never one time with another: a clock may be wrong,
-and those of two machines never agree. That heartbeat is the lastHeartbeatTime of the condition Ready: the
-controller that sets a silent node to Unknown does not change it (kubernetes: pkg/controller/nodelifecycle).
-It changes with every report of a kubelet, so that a machine which was on in between shows it, however late
-it is observed.
+Pure. It names the machine by the state of its Node: the Node, the boot, the last heartbeat of its kubelet.
+Values are only compared for equality, never as times, because a clock may be wrong, and clocks of two
+machines differ. That heartbeat is the lastHeartbeatTime of the condition Ready: the controller that sets a
+silent node to Unknown does not change it (kubernetes: pkg/controller/nodelifecycle). It changes with every
+report of a kubelet, so it reveals a machine that was on in between, however late it is observed.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from typing import Any
 from controller.domain.api.conditions import find
 from controller.domain.shared.cloud_facts import ComputeService
 
-# No part of what is named has a blank or a slash.
+# No part of the identification has a blank or a slash.
 _PART = re.compile(r"^[^\s/]*$")
 _UNFIT = re.compile(r"[\s/@+]")
 _LIMIT = 2048
-# Of a compute service that was written, by whomever: a report may be hidden behind it.
-CHANGED = "its compute service was changed since then, and may have reported meanwhile"
+# For a compute service with a write by anyone, which may hide a report.
+CHANGED = "its compute service was changed since then, and may have reported"
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine as its Node shows it; all empty where there is no Node of that name.
+    """A machine in the state of its Node; all fields are empty without a Node.
 
     `ready`: the status of the condition Ready; `heartbeat`: its lastHeartbeatTime, compared as text.
     """
@@ -43,16 +42,16 @@ class Machine:
     def words(self) -> str:
         """For a person."""
         if not self.uid:
-            return "there was no Node of that name"
+            return "there was no Node with that name"
         last = self.heartbeat or "not known"
         return f"Node {self.uid}, boot {self.boot or 'not known'}, last heartbeat of its kubelet {last}"
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptedState:
-    """What else was observed when a confirmation was accepted.
+    """Further observations when a confirmation was accepted.
 
-    `report`: of the compute service, as `report_of` gives it; `peers`: marks of other Nodes of the machine.
+    `report`: of the compute service, from `report_of`; `peers`: marks of other Nodes of the machine.
     """
 
     report: str
@@ -64,10 +63,10 @@ class AcceptedState:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """A fencing confirmation: that this machine is off.
+    """A fencing confirmation: this machine is off.
 
-    `given` distinguishes it from another that names the same machine. `seen` is None until it was accepted.
-    `report`: of the compute service, as it stood on the Node when the confirmation was given; empty for none.
+    `given` distinguishes it from another one for the same machine. `seen` is None until it was accepted.
+    `report`: of the compute service, from the Node at the time of the confirmation, or empty.
     """
 
     machine: Machine
@@ -76,7 +75,7 @@ class Confirmation:
     seen: AcceptedState | None = None
 
     def written(self) -> str:
-        """As it stands on a Node: with the report, and once it was taken up, with what was seen then."""
+        """The text on a Node: with the report, and once it was accepted, with the observations."""
         machine = self.machine
         parts = [machine.uid, machine.boot, machine.ready, machine.heartbeat]
         last = self.seen.written() if self.seen is not None else self.report
@@ -85,7 +84,7 @@ class Confirmation:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Another Node of the same machine. `confirmed`: it has a confirmation of its own that holds."""
+    """Another Node of the same machine. `confirmed`: it has its own valid confirmation."""
 
     name: str
     machine: Machine
@@ -94,13 +93,13 @@ class Peer:
 
     @property
     def mark(self) -> str:
-        """The same as long as no kubelet has spoken as that Node."""
+        """Constant as long as no kubelet has reported as that Node."""
         named = f"{self.machine.uid} {self.machine.boot} {self.machine.heartbeat}"
         return hashlib.sha256(named.encode()).hexdigest()[:12]
 
 
 def machine_of(node: Mapping[str, Any] | None) -> Machine:
-    """What a Node shows; that there is none."""
+    """The state of a Node, or its absence."""
     if node is None:
         return Machine()
     status = node.get("status") or {}
@@ -114,16 +113,16 @@ def machine_of(node: Mapping[str, Any] | None) -> Machine:
 
 
 def parse_confirmation(text: str) -> Confirmation:
-    """What stands on a Node: UID/BOOT/READY/HEARTBEAT, and the report, or what was seen since.
+    """Parses the text on a Node: UID/BOOT/READY/HEARTBEAT, and the report, or the observations.
 
-    Raises ValueError on all else.
+    Raises ValueError on anything else.
     """
     parts = text.strip().split("/")
     fit = len(text) <= _LIMIT and all(map(_PART.match, parts))
     if len(parts) not in (4, 5) or not fit or not parts[0] or parts[2] not in ("Unknown", "False", ""):
-        raise ValueError("it names no machine that is not ready")
+        raise ValueError("it does not identify a machine that is not ready")
     last = parts[4] if len(parts) == 5 else ""
-    # A report has no plus: that begins the other Nodes of the machine that were seen.
+    # A report has no plus, which begins the other Nodes of the machine.
     seen = _parse_seen(last) if "+" in last else None
     return Confirmation(Machine(*parts[:4]), report="" if seen is not None else last, seen=seen)
 
@@ -134,7 +133,7 @@ def _parse_seen(text: str) -> AcceptedState:
 
 
 def read_given(fenced: Mapping[str, Any]) -> Confirmation:
-    """`spec.fenced` of a maintenance; of its status, besides, what was seen when that was taken up."""
+    """`spec.fenced` of a maintenance; for its status, also the observations at its acceptance."""
     named = (str(fenced.get(key) or "") for key in ("nodeUID", "bootID", "ready", "lastHeartbeatTime"))
     seen = str(fenced.get("seen") or "")
     given, report = str(fenced.get("givenAt") or ""), str(fenced.get("lastReport") or "")
@@ -154,21 +153,21 @@ def given_as(machine: Machine, given: str = "", report: str = "") -> dict[str, s
 
 
 def same_confirmation(one: Confirmation, other: Confirmation) -> bool:
-    """Whether both are one and the same confirmation, taken up or not."""
+    """Whether both are the same confirmation, accepted or not."""
     return replace(one, seen=None) == replace(other, seen=None)
 
 
 def shown_since(confirmed: Machine, node: Machine | None) -> str:
-    """How the Node shows that the machine was on since; empty where it does not, or is gone."""
+    """How the Node shows that the machine was on since then; empty if it does not, or is gone."""
     if confirmed.ready == "True":
         return "it was given for a node that was Ready"
     if node is None:
         return ""
     if node.uid != confirmed.uid:
         kind = "another" if confirmed.uid else "a"
-        return f"there is {kind} Node of that name since then"
+        return f"{kind} Node has had that name since then"
     if node.boot != confirmed.boot:
-        return "its machine was started again since then"
+        return "its machine was restarted since then"
     if node.ready == "True":
         return "the node was Ready since then"
     spoke = node.ready == "False" and confirmed.ready != "False"
@@ -176,7 +175,7 @@ def shown_since(confirmed: Machine, node: Machine | None) -> str:
 
 
 def report_of(service: ComputeService | None) -> str:
-    """Which compute service there is, when Nova last wrote it down, and what else may have been written."""
+    """The compute service, the time of Nova's last update, and other fields that may change."""
     if service is None:
         return ""
     stands = f"{service.enabled} {service.forced_down} {service.reason}"
@@ -185,10 +184,10 @@ def report_of(service: ComputeService | None) -> str:
 
 
 def changed_since(report: str, service: ComputeService | None) -> str:
-    """How Nova shows that the compute may have run since; empty where nothing was written of it.
+    """How Nova shows that the compute service may have run since then; empty if it has no update.
 
-    It writes down each report and each change, be it of ours, and only that of the two which was last: a
-    report before a change does not show. What we change ourselves while a confirmation holds is in `renewed`.
+    Nova records each report and each change, also ours, but only the latest: a report before a change does
+    not show. `renewed` handles our own changes while a confirmation is valid.
     """
     if service is None or report == report_of(service):
         return ""
@@ -200,48 +199,48 @@ def changed_since(report: str, service: ComputeService | None) -> str:
 
 
 def has_reported(report: str, service: ComputeService) -> bool:
-    """Whether it was certainly a report that Nova wrote down since: all else is as it was."""
+    """Whether Nova certainly recorded a report since then, because everything else is unchanged."""
     before, now = report.split("@"), report_of(service).split("@")
     return before != now and (before[0], before[-1]) == (now[0], now[-1])
 
 
 def seen_now(service: ComputeService | None, peers: Iterable[Peer]) -> AcceptedState:
-    """What to note when a confirmation is taken up."""
+    """The record of an accepted confirmation."""
     return AcceptedState(report_of(service), frozenset(one.mark for one in peers))
 
 
 def against_taking_up(
     created: float, report: str, service: ComputeService | None, peers: Collection[Peer]
 ) -> str:
-    """Why a confirmation is void when it is first observed; empty where it is not.
+    """Why a confirmation is void when it is first observed, or empty.
 
-    `created`: of the Node that it names, 0.0 for none; by the API server, as that of every other. `report`:
-    what was known of its compute when it was given. Where nothing was, a report between then and now could
-    not be distinguished from an earlier one.
+    `created`: of the named Node, 0.0 for none, by the API server's clock. `report`: the state of its compute
+    service at the confirmation. Without one, a report between then and now could not be distinguished from an
+    earlier one.
     """
     for one in peers:
         newer = one.created >= created and not one.confirmed
         if newer or one.machine.ready == "True":
-            return f"its machine is the node {one.name} since then: fence that one"
+            return f"its machine has become the node {one.name} since then: fence that one"
     if service is not None and not report:
-        return "nothing was known of its compute service when it was given"
+        return "its compute service was not known when it was given"
     return changed_since(report, service)
 
 
 def ran_since(seen: AcceptedState, service: ComputeService | None, peers: Iterable[Peer]) -> str:
-    """What else than its own Node shows that the machine was on since it was taken up; empty for nothing."""
+    """The sign, other than its own Node, that the machine was on since the acceptance; or empty."""
     for one in peers:
         if one.mark not in seen.peers and not one.confirmed:
-            return f"its machine ran as the node {one.name} since then: fence that one"
+            return f"its machine has run as the node {one.name} since then: fence that one"
     return changed_since(seen.report, service)
 
 
 def read_back(
     before: ComputeService, asked: ComputeService, after: ComputeService | None
 ) -> ComputeService | None:
-    """The compute service as we changed it; None where a change or report of others shows beside ours.
+    """The compute service after our change; None if a change or report of others shows.
 
-    `before` and `after` were read right before and after that; `asked` is what it was to become.
+    `before` and `after` were read right before and after it; `asked` is the requested state.
     """
     if after is None or (after.up and not before.up):
         return None
@@ -249,7 +248,7 @@ def read_back(
 
 
 def renewed(confirmation: Confirmation, before: ComputeService, after: ComputeService) -> Confirmation:
-    """With what is written of the compute service after a change of ours; the same where that was void."""
+    """With the compute service after our change; unchanged if it was void."""
     seen = confirmation.seen
     if seen is None or seen.report != report_of(before):
         return confirmation

@@ -1,9 +1,9 @@
-"""Whether the disks of a host's servers are reached by the hosts that would take them over. Pure.
+"""Whether the hosts that would take over servers of a host can reach their disks.
 
-What the region's spec asks for does not tell: values of labelled nodes differ, a nova-compute that was not
-restarted runs with what it began with, and a server keeps the disks that it was made with when its host is
-configured otherwise. So each host is judged by what its own nova-compute was seen to be configured with,
-remembered for the time when it is dead, and by whether all its servers were made under that.
+Pure. The region's spec is not enough: values of labelled nodes differ, a running nova-compute keeps its
+configuration from its start, and a server keeps its disks when its host is configured differently. So the
+verdict on each host uses the observed configuration of its own nova-compute, which is remembered for the time
+after its failure, and whether all its servers were created with it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from controller.domain.api.conditions import timestamp
 from controller.domain.shared.times import seconds_of
 
 _RBD = "rbd:"
-# Of nova.conf (nova/conf/libvirt.py, nova/conf/compute.py, nova/conf/paths.py), where it says nothing.
+# Defaults of nova.conf (nova/conf/libvirt.py, nova/conf/compute.py, nova/conf/paths.py).
 _INSTANCES, _CEPH_CONF, _POOL = "$state_path/instances", "", "rbd"
 
 
 def parse_backend(text: str) -> str:
-    """Where a nova-compute with this nova.conf keeps the disks of servers; empty where that is not clear.
+    """The disk storage of a nova-compute with this nova.conf; empty if it is not clear.
 
     `rbd:POOL:CEPH_CONF:CLUSTER`, `lvm:GROUP`, or the type of the files and their directory, as
-    `qcow2:/var/lib/…`. CLUSTER is a digest of the id that libvirt has the cluster's key by.
+    `qcow2:/var/lib/…`. CLUSTER is a digest of libvirt's id of the cluster's key.
     """
     parser = configparser.ConfigParser(
         strict=False, interpolation=None, allow_no_value=True, default_section="none of nova's"
@@ -56,10 +56,10 @@ def parse_backend(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SeenDisks:
-    """One nova-compute that runs. `run` tells it from the one before on the host.
+    """One running nova-compute.
 
-    `fresh`: its pod was made after its configuration was last written, so that it began with that. Both
-    times are the API server's.
+    `run` distinguishes it from earlier ones on the host. `fresh`: its pod was created after the last write of
+    its configuration, so it started with that. Both times are the API server's.
     """
 
     backend: str
@@ -69,12 +69,12 @@ class SeenDisks:
 
 @dataclass(frozen=True, slots=True)
 class HostDisks:
-    """What is remembered of one host. `since`: when it was first seen with this `backend`, seconds.
+    """The record of one host.
 
-    `old`: its nova-compute may still run with what was configured before. `sure`: all its servers were
-    made with this backend: it was seen without any, with a nova-compute that runs with it, and has kept it.
-    `was`: the backend before, empty for none. `away`: its nova-compute is not there, and one that runs with
-    something else may take its place any moment.
+    `since`: its first observation with this `backend`, in seconds. `old`: its nova-compute may still run with
+    the former configuration. `sure`: all its servers were created with this backend: it was observed without
+    any, with a nova-compute that runs with it, and has kept it. `was`: the former backend, or empty. `away`:
+    its nova-compute is gone, and another one with another backend may start at any time.
     """
 
     backend: str
@@ -86,13 +86,13 @@ class HostDisks:
     away: bool = False
 
     def written(self) -> str:
-        """As it stands in the ConfigMap."""
+        """Its text in the ConfigMap."""
         plain = {"backend": self.backend, "since": timestamp(self.since), "run": self.run, "was": self.was}
         return json.dumps({**plain, "old": self.old, "sure": self.sure, "away": self.away}, sort_keys=True)
 
 
 def read_disks(text: str) -> HostDisks | None:
-    """What was written; None for what cannot be read."""
+    """The parsed text, or None."""
     try:
         given: Any = json.loads(text)
         return HostDisks(
@@ -109,20 +109,21 @@ def read_disks(text: str) -> HostDisks | None:
 
 
 def observe_disks(before: HostDisks | None, seen: SeenDisks, servers: int | None, now: float) -> HostDisks:
-    """What is to be remembered once a host was seen so, with so many servers (None: not known).
+    """The record after an observation of a host, with its number of servers (None: not known).
 
-    The servers were counted after the nova-compute was seen, and its configuration was read after that.
+    The servers were counted after the observation of the nova-compute, and its configuration was read after
+    that.
     """
     empty = servers == 0
     if before is None:
         return HostDisks(seen.backend, now, seen.run, old=not seen.fresh, sure=empty and seen.fresh)
     if before.backend != seen.backend:
-        # Servers that are there keep the disks that they have, whatever is restarted.
+        # Existing servers keep their disks, whatever restarts.
         old = before.run == seen.run or not seen.fresh
         return HostDisks(
             seen.backend, now, seen.run, old=old, sure=empty and not old, was=before.backend or "not clear"
         )
-    # Another run of the same pod may have begun with what was mounted before.
+    # Another run of the same pod may have started with the former mount.
     old = before.old and (before.run == seen.run or not seen.fresh)
     sure = before.sure or (empty and not old)
     return HostDisks(
@@ -132,9 +133,9 @@ def observe_disks(before: HostDisks | None, seen: SeenDisks, servers: int | None
 
 @dataclass(frozen=True, slots=True)
 class DiskReachability:
-    """`shared`: the hosts that would take its servers reach their disks. `doubt`: why that is not certain.
+    """`shared`: the hosts that would take over its servers can reach their disks.
 
-    `token`: what a person confirms who knows that they do; another one once anything of it has changed.
+    `doubt`: why that is not certain. `token`: for the confirmation by a person; it differs after any change.
     """
 
     shared: bool
@@ -145,10 +146,11 @@ class DiskReachability:
 def judge_disks(
     host: str, records: Mapping[str, HostDisks], others: frozenset[str], confirmed: str = ""
 ) -> DiskReachability:
-    """The verdict on a host. `others`: those that may take its servers; `confirmed`: a person's token.
+    """The verdict on a host.
 
-    Nova asks the host that takes a server over whether the disks are shared, by its own configuration
-    (nova/virt/libvirt/driver.py, instance_on_disk), and makes them again where that says no.
+    `others`: those that may take over its servers; `confirmed`: a person's token. Nova's new host checks
+    whether the disks are shared, by its own configuration (nova/virt/libvirt/driver.py, instance_on_disk),
+    and creates them again if not.
     """
     record = records.get(host)
     places = sorted({records[one].backend if one in records else "" for one in others})
@@ -167,23 +169,23 @@ def _doubt(
     if not record.backend.startswith(_RBD):
         return f"{host} keeps disks in {record.backend}"
     if record.old:
-        return f"the nova-compute of {host} was not seen to start with {record.backend}"
+        return f"it was not observed that nova-compute of {host} started with {record.backend}"
     if not record.sure and record.was:
         since = timestamp(record.since)
-        return f"{host} has been configured for {record.backend} since {since}, for {record.was} before"
+        return f"{host} has been configured for {record.backend} since {since}, and for {record.was} before"
     if not record.sure:
-        return f"{host} had servers already when it was first seen with {record.backend}"
+        return f"{host} already had servers when it was first observed with {record.backend}"
     for one in sorted(others):
         other = records.get(one)
         certain = other is not None and not (other.old or other.away)
         if other is None or not certain or other.backend != record.backend:
             known = other.backend if other is not None and certain else ""
-            where = f"keeps disks in {known}" if known else "it is not known where that keeps disks"
+            where = f"keeps disks in {known}" if known else "its disk storage is not known"
             return f"{one} may take its servers, and {where}"
     return ""
 
 
 def _token(host: str, record: HostDisks | None, places: list[str]) -> str:
-    """Of a configuration that came again the token is another: `since` is."""
+    """A configuration that returns has another token, because `since` differs."""
     known = [record.backend, timestamp(record.since)] if record is not None else []
     return hashlib.sha256(json.dumps([host, known, places]).encode()).hexdigest()[:12]

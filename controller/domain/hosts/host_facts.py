@@ -1,4 +1,4 @@
-"""One compute host, as Kubernetes and OpenStack report it, and the step that may be taken for it. Pure."""
+"""The facts of one compute host from Kubernetes and OpenStack, and its possible steps. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from controller.domain.shared.cloud_facts import (
 
 
 class Step(StrEnum):
-    """What is to be done with a host now."""
+    """The next step for a host."""
 
     NOTHING = "Nothing"
     WAIT = "Wait"
@@ -34,16 +34,17 @@ class Step(StrEnum):
     MAP_CELL = "MapCell"
 
 
-# Nothing is changed by these.
+# These change nothing.
 PASSIVE = (Step.NOTHING, Step.WAIT, Step.BLOCKED, Step.FORGET)
 
 
 @dataclass(frozen=True, slots=True)
 class ComputeNode:
-    """The Kubernetes side of a host. Times in seconds since the epoch, 0.0 for never or not known.
+    """The Kubernetes side of a host.
 
-    `since`: when it came to be ready, or not ready. `fenced`: whether it is not ready, and a confirmation
-    that it is off holds. `losses`: when it lost its readiness, as far as remembered.
+    Times in seconds since the epoch, 0.0 for never or not known. `since`: when it became ready, or not ready.
+    `fenced`: it is not ready, and a confirmation that it is off is valid. `losses`: the remembered times of
+    lost readiness.
     """
 
     name: str
@@ -58,20 +59,20 @@ class ComputeNode:
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """All that a decision needs. `node` is None when the Node is gone or is no compute node any more.
+    """All facts for a decision.
 
-    `was_compute`: the Node is, or was, one for computes. `missing_since`, `missing_observations`: when its
-    service was first missed, and in how many passes since; `unmapped_since`: when its service was first
-    seen without a cell. `agents` and `servers` are None where that is not known. `known_uid`: of the Node
-    that the present compute service belonged to. `unready_pods`: those of the region on this node.
-    `maintenance`: the NodeMaintenance at work on it. `agents_expected`: other computes have network agents.
-    `automatic`: the maintenance is our own answer to a node that was lost. `host`: as OpenStack calls it.
-    `taken_over`: the Node that has the host now, where this one is gone or only stands beside it.
-    `doubt`: why it is not certain which host the Node is. `strangers`: what to say of compute hosts that are
-    of no Node, where this one has none; `unmapped_stranger`: one of those is not mapped to a cell yet.
+    `node` is None if the Node is gone or no longer a compute node. `was_compute`: the Node is, or was, a
+    compute node. `missing_since`, `missing_observations`: when its service was first missing, and the number
+    of passes since then. `unmapped_since`: when its service was first observed without a cell. `agents` and
+    `servers` are None if unknown. `known_uid`: of the Node of the present compute service. `unready_pods`:
+    those of the region on this node. `maintenance`: the active NodeMaintenance. `agents_expected`: other
+    compute hosts have network agents. `automatic`: the maintenance is our own, for a lost node. `host`: its
+    name in OpenStack. `taken_over`: the Node that has the host now, if this one is gone or a second one.
+    `doubt`: why it is not certain which host the Node is. `strangers`: the text on compute hosts without a
+    Node, if this one has none. `unmapped_stranger`: one of those is not mapped to a cell yet.
     `forced_down_by_us`: the id of the compute service of this host that we forced down. `node_known_for`:
-    seconds for which we observe its Node. `reports`: its compute was lately seen to report. `own_compute`: a
-    nova-compute of this very Node has run for long enough to be the one that reports.
+    seconds for which we observe its Node. `reports`: its compute service has reported recently.
+    `own_compute`: a nova-compute of this Node has run for long enough to be the one that reports.
     """
 
     name: str
@@ -106,20 +107,20 @@ class HostFacts:
 
     @property
     def is_forced_down_by_us(self) -> bool:
-        """Whether the compute service is forced down by us, whatever its reason has become since."""
+        """Whether we forced the compute service down, whatever its present reason."""
         service = self.service
         if service is None or not service.forced_down:
             return False
         return forced_by_us(service.reason) or service.id == self.forced_down_by_us
 
     def mark(self, why: str) -> str:
-        """What to leave in disabled_reason of a service that is enabled."""
+        """The disabled_reason to leave in an enabled service."""
         return forced_reason(None) if self.is_forced_down_by_us else MARK + why
 
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """`mark` is what to leave in disabled_reason, with Step.DISABLE. `after`: look again then, seconds."""
+    """`mark` is the disabled_reason, with Step.DISABLE. `after`: seconds until the next pass."""
 
     step: Step
     reason: Reason
@@ -129,12 +130,12 @@ class NextStep:
 
 
 def is_plan(maintenance: Mapping[str, Any]) -> bool:
-    """Whether a NodeMaintenance only plans. One that has begun does not become a plan again."""
+    """Whether a NodeMaintenance only plans. A running one cannot become a dry run."""
     return bool(maintenance["spec"].get("dryRun")) and not has_begun(maintenance)
 
 
 def has_begun(maintenance: Mapping[str, Any]) -> bool:
-    """Whether a NodeMaintenance looks after its host, or did: one that is still queued does not yet."""
+    """Whether a NodeMaintenance manages its host, or did: a queued one does not yet."""
     return bool((maintenance.get("status") or {}).get("startedAt"))
 
 

@@ -1,10 +1,10 @@
-"""Which host of OpenStack each Node is. Pure.
+"""Matches Nodes with OpenStack's hosts.
 
-Nova and Neutron take the name of the machine, often with its domain, and clouds name Nodes by address or by
-id. A host is found by what a person says on the Node, by a name, or by an address that one Node and one host
-have alone. What these say must agree: where they do not, the host is left alone until a person has said
-whose it is. It is kept in `status.nodes`, since a Node that is gone tells nothing. Its host is not given to
-another by an address alone: its machine may only be cut off, and the address that of a new one.
+Pure. Nova and Neutron use the name of the machine, often with its domain, and clouds name Nodes by address or
+by id. A host is found by an annotation on the Node, by a name, or by an address that only one Node and one
+host have. These must agree. Otherwise the host is not changed until a person has decided. The match is stored
+in `status.nodes`, for Nodes that are gone. An address alone does not move the host of a lost Node to another
+one, because its machine may only be disconnected, and the address may belong to a new machine.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ SHOWN = 3
 
 
 def hostname_of(node: Mapping[str, Any] | None) -> str:
-    """What a Node says that its machine is called; empty for none."""
+    """The machine's name according to its Node, or empty."""
     labels = ((node or {}).get("metadata") or {}).get("labels") or {}
     return str(labels.get(HOSTNAME_LABEL) or "")
 
 
 def addresses_of(node: Mapping[str, Any] | None) -> frozenset[str]:
-    """The addresses of a Node in the cluster (InternalIP), as `address` writes them."""
+    """The addresses of a Node in the cluster (InternalIP), normalized by `address`."""
     listed = ((node or {}).get("status") or {}).get("addresses") or ()
     found = (address(one.get("address")) for one in listed if one.get("type") == "InternalIP")
     return frozenset(one for one in found if one)
 
 
 def address(text: object) -> str:
-    """An IP address in its one form; empty for what is none, or is the same on many machines."""
+    """An IP address in normal form; empty if it is invalid, or the same on many machines."""
     try:
         found = ipaddress.ip_address(str(text or ""))
     except ValueError:
@@ -56,7 +56,7 @@ def remembered_hosts(osdpl: Mapping[str, Any] | None) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class NodeNames:
-    """What there is to find the host of one Node by. `stated`: the host that a person wrote on it."""
+    """The identifiers of one Node for the match. `stated`: the host in a person's annotation."""
 
     name: str
     hostname: str = ""
@@ -72,10 +72,10 @@ def names_of(node: Mapping[str, Any], namespace: str) -> NodeNames:
 
 @dataclass(frozen=True)
 class HostMatches:
-    """`hosts`: by name of the Node; of one that OpenStack does not know, what it may become known by.
+    """`hosts`: by name of the Node; for a Node unknown to OpenStack, its expected name.
 
-    `doubts`: by name of a Node, why it is not certain which host it is; it has none in `hosts` then, and
-    those that may be meant are its `candidates`. `strangers`: compute hosts that are of no Node, in order.
+    `doubts`: by name of a Node, why its host is not certain; then `hosts` does not have it, and its possible
+    hosts are in `candidates`. `strangers`: compute hosts without a Node, in order.
     """
 
     hosts: Mapping[str, str] = field(default_factory=dict)
@@ -91,21 +91,20 @@ class HostMatches:
 def match_hosts(
     nodes: Iterable[NodeNames], remembered: Mapping[str, str], view: CloudView, *, namespace: str = ""
 ) -> HostMatches:
-    """Which host each of these Nodes is, and each that is gone of which a host is `remembered`.
+    """The host of each of these Nodes, and of each lost Node with a `remembered` host.
 
-    No two Nodes have a host of which only one of them is certain to be: two may share one only by their
-    names, as the old and the new Node of a machine that was renamed.
+    Two Nodes may share a host only by their names, like the old and the new Node of a renamed machine.
     """
     present = {one.name: one for one in nodes}
     found = _Search(present, remembered, view)
     unclear = {name: why for name in present if (why := found.doubt(name))}
     unsure = {host: name for name in unclear for host in found.candidates(name)}
-    # On whom a person is to say so: never on a Node that is gone.
+    # The Node for a person's annotation: never a Node that is gone.
     asked = {name: name for name in present}
     for name, host in found.hosts.items():
-        # Whoever else may be meant, and a Node that is gone: it is in the same doubt.
+        # Other possible Nodes, and a Node that is gone: they have the same doubt.
         if host in unsure and name not in unclear:
-            unclear[name] = f"which node the host {host} is, is not certain"
+            unclear[name] = f"it is not certain which node the host {host} is"
             asked.setdefault(name, unsure[host])
     known = {*found.hosts.values(), *remembered.values(), *unsure}
     strangers = tuple(sorted(found.computes - known))
@@ -119,22 +118,24 @@ def match_hosts(
 
 def _remedy(name: str, namespace: str) -> str:
     note = node_note(namespace or "NAMESPACE", HOST_ANNOTATION)
-    return f"say which it is: kubectl annotate node {name} {note}=HOST"
+    return f"name the right host: kubectl annotate node {name} {note}=HOST"
 
 
 def without_host(name: str, strangers: Iterable[str], namespace: str) -> str:
-    """What to add to that a Node has no host, where OpenStack has hosts without a Node; else empty."""
+    """The addition to the message that a Node has no host, if OpenStack has hosts without a Node; otherwise
+    empty."""
     listed = list(strangers)
     if not listed:
         return ""
     shown = ", ".join(listed[:SHOWN]) + (f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else "")
     return (
-        f"OpenStack has hosts of no node ({shown}): if one of them is this node, {_remedy(name, namespace)}"
+        f"OpenStack has hosts without a node ({shown}): if one of them is this node, "
+        f"{_remedy(name, namespace)}"
     )
 
 
 class _Search:
-    """The hosts of all Nodes at once: only together they show what is unique."""
+    """The hosts of all Nodes together, because uniqueness needs all of them."""
 
     def __init__(
         self, present: Mapping[str, NodeNames], remembered: Mapping[str, str], view: CloudView
@@ -144,7 +145,7 @@ class _Search:
         self.computes = view.compute_hosts
         self._agents = view.agent_hosts
         self._stated = Counter(one.stated for one in present.values() if one.stated)
-        # What a person says of a Node or a host ends what addresses say of it.
+        # A person's annotation for a Node or a host overrides addresses.
         self._addressed = {
             name: host
             for name, host in _by_address(present, view).items()
@@ -172,11 +173,11 @@ class _Search:
                 self._by_name[name] = named
             if named or addressed in known:
                 return named or addressed
-        # One that OpenStack does not know: never the host that a person gave to another.
+        # Unknown to OpenStack: never the host that a person assigned to another Node.
         return next(iter(free), "")
 
     def candidates(self, name: str) -> tuple[str, ...]:
-        """The hosts that may be meant by a Node."""
+        """The possible hosts of a Node."""
         node = self._present.get(name)
         found = [self.hosts.get(name, ""), self._addressed.get(name, "")]
         found += [node.stated] if node is not None else []
@@ -184,45 +185,45 @@ class _Search:
         return tuple(dict.fromkeys(one for one in found if one))
 
     def doubt(self, name: str) -> str:
-        """Why the host of a Node that is there is not certain; empty where it is."""
+        """Why the host of an existing Node is not certain, or empty."""
         node, host = self._present[name], self.hosts[name]
         if node.stated:
             if self._stated[node.stated] > 1:
                 others = sorted(
                     one.name for one in self._present.values() if one.stated == host and one is not node
                 )
-                return f"its annotation says that it is the host {host}, and so does that of {others[0]}"
+                return (
+                    f"its annotation names the host {host}, and the annotation of {others[0]} names the same"
+                )
             return ""
         if not host:
-            return "annotations say of other nodes that they are the hosts of its names"
+            return "annotations of other nodes name the hosts with its names"
         if host not in self.computes and host not in self._agents:
             return ""
         owner = self._owner.get(host, "")
         if name in self._by_name and owner not in ("", name) and self._by_name.get(owner) != host:
-            return (
-                f"by its name it is the host {host}, which has the address of the node {owner} in OpenStack"
-            )
+            return f"by name it is the host {host}, which has the address of the node {owner} in OpenStack"
         other = self._addressed.get(name, "")
         if name in self._by_name and other not in ("", host):
-            return f"by its name it is the host {host}, and by its address the host {other}"
+            return f"by name it is the host {host}, by address the host {other}"
         if name not in self._by_name:
             named = sorted(one for one, found in self._by_name.items() if found == host and one != name)
             if named:
-                return f"by its address it is the host {host}, which is the node {named[0]} by name"
+                return f"by address it is the host {host}, which by name is the node {named[0]}"
             if before := self._gone_with(host):
-                text = f"by its address it is the host {host}, which the node {before} had"
-                return f"{text}, and that is gone or without a role"
+                text = f"by address it is the host {host}, which was the node {before}"
+                return f"{text}; that node is gone or has no role"
         if other := self._other_by_name(name):
-            return f"it was the host {host} before, and by its name it is the host {other}"
+            return f"it was the host {host} before, and by name it is the host {other}"
         return ""
 
     def _gone_with(self, host: str) -> str:
-        """A Node that is gone and had this host; empty for none."""
+        """A lost Node that had this host, or empty."""
         gone = (one for one, had in self._remembered.items() if had == host and one not in self._present)
         return next(iter(sorted(gone)), "")
 
     def _other_by_name(self, name: str) -> str:
-        """The compute host that has a name of this Node, whose host has none of them; empty for none."""
+        """The compute host with a name of this Node, whose own host has none of these names; or empty."""
         node = self._present.get(name)
         if node is None or node.stated or self.hosts[name] in (node.name, node.hostname):
             return ""
@@ -231,9 +232,9 @@ class _Search:
 
 
 def _by_address(present: Mapping[str, NodeNames], view: CloudView) -> dict[str, str]:
-    """By name of a Node the host that has its address, where that is so of one Node and of one host alone.
+    """By name of a Node, the host with its address, if exactly one Node and one host have it.
 
-    An address counts as Nova says it, and where Nova has no hypervisor, as the host's network agents do.
+    The address comes from Nova, or from the host's network agents if Nova has no hypervisor.
     """
     addresses_of: dict[str, set[str]] = defaultdict(set)
     for hypervisor in view.hypervisors:

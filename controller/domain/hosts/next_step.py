@@ -1,7 +1,7 @@
-"""What to do next for one compute host, from what Kubernetes and OpenStack report of it. Pure.
+"""The next step for one compute host, from facts of Kubernetes and OpenStack.
 
-One decision at a time, from facts alone, so that it may be repeated after any interruption. What is not known
-(None) never counts as zero or empty: the step is to wait. Only what carries our mark is undone.
+Pure. Each decision uses facts only, so it may be repeated after any interruption. An unknown fact (None)
+never counts as zero or empty: then the step is to wait. Only changes with our mark are reverted.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from controller.domain.shared.cloud_facts import (
 )
 from controller.domain.shared.plurals import count
 
-# A new compute should have registered within so many seconds.
+# Seconds in which a new compute service should register.
 REGISTER_WITHIN = 600.0
-# So many passes in a row must find nothing of a host before that is believed.
+# Passes in a row that must find nothing of a host before the controller acts on that.
 MISSING_OBSERVATIONS = 3
 
 
 def decide_host(facts: HostFacts, policy: NodePolicy, breaker_open: str, now: float) -> NextStep:
-    """The next step. `breaker_open`: why automatic action is stopped, empty while it is not.
+    """The next step.
 
-    In a region that is paused, what would be done is reported and not done.
+    `breaker_open`: why automatic action is stopped, or empty. In a paused region, the step is only reported.
     """
     decision = _decide(facts, policy, breaker_open, now)
     if not policy.paused or decision.step in PASSIVE:
@@ -38,7 +38,7 @@ def _decide(facts: HostFacts, policy: NodePolicy, breaker_open: str, now: float)
     if facts.doubt:
         return NextStep(Step.BLOCKED, Reason.HOST_AMBIGUOUS, facts.doubt)
     if facts.taken_over:
-        text = f"its host belongs to the node {facts.taken_over} now"
+        text = f"its host now belongs to the node {facts.taken_over}"
         step = Step.FORGET if facts.node is None else Step.NOTHING
         return NextStep(step, Reason.NODE_REPLACED, text)
     if facts.node is None:
@@ -67,38 +67,39 @@ def _without_node(facts: HostFacts, breaker_open: str) -> NextStep:
     if facts.servers:
         return _servers_remaining(facts, "the node was removed")
     if service.up:
-        text = "its compute service still reports; it is removed once that has ended"
+        text = "its compute service still reports; it is removed once that stops"
         return NextStep(Step.WAIT, Reason.COMPUTE_STILL_REPORTS, text)
-    return NextStep(Step.REMOVE, Reason.NODE_REMOVED, "nothing runs on it any more")
+    return NextStep(Step.REMOVE, Reason.NODE_REMOVED, "nothing runs on it")
 
 
 def _without_service(facts: HostFacts, breaker_open: str) -> NextStep:
-    """A list that is valid and too short looks like a service that is gone: others have to agree."""
+    """A valid but incomplete list looks like a lost service, so several passes must agree."""
     if facts.missing_observations < MISSING_OBSERVATIONS:
         text = (
-            f"OpenStack lists no compute service of it; that is believed after {MISSING_OBSERVATIONS} passes"
+            "OpenStack lists no compute service of it; the controller acts on that after "
+            f"{MISSING_OBSERVATIONS} passes"
         )
         return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
     if facts.mapped and facts.was_compute:
-        text = "Nova lists its hypervisor, and no compute service of it: nothing is done"
+        text = "Nova lists its hypervisor but not its compute service: nothing is done"
         return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
     if facts.agents is None:
-        text = "it is not known whether network agents of it remain"
+        text = "it is not known whether its network agents remain"
         return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
     alive = sorted(one.kind for one in facts.agents if one.alive)
     if alive:
-        text = f"its network agents still report: {', '.join(alive)}; they are removed once they have ended"
+        text = f"its network agents still report: {', '.join(alive)}; they are removed once they stop"
         return NextStep(Step.WAIT, Reason.COMPUTE_STILL_REPORTS, text)
     if breaker_open:
         return NextStep(Step.BLOCKED, Reason.TOO_MANY_UNHEALTHY, breaker_open)
-    return NextStep(Step.REMOVE, Reason.NODE_REMOVED, "what remains of it in OpenStack is removed")
+    return NextStep(Step.REMOVE, Reason.NODE_REMOVED, "its remaining objects in OpenStack are removed")
 
 
 def _servers_remaining(facts: HostFacts, why: str) -> NextStep:
     servers = count(facts.servers or 0, "server")
     text = (
-        f"{why}, and OpenStack has {servers} on it: evacuate them, when the machine is off "
-        f"(osctl node maintain {facts.name} --mode evacuate --fenced), or bring the node back"
+        f"{why}, and OpenStack has {servers} on it: evacuate them if the machine is off (osctl node "
+        f"maintain {facts.name} --mode evacuate --fenced), or bring the node back"
     )
     return NextStep(Step.BLOCKED, Reason.SERVERS_LEFT, text)
 
@@ -107,31 +108,31 @@ def _unregistered(facts: HostFacts, node: ComputeNode, now: float) -> NextStep:
     remaining = max(node.created, facts.missing_since) + REGISTER_WITHIN - now
     if remaining > 0:
         if facts.unmapped_stranger and node.ready and remaining < REGISTER_WITHIN - MAP_AFTER:
-            # A host that is known by no name of its Node is known by its address once it is mapped.
-            text = "a compute of no node has registered, and is not mapped to a cell"
+            # A host without a name of its Node is known by its address once it is mapped.
+            text = "a compute service without a node has registered, and is not mapped to a cell"
             return NextStep(Step.MAP_CELL, Reason.CELL_MAPPING_AWAITED, text)
         text = "its compute service has not registered yet"
         return NextStep(Step.WAIT, Reason.COMPUTE_AWAITED, text, after=remaining)
-    text = f"no compute service registered within {REGISTER_WITHIN:.0f} s; see nova-compute on the node"
+    text = f"no compute service registered within {REGISTER_WITHIN:.0f} s; check nova-compute on the node"
     text = f"{text}; {facts.strangers}" if facts.strangers else text
     return NextStep(Step.BLOCKED, Reason.COMPUTE_MISSING, text)
 
 
 def _replaced(facts: HostFacts, *, policy: NodePolicy, breaker_open: str) -> NextStep:
-    """A new machine under an old name: Nova refuses its compute while the old one's service is there."""
+    """A new machine with an old name: Nova refuses its compute service while the old one exists."""
     if facts.maintenance and not facts.automatic:
         return NextStep(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
     remaining = policy.hold_down - facts.node_known_for
     if remaining > 0:
-        text = "the node was replaced; its compute may come back by itself"
+        text = "the node was replaced; its compute service may come back by itself"
         return NextStep(Step.WAIT, Reason.NODE_REPLACED, text, after=remaining)
     if breaker_open:
         return NextStep(Step.BLOCKED, Reason.TOO_MANY_UNHEALTHY, breaker_open)
     if facts.servers is None:
         return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers remain on it")
     if facts.servers:
-        return _servers_remaining(facts, "the node was replaced by another of the same name")
-    return NextStep(Step.REMOVE, Reason.NODE_REPLACED, "the old compute service makes room for the new one")
+        return _servers_remaining(facts, "the node was replaced by another one with the same name")
+    return NextStep(Step.REMOVE, Reason.NODE_REPLACED, "the old compute service is removed for the new one")
 
 
 def _not_ready(
@@ -140,19 +141,19 @@ def _not_ready(
     service = facts.service
     if service is None:
         return _unregistered(facts, node, now)
-    # Our own evacuation may be of an absence before this one: then it waits for fencing, as a new one would.
+    # Our own evacuation may be for an earlier absence: then it waits for fencing, like a new one.
     if facts.maintenance and (not facts.automatic or node.fenced):
         return NextStep(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
     if not node.since:
-        return NextStep(Step.WAIT, Reason.NODE_NOT_READY, "it is not known since when it is not ready")
+        return NextStep(Step.WAIT, Reason.NODE_NOT_READY, "it is not ready; it is not known since when")
     remaining = node.since + policy.hold_down - now
     if remaining > 0:
-        text = f"not ready; its compute service is disabled if that lasts {policy.hold_down:.0f} s"
+        text = f"not ready; its compute service is disabled if this lasts {policy.hold_down:.0f} s"
         return NextStep(Step.WAIT, Reason.NODE_NOT_READY, text, after=remaining)
     if breaker_open:
         return NextStep(Step.BLOCKED, Reason.TOO_MANY_UNHEALTHY, breaker_open)
     if service.enabled:
-        text = f"not ready for {policy.hold_down:.0f} s and more"
+        text = f"not ready for more than {policy.hold_down:.0f} s"
         return NextStep(Step.DISABLE, Reason.NODE_NOT_READY, text, mark=facts.mark("node not ready"))
     if not is_ours(service.reason):
         return left_as_is(service)
@@ -160,26 +161,26 @@ def _not_ready(
         text = "not ready; its compute service is disabled, its servers stay (evacuation: Never)"
         return NextStep(Step.NOTHING, Reason.NODE_NOT_READY, text)
     if service.up:
-        text = "the node is not ready, but its compute service reports: its servers run, nothing is moved"
+        text = "the node is not ready, but its compute service reports: its servers run and are not moved"
         return NextStep(Step.BLOCKED, Reason.COMPUTE_STILL_REPORTS, text)
     if not node.fenced:
         text = (
-            "servers are evacuated once it is certain that the node is off: by the fencing service, or "
-            f"by a person who has checked it, with osctl node fenced {node.name}"
+            "servers are evacuated once the fencing service, or a person with osctl node fenced "
+            f"{node.name}, confirms that the node is off"
         )
         return NextStep(Step.BLOCKED, Reason.FENCING_AWAITED, text)
     return _evacuation(facts, node)
 
 
 def _evacuation(facts: HostFacts, node: ComputeNode) -> NextStep:
-    """Of a host whose machine is certain to be off."""
+    """For a host whose machine is certainly off."""
     if facts.servers is None:
         return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known which servers are on it")
     if facts.servers == 0:
         return NextStep(Step.NOTHING, Reason.NODE_NOT_READY, "not ready; no server is on it")
     if facts.known_uid not in ("", node.uid):
-        # What is off is the machine of this Node. Its compute never reported: servers are from before it.
-        return _servers_remaining(facts, "they are of the machine that had this name before")
+        # The machine of this Node is off. Its compute service never reported, so the servers are older.
+        return _servers_remaining(facts, "they belong to the machine that had this name before")
     return NextStep(
         Step.EVACUATE,
         Reason.EVACUATING,

@@ -12,7 +12,7 @@ from controller.domain.health.workload_health import QUORUM_RELEASES
 from controller.domain.health.workloads import Workload
 from controller.domain.shared.times import seconds_of
 
-# Of a nova-compute, as both the charts of OpenStack-Helm and our own call and mount them.
+# Of a nova-compute, with the names and mounts in the charts of OpenStack-Helm and our own.
 _COMPUTE = "nova-compute"
 _FILE = "nova.conf"
 _PLACES = (("/etc/nova/nova.conf", _FILE), ("/etc/nova", ""))
@@ -20,9 +20,10 @@ _PLACES = (("/etc/nova/nova.conf", _FILE), ("/etc/nova", ""))
 
 @dataclass(frozen=True, slots=True)
 class RunningCompute:
-    """A nova-compute that runs. `kind` (Secret or ConfigMap) and `source`: where its nova.conf is from.
+    """A running nova-compute.
 
-    `run` tells it from one that was started before or after it; `made`: its pod, seconds since the epoch.
+    `kind` (Secret or ConfigMap) and `source`: the source of its nova.conf. `run` distinguishes it from
+    earlier and later ones; `made`: the creation of its pod, in seconds since the epoch.
     """
 
     kind: str
@@ -33,10 +34,10 @@ class RunningCompute:
 
 @dataclass(frozen=True, slots=True)
 class NodePod:
-    """One pod that has a node. `deleting`: by when it should have ended, 0.0 if it need not.
+    """One pod that has a node.
 
-    `freed`: it was deleted without a grace, so that nothing more can be asked for. `compute`: the
-    nova-compute that runs in it.
+    `deleting`: the time when it should have ended, 0.0 for none. `freed`: it was deleted without a grace
+    period, so nothing more can be requested. `compute`: the nova-compute that runs in it.
     """
 
     name: str
@@ -50,7 +51,7 @@ class NodePod:
 
 
 def parse_node_pod(obj: Mapping[str, Any]) -> NodePod | None:
-    """The facts of a pod; None for one without a node, or that came to its end."""
+    """The facts of a pod; None for one without a node, or that has ended."""
     meta, status = obj["metadata"], obj.get("status") or {}
     node = str((obj.get("spec") or {}).get("nodeName") or "")
     if not node or status.get("phase") in ("Succeeded", "Failed"):
@@ -89,7 +90,7 @@ def _running_compute(pod: Mapping[str, Any]) -> RunningCompute | None:
 
 
 def _configuration(spec: Mapping[str, Any], container: Mapping[str, Any]) -> tuple[str, str]:
-    """Kind and name of the object that is mounted as its nova.conf; empty for what we cannot read."""
+    """Kind and name of the object mounted as its nova.conf; empty if we cannot read it."""
     volumes = {one.get("name"): one for one in spec.get("volumes") or ()}
     for path, part in _PLACES:
         for mount in container.get("volumeMounts") or ():
@@ -113,13 +114,13 @@ def daemons_by_node(pods: Iterable[NodePod]) -> dict[str, list[NodePod]]:
 
 
 def unready_daemons(daemons: Mapping[str, Sequence[NodePod]], node: str) -> tuple[str, ...]:
-    """What a node waits for: names of its DaemonSet pods that are not ready.
+    """The names of a node's DaemonSet pods that are not ready.
 
-    One without any, where other computes have some, waits for them to come.
+    A node without any waits for them, if other compute nodes have some.
     """
     here = daemons.get(node, ())
     if daemons and not here:
-        return ("none of them is there yet",)
+        return ("none of them exists yet",)
     return tuple(sorted(pod.name for pod in here if not pod.ready or pod.deleting))
 
 
@@ -130,10 +131,7 @@ def stuck_pods(pods: Iterable[NodePod], node: str, now: float) -> tuple[NodePod,
 
 
 def quorum_groups(workloads: Iterable[Workload], pods: Iterable[NodePod]) -> tuple[QuorumGroup, ...]:
-    """The clusters of servers that decide by majority, with their members and where these are.
-
-    One that should have a single member has no majority to lose.
-    """
+    """The clusters with a majority, with their members and nodes. A single member has no majority to lose."""
     known = list(pods)
     groups = []
     for workload in workloads:

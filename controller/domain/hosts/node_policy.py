@@ -1,4 +1,4 @@
-"""How a region's nodes are to be treated: what `spec.features.nodes` means. Pure."""
+"""The policy for a region's nodes: the parsed `spec.features.nodes`. Pure."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _LIMIT = parse_max_unhealthy(NodesFeature.max_unhealthy)
 class NodePolicy:
     """`spec.features.nodes`. `hold_down` in seconds; `max_unhealthy`: the limit of the circuit breaker.
 
-    `fencing`: URL of a fencing service, with what it asks for as a bearer's token and with the authority
-    that it is known by. `paused`: the region's mode is Paused, and nothing is done by itself.
+    `fencing`: URL of a fencing service, with its bearer token and its authority. `paused`: the region's mode
+    is Paused, and nothing is done automatically.
     """
 
     hold_down: float = _HOLD_DOWN

@@ -1,4 +1,4 @@
-"""Nodes of the region: which roles they have and how they are. Pure."""
+"""Nodes of the region: their roles and states. Pure."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ class NodeState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """One node with a role. `since` (seconds since the epoch) is when it came to be ready, or not ready.
+    """One node with a role.
 
-    That is not when its condition last changed: an absence goes from False to Unknown and is still the
-    same one. `absence`: what is noted of it, as `noted_absence` gives it; `boot`: the id of the machine's
-    present boot; `condition`: its Ready condition in two words.
-    `aggregates`: names of host aggregates that its labels ask for, with the availability zone
-    that each is, empty for none. `declined`: the absence whose evacuation was taken back. `fenced`: what
-    stands on it as a confirmation that its machine is off; `report`: what was last
-    seen of its compute service while it is not ready (controller/domain/hosts/fencing_confirmation.py).
+    `since` (seconds since the epoch) is when it became ready, or not ready. That is not the last change of
+    its condition: an absence changes from False to Unknown and is still the same. `absence`: its record, from
+    `noted_absence`. `boot`: the id of the machine's present boot. `condition`: its Ready condition in two
+    words. `aggregates`: names of host aggregates in its labels, with the availability zone of each, or empty.
+    `declined`: the absence whose evacuation was reverted. `fenced`: the text of its confirmation that the
+    machine is off. `report`: the last observation of its compute service while it is not ready
+    (controller/domain/hosts/fencing_confirmation.py).
     """
 
     name: str
@@ -100,7 +100,7 @@ class NodeFacts:
 
     @property
     def confirmation(self) -> Confirmation | None:
-        """That its machine is off; None where there is none, or it cannot be read."""
+        """The confirmation that its machine is off, or None."""
         try:
             return parse_confirmation(self.fenced) if self.fenced else None
         except ValueError:
@@ -108,17 +108,17 @@ class NodeFacts:
 
     @property
     def void(self) -> str:
-        """Why its confirmation is void, as far as the Node itself shows; empty where it is not."""
+        """Why its confirmation is void, according to the Node itself; or empty."""
         return shown_since(found.machine, self.machine) if (found := self.confirmation) is not None else ""
 
     @property
     def is_fenced(self) -> bool:
-        """Whether a confirmation that its machine is off was taken up, and the Node shows nothing else."""
+        """Whether an accepted, valid confirmation says that its machine is off."""
         found = self.confirmation
         return found is not None and found.seen is not None and not self.is_ready and not self.void
 
     def runs(self, service: ComputeService | None, peers: Iterable[NodeFacts] = ()) -> str:
-        """What else shows that its machine was on since it was fenced; empty for nothing."""
+        """Another sign that its machine was on since the fencing, or empty."""
         found = self.confirmation
         if found is None or found.seen is None:
             return ""
@@ -129,7 +129,7 @@ class NodeFacts:
         return Peer(self.name, self.machine, self.created, self.is_fenced)
 
     def as_compute(self, service: ComputeService | None = None) -> ComputeNode:
-        """What decisions on its compute host need; `service` as it is now, if that is known."""
+        """The facts for decisions on its compute host; `service` is the present one, if known."""
         return ComputeNode(
             name=self.name,
             uid=self.uid,
@@ -143,15 +143,14 @@ class NodeFacts:
 
 
 def parse_node(obj: Mapping[str, Any], namespace: str) -> NodeFacts | None:
-    """As `machine_facts`; None for a node without a role of ours."""
+    """Like `machine_facts`; None for a node without a role of the region."""
     node = machine_facts(obj, namespace)
     return node if node.roles else None
 
 
 def machine_facts(obj: Mapping[str, Any], namespace: str) -> NodeFacts:
-    """The facts of any node, also of one that has no role of ours, or has lost it.
-
-    With what is noted on it by the installation that serves this namespace.
+    """The facts of any node, also without a role of the region, with the notes of this namespace's
+    installation.
     """
     meta = obj["metadata"]
     labels = meta.get("labels") or {}
@@ -164,7 +163,7 @@ def machine_facts(obj: Mapping[str, Any], namespace: str) -> NodeFacts:
         message = "takes no new pods (kubectl cordon)" if cordoned else ""
     else:
         state = NodeState.NOT_READY
-        message = _why(ready) + ("; it is cordoned, too" if cordoned else "")
+        message = _why(ready) + ("; it is also cordoned" if cordoned else "")
     if deleting:
         message = "; ".join(part for part in (message, "it is being removed") if part)
     notes = node_notes(namespace, obj)
@@ -194,10 +193,11 @@ def machine_facts(obj: Mapping[str, Any], namespace: str) -> NodeFacts:
 
 
 def due_notes(node: NodeFacts, now: float, *, planned: bool) -> dict[str, str | None]:
-    """What is to be changed in the annotations of a node, None for what is to be removed.
+    """The changes of a node's annotations; None removes one.
 
-    They remember what no condition tells: when an absence began, and how often there was one. A confirmation
-    that the machine is off goes once the Node shows that it was on since. `planned`: it is in maintenance.
+    They record facts that no condition has: the begin of an absence, and the number of absences. A
+    confirmation that the machine is off is removed once the Node shows that it was on since then. `planned`:
+    it is in maintenance.
     """
     notes: dict[str, str | None] = {}
     if node.is_ready:
@@ -209,7 +209,7 @@ def due_notes(node: NodeFacts, now: float, *, planned: bool) -> dict[str, str | 
         )
         notes |= {name: None for name, value in given if value}
     else:
-        # What was noted by a clock that was ahead holds nothing up: the absence counts from now on.
+        # A time from a clock that was ahead holds nothing up: the absence counts from now on.
         since = 0.0 if is_ahead(node.since, now) else node.since
         absence = noted_absence(since or now, node.condition, node.boot)
         notes |= {ABSENCE_ANNOTATION: absence} if absence != node.absence else {}
@@ -218,13 +218,13 @@ def due_notes(node: NodeFacts, now: float, *, planned: bool) -> dict[str, str | 
             losses = [*node.losses, since][-LOSSES_KEPT:]
             notes[LOSSES_ANNOTATION] = " ".join(map(timestamp, losses))
     if node.cordoned_by and not node.cordoned:
-        # An operator uncordoned it: it is not ours to uncordon any more.
+        # An operator uncordoned it, so the controller no longer does.
         notes[CORDONED_BY_ANNOTATION] = None
     return notes
 
 
 def _times(text: object) -> tuple[float, ...]:
-    """Times separated by blanks; what cannot be read is left out."""
+    """Times separated by blanks, without invalid ones."""
     parts = str(text or "").split()
     return tuple(at for at in map(seconds_of, parts) if at)
 

@@ -1,4 +1,4 @@
-"""`status.nodes` and the condition `NodesReady`, from Nodes and what OpenStack reports of hosts. Pure."""
+"""`status.nodes` and the condition `NodesReady`, from Nodes and OpenStack's hosts. Pure."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class HostReport:
-    """What the last pass over the compute hosts reports of one node, for `status.nodes`.
+    """The last report on the compute host of one node, for `status.nodes`.
 
-    `uid`: of the Node whose compute service is known. `host`: as OpenStack calls it. `servers` is None
-    where it is not known. `forget`: nothing of a node that is gone is left in OpenStack. `stale`: it was so
-    when OpenStack was last observed. `drain_failing`: why a drain that should be blocked is not;
-    `misplaced`: why the host is not in the aggregates that it should be in; `refused`: what Kubernetes
-    refuses to delete that the node has left behind.
+    `uid`: of the Node with the known compute service. `host`: its name in OpenStack. `servers` is None if
+    unknown. `forget`: a lost node has nothing left in OpenStack. `stale`: from the last observation of
+    OpenStack. `drain_failing`: why a drain is not blocked; `misplaced`: why the host is not in its
+    aggregates; `refused`: remaining objects of the node that Kubernetes refuses to delete.
     """
 
     reason: str = ""
@@ -50,14 +49,13 @@ def node_entries(
     unknown: str = "",
     as_of: float = 0.0,
 ) -> dict[str, Any]:
-    """`status.nodes`. `before` is what it says now: `since` moves only when a state changes.
+    """`status.nodes`.
 
-    `unknown`: why OpenStack cannot be observed, empty while it can. Then what it reported of compute hosts is
-    kept, marked with `as_of` (seconds since the epoch; 0.0: of before this process began).
-
-    What no report mentions stays as it was reported before: after a restart nothing is known of a host until
-    OpenStack has been observed. The entry of a compute node that is gone stays until its report says
-    that nothing of it is left.
+    `before` is the present one: `since` moves only when a state changes. `unknown`: why OpenStack cannot be
+    observed, or empty. Then earlier reports of compute hosts are kept, with `as_of` (seconds since the epoch;
+    0.0: from before this process). Hosts without a report keep their earlier one, because after a restart
+    nothing is known until OpenStack has been observed. The entry of a lost compute node stays until its
+    report says that nothing remains.
     """
     by_node = reports or {}
     result = {}
@@ -82,7 +80,7 @@ def node_entries(
 def _reported_before(
     report: HostReport | None, old: Mapping[str, Any], why: str, *, is_compute: bool
 ) -> HostReport | None:
-    """What was said of a host before OpenStack fell silent, with `why` in the place of what followed."""
+    """The earlier report of a host before OpenStack stopped answering, with `why` instead of its end."""
     if report is None:
         report = HostReport(
             compute=str(old.get("compute") or ""),
@@ -96,7 +94,7 @@ def _reported_before(
 
 
 def _age(report: HostReport | None, old: Mapping[str, Any], as_of: float) -> dict[str, Any]:
-    """Of when what is said of a host is, while it is not of now."""
+    """The age of a host's report, if it is not current."""
     if report is None or not report.stale or not report.compute:
         return {}
     # A finding that was reported as old stays old after a restart.
@@ -128,14 +126,14 @@ def _entry(
     return {name: value for name, value in whole.items() if value not in ("", None)}
 
 
-# What a host has that serves, or may serve again, only when a person looks at it.
+# Problems of a host that serves, or may serve again, only after an action of a person.
 _FAILING = frozenset(
     (
         *(Reason.COMPUTE_MISSING, Reason.COMPUTE_DOWN, Reason.AGENTS_DOWN, Reason.SERVERS_LEFT),
         *(Reason.CELL_NOT_MAPPED, Reason.HOST_AMBIGUOUS),
     )
 )
-# Of a compute that is on its way into OpenStack.
+# For a compute service that is joining OpenStack.
 _ON_ITS_WAY = frozenset((Reason.COMPUTE_AWAITED, Reason.CELL_MAPPING_AWAITED))
 
 
@@ -150,14 +148,12 @@ def nodes_condition(
 ) -> Condition:
     """`NodesReady`: False while a node with a role is not ready or its host fails, or there is none at all.
 
-    `breaker_open` says why automatic action is stopped, `unknown` why OpenStack cannot be observed; both are
-    empty while that is not so. The latter is only reported: a region that is being installed has none yet.
-    Where every compute is still on its way into OpenStack, no server finds a host: that is no readiness.
-    Where others are in service, one more is no matter.
-
-    `strangers`: compute hosts that match no Node, which may be run without Kubernetes.
-
-    A cordon is a person's decision, and what runs on the node continues: it is mentioned, and no fault.
+    `breaker_open` says why automatic action is stopped, `unknown` why OpenStack cannot be observed, or they
+    are empty. The latter is only reported, because a new region has no OpenStack yet. If every compute
+    service is still joining OpenStack, servers find no host, so the region is not ready. If others are in
+    service, one more does not matter. `strangers`: compute hosts without a Node, which may run outside of
+    Kubernetes. A cordon is a person's decision, and pods on the node continue: it is mentioned, but it is not
+    a fault.
     """
     known = sorted(nodes, key=lambda one: one.name)
     lost = [node for node in known if node.state == NodeState.NOT_READY]
@@ -179,23 +175,23 @@ def nodes_condition(
         shown = "; ".join(f"{name}: {message}" for name, message in failing[:SHOWN])
         more = f"; and {len(failing) - SHOWN} more" if len(failing) > SHOWN else ""
         text = f"{count(len(failing), 'host fails', 'hosts fail')}: {shown}{more}"
-        text += f"; as of before OpenStack stopped answering: {unknown}" if unknown else ""
+        text += f"; state from before OpenStack stopped answering: {unknown}" if unknown else ""
         return Condition(CONDITION, "False", Reason.HOSTS_FAILING, shorten(text, 4000), generation)
     computes = [(node.name, (reports or {}).get(node.name)) for node in known if node.is_compute]
     awaited = [f"{name}: {one.message}" for name, one in computes if one and one.reason in _ON_ITS_WAY]
     if awaited and len(awaited) == len(computes):
         more = f"; and {len(awaited) - SHOWN} more" if len(awaited) > SHOWN else ""
-        text = f"no host takes servers yet: {'; '.join(awaited[:SHOWN])}{more}"
+        text = f"no host accepts servers yet: {'; '.join(awaited[:SHOWN])}{more}"
         return Condition(CONDITION, "False", Reason.HOSTS_AWAITED, shorten(text, 4000), generation)
     text = f"{count(len(known), 'node is', 'nodes are')} ready"
     if cordoned:
         names = ", ".join(node.name for node in cordoned[:SHOWN])
         more = f" and {len(cordoned) - SHOWN} more" if len(cordoned) > SHOWN else ""
-        text += f", of which {len(cordoned)} cordoned: {names}{more}"
+        text += f", {len(cordoned)} of them cordoned: {names}{more}"
     if strangers:
         names = ", ".join(strangers[:SHOWN])
         more = f" and {len(strangers) - SHOWN} more" if len(strangers) > SHOWN else ""
-        text += f"; OpenStack has compute hosts of no node: {names}{more}"
+        text += f"; OpenStack has compute hosts without a node: {names}{more}"
     if unknown and any(node.is_compute for node in known):
         text += f"; nothing is known of their compute hosts, which are not changed: {unknown}"
     return Condition(CONDITION, "True", Reason.NODES_READY, text, generation)

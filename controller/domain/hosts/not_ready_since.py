@@ -1,6 +1,6 @@
-"""When an absence of a node began, as far as all of it was seen. Pure.
+"""The begin of a node's absence, if all of it was observed.
 
-What is noted on the Node of an absence (`NAMESPACE.osctl.dev/not-ready-since`) is "BEGAN CHANGED STATUS
+Pure. The note of an absence on the Node (`NAMESPACE.osctl.dev/not-ready-since`) is "BEGAN CHANGED STATUS
 BOOT": when the controller first saw it, the Ready condition that was seen last, and the boot of the machine.
 A node that was ready in between while the controller did not run shows another condition: then a confirmation
 that the machine was off in the old absence does not count for this one.
@@ -20,22 +20,22 @@ UNSEEN = 30.0
 
 
 def words_of(ready: Mapping[str, Any]) -> str:
-    """A Ready condition in two words: since when it is so, and its status; `-` for what is not said."""
+    """A Ready condition in two words: its time and its status; `-` for a missing one."""
     changed = seconds_of(ready.get("lastTransitionTime"))
     return f"{timestamp(changed) if changed else '-'} {ready.get('status') or '-'}"
 
 
 def noted_absence(since: float, condition: str, boot: str) -> str:
-    """What is noted on a node that is not ready; `condition` as `words_of` gives it."""
+    """The note on a node that is not ready; `condition` is from `words_of`."""
     return f"{timestamp(since)} {condition} {boot}".strip()
 
 
 def began(ready: Mapping[str, Any], boot: str, noted: str) -> float:
-    """When a node came to be as it is (seconds since the epoch), 0.0 where that is not known.
+    """When a node entered its state (seconds since the epoch), 0.0 if unknown.
 
-    Of one that is not ready, what was noted counts, while its condition and the boot of its machine are
-    those noted; until then nothing does. Where its kubelet called it not ready, `lastTransitionTime` is by
-    that one's clock: with one that is behind, the hold-down would be over at once.
+    For a node that is not ready, only the note counts, while its condition and the boot of its machine match.
+    If its kubelet reported not ready, `lastTransitionTime` is by the kubelet's clock: if that is behind, the
+    hold-down would be over at once.
     """
     if ready.get("status") == "True":
         return seconds_of(ready.get("lastTransitionTime"))
@@ -44,9 +44,8 @@ def began(ready: Mapping[str, Any], boot: str, noted: str) -> float:
 
 
 def went_on(noted: str, condition: str, boot: str, last_seen: float) -> float:
-    """When the noted absence began, where one that went from False to Unknown is still the same; else 0.0.
-
-    `last_seen`: when the noted condition was seen last, 0.0 for never by this process.
+    """The begin of the noted absence, if it changed from False to Unknown and is still the same; otherwise
+    0.0. `last_seen`: the last observation of the noted condition, 0.0 for never by this process.
     """
     start = seconds_of(noted.partition(" ")[0])
     before = noted.split()[1:3]

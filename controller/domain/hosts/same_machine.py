@@ -1,7 +1,7 @@
-"""Which Nodes a machine may be known by, with a role of ours or without. Pure.
+"""All possible Nodes of a machine, with a role of the region or without.
 
-A kubelet that joins under another name leaves its old Node behind, silent: it looks like a machine that is
-off. Who evacuates it, or ends its pods, has to know of the other Node, whatever that is for.
+Pure. A kubelet that joins under another name leaves its old Node silent, which looks like a machine that is
+off. An evacuation, or the deletion of its pods, must consider the other Node, whatever its role.
 """
 
 from __future__ import annotations
@@ -27,10 +27,8 @@ class SameMachine:
     view: CloudView
 
     def among(self, nodes: Collection[NodeFacts]) -> tuple[NodeFacts, ...]:
-        """Those that may be it, in order of `nodes`: rather one too many than one too few.
-
-        By their names, where these leave it in doubt, and by an address. None of which a person says that it
-        is another host: that ends a doubt.
+        """The possible Nodes, in order of `nodes`; rather too many than too few: by their names if these
+        are in doubt, and by an address. A Node that a person assigned to another host is excluded.
         """
         matches = match_hosts((one.names for one in nodes), self.remembered, self.view)
         addresses = {address(one.address) for one in self.view.hypervisors if one.host == self.host} - {""}

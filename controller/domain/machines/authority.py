@@ -1,10 +1,11 @@
-"""Who is in charge of a set: one of the two APIs, or none while it is handed over.
+"""Which API is in charge of a set: one of the two, or none during a hand-over.
 
-`spec.authoritativeAPI` of the source asks, `status.authoritativeAPI` is so. The controllers of the machine
-API stand still unless the status says MachineAPI, and say so in the condition Paused of the source; those of
-Cluster API stand still while the mirror has the annotation, and say so in its condition Paused. A hand-over
-goes by Migrating: the one that gives is paused and has said so before the other is unpaused, and nothing new
-begins before the last change has been taken up, lest an old word be read as a new one.
+`spec.authoritativeAPI` of the source is the request, `status.authoritativeAPI` the state. The controllers of
+the machine API stop unless the status is MachineAPI, and report that in the condition Paused of the source.
+Those of Cluster API stop while the mirror has the annotation, and report that in its condition Paused. A
+hand-over passes through Migrating: the former API is paused and has reported it before the other one is
+unpaused. Nothing new begins before the last change was observed, so that an old report is not read as a new
+one.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ class Authority(StrEnum):
 
 
 def authority(source: Raw) -> Authority | None:
-    """Who is in charge; None where the machine API has not said so yet, or says what is not known."""
+    """The API in charge; None if the machine API has not reported it yet, or the value is unknown."""
     return _known((source.get("status") or {}).get("authoritativeAPI"))
 
 
 def asked_authority(source: Raw) -> Authority:
-    """Who is to be in charge; the machine API where nothing is said."""
+    """The desired API; by default the machine API."""
     return _known((source.get("spec") or {}).get("authoritativeAPI")) or Authority.MACHINE_API
 
 
@@ -57,7 +58,7 @@ def _known(word: Any) -> Authority | None:
 
 
 def is_reported_paused(obj: Raw) -> bool | None:
-    """What the condition Paused says, in the form of either version of Cluster API; None for nothing."""
+    """The condition Paused, in the form of either version of Cluster API; None without one."""
     for conditions in _conditions(obj):
         status = find(conditions, PAUSED_CONDITION).get("status")
         if status in ("True", "False"):
@@ -72,12 +73,12 @@ def _conditions(obj: Raw) -> Iterator[Any]:
 
 
 def is_asked_paused(mirror: Raw) -> bool:
-    """Whether the mirror is to stand still, whoever wants it."""
+    """Whether the mirror is paused, by anyone."""
     return PAUSED in (mirror["metadata"].get("annotations") or {})
 
 
 def is_paused_by_us(mirror: Raw) -> bool:
-    """Whether it is paused by the controller alone: no other writer may remove that."""
+    """Whether only the controller has paused it, so that no other writer may resume it."""
     return (mirror["metadata"].get("annotations") or {}).get(PAUSED) == PAUSED_BY_US
 
 
@@ -89,7 +90,7 @@ def paused(mirror: Raw, value: str | None = PAUSED_BY_US) -> dict[str, Any]:
 
 
 def begin_hand_over(seen: Snapshot) -> Write | None:
-    """Once both copies are the same: neither is in charge."""
+    """The state once both copies are the same: neither is in charge."""
     current, asked = authority(seen.source), asked_authority(seen.source)
     if current is None or asked in (current, Authority.MIGRATING) or seen.mirror is None:
         return None
@@ -99,17 +100,17 @@ def begin_hand_over(seen: Snapshot) -> Write | None:
     synchronized = find(status.get("conditions") or (), SYNCHRONIZED).get("status") == "True"
     if not synchronized or status.get("synchronizedGeneration") != giving["metadata"].get("generation"):
         return None
-    # Who is in charge may still say that it stands still, from the time before it was in charge.
+    # The API in charge may still report a pause from before it was in charge.
     if is_reported_paused(giving) is True and (by_machine_api or not is_asked_paused(giving)):
         return None
     return _now(seen, Authority.MIGRATING, f"{current} hands over to {asked}", synchronizedAPI=str(current))
 
 
 def go_on_with_hand_over(seen: Snapshot, now: float) -> Write | None:
-    """The next write while neither is in charge, None where another controller has to act first."""
+    """The next write while neither is in charge; None if another controller must act first."""
     mirror = seen.mirror
     if mirror is not None and not has_finalizer(mirror):
-        # Whose it is now is not known, and Cluster API may serve it.
+        # Its API is not known now, and Cluster API may serve it.
         text = f"the mirror has lost the finalizer {FINALIZER}; put it back, or delete the mirror"
         return say(seen.source, reason=Reason.MIRROR_TAKEN, message=text, now=now)
     if asked_authority(seen.source) is Authority.CLUSTER_API:
@@ -129,16 +130,16 @@ def _to_cluster_api(seen: Snapshot, mirror: Raw | None) -> Write | None:
 
 def _to_machine_api(seen: Snapshot, mirror: Raw | None, now: float) -> Write | None:
     if mirror is None:
-        return _now(seen, Authority.MACHINE_API, "there is no mirror that Cluster API could serve")
+        return _now(seen, Authority.MACHINE_API, "there is no mirror for Cluster API")
     reported = is_reported_paused(mirror)
     if is_paused_by_us(mirror):
         return _now(seen, Authority.MACHINE_API, "the machine API is in charge") if reported is True else None
     if reported is not True:
         return Write(Verb.REPLACE, Part.MIRROR, paused(mirror), "Cluster API hands over")
     if not is_asked_paused(mirror):
-        return None  # from before: it has not heard yet that it goes on
-    # If another writer removed it and set it again, Cluster API may speak of the earlier one.
-    text = f"another writer paused the mirror; remove the annotation {PAUSED} from it to hand it over"
+        return None  # from before: it has not observed the resumption yet
+    # If another writer removed and restored it, Cluster API may describe the earlier one.
+    text = f"another client paused the mirror; remove its annotation {PAUSED} to hand it over"
     return say(seen.source, reason=Reason.MIRROR_PAUSED, message=text, now=now)
 
 

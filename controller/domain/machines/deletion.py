@@ -1,10 +1,11 @@
-"""The next write while a copy is deleted. Each step can be found again after a process was killed.
+"""The next write while a copy is deleted.
 
-While the machine API is in charge the mirror goes first: as it is paused Cluster API's own finalizer is taken
-off it, and machines that it has from a time when Cluster API was in charge are orphaned, not collected with
-it. A mirror that a person deletes is let go, and made again. While Cluster API is in charge the
-source is only a copy: where it goes, the mirror stays and serves on alone; where the mirror goes, the source
-follows once Cluster API has removed its machines, and what it owns is left.
+Each step is recognized again after a process was killed. While the machine API is in charge, the mirror is
+deleted first. Because it is paused, Cluster API's own finalizer is removed from it. Its machines from a time
+when Cluster API was in charge are orphaned, not deleted with it. A mirror that a person deletes is released,
+and created again. While Cluster API is in charge, the source is only a copy: after its deletion the mirror
+continues alone. After a deletion of the mirror, the source follows once Cluster API has removed its machines,
+and the source's own objects stay.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def is_being_deleted(seen: Snapshot) -> bool:
 
 
 def next_of_deletion(seen: Snapshot, who: Authority) -> Write | None:
-    """The next write; None where another controller has to act first, or all is done."""
+    """The next write; None if another controller must act first, or all is done."""
     return _of_machine_api(seen) if who is Authority.MACHINE_API else _of_cluster_api(seen)
 
 
@@ -50,13 +51,15 @@ def _of_cluster_api(seen: Snapshot) -> Write | None:
     if mirror is None or not is_deleting(mirror):
         if mirror is not None and is_deleting(seen.source):
             after = with_finalizers(mirror, remove=(FINALIZER,))
-            return Write(Verb.REPLACE, Part.MIRROR, after, "its source is deleted, and it serves on alone")
+            return Write(
+                Verb.REPLACE, Part.MIRROR, after, "its source is deleted, and the mirror continues alone"
+            )
         return _let_source_go(seen)
     if has_finalizer(mirror, CLUSTER_API_FINALIZER) and not is_paused_by_us(mirror):
-        return None  # its machines are removed, once it is not paused
+        return None  # its machines are removed once it is resumed
     if not is_deleting(seen.source):
         return Write(
-            Verb.DELETE_ALONE, Part.SOURCE, dict(seen.source), "the mirror that it follows is deleted"
+            Verb.DELETE_ALONE, Part.SOURCE, dict(seen.source), "its mirror, which is in charge, is deleted"
         )
     return _templates(seen) or _let_go(mirror)
 
@@ -77,11 +80,11 @@ def _let_go(mirror: Raw) -> Write:
     paused = is_asked_paused(mirror)
     removed = (FINALIZER, CLUSTER_API_FINALIZER) if paused else (FINALIZER,)
     after = with_finalizers(mirror, remove=removed)
-    return Write(Verb.REPLACE, Part.MIRROR, after, "nothing is left to do before it goes")
+    return Write(Verb.REPLACE, Part.MIRROR, after, "nothing is left to do before the deletion")
 
 
 def _let_source_go(seen: Snapshot) -> Write | None:
     if not is_deleting(seen.source) or not has_finalizer(seen.source):
         return None
     after = with_finalizers(seen.source, remove=(FINALIZER,))
-    return Write(Verb.REPLACE, Part.SOURCE, after, "nothing is left to do before it goes")
+    return Write(Verb.REPLACE, Part.SOURCE, after, "nothing is left to do before the deletion")

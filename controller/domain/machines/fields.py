@@ -1,7 +1,7 @@
 """Reads a map of another writer, field by field, and collects its mistakes.
 
-Every field is asked for by its name: a field not asked for is unknown, and an error, so that nothing is
-lost in silence. A null is as good as absent, as it is to the programs in Go that read the same objects.
+Every field is read by its name. Any other field is unknown, and an error, so that nothing is lost silently. A
+null counts as absent, as for the Go programs that read the same objects.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from controller.domain.values.chart_values import DocumentPath, format_path
 from controller.domain.values.typos import suggestion
 from controller.errors import Problem
 
-# Further mistakes are not listed: a long list is not read, and a hostile one has no end.
+# Further mistakes are not listed: a long list is not useful, and a hostile one is endless.
 MOST_FINDINGS = 200
 _INT32 = 2**31 - 1
 # The format `uuid` of the API server (k8s.io/kube-openapi, strfmt.UUIDPattern): dashes are optional.
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
-_NOT_LOOKED_AT = "it is deprecated, and the machine API does not look at it"
+_NOT_LOOKED_AT = "it is deprecated, and the machine API ignores it"
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What is wrong (`errors`), and what is not carried or wants to be known (`warnings`)."""
+    """The mistakes (`errors`), and fields that are not converted or need attention (`warnings`)."""
 
     errors: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
@@ -44,7 +44,7 @@ def _add(problems: list[Problem], problem: Problem) -> None:
 
 
 class Fields:
-    """One map of the source at its path. `finish` tells of what was not asked for."""
+    """One map of the source at its path. `finish` reports unknown fields."""
 
     def __init__(self, value: object, path: DocumentPath, findings: Findings) -> None:
         self.path = path
@@ -57,7 +57,7 @@ class Fields:
             findings.refuse(path, f"expected a map, got {a(value)}")
 
     def text(self, key: str, *, required: str = "", most: int = 0) -> str:
-        """The text, empty where there is none. `required`: what it is, where it must not be empty."""
+        """The text, or empty. `required`: its description, if it must not be empty."""
         value = self._value(key)
         text = ""
         if isinstance(value, str) and _is_unicode(value):
@@ -68,15 +68,17 @@ class Fields:
         if required and not text:
             self.refuse(key, f"is missing: {required}")
         if most and len(text) > most:
-            self.refuse(key, f"has {len(text)} characters; Cluster API takes {most}")
+            self.refuse(key, f"has {len(text)} characters; Cluster API accepts {most}")
             return ""
         return text
 
     def uuid(self, key: str) -> str:
-        """The text as an id, empty where there is none; Cluster API's provider takes UUIDs only."""
+        """The text as an id, or empty; Cluster API's provider accepts only UUIDs."""
         text = self.text(key)
         if text and not _UUID.fullmatch(text):
-            self.refuse(key, "is no UUID, and Cluster API takes ids only as UUIDs", "name it by a filter")
+            self.refuse(
+                key, "is not a UUID, and Cluster API accepts only UUIDs as ids", "name it by a filter"
+            )
             return ""
         return text
 
@@ -85,7 +87,7 @@ class Fields:
         found = self.texts(key)
         for index, text in enumerate(found):
             if not _UUID.fullmatch(text):
-                message = "is no UUID, and Cluster API takes ids only as UUIDs"
+                message = "is not a UUID, and Cluster API accepts only UUIDs as ids"
                 self.findings.refuse((*self.path, key, index), message)
         return found
 
@@ -135,7 +137,7 @@ class Fields:
         return dict(sorted(found.items()))
 
     def below(self, key: str) -> Fields:
-        """The map under the key; an empty one where there is none."""
+        """The map under the key, or an empty one."""
         return Fields(self._value(key), (*self.path, key), self.findings)
 
     def each(self, key: str) -> Iterator[Fields]:
@@ -148,14 +150,14 @@ class Fields:
         return self._value(key) is not None
 
     def ignored(self, *keys: str, why: str = _NOT_LOOKED_AT) -> None:
-        """Fields that the machine API itself ignores: a warning where one says anything."""
+        """Fields that the machine API itself ignores: a warning if one is set."""
         for key in keys:
             value = self._value(key)
             if value not in (None, "", 0, [], {}) or value is False:
-                self.warn(key, f"is not carried: {why}")
+                self.warn(key, f"is not converted: {why}")
 
     def refused(self, key: str, why: str, remedy: str) -> None:
-        """A field that cannot be carried: an error where it says anything."""
+        """A field that cannot be converted: an error if it is set."""
         if self._value(key) not in (None, "", [], {}):
             self.refuse(key, why, remedy)
 
@@ -166,13 +168,13 @@ class Fields:
         self.findings.warn((*self.path, key), message, remedy)
 
     def finish(self) -> None:
-        """Tells of every field that was not asked for."""
+        """Reports every unknown field."""
         for key in self._map:
             if len(self.findings.errors) >= MOST_FINDINGS:
                 return
             if key not in self._known:
                 remedy = suggestion(str(key), self._known) if len(str(key)) < 64 else ""
-                self.findings.refuse((*self.path, str(key)), "is no field that is known here", remedy)
+                self.findings.refuse((*self.path, str(key)), "is not a known field", remedy)
 
     def _value(self, key: str) -> Any:
         if key not in self._known:
@@ -190,15 +192,15 @@ class Fields:
 
 
 def unique(texts: list[str]) -> list[str]:
-    """Each once, in the order of their first: Cluster API keeps such lists as sets."""
+    """Each once, in the order of first occurrence, because Cluster API keeps such lists as sets."""
     return list(dict.fromkeys(texts))
 
 
 def filled(**values: Any) -> dict[str, Any]:
-    """Those that say anything: without None and without empty texts, lists and maps."""
+    """The set fields: without None and without empty texts, lists and maps."""
     return {key: value for key, value in values.items() if value is not None and value not in ("", [], {})}
 
 
 def _is_unicode(text: str) -> bool:
-    """False for half a surrogate pair, which JSON can write and UTF-8 cannot."""
+    """False for an incomplete surrogate pair, which JSON allows and UTF-8 does not."""
     return text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)

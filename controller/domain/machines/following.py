@@ -34,14 +34,14 @@ def template_name_of(mirror: Raw) -> str:
 
 
 def next_of_following(seen: Snapshot, target: Target, now: float) -> Write | None:
-    """The next write that makes the source what its mirror says; None where there is nothing to do."""
+    """The next write that makes the source match its mirror; None if there is nothing to do."""
     mirror, source = seen.mirror, seen.source
     if mirror is None:
         return None
     for part, obj in ((Part.SOURCE, source), (Part.MIRROR, mirror)):
         if not has_finalizer(obj):
             after = with_finalizers(obj, add=FINALIZER)
-            return Write(Verb.REPLACE, part, after, "the copies go one after the other")
+            return Write(Verb.REPLACE, part, after, "the other copy is deleted first")
     template = seen.template(template_name_of(mirror))
     if template is None:
         text = f"the mirror points to no template {template_name_of(mirror)!r} in its namespace"
@@ -52,7 +52,7 @@ def next_of_following(seen: Snapshot, target: Target, now: float) -> Write | Non
         return say(source, reason=Reason.CONVERSION_FAILED, message=text, now=now)
     followed = _followed(source, restored.machine_set, target)
     if followed is not None:
-        because = "the source is not as its mirror says"
+        because = "the source differs from its mirror"
         return Write(Verb.REPLACE, Part.SOURCE, followed, because, _overwritten(source, followed))
     return _status(source, mirror) or say(
         source,
@@ -64,24 +64,22 @@ def next_of_following(seen: Snapshot, target: Target, now: float) -> Write | Non
 
 
 def _overwritten(source: Raw, followed: Raw) -> tuple[EventMessage, ...]:
-    """What another writer changed after the mirror had last followed, before it was in charge."""
+    """Changes of another writer after the last update of the mirror, before it was in charge."""
     before, after = (one["spec"].get("replicas") for one in (source, followed))
     if before == after or (source.get("status") or {}).get("synchronizedGeneration") is not None:
         return ()
-    text = (
-        f"replicas {before}, set while authority was handed over, are not taken over: the mirror has {after}"
-    )
+    text = f"replicas {before}, set during the hand-over of authority, are ignored: the mirror has {after}"
     return (EventMessage(Reason.EDIT_OVERWRITTEN, text),)
 
 
 def _followed(source: Raw, restored: Raw, target: Target) -> dict[str, Any] | None:
-    """The source with what differs, None where nothing does."""
+    """The source with the differences, or None."""
     after = {**source, "metadata": _marks(source, restored), "spec": _spec(source, restored, target)}
     return None if is_same(after, dict(source)) else after
 
 
 def _spec(source: Raw, restored: Raw, target: Target) -> dict[str, Any]:
-    """The spec that was restored; where the source says the same in other words, its own words are left."""
+    """The restored spec; if the source has an equivalent form, its own form stays."""
     spec = dict(source.get("spec") or {})
     after = {**restored["spec"], **{key: spec[key] for key in ("authoritativeAPI",) if key in spec}}
     there = convert_machine_set(source, target.cluster)
@@ -106,7 +104,7 @@ def _spec(source: Raw, restored: Raw, target: Target) -> dict[str, Any]:
 
 
 def _marks(source: Raw, restored: Raw) -> dict[str, Any]:
-    """The metadata with the labels and annotations of the mirror; notes that are not carried are left."""
+    """The metadata with the labels and annotations of the mirror; notes that are not converted stay."""
     metadata = dict(source["metadata"])
     carried = set_marks(Fields(metadata, ("metadata",), Findings()))
     back = restored_marks({"labels": carried.labels, "annotations": carried.annotations}, of_machines=False)
@@ -119,7 +117,7 @@ def _marks(source: Raw, restored: Raw) -> dict[str, Any]:
 
 
 def _status(source: Raw, mirror: Raw) -> Write | None:
-    """What the mirror says of its machines, where it says it of its newest generation."""
+    """The mirror's status of its machines, if it describes the newest generation."""
     status = mirror.get("status") or {}
     if status.get("observedGeneration") != mirror["metadata"].get("generation"):
         return None

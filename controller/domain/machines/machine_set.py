@@ -1,7 +1,7 @@
 """A MachineSet of the machine API as a MachineSet of Cluster API, with the template of its machines.
 
-Everything that the source says is carried, or is named: in the errors, with which nothing is made, or in the
-warnings. Nothing here depends on the order of maps, and the same source gives the same objects.
+Every field of the source is converted or named: in the errors, which prevent any output, or in the warnings.
+Nothing here depends on the order of maps, and the same source gives the same objects.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MACHINE_SET = "MachineSet"
 TEMPLATE = "OpenStackMachineTemplate"
 RANDOM = "Random"
 _DELETE_POLICIES = (RANDOM, "Newest", "Oldest")
-#: How many ports each entry of `networks` made, on the template: `1,3`.
+#: The number of ports of each entry of `networks`, on the template: `1,3`.
 PORTS_ANNOTATION = "machines.osctl.dev/ports-of-networks"
 _HASH_LENGTH = 10
 _LONGEST_NAME = 253 - 1 - _HASH_LENGTH
@@ -33,7 +33,7 @@ _LONGEST_NAME = 253 - 1 - _HASH_LENGTH
 
 @dataclass(frozen=True)
 class Converted:
-    """What a source becomes: both objects, or neither and why."""
+    """The result of a conversion: both objects, or the errors."""
 
     machine_set: dict[str, Any] | None
     template: dict[str, Any] | None
@@ -46,12 +46,12 @@ def convert_machine_set(source: Mapping[str, Any], cluster: Cluster) -> Converte
     findings = Findings()
     whole = Fields(source, (), findings)
     if source.get("apiVersion") != SOURCE_API or source.get("kind") != MACHINE_SET:
-        findings.refuse(("kind",), f"is no {MACHINE_SET} of {SOURCE_API}")
+        findings.refuse(("kind",), f"is not a {MACHINE_SET} of {SOURCE_API}")
         return Converted(None, None, (), tuple(findings.errors))
     metadata = whole.below("metadata")
     name = metadata.text("name", required="the name of the set", most=_LONGEST_NAME)
     namespace = metadata.text("namespace")
-    metadata.refused("ownerReferences", "cannot be carried: the owner is no object of Cluster API", "")
+    metadata.refused("ownerReferences", "cannot be converted: the owner is not an object of Cluster API", "")
     marks = set_marks(metadata)
     spec = whole.below("spec")
     template = spec.below("template")
@@ -111,7 +111,7 @@ def _mirror(
     policy = spec.text("deletePolicy") or RANDOM
     if policy not in _DELETE_POLICIES:
         spec.refuse("deletePolicy", f"must be one of {', '.join(_DELETE_POLICIES)}")
-    # It says who is in charge of the set, and both copies obey it.
+    # It names the API in charge of the set, for both copies.
     spec.text("authoritativeAPI")
     labels = {**machines.labels, CLUSTER_NAME: cluster.name}
     selector = _selector(spec.below("selector"), labels)
@@ -158,7 +158,7 @@ def _machine(parts: ProviderParts, template: Mapping[str, Any], cluster: Cluster
 
 
 def _selector(selector: Fields, labels: Mapping[str, str]) -> dict[str, Any]:
-    """The selector as it is; one that selects nothing, or not its own machines, Cluster API refuses."""
+    """The unchanged selector; Cluster API refuses one that selects nothing, or not its own machines."""
     exact = selector.text_map("matchLabels")
     expressions = []
     for expression in selector.each("matchExpressions"):
@@ -190,10 +190,10 @@ def _selector(selector: Fields, labels: Mapping[str, str]) -> dict[str, Any]:
 def _left_out(machine: Fields) -> None:
     machine.refused(
         "taints",
-        "cannot be carried: Cluster API's machines here have no taints",
-        "have the user data or the kubelet set them, and remove them here",
+        "cannot be converted: these machines of Cluster API have no taints",
+        "let the user data or the kubelet set them, and remove them here",
     )
-    machine.refused("providerID", "cannot be carried: it is that of one machine", "remove it")
+    machine.refused("providerID", "cannot be converted: it belongs to one machine", "remove it")
     machine.text("authoritativeAPI")
     machine.finish()
 

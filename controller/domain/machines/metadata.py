@@ -1,7 +1,7 @@
-"""Labels, annotations and hooks of machines, as each of the two APIs keeps them.
+"""Labels, annotations and hooks of machines, in both APIs.
 
-What is the same in both keeps its name. The machine API puts the labels of `spec.metadata` on nodes; Cluster
-API puts those labels of a Machine on its node whose domain is one of `NODE_DOMAINS` or below it.
+Common ones keep their names. The machine API puts the labels of `spec.metadata` on nodes; Cluster API puts
+those labels of a Machine on its node whose domain is one of `NODE_DOMAINS` or below it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ PAUSED = "cluster.x-k8s.io/paused"
 PRE_DRAIN = "pre-drain.delete.hook.machine.cluster.x-k8s.io"
 PRE_TERMINATE = "pre-terminate.delete.hook.machine.cluster.x-k8s.io"
 _HOOKS = {"preDrain": PRE_DRAIN, "preTerminate": PRE_TERMINATE}
-#: A machine with one of these has that role on its node, which Cluster API knows by a label of its own.
+#: A machine with one of these has that role on its node, for which Cluster API has another label.
 _ROLES = ("machine.openshift.io/cluster-api-machine-role", "machine.openshift.io/cluster-api-machine-type")
 _DELETE_MACHINE = {"machine.openshift.io/delete-machine": "cluster.x-k8s.io/delete-machine"}
-#: What the machine API notes of a machine that runs; Cluster API shows it elsewhere.
+#: Notes of the machine API on a running machine; Cluster API shows them elsewhere.
 _SHOWN_LABELS = tuple(f"machine.openshift.io/{name}" for name in ("instance-type", "region", "zone"))
 _SHOWN_ANNOTATIONS = ("machine.openshift.io/instance-state",)
-#: Belongs to the object that it is on, and is not part of the desired state.
+#: Belongs to its object, and is not part of the desired state.
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _OWN_DOMAIN = "osctl.dev"
 
@@ -44,19 +44,19 @@ def set_marks(metadata: Fields) -> Marks:
 
 
 def machine_marks(metadata: Fields, spec: Fields) -> Marks:
-    """Labels and annotations of the mirror's machines, with those that their nodes get, and with hooks."""
+    """Labels and annotations of the mirror's machines, including those for their nodes, and hooks."""
     labels, annotations = _labels(metadata), _annotations(metadata)
     for key in metadata.text_map("labels"):
         if is_on_node(key):
-            metadata.warn("labels", f"Cluster API puts {key} on nodes as well; the machine API does not")
+            metadata.warn("labels", f"Cluster API also sets {key} on nodes; the machine API does not")
     node = spec.below("metadata")
     for key, value in node.text_map("labels").items():
         if not is_on_node(key):
-            message = f"{key} is on machines in Cluster API, and not on their nodes"
+            message = f"Cluster API sets {key} on machines, but not on their nodes"
             node.warn("labels", message, f"use a label of {NODE_DOMAINS[2]}")
         _add(labels, key, value, node, "labels")
     for key, value in _annotations(node).items():
-        node.warn("annotations", f"{key} is on machines in Cluster API, and not on their nodes")
+        node.warn("annotations", f"Cluster API sets {key} on machines, but not on their nodes")
         _add(annotations, key, value, node, "annotations")
     refuse_names(node)
     node.finish()
@@ -66,10 +66,10 @@ def machine_marks(metadata: Fields, spec: Fields) -> Marks:
 
 
 def refuse_names(metadata: Fields) -> None:
-    """Names in a template are those of no machine, and Cluster API has no place for them."""
+    """Names in a template do not belong to a machine, and Cluster API has no field for them."""
     for key in ("name", "generateName", "namespace", "ownerReferences"):
-        metadata.refused(key, "cannot be carried: Cluster API has no such field in a template", "remove it")
-    metadata.ignored("creationTimestamp", why="it is the time of no machine")
+        metadata.refused(key, "cannot be converted: Cluster API has no such field in a template", "remove it")
+    metadata.ignored("creationTimestamp", why="the time does not belong to a machine")
 
 
 def is_on_node(label: str) -> bool:
@@ -89,7 +89,7 @@ def _labels(metadata: Fields) -> dict[str, str]:
     found = {}
     for key, value in metadata.text_map("labels").items():
         if key in _SHOWN_LABELS:
-            metadata.warn("labels", f"{key} is not carried: it tells of one machine that runs")
+            metadata.warn("labels", f"{key} is not converted: it describes one running machine")
         elif not is_own(key):
             found[key] = value
     roles = [found[role] for role in _ROLES if found.get(role)]
@@ -101,7 +101,7 @@ def _annotations(metadata: Fields) -> dict[str, str]:
     found = {}
     for key, value in metadata.text_map("annotations").items():
         if key in _SHOWN_ANNOTATIONS:
-            metadata.warn("annotations", f"{key} is not carried: it tells of one machine that runs")
+            metadata.warn("annotations", f"{key} is not converted: it describes one running machine")
         elif key not in (_LAST_APPLIED, PAUSED) and not is_own(key):
             found[_DELETE_MACHINE.get(key, key)] = value
     return dict(sorted(found.items()))
@@ -120,7 +120,7 @@ def _hooks(hooks: Fields) -> dict[str, str]:
             name = hook.text("name", required="the name of the hook", most=63)
             if name and f"{prefix}/{name}" in found:
                 hook.refuse("name", "is the name of another hook", "choose another name")
-            owner = hook.text("owner", required="who the hook belongs to")
+            owner = hook.text("owner", required="the owner of the hook")
             hook.finish()
             if name:
                 found[f"{prefix}/{name}"] = owner
@@ -150,7 +150,7 @@ def restored_marks(metadata: Mapping[str, Any], *, of_machines: bool) -> dict[st
 
 
 def restored_node_marks(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """`spec.metadata` of machines: what their nodes get, but for the roles that their own labels tell."""
+    """`spec.metadata` of machines: labels for their nodes, except roles, which come from their own labels."""
     labels = metadata.get("labels") or {}
     implied = {f"{NODE_ROLE}/{labels[role]}" for role in _ROLES if labels.get(role)}
     return _filled_marks(

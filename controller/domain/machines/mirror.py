@@ -1,4 +1,4 @@
-"""The mirror as it is to be, beside the one that is there."""
+"""The desired mirror, compared with the existing one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CLUSTER_API_DOMAIN = "cluster.x-k8s.io"
 
 
 def new_mirror(converted: Raw, cluster: Raw) -> dict[str, Any]:
-    """The mirror of a set that has none: paused, so that nothing begins before all of it is there."""
+    """The mirror of a set without one: paused, so that nothing begins before it is complete."""
     annotations = {**converted["metadata"].get("annotations", {}), PAUSED: PAUSED_BY_US}
     return with_metadata(
         converted,
@@ -34,7 +34,7 @@ def new_mirror(converted: Raw, cluster: Raw) -> dict[str, Any]:
 
 
 def corrected_mirror(mirror: Raw, converted: Raw, cluster: Raw) -> dict[str, Any] | None:
-    """The mirror with all that it is to have and nothing else, None where it is so.
+    """The mirror with exactly the desired content, or None if it is right.
 
     Annotations of Cluster API's own, such as those that hold fields of another version, are left to it.
     """
@@ -43,7 +43,7 @@ def corrected_mirror(mirror: Raw, converted: Raw, cluster: Raw) -> dict[str, Any
     annotations = {
         **{key: value for key, value in before.items() if _is_of_cluster_api(key)},
         **desired.get("annotations", {}),
-        # Also where another writer paused it: that writer may resume it at any time.
+        # Also if another writer paused it, because that writer may resume it at any time.
         PAUSED: PAUSED_BY_US,
     }
     finalizers = list(mirror["metadata"].get("finalizers") or ())
@@ -61,7 +61,7 @@ def corrected_mirror(mirror: Raw, converted: Raw, cluster: Raw) -> dict[str, Any
 
 
 def _with_version_of(mirror: Raw, spec: Raw) -> dict[str, Any]:
-    """The spec with the version of templates that is there: Cluster API shows the newest that it knows."""
+    """The spec with the existing version of templates: Cluster API shows the newest version that it knows."""
     there = ((mirror.get("spec") or {}).get("template") or {}).get("spec") or {}
     version = str((there.get("infrastructureRef") or {}).get("apiVersion"))
     machine = spec["template"]["spec"]
@@ -73,12 +73,12 @@ def _with_version_of(mirror: Raw, spec: Raw) -> dict[str, Any]:
 
 
 def owned_template(converted: Raw, name: str, owner: Raw) -> dict[str, Any]:
-    """The template of a set that has none."""
+    """The template of a set without one."""
     return with_metadata(converted, labels={SET_LABEL: set_label(name)}, ownerReferences=[owner])
 
 
 def corrected_template(template: Raw, converted: Raw, name: str, owner: Raw) -> dict[str, Any] | None:
-    """The template with its label, its owner, its note and its spec, None where it is so."""
+    """The template with its label, its owner, its note and its spec, or None if it is right."""
     annotations = {
         **(template["metadata"].get("annotations") or {}),
         **converted["metadata"].get("annotations", {}),
@@ -96,31 +96,31 @@ def corrected_template(template: Raw, converted: Raw, name: str, owner: Raw) -> 
 
 
 def is_of_set(template: Raw, name: str) -> bool:
-    """Whether a template was made for the mirror of the set."""
+    """Whether a template was created for the mirror of the set."""
     return (template["metadata"].get("labels") or {}).get(SET_LABEL) == set_label(name)
 
 
 def owner_of_templates(mirror: Raw, cluster: Raw, target: Target) -> dict[str, Any]:
-    """What the templates of a mirror belong to."""
+    """The owners of a mirror's templates."""
     if target.template_owner is TemplateOwner.CLUSTER:
         return _reference(cluster)
     return _reference(mirror)
 
 
 def with_owner(obj: Raw, owner: Raw) -> list[dict[str, Any]]:
-    """The owners, with this one; an earlier object of its name is none any more."""
+    """The owners, with this one; an earlier object of its name is removed."""
     kept = [one for one in owners(obj) if not _is_same_name(one, owner) or one.get("uid") == owner["uid"]]
     return kept if any(one.get("uid") == owner["uid"] for one in kept) else [*kept, dict(owner)]
 
 
 def without_mirror(template: Raw, name: str) -> list[dict[str, Any]]:
-    """The owners but for the mirror of that name."""
+    """The owners without the mirror of that name."""
     mirror = {"apiVersion": CLUSTER_API, "kind": MACHINE_SET, "name": name}
     return [one for one in owners(template) if not _is_same_name(one, mirror)]
 
 
 def is_claimed(template: Raw, name: str) -> bool:
-    """Whether anything but the mirror of that name, and the Cluster that all belong to, owns a template."""
+    """Whether a template has owners other than the mirror of that name, and the Cluster of all."""
     return any(one.get("kind") != "Cluster" for one in without_mirror(template, name))
 
 

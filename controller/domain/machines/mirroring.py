@@ -35,7 +35,7 @@ from controller.domain.machines.writes import (
 
 
 def next_of_mirroring(seen: Snapshot, target: Target, now: float) -> Write | None:
-    """The next write that makes the mirror what the source says; None where there is nothing to do."""
+    """The next write that makes the mirror match the source; None if there is nothing to do."""
     made = _next_object(seen, target, now)
     if isinstance(made, Write):
         return made
@@ -56,32 +56,32 @@ def next_of_mirroring(seen: Snapshot, target: Target, now: float) -> Write | Non
 
 
 def next_of_first_mirror(seen: Snapshot, target: Target, now: float) -> Write | None:
-    """The next write for a set that Cluster API is in charge of from its beginning: its mirror is made whole,
-    and goes on then. None where it does already."""
+    """The next write for a set that Cluster API is in charge of from the beginning: its mirror is completed
+    and then resumed. None if it already runs."""
     if seen.mirror is not None and not is_paused_by_us(seen.mirror):
         return None
     made = _next_object(seen, target, now)
     if isinstance(made, _Whole) and seen.mirror is not None:
-        return Write(Verb.REPLACE, Part.MIRROR, paused(seen.mirror, None), "the mirror is whole")
+        return Write(Verb.REPLACE, Part.MIRROR, paused(seen.mirror, None), "the mirror is complete")
     return made if isinstance(made, Write) else None
 
 
 @dataclass(frozen=True)
 class _Whole:
-    """The mirror is there with its template, of this name."""
+    """The mirror exists with its template, of this name."""
 
     template: str
     warnings: tuple[str, ...]
 
 
 def _next_object(seen: Snapshot, target: Target, now: float) -> Write | _Whole | None:
-    """The next write of the mirror or its template; None where something is in the way, or on its way."""
+    """The next write of the mirror or its template; None if something blocks it, or is in progress."""
     converted = convert_machine_set(seen.source, target.cluster)
     if converted.machine_set is None or converted.template is None:
         return _refuse(seen, Reason.CONVERSION_FAILED, summed_up(converted.errors), now)
     wanted, place = converted.template["metadata"]["name"], target.cluster.namespace
     if seen.cluster is None:
-        text = f"there is no Cluster {target.cluster.name} in namespace {place}; it is looked for again"
+        text = f"there is no Cluster {target.cluster.name} in namespace {place}; the controller looks again"
         return _refuse(seen, Reason.CLUSTER_MISSING, text, now)
     if taken := _taken(seen, wanted, place):
         return _refuse(seen, Reason.MIRROR_TAKEN, taken, now)
@@ -92,15 +92,18 @@ def _next_object(seen: Snapshot, target: Target, now: float) -> Write | _Whole |
 
 
 def _taken(seen: Snapshot, template_name: str, place: str) -> str:
-    """Which name another writer's object has, and the remedy; empty where there is none."""
+    """The name that another writer's object has, and the remedy; or empty."""
     name = seen.source["metadata"]["name"]
     if seen.mirror is not None and not has_finalizer(seen.mirror) and not is_deleting(seen.mirror):
         return (
-            f"MachineSet {place}/{name} of Cluster API was not made by this controller; rename or remove it"
+            f"MachineSet {place}/{name} of Cluster API was not created by this controller; rename or "
+            "remove it"
         )
     template = seen.template(template_name)
     if template is not None and not is_of_set(template, name):
-        return f"OpenStackMachineTemplate {place}/{template_name} was not made by this controller; remove it"
+        return (
+            f"OpenStackMachineTemplate {place}/{template_name} was not created by this controller; remove it"
+        )
     return ""
 
 
@@ -109,12 +112,12 @@ def _refuse(seen: Snapshot, reason: Reason, message: str, now: float) -> Write |
 
 
 def _objects(seen: Snapshot, cluster: Raw, mirror: Raw, template: Raw, target: Target) -> Write | None:
-    """The mirror and its template. A new template is there before the set points to it; the first one comes
-    after the set, which owns it, and which is paused."""
+    """The mirror and its template. A new template exists before the set refers to it; the first one follows
+    the set, which owns it and is paused."""
     name = seen.source["metadata"]["name"]
     if not has_finalizer(seen.source):
         after = with_finalizers(seen.source, add=FINALIZER)
-        return Write(Verb.REPLACE, Part.SOURCE, after, "the mirror goes before its source")
+        return Write(Verb.REPLACE, Part.SOURCE, after, "the mirror is deleted before its source")
     if seen.mirror is None:
         return Write(Verb.CREATE, Part.MIRROR, new_mirror(mirror, cluster), "the source has no mirror")
     if is_deleting(seen.mirror):
@@ -123,20 +126,20 @@ def _objects(seen: Snapshot, cluster: Raw, mirror: Raw, template: Raw, target: T
     there = seen.template(template["metadata"]["name"])
     if there is None:
         made = owned_template(template, name, owner)
-        return Write(Verb.CREATE, Part.TEMPLATE, made, "the machines are described in another way")
+        return Write(Verb.CREATE, Part.TEMPLATE, made, "the description of the machines has changed")
     if is_deleting(there):
         return None
     corrected: dict[str, Any] | None = corrected_template(there, template, name, owner)
     if corrected is not None:
-        return Write(Verb.REPLACE, Part.TEMPLATE, corrected, "the template is not as its source says")
+        return Write(Verb.REPLACE, Part.TEMPLATE, corrected, "the template differs from its source")
     corrected = corrected_mirror(seen.mirror, mirror, cluster)
     if corrected is not None:
-        return Write(Verb.REPLACE, Part.MIRROR, corrected, "the mirror is not as its source says")
+        return Write(Verb.REPLACE, Part.MIRROR, corrected, "the mirror differs from its source")
     return None
 
 
 def _waits(seen: Snapshot, template_name: str) -> bool:
-    """Whether something has to be gone first."""
+    """Whether an object must be deleted first."""
     template = seen.template(template_name)
     return seen.mirror is None or is_deleting(seen.mirror) or (template is None or is_deleting(template))
 
@@ -151,7 +154,7 @@ def _old_templates(seen: Snapshot, wanted: str) -> Write | None:
 
 
 def _status(source: Raw, mirror: Raw) -> Write | None:
-    """What the source says of its machines, where it says it of its newest generation."""
+    """The source's status of its machines, if it describes the newest generation."""
     status = source.get("status") or {}
     if status.get("observedGeneration") != source["metadata"].get("generation"):
         return None

@@ -1,4 +1,4 @@
-"""How the two APIs name networks, subnets and security groups: by id, or by a filter.
+"""References to networks, subnets and security groups in the two APIs: by id, or by a filter.
 
 Machine API: OpenstackProviderSpec in openshift/api, machine/v1alpha1. An id has precedence over the filter
 beside it, `projectId` over `tenantId`, and tags are one text with commas. Cluster API: NetworkParam,
@@ -18,7 +18,7 @@ _LISTING = ("limit", "marker", "sortKey", "sortDir")
 
 
 def network_param(network: Fields) -> dict[str, Any]:
-    """The network of an entry of `networks`; empty where it names none."""
+    """The network of an entry of `networks`; or empty."""
     given = network.below("filter")
     found = _common(given)
     given.ignored("status", "adminStateUp", "shared", *_LISTING)
@@ -26,7 +26,7 @@ def network_param(network: Fields) -> dict[str, Any]:
 
 
 def subnet_param(subnet: Fields) -> dict[str, Any]:
-    """The subnet of an entry of `networks[].subnets`; empty where it names none."""
+    """The subnet of an entry of `networks[].subnets`; or empty."""
     given = subnet.below("filter")
     common = _common(given)
     version = given.whole("ipVersion")
@@ -46,11 +46,11 @@ def subnet_param(subnet: Fields) -> dict[str, Any]:
 
 
 def security_group_param(group: Fields) -> dict[str, Any]:
-    """An entry of `securityGroups`; empty, and an error, where it names none."""
+    """An entry of `securityGroups`; empty, with an error, if it names none."""
     given, name = group.below("filter"), group.text("name")
     found = _common(given)
     if name and found.get("name", name) != name:
-        group.warn("name", "has precedence over the name in the filter, which is not carried")
+        group.warn("name", "has precedence over the name in the filter, which is not converted")
     found |= filled(name=name)
     given.ignored(*_LISTING)
     param = _id_or_filter(group, given, found)
@@ -64,7 +64,7 @@ def _common(given: Fields) -> dict[str, Any]:
     name, description = given.text("name"), given.text("description")
     project, tenant = given.text("projectId"), given.text("tenantId")
     if project and tenant and project != tenant:
-        given.warn("tenantId", "is not carried: projectId has precedence over it")
+        given.warn("tenantId", "is not converted: projectId has precedence over it")
     tags = {key: unique([tag for tag in given.text(key).split(",") if tag]) for key in _TAGS}
     return filled(name=name, description=description, projectID=project or tenant, **tags)
 
@@ -73,11 +73,11 @@ def _id_or_filter(outer: Fields, given: Fields, found: dict[str, Any]) -> dict[s
     outer_id, inner_id = outer.uuid("uuid"), given.uuid("id")
     given.finish()
     if outer_id and inner_id and outer_id != inner_id:
-        given.warn("id", "is not carried: the uuid beside the filter has precedence over it")
+        given.warn("id", "is not converted: the uuid beside the filter has precedence over it")
     if found_id := outer_id or inner_id:
         if found:
             fields = ", ".join(sorted(found))
-            outer.warn("filter", f"not carried of it: {fields}; the id has precedence")
+            outer.warn("filter", f"these fields are not converted: {fields}; the id has precedence")
         return {"id": found_id}
     return {"filter": found} if found else {}
 

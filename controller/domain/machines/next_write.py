@@ -1,5 +1,5 @@
-"""What is done next for one set: one write at a time, decided from what was read, so that a process may be
-killed after each of them."""
+"""The next step for one set: one write at a time, decided from a snapshot, so that a process may be killed
+after each."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from controller.domain.machines.writes import Snapshot, Target, Write
 
 
 def decide_next_write(seen: Snapshot, target: Target, now: float) -> Write | None:
-    """The next write for a set, None where nothing is to be done, or another controller has to act first.
+    """The next write for a set; None if there is nothing to do, or another controller must act first.
 
-    While no side is in charge nothing is written; while authority is handed over, nothing but that. `now` is
-    in seconds since the epoch.
+    While no API is in charge, nothing is written; during a hand-over, only its own steps. `now` is in seconds
+    since the epoch.
     """
     who = authority(seen.source)
     if who is None:

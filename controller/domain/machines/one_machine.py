@@ -1,8 +1,8 @@
-"""One machine of a converted set as an OpenStackServer, which Cluster API's provider makes of it.
+"""One machine of a converted set as an OpenStackServer, like Cluster API's provider would create it.
 
-So it can be seen that the machines of a set come up before any of them moves. Fields have the same names on
-both sides (OpenStackMachineSpec of cluster-api-provider-openstack, api/v1beta1), and most are taken over as
-they are; what Cluster API takes from elsewhere, such as the zone and the user data, comes from the set.
+This tests that the machines of a set start before any of them moves. Fields have the same names on both sides
+(OpenStackMachineSpec of cluster-api-provider-openstack, api/v1beta1), and most are copied unchanged. Fields
+that Cluster API reads from elsewhere, such as the zone and the user data, come from the set.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SPEC = ("spec",)
 
 @dataclass(frozen=True)
 class OneMachine:
-    """The server, or none and why. Paths are those of the server."""
+    """The server, or the errors. Paths are those of the server."""
 
     server: dict[str, Any] | None
     warnings: tuple[Problem, ...]
@@ -32,13 +32,13 @@ class OneMachine:
 def expand_machine(machine_set: Mapping[str, Any], template: Mapping[str, Any]) -> OneMachine:
     """The OpenStackServer of one machine; it has the name and the namespace of the converted set.
 
-    Secrets with clouds.yaml and user data are looked for in that namespace, as by Cluster API.
+    Secrets with clouds.yaml and user data are read from that namespace, as by Cluster API.
     """
     findings = Findings()
     given: dict[str, Any] = copy.deepcopy(template["spec"]["template"]["spec"])
     machine = machine_set["spec"]["template"]["spec"]
     if not given.get("ports"):
-        message = "is missing: Cluster API would plug the machine into the network of its cluster"
+        message = "is missing: Cluster API would connect the machine to the network of its cluster"
         findings.refuse((*_SPEC, "ports"), message, "name the networks of the set")
     identity = {key: value for key, value in (given.pop("identityRef", None) or {}).items() if key != "type"}
     spec = {
@@ -60,9 +60,13 @@ def _ports(ports: list[dict[str, Any]], findings: Findings) -> Iterator[dict[str
     for index, port in enumerate(ports):
         path = (*_SPEC, "ports", index)
         if port.pop("description", ""):
-            findings.warn((*path, "description"), "is not carried: by it the controller knows its ports")
+            findings.warn(
+                (*path, "description"), "is not converted: the controller identifies its ports by it"
+            )
         if port.get("disablePortSecurity"):
             for key in ("securityGroups", "allowedAddressPairs"):
                 if port.pop(key, None):
-                    findings.warn((*path, key), "is not carried: Neutron takes none without port security")
+                    findings.warn(
+                        (*path, key), "is not converted: Neutron accepts none without port security"
+                    )
         yield port

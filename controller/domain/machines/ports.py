@@ -1,8 +1,8 @@
 """`networks` and `ports` of a provider spec as the ports of an OpenStackMachine.
 
-The machine API plugs networks before ports, and the first port is the one by which a machine is known: the
-order is kept. A network makes one port with an address of each of its subnets; an entry that has subnets and
-no network makes one port for each subnet.
+The machine API connects networks before ports, and the first port identifies a machine, so the order is kept.
+A network becomes one port with an address of each of its subnets. An entry with subnets and no network
+becomes one port for each subnet.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ SWITCHDEV = "switchdev"
 
 
 def ports_of_network(network: Fields, virtual_addresses: Iterable[str]) -> list[dict[str, Any]]:
-    """The ports that one entry of `networks` makes.
+    """The ports of one entry of `networks`.
 
-    `virtual_addresses` are those of the cluster, which the machine API lets through on each of these ports
-    unless `noAllowedAddressPairs` is set.
+    `virtual_addresses` are those of the cluster, which the machine API allows on each of these ports unless
+    `noAllowedAddressPairs` is set.
     """
     param = network_param(network)
     network.ignored("fixedIp")
@@ -39,7 +39,7 @@ def ports_of_network(network: Fields, virtual_addresses: Iterable[str]) -> list[
         fixed = [{"subnet": subnet} for subnet, _ in subnets]
         return [filled_port(network=param, fixedIPs=fixed, tags=tags, settings=common)]
     if not subnets:
-        message = "names neither a network nor a subnet, and makes no port"
+        message = "names neither a network nor a subnet, so it creates no port"
         network.findings.refuse(network.path, message, "give a uuid, a filter or subnets, or remove it")
     return [
         filled_port(fixedIPs=[{"subnet": subnet}], tags=[*own_tags, *tags], settings=common)
@@ -49,7 +49,7 @@ def ports_of_network(network: Fields, virtual_addresses: Iterable[str]) -> list[
 
 def _subnet(subnet: Fields) -> tuple[dict[str, Any], list[str]]:
     param, tags = subnet_param(subnet), subnet.texts("portTags")
-    subnet.ignored("portSecurity", why="the machine API looks at that of the network only")
+    subnet.ignored("portSecurity", why="the machine API uses only that of the network")
     if not param:
         subnet.findings.refuse(subnet.path, "names no subnet", "give a uuid or a filter")
     subnet.finish()
@@ -57,10 +57,10 @@ def _subnet(subnet: Fields) -> tuple[dict[str, Any], list[str]]:
 
 
 def port_of_port(port: Fields) -> dict[str, Any]:
-    """The port that one entry of `ports` makes. Without a suffix its name ends in its index, as before."""
+    """The port of one entry of `ports`. Without a suffix its name ends with its index, as before."""
     network = port.uuid("networkID")
     if not network and not port.text("networkID"):
-        port.refuse("networkID", "is missing: the id of the network that the port is in")
+        port.refuse("networkID", "is missing: the id of the network of the port")
     port.ignored("tenantID", "projectID", "hostID")
     pairs = [_address_pair(pair) for pair in port.each("allowedAddressPairs")]
     settings = {
@@ -87,12 +87,12 @@ def port_of_port(port: Fields) -> dict[str, Any]:
 
 
 def filled_port(*, tags: list[str], settings: Mapping[str, Any], **parts: Any) -> dict[str, Any]:
-    """One port, without what says nothing; an empty list of address pairs says something."""
+    """One port, without empty fields; an empty list of address pairs has a meaning."""
     return {**filled(**parts, tags=unique(tags)), **settings}
 
 
 def _settings(given: Fields) -> dict[str, Any]:
-    """What networks and ports have in common. Port security has the opposite sense."""
+    """The common fields of networks and ports. Port security has the opposite sense."""
     security = given.flag("portSecurity")
     return filled(
         vnicType=given.text("vnicType"),
@@ -102,14 +102,14 @@ def _settings(given: Fields) -> dict[str, Any]:
 
 
 def _profile(given: Fields) -> dict[str, bool]:
-    """Cluster API knows two things that a binding profile may say, and no others."""
+    """Cluster API knows only two fields of a binding profile."""
     profile, path = given.text_map("profile"), (*given.path, "profile")
     found = {}
     for key, value in profile.items():
         if key == "capabilities" and SWITCHDEV in value:
             found["ovsHWOffload"] = True
             if value.strip('[]"') != SWITCHDEV:
-                given.findings.warn((*path, key), f"only {SWITCHDEV} of it is carried")
+                given.findings.warn((*path, key), f"only {SWITCHDEV} is converted")
         elif key == "capabilities":
             message = f"is not {SWITCHDEV}, the one capability that Cluster API knows"
             given.findings.refuse((*path, key), message, "remove it")
@@ -118,13 +118,13 @@ def _profile(given: Fields) -> dict[str, bool]:
         elif key == "trusted":
             given.findings.refuse((*path, key), 'must be "true" or "false"')
         else:
-            message = "is no key of a binding profile that Cluster API knows"
-            given.findings.refuse((*path, key), message, "known are capabilities, trusted")
+            message = "is not a key of a binding profile that Cluster API knows"
+            given.findings.refuse((*path, key), message, "it knows capabilities and trusted")
     return found
 
 
 def _address_pair(pair: Fields) -> dict[str, Any]:
-    address = pair.text("ipAddress", required="the address that is let through")
+    address = pair.text("ipAddress", required="the allowed address")
     found = filled(ipAddress=address, macAddress=pair.text("macAddress"))
     pair.finish()
     return found
@@ -133,6 +133,6 @@ def _address_pair(pair: Fields) -> dict[str, Any]:
 def _fixed_ip(fixed: Fields) -> dict[str, Any]:
     subnet, address = fixed.uuid("subnetID"), fixed.text("ipAddress")
     if not subnet and not fixed.text("subnetID"):
-        fixed.refuse("subnetID", "is missing: the id of the subnet that the address is of")
+        fixed.refuse("subnetID", "is missing: the id of the subnet of the address")
     fixed.finish()
     return filled(subnet=filled(id=subnet), ipAddress=address)

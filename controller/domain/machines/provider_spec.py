@@ -1,7 +1,7 @@
 """The provider spec of a machine as the spec of an OpenStackMachine of Cluster API's OpenStack provider.
 
-Sources: OpenstackProviderSpec (openshift/api, machine/v1alpha1) and what the machine API's OpenStack provider
-makes of it; OpenStackMachineSpec (cluster-api-provider-openstack, api/v1beta1).
+Sources: OpenstackProviderSpec (openshift/api, machine/v1alpha1) and its use in the machine API's OpenStack
+provider; OpenStackMachineSpec (cluster-api-provider-openstack, api/v1beta1).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from controller.domain.machines.neutron import security_group_param
 from controller.domain.machines.ports import port_of_port, ports_of_network
 
 KIND = "OpenstackProviderSpec"
-#: The second is the group of clusters that were made before the API moved; both mean the same.
+#: The second is the group in older clusters; both mean the same.
 API_VERSIONS = ("machine.openshift.io/v1alpha1", "openstackproviderconfig.openshift.io/v1alpha1")
 LOCAL, VOLUME = "Local", "Volume"
 FROM_MACHINE = "Machine"
@@ -23,7 +23,7 @@ FROM_MACHINE = "Machine"
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where machines go: the Cluster of Cluster API, and the namespace of it and of the mirrors.
+    """The target of machines: the Cluster of Cluster API, and the namespace of it and of the mirrors.
 
     `virtual_addresses` are those of the cluster's own load balancer, which ports of its machines may use.
     """
@@ -35,9 +35,9 @@ class Cluster:
 
 @dataclass(frozen=True)
 class ProviderParts:
-    """What a provider spec becomes, beside what goes into the Machine itself.
+    """The result for a provider spec, apart from the fields of the Machine itself.
 
-    `port_counts` is how many ports each entry of `networks` made: the way back needs it.
+    `port_counts` is the number of ports of each entry of `networks`, for the conversion back.
     """
 
     spec: dict[str, Any]
@@ -47,7 +47,7 @@ class ProviderParts:
 
 
 def convert_provider_spec(given: Fields, cluster: Cluster, source_namespace: str) -> ProviderParts:
-    """The parts of the mirror that come from `providerSpec.value`; what is wrong goes into the findings."""
+    """The parts of the mirror from `providerSpec.value`; mistakes go into the findings."""
     _kind(given)
     identity = _identity(given, cluster, source_namespace)
     root, image = _root_volume_and_image(given)
@@ -56,7 +56,7 @@ def convert_provider_spec(given: Fields, cluster: Cluster, source_namespace: str
     ports = [port for made in by_network for port in made]
     ports += [port_of_port(port) for port in given.each("ports")]
     if not ports:
-        message = "names no network; Cluster API plugs such a machine into the network of the cluster"
+        message = "names no network; Cluster API connects such a machine to the network of the cluster"
         given.warn("networks", message, "name the networks")
     spec = filled(
         flavor=given.text("flavor", required="the flavor of the servers"),
@@ -87,16 +87,16 @@ def convert_provider_spec(given: Fields, cluster: Cluster, source_namespace: str
 def _kind(given: Fields) -> None:
     kind, version = given.text("kind"), given.text("apiVersion")
     if kind and kind != KIND:
-        given.refuse("kind", "is no machine on OpenStack", f"this converts {KIND}")
+        given.refuse("kind", "is not a machine on OpenStack", f"this converts {KIND}")
     if version and version not in API_VERSIONS:
-        given.refuse("apiVersion", "is no version that is known here", f"known is {API_VERSIONS[0]}")
+        given.refuse("apiVersion", "is not a known version", f"known is {API_VERSIONS[0]}")
 
 
 def _left_out(given: Fields) -> None:
     given.ignored("sshUserName", "primarySubnet")
     given.refused(
         "floatingIP",
-        "cannot be carried: one address cannot be that of all machines of a set",
+        "cannot be converted: machines of a set cannot share one address",
         "remove it",
     )
     metadata = given.below("metadata")
@@ -116,7 +116,7 @@ def _bootstrap_secret(given: Fields, cluster: Cluster, source_namespace: str) ->
     secret = given.below("userDataSecret")
     name = secret.text("name")
     if not name:
-        message = "is missing: Cluster API starts no machine without user data"
+        message = "is missing: Cluster API does not start machines without user data"
         given.refuse("userDataSecret", message, "name the Secret with the user data")
     else:
         _in_namespace(secret, "the user data under the key value", cluster, source_namespace)
@@ -128,7 +128,7 @@ def _in_namespace(secret: Fields, holds: str, cluster: Cluster, source_namespace
     """Cluster API reads Secrets of its own namespace only."""
     namespace = secret.text("namespace") or source_namespace
     if secret.text("name") and namespace != cluster.namespace:
-        message = f"is read in namespace {cluster.namespace} by Cluster API"
+        message = f"Cluster API reads it in namespace {cluster.namespace}"
         secret.warn("name", message, f"put a Secret of this name there, with {holds}")
     secret.finish()
 
@@ -136,8 +136,8 @@ def _in_namespace(secret: Fields, holds: str, cluster: Cluster, source_namespace
 def _root_volume_and_image(given: Fields) -> tuple[dict[str, Any] | None, str]:
     """The root volume, and the image of the server or of that volume.
 
-    The machine API boots a volume from the image that `sourceUUID` names, which in spite of its name is a
-    name; installers wrote it there and nowhere else.
+    The machine API boots a volume from the image that `sourceUUID` names, which is a name, despite its own
+    name; installers wrote it only there.
     """
     image = given.text("image")
     if not given.has("rootVolume"):
@@ -147,9 +147,9 @@ def _root_volume_and_image(given: Fields) -> tuple[dict[str, Any] | None, str]:
     root = given.below("rootVolume")
     source = root.text("sourceUUID")
     if source and image and source != image:
-        given.warn("image", "is not carried: sourceUUID of the root volume has precedence over it")
+        given.warn("image", "is not converted: sourceUUID of the root volume has precedence over it")
     if not source and not image:
-        root.refuse("sourceUUID", "is missing: the name of the image that the volume is made of")
+        root.refuse("sourceUUID", "is missing: the name of the image for the volume")
     size = root.whole("diskSize", least=1)
     if size is None and not root.has("diskSize"):
         root.refuse("diskSize", "is missing: the size of the volume in GiB")
@@ -160,10 +160,10 @@ def _root_volume_and_image(given: Fields) -> tuple[dict[str, Any] | None, str]:
 
 
 def _volume_zone(given: Fields) -> dict[str, str]:
-    """Without one the machine API takes the zone of the machine; Cluster API does so on request."""
+    """Without one the machine API uses the zone of the machine; Cluster API does so on request."""
     zone = given.text("availabilityZone")
     if " " in zone:
-        message = "has a space, and Cluster API takes none in the zone of a volume"
+        message = "has a space, which Cluster API does not accept in the zone of a volume"
         given.refuse("availabilityZone", message, "rename the zone in Cinder")
     return {"from": "Name", "name": zone} if zone else {"from": FROM_MACHINE}
 
@@ -195,7 +195,7 @@ def _storage(storage: Fields) -> dict[str, Any]:
     made = filled(type=volume.text("type"), availabilityZone=_volume_zone(volume))
     volume.finish()
     if kind == LOCAL and storage.has("volume"):
-        storage.warn("volume", f"is not carried: a {LOCAL} device has no volume")
+        storage.warn("volume", f"is not converted: a {LOCAL} device has no volume")
     storage.finish()
     return {"type": kind, **({"volume": made} if kind == VOLUME else {})}
 
@@ -204,12 +204,12 @@ def _server_group(given: Fields) -> dict[str, Any]:
     group, name = given.uuid("serverGroupID"), given.text("serverGroupName")
     if group:
         if name:
-            given.warn("serverGroupName", "is not carried: serverGroupID has precedence over it")
+            given.warn("serverGroupName", "is not converted: serverGroupID has precedence over it")
         return {"id": group}
     if not name:
         return {}
-    message = "is not made by Cluster API where there is none of this name, as the machine API does"
-    given.warn("serverGroupName", message, "see that the server group is there")
+    message = "must exist: unlike the machine API, Cluster API does not create it"
+    given.warn("serverGroupName", message, "create the server group")
     return {"filter": {"name": name}}
 
 
@@ -217,12 +217,12 @@ def _server_metadata(given: Fields) -> Iterator[dict[str, str]]:
     for key, value in given.text_map("serverMetadata").items():
         if len(key) > 255 or len(value) > 255:
             path = (*given.path, "serverMetadata", key[:64])
-            given.findings.refuse(path, "key and value may have 255 characters each")
+            given.findings.refuse(path, "key and value may each have 255 characters")
         yield {"key": key, "value": value}
 
 
 def _virtual_addresses(given: Fields, cluster: Cluster) -> None:
     through = [one for one in given.each("networks") if not one.flag("noAllowedAddressPairs")]
     if through and not cluster.virtual_addresses:
-        message = "get the cluster's virtual addresses let through by the machine API; none is known here"
-        given.warn("networks", message, "name them, or set noAllowedAddressPairs where there are none")
+        message = "the machine API allows the cluster's virtual addresses on ports; none is given here"
+        given.warn("networks", message, "name them, or set noAllowedAddressPairs if there are none")

@@ -1,4 +1,4 @@
-"""Templates that the mirror does not need any more."""
+"""Templates that the mirror no longer needs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from controller.domain.machines.writes import Part, Raw, Snapshot, Verb, Write, 
 
 
 def release_template(template: Raw, seen: Snapshot) -> Write | None:
-    """The next write that lets a template go: the mirror owns it no longer, and it is deleted where nothing
-    else owns or uses it. None for one that is on its way, that others keep, or that is none of ours."""
+    """The next write that releases a template: the mirror no longer owns it, and it is deleted if nothing
+    else owns or uses it. None if it is in progress, kept by others, or not ours."""
     name = seen.source["metadata"]["name"]
     if is_deleting(template) or not is_of_set(template, name):
         return None
@@ -17,5 +17,5 @@ def release_template(template: Raw, seen: Snapshot) -> Write | None:
         if kept == owners(template):
             return None
         after = with_metadata(template, ownerReferences=kept or None)
-        return Write(Verb.REPLACE, Part.TEMPLATE, after, "others still use the template")
-    return Write(Verb.DELETE, Part.TEMPLATE, dict(template), "the template is not used any more")
+        return Write(Verb.REPLACE, Part.TEMPLATE, after, "other sets still use the template")
+    return Write(Verb.DELETE, Part.TEMPLATE, dict(template), "the template is unused")

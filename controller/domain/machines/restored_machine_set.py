@@ -1,8 +1,8 @@
-"""The way back: a MachineSet of the machine API from one of Cluster API and its template.
+"""The conversion back: a MachineSet of the machine API from one of Cluster API and its template.
 
-What the way back cannot tell is not listed field by field: what was restored is converted again, and where
-that is not what is there, the first field that differs is the error. So nothing is lost in silence here
-either, and a source is never written that would change its own mirror.
+Fields that cannot be converted back are not listed. Instead, the result is converted again, and the first
+field that differs from the original is the error. So nothing is lost silently here either, and a written
+source never changes its own mirror.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from controller.errors import Problem
 
 @dataclass(frozen=True)
 class Restored:
-    """What a mirror says, as a source: the object, or why there is none."""
+    """A mirror as a source: the object, or the errors."""
 
     machine_set: dict[str, Any] | None
     errors: tuple[Problem, ...]
@@ -42,7 +42,7 @@ def restore_machine_set(
     try:
         restored = _restored(mirror, template, namespace)
     except (AttributeError, KeyError, TypeError, ValueError, IndexError):
-        problem = Problem("spec", "has not the shape of a MachineSet with a template of its machines")
+        problem = Problem("spec", "is not a MachineSet with a template for its machines")
         return Restored(None, (problem,))
     converted = convert_machine_set(restored, cluster)
     if converted.machine_set is None or converted.template is None:
@@ -66,7 +66,7 @@ def _checked(
     )
     if difference is None:
         return Restored(restored, ())
-    message = "has no place in a MachineSet of the machine API"
+    message = "does not exist in a MachineSet of the machine API"
     return Restored(None, (Problem(format_path(difference), message, "remove it"),))
 
 

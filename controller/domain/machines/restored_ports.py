@@ -8,7 +8,7 @@ from typing import Any
 from controller.domain.machines.fields import filled
 from controller.domain.machines.neutron import restored_network, restored_subnet
 
-#: What only an entry of `ports` can say.
+#: Fields that only an entry of `ports` has.
 _OF_PORTS = ("nameSuffix", "description", "adminStateUp", "macAddress", "securityGroups", "trunk")
 _CAPABILITIES = '["switchdev"]'
 
@@ -16,8 +16,8 @@ _CAPABILITIES = '["switchdev"]'
 def restored_ports(ports: Sequence[Mapping[str, Any]], counts: Sequence[int] | None) -> dict[str, Any]:
     """`networks` and `ports`.
 
-    `counts` is how many ports each entry of `networks` had made; without it, as in a template of another
-    writer, the ports before the first that only `ports` can describe come from `networks`, one each.
+    `counts` is the number of ports of each entry of `networks`. Without it, as in a template of another
+    writer, the ports before the first one that only `ports` can describe become `networks`, one each.
     """
     if counts is None or sum(counts) > len(ports) or min(counts, default=1) < 1:
         counts = [1] * _of_networks(ports)
@@ -56,7 +56,7 @@ def _networks(ports: Sequence[Mapping[str, Any]], counts: Sequence[int]) -> Iter
 
 
 def _tags_of(ports: Sequence[Mapping[str, Any]], subnets: list[dict[str, Any]]) -> list[str]:
-    """The tags of the entry; those that only some of its ports have go to the subnets of these."""
+    """The tags of the entry; tags of only some of its ports go to the subnets of these."""
     tags = [list(port.get("tags") or ()) for port in ports]
     common = [tag for tag in tags[0] if all(tag in others for others in tags)]
     if len(ports) > 1:

@@ -1,4 +1,4 @@
-"""Whether two objects say the same: what is null or empty says nothing, to the servers that keep them."""
+"""Whether two objects are equivalent: null and empty fields do not count, as for their API servers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from controller.domain.values.chart_values import DocumentPath
 
 
 def first_difference(left: Any, right: Any, path: DocumentPath = ()) -> DocumentPath | None:
-    """The path of the first field that is not the same, in the order of their names; None where all are."""
+    """The path of the first field that differs, in the order of names; or None."""
     if _says_nothing(left) and _says_nothing(right):
         return None
     if isinstance(left, Mapping) and isinstance(right, Mapping):

@@ -1,4 +1,4 @@
-"""What one copy says of the machines, as the other one says it."""
+"""The status of machines, converted from one copy to the other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FAILURE = {"errorReason": "failureReason", "errorMessage": "failureMessage"}
 
 
 def mirrored_status(status: Raw, mirror: Raw) -> dict[str, Any]:
-    """The status of a mirror, of which Cluster API's own words, such as Paused, are left."""
+    """The status of a mirror; Cluster API's own conditions, such as Paused, stay."""
     before = mirror.get("status") or {}
     after = {
         **{key: value for key, value in before.items() if key not in _FAILURE.values()},
@@ -27,7 +27,7 @@ def mirrored_status(status: Raw, mirror: Raw) -> dict[str, Any]:
 
 
 def restored_status(status: Raw, source: Raw) -> dict[str, Any]:
-    """The status of a source, of which what is not about its machines is left."""
+    """The status of a source; fields that do not describe its machines stay."""
     before = source.get("status") or {}
     after = {
         **{key: value for key, value in before.items() if key not in _FAILURE},
@@ -39,7 +39,7 @@ def restored_status(status: Raw, source: Raw) -> dict[str, Any]:
 
 
 def _selector(selector: Raw) -> str:
-    """The selector as `kubectl -l` takes it, which the scale subresource shows; empty beyond its bounds."""
+    """The selector in the form of `kubectl -l`, for the scale subresource; empty beyond its bounds."""
     found = [f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items())]
     for one in selector.get("matchExpressions") or ():
         values = ",".join(sorted(one.get("values") or ()))

@@ -1,4 +1,4 @@
-"""What is said on the source: the condition Synchronized, and the generation that the copies agree on."""
+"""The report on the source: the condition Synchronized, and the generation on which both copies agree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from controller.domain.api.reasons import Reason
 from controller.domain.machines.writes import EventMessage, Part, Raw, Verb, Write
 
 SYNCHRONIZED = "Synchronized"
-# A condition of the machine API has no bound of its own; an Event's is the shortest of those that tell it.
+# A condition of the machine API has no bound; the bound of an Event is the smallest for this text.
 _MESSAGE_LIMIT = 1024
 
 
@@ -22,10 +22,10 @@ def say(
     generation: int | None = None,
     warnings: tuple[str, ...] = (),
 ) -> Write | None:
-    """The write that says it, None where it is said already.
+    """The write of the report, or None if it is up to date.
 
-    `generation` is that of the copy in charge, where the other one is the same as it now; None says that it
-    is not. An Event tells of each of the `warnings` once for a generation, and of each new reason why not.
+    `generation` is that of the copy in charge, if the other one matches it now, otherwise None. An Event
+    reports each of the `warnings` once for a generation, and each new reason.
     """
     status = dict(source.get("status") or {})
     conditions = list(status.get("conditions") or ())

@@ -1,4 +1,4 @@
-"""What one pass has seen of a set, and the one write that is next."""
+"""The snapshot of a set in one pass, and the next write."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from controller.errors import Problem
 
 Raw = Mapping[str, Any]
 FINALIZER = f"machines.{GROUP}/finalizer"
-#: On templates, with the name of the set that they were made for.
+#: On templates, with the name of their set.
 SET_LABEL = f"machines.{GROUP}/machine-set"
 #: Keeps a MachineSet of Cluster API until its machines are gone; a paused one has none.
 CLUSTER_API_FINALIZER = "cluster.x-k8s.io/machineset"
 
 
 class Verb(StrEnum):
-    """What is done with an object; each on condition that it is as it was seen."""
+    """The verb for an object; each write applies only to the object as it was read."""
 
     CREATE = "create"
     REPLACE = "replace"
     STATUS = "status"
     DELETE = "delete"
-    #: What the object owns stays.
+    #: Its owned objects stay.
     DELETE_ALONE = "delete-alone"
 
 
@@ -49,7 +49,7 @@ class EventMessage:
 
 @dataclass(frozen=True)
 class Write:
-    """The next write. `obj` is the whole object as it is to be, or as it was seen where it is deleted."""
+    """The next write. `obj` is the complete desired object, or the read object for a deletion."""
 
     verb: Verb
     part: Part
@@ -59,7 +59,7 @@ class Write:
 
 
 class TemplateOwner(StrEnum):
-    """What a template belongs to: it is collected with that."""
+    """The owner of a template, with which it is deleted."""
 
     MACHINE_SET = "MachineSet"
     CLUSTER = "Cluster"
@@ -67,7 +67,7 @@ class TemplateOwner(StrEnum):
 
 @dataclass(frozen=True)
 class Target:
-    """Where mirrors go, and how."""
+    """The target of mirrors, and their settings."""
 
     cluster: Cluster
     template_owner: TemplateOwner = TemplateOwner.MACHINE_SET
@@ -75,10 +75,10 @@ class Target:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All that was read for one source.
+    """The snapshot for one source.
 
-    `templates` are those with the label of the set, and any of a name that it needs. `used_elsewhere` are the
-    names of templates that other MachineSets of the namespace refer to. `cluster` is the Cluster.
+    `templates` are those with the label of the set, and those with a name that it needs. `used_elsewhere` are
+    the names of templates that other MachineSets of the namespace use. `cluster` is the Cluster.
     """
 
     source: Raw
@@ -88,7 +88,7 @@ class Snapshot:
     cluster: Raw | None = None
 
     def template(self, name: str) -> Raw | None:
-        """The template of that name, None where there is none."""
+        """The template of that name, or None."""
         return next((one for one in self.templates if one["metadata"]["name"] == name), None)
 
 
@@ -101,7 +101,7 @@ def has_finalizer(obj: Raw, finalizer: str = FINALIZER) -> bool:
 
 
 def with_metadata(obj: Raw, **changes: Any) -> dict[str, Any]:
-    """The object with these fields of its metadata; None takes one away."""
+    """The object with these fields of its metadata; None removes one."""
     metadata = {**obj["metadata"], **changes}
     return {**obj, "metadata": {key: value for key, value in metadata.items() if value is not None}}
 
@@ -114,7 +114,7 @@ def with_finalizers(obj: Raw, *, add: str = "", remove: tuple[str, ...] = ()) ->
 
 
 def set_label(name: str) -> str:
-    """The value of the label on templates: a name that is too long for one is cut."""
+    """The value of the label on templates: a name that is too long is shortened."""
     return name if len(name) <= 63 else name[:63].rstrip("-.")
 
 

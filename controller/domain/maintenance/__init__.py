@@ -1,1 +1,1 @@
-"""NodeMaintenance: which servers and routers move, how, in which order, and what it comes to."""
+"""NodeMaintenance: which servers and routers move, how, in which order, and the outcome."""

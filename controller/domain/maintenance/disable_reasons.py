@@ -1,4 +1,4 @@
-"""What a maintenance leaves on what it disables, to know it again. Pure."""
+"""The marks of a maintenance on services and agents that it disables. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 
 from controller.domain.shared.cloud_facts import MARK
 
-# As much as Nova, Cinder and Neutron keep of a reason or a description.
+# The length of a reason or description that Nova, Cinder and Neutron keep.
 TEXT_LIMIT = 255
 NAME_LIMIT = 80
 _SEPARATOR = "; "
@@ -14,7 +14,7 @@ _ANY = f"{MARK}maintenance "
 
 
 def mark_of(maintenance: str) -> str:
-    """The mark of a maintenance: short enough to be kept whole, and no other's."""
+    """The mark of a maintenance: short enough to be kept complete, and unique."""
     if len(maintenance) > NAME_LIMIT:
         digest = hashlib.sha256(maintenance.encode()).hexdigest()[:8]
         maintenance = f"{maintenance[: NAME_LIMIT - 9]}-{digest}"
@@ -28,7 +28,7 @@ def marked(description: str, maintenance: str) -> str:
 
 
 def without_mark(description: str, maintenance: str) -> str | None:
-    """What a description was before it was marked; None where it does not carry this mark."""
+    """A description before it was marked; None without this mark."""
     mark = mark_of(maintenance)
     if description == mark:
         return ""
@@ -36,11 +36,11 @@ def without_mark(description: str, maintenance: str) -> str | None:
 
 
 def mark_in(text: str) -> str:
-    """The mark that a reason or a description begins with, whichever maintenance left it; empty for none."""
+    """The mark at the begin of a reason or description, of any maintenance; or empty."""
     return text.partition(_SEPARATOR)[0] if text.startswith(_ANY) else ""
 
 
 def without_any_mark(description: str) -> str:
-    """What a description was before a maintenance marked it."""
+    """A description before a maintenance marked it."""
     mark = mark_in(description)
     return description.removeprefix(mark).removeprefix(_SEPARATOR) if mark else description

@@ -1,4 +1,4 @@
-"""What a maintenance does to each server of a node, and which maintenance may begin. Pure."""
+"""The move of each server of a node, and which maintenance may begin. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from controller.domain.shared.plurals import count
 
 # Of a server's metadata or of its flavor's extra specs: live, cold, leave.
 POLICY_KEY = "maintenance"
-# What Nova calls the migration of an evacuation.
+# Nova's type of the migration of an evacuation.
 EVACUATION = "evacuation"
 
 
@@ -24,7 +24,7 @@ class Mode(StrEnum):
 
 
 class MoveKind(StrEnum):
-    """How a server leaves the node, or why it does not."""
+    """The kind of a server's move, or why it does not move."""
 
     LIVE = "Live"
     COLD = "Cold"
@@ -35,7 +35,7 @@ class MoveKind(StrEnum):
 
 
 class Unmovable(StrEnum):
-    """`spec.onUnmovable`: what becomes of servers that cannot be migrated live."""
+    """`spec.onUnmovable`: the policy for servers that cannot be migrated live."""
 
     BLOCK = "Block"
     LEAVE = "Leave"
@@ -44,11 +44,11 @@ class Unmovable(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What may be done with servers. Limits of a live migration in MiB and GiB; 0 for none.
+    """The rules for moves of servers.
 
-    `rebuild_local`: an evacuation may make local disks again from their image, which loses what is on
-    them; `shared_disks`: the disks of the host's servers are on storage that the others reach; `doubt`:
-    why that is not certain, and what a person can do about it.
+    Limits of a live migration in MiB and GiB; 0 for none. `rebuild_local`: an evacuation may rebuild local
+    disks from their image, which loses their content; `shared_disks`: the disks of the host's servers are on
+    storage that the others can reach; `doubt`: why that is not certain, with a remedy.
     """
 
     on_unmovable: Unmovable = Unmovable.BLOCK
@@ -61,7 +61,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class ServerPlan:
-    """What is done with one server, and why if that is not the ordinary way."""
+    """The move of one server, and the reason if it is not the usual one."""
 
     id: str
     name: str
@@ -69,7 +69,7 @@ class ServerPlan:
     why: str = ""
 
 
-# What Nova's API allows (nova/compute/api.py: live_migrate, resize, evacuate check the vm_state).
+# States that Nova's API allows (nova/compute/api.py: live_migrate, resize, evacuate check the vm_state).
 _LIVE = frozenset(("ACTIVE", "PAUSED"))
 # Whatever task is on them: evacuate() has task_state=None.
 _EVACUATED = frozenset(("active", "stopped", "error"))
@@ -87,9 +87,9 @@ _TRUE = frozenset(("1", "t", "true", "on", "y", "yes"))
 
 
 def plan_server(server: Server, mode: Mode, rules: Rules, moves: Iterable[Migration] = ()) -> ServerPlan:
-    """How this server leaves the node.
+    """The move of this server.
 
-    `moves`: its migrations, which decide only where a server with a task is to be evacuated.
+    `moves`: its migrations, which matter only for the evacuation of a server with a task.
     """
     if mode == Mode.CORDON:
         return ServerPlan(server.id, server.name, MoveKind.LEAVE, "mode Cordon moves no server")
@@ -98,7 +98,7 @@ def plan_server(server: Server, mode: Mode, rules: Rules, moves: Iterable[Migrat
 
 
 def _policy(server: Server) -> str:
-    """What the server's owner, else its flavor, asks for. What is none of our words asks for nothing."""
+    """The request of the server's owner, otherwise of its flavor. Unknown words count as no request."""
     for source in (server.metadata, server.extra_specs):
         word = source.get(POLICY_KEY, "").strip().lower()
         if word in ("live", "cold", "leave", "skip"):
@@ -107,14 +107,14 @@ def _policy(server: Server) -> str:
 
 
 def _evacuated(server: Server, rules: Rules, moves: Iterable[Migration]) -> tuple[MoveKind, str]:
-    """A task that was on it when its host died never ends, so only an evacuation is waited for."""
+    """A task from the failure of its host never ends, so only an evacuation is awaited."""
     if _policy(server) == "leave":
-        return MoveKind.LEAVE, f"its owner asks for that ({POLICY_KEY}=leave)"
+        return MoveKind.LEAVE, f"its owner requests that ({POLICY_KEY}=leave)"
     if server.status in _GOING or server.task in _DELETING:
-        # Nova goes on with that when the host is back (nova/compute/manager.py: _init_instance).
+        # Nova continues that when the host is back (nova/compute/manager.py: _init_instance).
         return MoveKind.LEAVE, "it is being deleted"
     if server.task and _leaves_dead_host(server, moves):
-        return MoveKind.BUSY, f"Nova evacuates it already ({server.task})"
+        return MoveKind.BUSY, f"Nova already evacuates it ({server.task})"
     if server.state not in _EVACUATED:
         return MoveKind.BLOCKED, f"Nova evacuates no server that is {server.state or server.status}"
     if _has_vtpm(server):
@@ -123,13 +123,13 @@ def _evacuated(server: Server, rules: Rules, moves: Iterable[Migration]) -> tupl
         why = f"; {rules.doubt}" if rules.doubt else ""
         return (
             MoveKind.BLOCKED,
-            f"its local disk would be made again from its image; allow it with localDisks: Rebuild{why}",
+            f"its local disk would be rebuilt from its image; allow this with localDisks: Rebuild{why}",
         )
     return MoveKind.EVACUATE, ""
 
 
 def _leaves_dead_host(server: Server, moves: Iterable[Migration]) -> bool:
-    """Whether Nova is evacuating it from where it is; one to its host died with that."""
+    """Whether Nova is evacuating it from its host; an evacuation to its host ended with that host."""
     newest = max(moves, key=lambda one: one.id, default=None)
     return (
         newest is not None and newest.kind == EVACUATION and newest.source == server.host and not newest.ended
@@ -139,11 +139,11 @@ def _leaves_dead_host(server: Server, moves: Iterable[Migration]) -> bool:
 def _migrated(server: Server, rules: Rules) -> tuple[MoveKind, str]:
     policy = _policy(server)
     if policy == "leave":
-        return MoveKind.LEAVE, f"its owner asks for that ({POLICY_KEY}=leave)"
+        return MoveKind.LEAVE, f"its owner requests that ({POLICY_KEY}=leave)"
     if server.status in _GOING:
         return MoveKind.LEAVE, "it is being deleted"
     if server.task or server.status in _PASSING:
-        return MoveKind.BUSY, f"Nova is at work on it ({server.task or server.status})"
+        return MoveKind.BUSY, f"Nova works on it ({server.task or server.status})"
     if server.status in _OBSTACLES:
         return MoveKind.BLOCKED, _OBSTACLES[server.status]
     if server.status == "SHUTOFF":
@@ -151,7 +151,7 @@ def _migrated(server: Server, rules: Rules) -> tuple[MoveKind, str]:
     if server.status not in _LIVE:
         return MoveKind.BLOCKED, f"its status is {server.status}"
     if policy == "cold":
-        return MoveKind.COLD, f"its owner asks for that ({POLICY_KEY}=cold)"
+        return MoveKind.COLD, f"its owner requests that ({POLICY_KEY}=cold)"
     obstacle = "" if policy == "live" else _live_obstacle(server, rules)
     if not obstacle:
         return MoveKind.LIVE, ""
@@ -201,7 +201,7 @@ def _live_obstacle(server: Server, rules: Rules) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BudgetRequest:
-    """What one maintenance asks for: servers that wait to be moved, and those under way.
+    """The requests of one maintenance: waiting servers, and moving ones.
 
     `created` orders requests; `per_host` and `per_region` are its budgets.
     """
@@ -215,10 +215,10 @@ class BudgetRequest:
 
 
 def share_slots(requests: Iterable[BudgetRequest]) -> dict[str, int]:
-    """How many servers each may begin to move now.
+    """The number of servers that each may begin to move now.
 
-    One slot at a time goes round, to the one with fewest under way, the oldest first: so none waits
-    until another has ended. The region's budget is the least that any claim with work asks for.
+    Slots are given one by one to the maintenance with the fewest moving servers, the oldest first, so that
+    none waits for the end of another. The region's budget is the smallest of all claims with work.
     """
     known = sorted(requests, key=lambda one: (one.created, one.name))
     busy = [one for one in known if one.waiting or one.moving]
@@ -241,9 +241,9 @@ def share_slots(requests: Iterable[BudgetRequest]) -> dict[str, int]:
 
 
 def waits_for_slots(requests: Iterable[BudgetRequest], slots: Mapping[str, int]) -> dict[str, str]:
-    """For each maintenance that may begin no server because of the region's budget: who uses that up.
+    """For each maintenance that may begin no server because of the region's budget: the holders of the slots.
 
-    `slots` is what `share_slots` gave for these requests.
+    `slots` is the result of `share_slots` for these requests.
     """
     known = sorted(requests, key=lambda one: (one.created, one.name))
     busy = [one for one in known if one.waiting or one.moving]
@@ -260,7 +260,7 @@ def waits_for_slots(requests: Iterable[BudgetRequest], slots: Mapping[str, int])
 
 @dataclass(frozen=True, slots=True)
 class QueuedMaintenance:
-    """A maintenance that wants its host out of service. `begun`: it has been given that already."""
+    """A maintenance that takes its host out of service. `begun`: it already has."""
 
     name: str
     host: str
@@ -271,17 +271,17 @@ class QueuedMaintenance:
 
 @dataclass(frozen=True)
 class Availability:
-    """Which hosts are out of service for other reasons, and which hosts stand for each other."""
+    """The hosts that are out of service for other reasons, and the groups of equivalent hosts."""
 
     away: frozenset[str] = frozenset()
     aggregates: tuple[Aggregate, ...] = field(default=())
 
 
 def decide_queue(queue: Iterable[QueuedMaintenance], availability: Availability) -> dict[str, str]:
-    """For each maintenance why it must wait, empty where it may begin or has begun.
+    """For each maintenance why it must wait, empty if it may begin or has begun.
 
-    The oldest goes first; a younger one passes only where no aggregate of its host is exhausted, and never
-    one of the same host. Hosts in no aggregate stand for each other.
+    The oldest is first. A younger one may overtake only if no aggregate of its host is exhausted, and never
+    one of the same host. Hosts without an aggregate count as one.
     """
     ordered = sorted(queue, key=lambda one: (one.created, one.name))
     out = {one.host for one in ordered if one.begun} | set(availability.away)
@@ -296,7 +296,7 @@ def decide_queue(queue: Iterable[QueuedMaintenance], availability: Availability)
             answers[entry.name] = f"waits for the maintenance {holders[entry.host]} of the same node"
             continue
         answers[entry.name] = _exhausted(entry, out, availability.aggregates)
-        # One that waits keeps its place, too: those behind it must not take what it waits for.
+        # A waiting one also keeps its place: later ones must not use its slot.
         out.add(entry.host)
     return answers
 
@@ -310,5 +310,5 @@ def _exhausted(entry: QueuedMaintenance, out: set[str], aggregates: tuple[Aggreg
         if len(others) >= entry.most_unavailable:
             where = f"of aggregate {name}" if name else "without an aggregate"
             shown = ", ".join(others[:5])
-            return f"waits: {shown} {where} out of service, and {entry.most_unavailable} may be at once"
+            return f"waits: {shown} {where} out of service, and at most {entry.most_unavailable} may be"
     return ""

@@ -1,8 +1,8 @@
-"""The way back of a server: what ends the move that was asked for, and whether it is over. Pure.
+"""The rollback of a server's move: the request that ends it, and whether it is over.
 
-A maintenance that is deleted leaves no move of its own behind: a live migration is aborted, a cold one
-confirmed once it has arrived, since only we know that it waits for that. That counts for moves that
-took too long and were given up, too. What a person asked for after that is theirs.
+Pure. A deleted maintenance leaves none of its own moves behind: a live migration is aborted, and a cold one
+is confirmed after its arrival, because only we know that it waits for that. This includes moves that took too
+long and were given up. Later requests of a person are not touched.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _UNCONFIRMED = frozenset(("finished", "confirming"))
 
 @dataclass(frozen=True, slots=True)
 class RollbackStep:
-    """Where the server stands, and what is asked of Nova now.
+    """The state of the server, and the request to Nova now.
 
-    `open`: why its move is not over, empty where it is. `needs_us`: it is ours, and is to be confirmed when
-    it arrives; others end without us.
+    `open`: why its move is not over, or empty. `needs_us`: it is our own and needs a confirmation after its
+    arrival; others end without us.
     """
 
     entry: ServerMove
@@ -38,14 +38,14 @@ class RollbackStep:
 
 
 def may_be_open(entry: ServerMove) -> bool:
-    """Whether Nova is to be asked about its move: one was asked for, and has not been seen to arrive."""
+    """Whether its move must be checked in Nova: it was requested, and its arrival was not observed."""
     return bool(entry.requested) and entry.state != ServerMoveState.DONE
 
 
 def wind_up(
     entry: ServerMove, snapshot: ServerSnapshot, source: str, spec: MaintenanceSpec, now: float
 ) -> RollbackStep:
-    """One pass at a server of which `may_be_open` holds; `source` is the host of the node."""
+    """One pass at a server for which `may_be_open` is true; `source` is the host of the node."""
     command: Command | None = None
     if entry.under_way:
         entry, command = advance(entry, snapshot, source, spec, now)
@@ -66,9 +66,9 @@ def wind_up(
 
 
 def _goes_on(entry: ServerMove, snapshot: ServerSnapshot, server: Server, ours: Migration | None) -> bool:
-    """Whether a move that is not followed any more is still ours, and not over."""
+    """Whether a move that is no longer followed is still our own, and not over."""
     if ours is None:
-        # Nova took the request, and has not come to it: there is nothing to tell it by but the task.
+        # Nova accepted the request, but has not begun: only the task shows it.
         waits = not entry.migration and snapshot.newest <= entry.after
         return waits and bool(server.task) and server.status in _ASKED
     if ours.id != snapshot.newest:

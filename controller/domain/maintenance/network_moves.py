@@ -1,8 +1,8 @@
-"""Routers and networks that leave the agents of a node: how far each is, and what is next. Pure.
+"""Routers and networks that leave the agents of a node: their progress and next step.
 
-A router may be on one agent only, so it is taken off one before it is put on another. That it is between
-the two is known from the status alone: such a one is never let go. Whoever refused it is asked last, and it
-goes back to the agent that it came from where no other agent takes it.
+Pure. A router may be on one agent only, so it is removed from one before it is added to another. Only the
+status knows a router between the two, so it is never dropped from there. Agents that refused it are asked
+last, and it returns to its former agent if no other agent accepts it.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from controller.domain.shared.times import seconds_of
 
 L3, DHCP = "L3 agent", "DHCP agent"
 MOVES_PER_PASS = 10
-# An agent's own count has what it was given so many seconds ago: it reports every 30 (report_interval).
+# Seconds after which an agent's own count includes a new router: it reports every 30 (report_interval).
 COUNTED_AFTER = 60.0
-# L3 agents that route only for servers of their own host, and take no router
+# L3 agents that route only for servers of their own host, and accept no router
 # (neutron/db/l3_agentschedulers_db.py, validate_agent_router_combination).
 LOCAL_ONLY = ("dvr", "dvr_no_external")
-# Of a refusal, as much as tells the cause.
+# The length of a refusal's text that shows the cause.
 MESSAGE_LIMIT = 500
-# Where so many agents refused a router, the others are not waited for: it is on none meanwhile.
+# After this many refusals of a router, other agents are not awaited, because it is on none meanwhile.
 MOST_REFUSALS = 10
-# Seconds before one is asked again that has refused, at first and at the most.
+# Seconds before an agent that refused is asked again, first and longest.
 REFUSED_PAUSES = backoff.Pauses(15.0, 600.0)
-_STAYS = "the other agents refuse it, and it is on the one that it came from: "
-_RETURNS = "the other agents refuse it, and it is given back to the one that it came from: "
+_STAYS = "the other agents refuse it, and it is back on its former agent: "
+_RETURNS = "the other agents refuse it, and it returns to its former agent: "
 
 
 class Kind(StrEnum):
@@ -64,8 +64,8 @@ class NetworkMove:
     """One router or network in `status.network`.
 
     `source` and `target` are agents; no target: others serve it already. `requested` (seconds since the
-    epoch) is when its move was first asked for, 0.0 for never. `refused`: agents that would not take it, the
-    latest last; `attempts` counts what was refused, and none of those is asked again before `not_before`.
+    epoch) is the first request for its move, 0.0 for never. `refused`: agents that refused it, the latest
+    last. `attempts` counts refusals, and none of these agents is asked again before `not_before`.
     """
 
     id: str
@@ -84,7 +84,7 @@ class NetworkMove:
         return self.id, self.source
 
     def written(self) -> dict[str, Any]:
-        """As it stands in the status."""
+        """The entry in the status."""
         whole = {
             "id": self.id,
             "kind": str(self.kind),
@@ -101,7 +101,7 @@ class NetworkMove:
 
 
 def read_move(entry: Mapping[str, Any]) -> NetworkMove:
-    """An entry of the status as it was written."""
+    """Parses an entry of the status."""
     return NetworkMove(
         id=str(entry["id"]),
         kind=Kind(entry["kind"]),
@@ -117,15 +117,15 @@ def read_move(entry: Mapping[str, Any]) -> NetworkMove:
 
 
 def ask_again(move: NetworkMove) -> NetworkMove:
-    """The move after the spec was edited: what was given up has its time again.
+    """The move after an edit of the spec: a given-up move has its time again.
 
-    That it was asked for stays known: it may be on no agent.
+    Its request stays recorded, because it may be on no agent.
     """
     return _unrefused(move, NetworkMoveState.PENDING) if move.state == NetworkMoveState.BLOCKED else move
 
 
 def refused_move(move: NetworkMove, why: str, *, by: str = "", now: float) -> NetworkMove:
-    """The move after a request was refused; `by`: the agent that would not take it, empty for any other."""
+    """The move after a refused request; `by`: the agent that refused it, or empty."""
     attempts = move.attempts + 1
     jitter = backoff.steady_jitter(f"{move.id} {attempts}")
     pause = backoff.delay(attempts, jitter, first=REFUSED_PAUSES.first, cap=REFUSED_PAUSES.cap)
@@ -135,7 +135,7 @@ def refused_move(move: NetworkMove, why: str, *, by: str = "", now: float) -> Ne
 
 
 def rests(move: NetworkMove, now: float) -> bool:
-    """Whether the agent to go to has refused what is on none, and is left alone for a while."""
+    """Whether the target has refused a router that is on no agent, and has a pause."""
     forgotten = len(move.refused) >= MOST_REFUSALS and move.target != move.source
     return now < move.not_before and (move.target in move.refused or forgotten)
 
@@ -146,12 +146,13 @@ def _unrefused(move: NetworkMove, state: NetworkMoveState) -> NetworkMove:
 
 @dataclass(frozen=True)
 class AgentAvailability:
-    """What is known of agents. `host`: the one that is taken out; `served` and `holders` may ask OpenStack.
+    """The facts of agents.
 
-    There is an agent on every host of some regions: no question is asked of each of them. `given`: what was
-    given to each agent and is not in its own count yet; whoever chooses a target adds to it. `leaving`: hosts
-    that are to be emptied, too, and are chosen last: what went there would move twice. `late`: whether there
-    is no time to ask of more than one of them.
+    `host`: the one being emptied; `served` and `holders` may send requests to OpenStack. Some regions have an
+    agent on every host, so there are no requests for each of them. `given`: additions to each agent that its
+    own count does not include yet; each choice of a target adds to it. `leaving`: other hosts to be emptied,
+    which are chosen last, because their objects would move twice. `late`: whether there is only time for one
+    request.
     """
 
     agents: Sequence[Agent]
@@ -165,7 +166,7 @@ class AgentAvailability:
     late: Callable[[], bool] = lambda: False
 
     def present(self) -> list[NetworkMove]:
-        """What the agents of the host serve now."""
+        """Objects that the agents of the host serve now."""
         return [
             NetworkMove(item, KINDS[agent.kind], agent.id)
             for agent in self.agents
@@ -174,7 +175,7 @@ class AgentAvailability:
         ]
 
     def others(self, kind: Kind) -> list[Agent]:
-        """Agents elsewhere that can take something."""
+        """Agents elsewhere that can accept objects."""
         return [one for one in self.agents if _takes(one, AGENTS[kind]) and one.host != self.host]
 
     def usable(self, kind: Kind) -> frozenset[str]:
@@ -182,19 +183,19 @@ class AgentAvailability:
         return frozenset(one.id for one in self.others(kind))
 
     def is_served(self, move: NetworkMove) -> bool:
-        """Whether any agent but the one that it leaves has it."""
+        """Whether any agent other than its former one has it."""
         # An agent that is gone serves nothing.
         fellows = {one.id for one in self.agents if one.kind == AGENTS[move.kind]} - {move.source}
         return any(one in fellows for one in self.holders(move.id, move.kind))
 
     def is_spent(self, move: NetworkMove) -> bool:
-        """Whether there is no other agent left that has not refused it."""
+        """Whether all other agents have refused it."""
         return len(move.refused) >= MOST_REFUSALS or self.usable(move.kind) <= set(move.refused)
 
     def target(self, move: NetworkMove) -> str | None:
-        """The agent to go to; empty where others serve it already, None where there is none.
+        """The target agent; empty if others already serve it, None if there is none.
 
-        Of those that refused it the one that did so longest ago, and only where all have.
+        An agent that refused it is chosen only if all have, the earliest first.
         """
         others = self.others(move.kind)
         if any(one.id in self.holders(move.id, move.kind) for one in others):
@@ -202,9 +203,9 @@ class AgentAvailability:
         return self._best(move, others)
 
     def refuge(self, move: NetworkMove) -> str | None:
-        """The agent for a router that is on none and that no other takes: the one that it came from.
+        """The agent for a router that is on none and that no other accepts: its former one.
 
-        Another only where that one has refused, or is gone. Maintenances disable agents, and those serve on.
+        Another one only if that has refused, or is gone. Agents that maintenances disable still serve.
         """
         lives = [
             one for one in self.agents if one.id == move.source and _takes(replace(one, enabled=True), L3)
@@ -228,9 +229,9 @@ class AgentAvailability:
 
 
 def given_lately(moves: Iterable[tuple[NetworkMove, float]]) -> dict[str, int]:
-    """How much each agent (by id) was given that its own count cannot have yet.
+    """The additions to each agent (by id) that its own count cannot include yet.
 
-    Each move with what is now for the maintenance that it is of.
+    Each move comes with the present time of its maintenance.
     """
     given: dict[str, int] = {}
     for move, now in moves:
@@ -242,10 +243,10 @@ def given_lately(moves: Iterable[tuple[NetworkMove, float]]) -> dict[str, int]:
 def follow(
     known: Iterable[NetworkMove], outlook: AgentAvailability, *, moves: bool
 ) -> tuple[list[NetworkMove], list[NetworkMove]]:
-    """How far everything is, and what of it is to be asked for now.
+    """The progress of all moves, and the requests to send now.
 
-    `moves`: whether what is on the host is to leave it; if not, only what is between two agents matters.
-    Where time is short, what was not reached stays as it was noted, and what is on no agent comes first.
+    `moves`: whether objects on the host must leave it; otherwise only those between two agents matter. If
+    time is short, unchecked moves keep their record, and objects on no agent come first.
     """
     candidates = {one.key: one for one in outlook.present()} if moves else {}
     present = frozenset(candidates)
@@ -274,7 +275,8 @@ def follow(
 
 
 def _rank(move: NetworkMove, *, here: bool) -> int:
-    """Who is asked about first: what may be on no agent, and last what stays on its own, refused before."""
+    """The order of checks: first objects that may be on no agent, and last refused ones that are still on
+    their own."""
     if move.requested and not here:
         return 1 if move.message else 0
     if move.message:
@@ -283,12 +285,12 @@ def _rank(move: NetworkMove, *, here: bool) -> int:
 
 
 def _refusal(move: NetworkMove, agent: str) -> int:
-    """How late it refused, of those that did; -1 for one that has not."""
+    """The position of its refusal; -1 without one."""
     return move.refused.index(agent) if agent in move.refused else -1
 
 
 def _step(move: NetworkMove, outlook: AgentAvailability, *, begins: bool) -> tuple[NetworkMove, bool]:
-    """What is still on its agent, and whether to ask for its move."""
+    """An object that is still on its agent, and whether to request its move."""
     if move.state == NetworkMoveState.DONE:
         # It came back.
         move = replace(_unrefused(move, NetworkMoveState.PENDING), requested=0.0, target="")
@@ -303,14 +305,14 @@ def _step(move: NetworkMove, outlook: AgentAvailability, *, begins: bool) -> tup
         text = _STAYS + move.message.removeprefix(_RETURNS).removeprefix(_STAYS)
         return replace(move, state=NetworkMoveState.BLOCKED, message=text), False
     if not begins:
-        # What was begun stays so: the time of what is pending has not begun.
+        # A started move stays started; the time of a pending one has not begun.
         return move, False
     target: str | None = move.target
     if not move.requested or target in move.refused or target not in outlook.usable(move.kind):
         target = outlook.target(move)
     if target is None:
         return replace(
-            move, state=NetworkMoveState.BLOCKED, message="no other agent that lives can take it"
+            move, state=NetworkMoveState.BLOCKED, message="no other living agent can take it"
         ), False
     if target != move.target and target not in move.refused:
         move = replace(move, not_before=0.0)
@@ -321,17 +323,17 @@ def _step(move: NetworkMove, outlook: AgentAvailability, *, begins: bool) -> tup
 
 
 def _step_of_lost(move: NetworkMove, outlook: AgentAvailability) -> tuple[NetworkMove, bool]:
-    """What is not on its agent any more, and whether to ask for another to take it."""
+    """An object that has left its agent, and whether to request another agent."""
     if not move.requested or not move.target or outlook.is_served(move):
         return _unrefused(move, NetworkMoveState.DONE), False
     if move.kind == Kind.ROUTER and outlook.is_spent(move):
         found = outlook.refuge(move)
         if found is None:
-            text = move.message or "no agent that lives can take it"
+            text = move.message or "no living agent can take it"
             return replace(move, state=NetworkMoveState.BLOCKED, message=text), False
         text = _RETURNS + move.message.removeprefix(_RETURNS).removeprefix(_STAYS)
         if not move.refused:
-            text = "no other agent that lives can take it; it is given back to the one that it came from"
+            text = "no other living agent can take it; it returns to its former agent"
         noted = replace(move, target=found, state=NetworkMoveState.BLOCKED, message=text)
         return noted, not rests(noted, outlook.now)
     target: str | None = move.target
@@ -339,7 +341,7 @@ def _step_of_lost(move: NetworkMove, outlook: AgentAvailability) -> tuple[Networ
         target = outlook.target(move)
     if target is None:
         return replace(
-            move, state=NetworkMoveState.BLOCKED, message="no other agent that lives can take it"
+            move, state=NetworkMoveState.BLOCKED, message="no other living agent can take it"
         ), False
     noted = replace(move, target=target, state=NetworkMoveState.MOVING)
     if outlook.now - move.requested > outlook.deadline:
@@ -350,11 +352,11 @@ def _step_of_lost(move: NetworkMove, outlook: AgentAvailability) -> tuple[Networ
 def between_agents(
     known: Sequence[NetworkMove], outlook: AgentAvailability
 ) -> tuple[list[NetworkMove], dict[tuple[str, str], NetworkMove] | None]:
-    """Routers that we took off an agent and that none has: each with the agent that is to have it.
+    """Routers that we removed from an agent and that none has, each with its next agent.
 
-    Whoever refused it comes last, also the one that it was to go to and the one that it came from.
-    Where there was no time to ask of all, also those that have an agent, by their keys: they are Done, and
-    need not be asked about again. None where all were asked about.
+    Agents that refused it come last, also its target and its former one. If there was no time to check all,
+    also those with an agent, by their keys: they are Done, and need no further check. None if all were
+    checked.
     """
     lost: list[NetworkMove] = []
     placed: dict[tuple[str, str], NetworkMove] = {}

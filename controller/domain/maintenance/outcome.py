@@ -1,4 +1,4 @@
-"""What a maintenance that has begun comes to: its phase, its reason, a sentence. Pure."""
+"""The outcome of a running maintenance: its phase, its reason, a sentence. Pure."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def progress(entries: Sequence[ServerMove]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceSnapshot:
-    """How far a maintenance is.
+    """The progress of a maintenance.
 
-    `remaining`: what Placement has on the node besides servers left on purpose. `over`: its deadline has
-    passed. `settled`: so long has nothing been under way that Placement should know of it. `unseen`: whether
-    there was no time to look at all of it.
+    `remaining`: allocations in Placement on the node besides servers left intentionally. `over`: its deadline
+    has passed. `settled`: nothing has moved for long enough that Placement is current. `unseen`: whether
+    there was no time to check all of it.
     """
 
     entries: Sequence[ServerMove]
@@ -60,17 +60,17 @@ def report_phase(stand: MaintenanceSnapshot) -> PhaseReport:
     if any(one.state != NetworkMoveState.DONE for one in stand.network):
         return _network(stand, moved)
     if stand.unseen:
-        text = f"{moved}; OpenStack is slow: it is not yet known that nothing remains on the node"
+        text = f"{moved}; OpenStack is slow, so it is not yet certain that nothing remains on the node"
         return Phase.MOVING, Reason.MOVING_SERVERS, text
     if stand.remaining:
         return _remaining(stand)
     left = sum(one.state == ServerMoveState.LEFT for one in stand.entries)
-    tail = f", {left} left on it on purpose" if left else ""
-    return Phase.COMPLETED, Reason.NODE_EMPTY, f"{moved}{tail}; the node may be worked on"
+    tail = f", {left} intentionally left on it" if left else ""
+    return Phase.COMPLETED, Reason.NODE_EMPTY, f"{moved}{tail}; you may work on the node"
 
 
 def stopped_text(why: str, entries: Sequence[ServerMove]) -> str:
-    """A sentence for one that an obstacle keeps from beginning anything: why, and how far it is."""
+    """A sentence for a maintenance with an obstacle: the obstacle, and the progress."""
     if not entries:
         return why
     blocked = sum(one.state == ServerMoveState.BLOCKED for one in entries)
@@ -79,7 +79,7 @@ def stopped_text(why: str, entries: Sequence[ServerMove]) -> str:
 
 def _under_way(entries: Sequence[ServerMove], open_: Sequence[ServerMove], blocked: int) -> str:
     waiting = sum(one.way == MoveKind.BUSY for one in open_)
-    text = f"{progress(entries)} servers moved, {sum(one.under_way for one in open_)} under way"
+    text = f"{progress(entries)} servers moved, {sum(one.under_way for one in open_)} moving"
     text += f", {waiting} busy with something else" if waiting else ""
     text += f", {blocked} blocked" if blocked else ""
     obstacles = [f"{one.name}: {one.message}" for one in open_ if _is_blocked(one)]
@@ -87,7 +87,7 @@ def _under_way(entries: Sequence[ServerMove], open_: Sequence[ServerMove], block
 
 
 def _is_blocked(entry: ServerMove) -> bool:
-    """Whether its message says why it has not begun yet, or again."""
+    """Whether its message is the reason why it has not begun, or not resumed."""
     tells = entry.way == MoveKind.BUSY or entry.attempts > 0
     return bool(entry.message) and not entry.under_way and tells
 
@@ -109,12 +109,12 @@ def _remaining(stand: MaintenanceSnapshot) -> PhaseReport:
     names = ", ".join(stand.remaining[:SHOWN])
     more = f" and {len(stand.remaining) - SHOWN} more" if len(stand.remaining) > SHOWN else ""
     if not (stand.settled or stand.over):
-        text = f"it is being checked that nothing remains on the node: Placement has {names}{more}"
+        text = f"checking that nothing remains on the node: Placement has {names}{more}"
         return Phase.MOVING, Reason.MOVING_SERVERS, text
     text = (
-        f"Placement has resources of {names}{more} on the node: servers that came back, resizes away from it "
-        "that wait for their owners (openstack server list --all-projects --status VERIFY_RESIZE), or what "
-        "broken moves left"
+        f"Placement has resources of {names}{more} on the node: servers that returned, resizes that "
+        "wait for their owners (openstack server list --all-projects --status VERIFY_RESIZE), or "
+        "remains of failed moves"
     )
     return Phase.BLOCKED, Reason.SERVERS_LEFT, text
 

@@ -1,10 +1,10 @@
 """A NodeMaintenance: its spec, its status, and the next thing to do for each server. Pure.
 
-All progress is in the status, so that any process can go on from it. What is asked of Nova is noted before
-it is asked for, with the newest migration that the server had; afterwards Nova's own records tell whether
-the request arrived: a newer migration, a task, another host. Without any of them, and after a while, it did
-not arrive, and is asked for again. That counts as no attempt of the server's: the way to Nova was broken, or
-the process was.
+All progress is in the status, so that any process can continue. A request to Nova is recorded before it is
+sent, with the newest migration of the server. Afterwards Nova's own records show whether the request arrived:
+a newer migration, a task, another host. Without any of them after a while, it did not arrive, and is
+repeated. That does not count as an attempt of the server, because the connection to Nova, or the process,
+failed.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from controller.domain.shared.cloud_facts import Migration, Server
 from controller.domain.shared.plurals import count
 from controller.domain.shared.times import seconds_of
 
-# Within so many seconds what was asked of Nova is to be seen there, and an abort is to have an effect.
+# Seconds in which a request must show in Nova, and an abort must have an effect.
 SETTLE, ABORT_WITHIN = 10.0, 120.0
-# Nova begins a second evacuation beside the first, so one that may still arrive is given more time.
+# Nova would begin a second evacuation in addition to the first, so one that may still arrive gets more time.
 SETTLE_EVACUATION = 60.0
 RETRY_FIRST, RETRY_CAP = 10.0, 120.0
 
@@ -53,7 +53,7 @@ class ServerMoveState(StrEnum):
 
 
 class Command(StrEnum):
-    """What is asked of Nova for one server."""
+    """The request to Nova for one server."""
 
     LIVE = "LiveMigrate"
     COLD = "ColdMigrate"
@@ -69,9 +69,9 @@ _COMMANDS = {MoveKind.LIVE: Command.LIVE, MoveKind.COLD: Command.COLD, MoveKind.
 class ServerMove:
     """One server in `status.servers`. Times in seconds since the epoch, 0.0 for never.
 
-    `after`: the newest migration before ours was asked for; `migration`: ours, 0 until it was seen. `unseen`:
-    of the `attempts` those of which Nova never showed anything. `refused`: Nova answered the last one with a
-    conflict, which `message` quotes: our own of before that it is at work on, or a refusal.
+    `after`: the newest migration before our request; `migration`: ours, 0 until it was observed. `unseen`:
+    the `attempts` of which Nova never showed a sign. `refused`: Nova answered the last one with a conflict,
+    which `message` quotes: our own earlier move is still running, or it is a refusal.
     """
 
     id: str
@@ -102,7 +102,7 @@ class ServerMove:
         return self.state in (ServerMoveState.REQUESTED, ServerMoveState.MOVING)
 
     def written(self) -> dict[str, Any]:
-        """As it stands in the status."""
+        """The entry in the status."""
         times = {"requestedAt": self.requested, "notBefore": self.not_before}
         plain = {
             "attempts": self.attempts,
@@ -124,7 +124,7 @@ class ServerMove:
 
 
 def read_entry(entry: Mapping[str, Any]) -> ServerMove:
-    """An entry of the status as it was written."""
+    """Parses an entry of the status."""
     return ServerMove(
         id=str(entry["id"]),
         name=str(entry.get("name") or ""),
@@ -143,10 +143,10 @@ def read_entry(entry: Mapping[str, Any]) -> ServerMove:
 
 
 def plan_entry(plan: ServerPlan, known: ServerMove | None, retries: int) -> ServerMove:
-    """The entry of a server that is on the node: what is under way stays, anything else follows the plan.
+    """The entry of a server on the node: a running move stays, anything else follows the plan.
 
-    So does what was given up, while Nova is at work on it or no attempt is left for that way. With
-    another way attempts count again.
+    A given-up move also stays while Nova works on it, or no attempt is left for that kind. With another kind,
+    attempts count again.
     """
     if known is not None and known.under_way:
         return known
@@ -161,14 +161,14 @@ def plan_entry(plan: ServerPlan, known: ServerMove | None, retries: int) -> Serv
     if state == base.state and plan.way == base.way:
         return replace(base, name=plan.name)
     found = replace(base, name=plan.name, way=plan.way, state=state, message=plan.why)
-    # A task in between is no other way.
+    # A task in between is not another kind.
     if plan.way == base.way or MoveKind.BUSY in (plan.way, base.way):
         return found
     return replace(found, attempts=0, unseen=0, not_before=0.0)
 
 
 def try_again(entry: ServerMove) -> ServerMove:
-    """The entry after the spec was edited, which is an answer to what was blocked: attempts count again."""
+    """The entry after an edit of the spec, which answers blocked moves: attempts count again."""
     if entry.under_way or entry.ended:
         return entry
     return replace(entry, state=ServerMoveState.PENDING, attempts=0, unseen=0, not_before=0.0)
@@ -176,7 +176,7 @@ def try_again(entry: ServerMove) -> ServerMove:
 
 @dataclass(frozen=True, slots=True)
 class ServerSnapshot:
-    """A server under way as Nova shows it now. `server` is None where Nova says there is none."""
+    """A moving server in its present state in Nova. `server` is None if Nova does not have it."""
 
     server: Server | None
     migrations: tuple[Migration, ...] = ()
@@ -187,7 +187,7 @@ class ServerSnapshot:
 
 
 def begin(entry: ServerMove, snapshot: ServerSnapshot, now: float) -> tuple[ServerMove, Command]:
-    """The request to be noted, and what is asked for after that."""
+    """The request to record, which is sent after that."""
     noted = replace(
         entry,
         state=ServerMoveState.REQUESTED,
@@ -202,21 +202,21 @@ def begin(entry: ServerMove, snapshot: ServerSnapshot, now: float) -> tuple[Serv
 
 
 def unknown(entry: ServerMove, why: str) -> ServerMove:
-    """The entry of what was asked for where the answer did not come; what Nova shows decides."""
+    """The entry of a request without an answer; Nova's records decide."""
     return replace(entry, message=why)
 
 
 def conflicting(entry: ServerMove, why: str) -> ServerMove:
-    """The entry of what Nova answered with a conflict; unless it shows a task, that was a refusal."""
+    """The entry of a request that Nova answered with a conflict; without a task, that was a refusal."""
     return replace(entry, message=why, refused=True)
 
 
 def advance(
     entry: ServerMove, snapshot: ServerSnapshot, source: str, spec: MaintenanceSpec, now: float
 ) -> tuple[ServerMove, Command | None]:
-    """Where a server under way stands, and what else is to be asked of Nova for it.
+    """The state of a moving server, and the next request to Nova for it.
 
-    Past the server's deadline it is given up, so that its slot is free; when it arrives later, that shows.
+    After the server's deadline it is given up, so that its slot is free; a later arrival is still detected.
     """
     server = snapshot.server
     if server is None:
@@ -238,7 +238,7 @@ def advance(
     if now - entry.requested < _settles_in(entry, newest):
         return entry, None
     if newest is not None:
-        return failed(entry, "Nova: its migration ended, and it is still here", spec, now), None
+        return failed(entry, "Nova: its migration ended, but it is still on the node", spec, now), None
     return _without_trace(entry, spec, now), None
 
 
@@ -248,32 +248,31 @@ def _settles_in(entry: ServerMove, newest: Migration | None) -> float:
 
 
 def _at_work(entry: ServerMove, server: Server, newest: Migration | None, source: str) -> bool:
-    """Whether Nova moves the server, or does something else with it."""
+    """Whether Nova moves the server, or works on it otherwise."""
     if newest is not None and not newest.ended:
         return True
     if entry.way == MoveKind.EVACUATE and server.host == source:
-        # The task that its host died in does not end. Nova notes that of an evacuation (REBUILDING,
+        # A task from the failure of its host does not end. Nova notes that of an evacuation (REBUILDING,
         # nova/compute/api.py) just before the migration.
         return server.task.startswith("rebuild")
     return bool(server.task) or server.status == "MIGRATING"
 
 
 def _without_trace(entry: ServerMove, spec: MaintenanceSpec, now: float) -> ServerMove:
-    """The entry of a server on which nothing is under way, and that has no newer migration."""
+    """The entry of a server without a running operation and without a newer migration."""
     if entry.refused:
         return failed(entry, entry.message, spec, now)
     if entry.state == ServerMoveState.MOVING:
-        return failed(entry, "Nova: a task ended without a migration, and it is still here", spec, now)
-    why = entry.message or "Nova shows nothing of what was asked for"
-    return _later(replace(entry, unseen=entry.unseen + 1), f"{why}; it is asked for again", now)
+        return failed(entry, "Nova: a task ended without a migration, and it is still on the node", spec, now)
+    why = entry.message or "Nova shows no sign of the request"
+    return _later(replace(entry, unseen=entry.unseen + 1), f"{why}; the request is repeated", now)
 
 
 def observe_next(
     entry: ServerMove, snapshot: ServerSnapshot, source: str
 ) -> tuple[ServerMove, Command | None]:
-    """Where a server stands that is not under way, and that the list of the node's servers has no more.
-
-    And what is to be asked of Nova: a move that was given up may have arrived since.
+    """The state of a server that does not move and has left the node's list, and the request to Nova: a
+    given-up move may have arrived since then.
     """
     server = snapshot.server
     if server is None:
@@ -288,7 +287,7 @@ def observe_next(
 
 
 def _ours(entry: ServerMove, snapshot: ServerSnapshot) -> Migration | None:
-    """The newest move since ours was asked for."""
+    """The newest move since our request."""
     return next((one for one in reversed(snapshot.migrations) if one.id > entry.after), None)
 
 
@@ -304,7 +303,7 @@ def _resized(entry: ServerMove, server: Server) -> ServerMove:
 def _unconfirmed(
     entry: ServerMove, server: Server, newest: Migration | None, *, source: str, late: bool
 ) -> tuple[ServerMove, Command | None]:
-    """Only what we moved is confirmed: a resize is its owner's to confirm, or to take back."""
+    """Only our own moves are confirmed: the owner of a resize confirms or reverts it."""
     if entry.way != MoveKind.COLD or newest is None or (newest.kind, newest.source) != ("migration", source):
         return _resized(entry, server), None
     entry = replace(entry, migration=newest.id)
@@ -332,24 +331,24 @@ def _overdue(
 
 
 def _arrived(entry: ServerMove, server: Server, newest: Migration | None) -> ServerMove:
-    """A server that is not on the node any more, and on which nothing is under way."""
+    """A server that has left the node, without a running operation."""
     gone = replace(entry, state=ServerMoveState.DONE, target=server.host, message="", not_before=0.0)
     broken = server.status == "ERROR" or (newest is not None and newest.failed)
     if entry.attempts and broken:
         where = f"on {server.host}" if server.host else "on no host"
         ended = f", its migration {newest.id} {newest.status}" if newest is not None else ""
-        text = f"it is {where}, {server.status}{ended}: look at it, then edit the spec"
+        text = f"it is {where}, {server.status}{ended}; check the server, then edit the spec"
         return replace(gone, state=ServerMoveState.BLOCKED, message=text)
-    return gone if server.host else replace(gone, message=f"on no host any more ({server.status})")
+    return gone if server.host else replace(gone, message=f"no longer on a host ({server.status})")
 
 
 def failed(entry: ServerMove, why: str, spec: MaintenanceSpec, now: float) -> ServerMove:
-    """The entry after an attempt that came to nothing."""
+    """The entry after a failed attempt."""
     entry = replace(entry, refused=False)
     if entry.failures > spec.retries:
-        text = f"{why}; {count(entry.failures, 'attempt')} failed: migrate it by hand, or edit the spec"
+        text = f"{why}; {count(entry.failures, 'attempt')} failed; migrate it by hand, or edit the spec"
         return replace(entry, state=ServerMoveState.BLOCKED, message=text)
-    return _later(entry, f"{why}; it is tried again", now)
+    return _later(entry, f"{why}; retrying", now)
 
 
 def _later(entry: ServerMove, why: str, now: float) -> ServerMove:
@@ -359,5 +358,5 @@ def _later(entry: ServerMove, why: str, now: float) -> ServerMove:
 
 
 def may_begin(entry: ServerMove, now: float) -> bool:
-    """Whether the server waits for nothing but a slot."""
+    """Whether the server waits only for a slot."""
     return entry.state == ServerMoveState.PENDING and entry.way in _COMMANDS and now >= entry.not_before

@@ -128,7 +128,13 @@ def _size_problems(spec: Mapping[str, Any]) -> list[Problem]:
     try:
         size = len(json.dumps(spec, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode())
     except (TypeError, ValueError) as error:
-        return [Problem("spec", f"holds what JSON cannot: {type(error).__name__}", "use plain YAML values")]
+        return [
+            Problem(
+                "spec",
+                f"contains a value that JSON cannot hold: {type(error).__name__}",
+                "use plain YAML values",
+            )
+        ]
     if size <= MAX_SPEC_BYTES:
         return []
     largest = max(spec, key=lambda key: len(json.dumps(spec[key])))

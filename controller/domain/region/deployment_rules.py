@@ -73,11 +73,11 @@ def _vlan_ranges(features: Features) -> Iterator[Problem]:
             first, last = (int(number) for number in text.split(":"))
             path = ("networking", "externalNetworks", index, "vlanRanges", place)
             if not 1 <= first <= last <= 4094:
-                yield _problem(path, "must be two VLANs from 1 to 4094, the lower one first")
+                yield _problem(path, "must be two VLANs from 1 to 4094, in ascending order")
                 continue
             shared = next((other for start, end, other in before if start <= last and first <= end), None)
             if shared is not None:
-                yield _problem(path, f"has VLANs of {shared}", "let each VLAN be in one range")
+                yield _problem(path, f"overlaps with {shared}", "put each VLAN into one range only")
             before.append((first, last, text))
 
 
@@ -88,20 +88,20 @@ def _bridges(features: Features) -> Iterator[Problem]:
         path: DocumentPath = ("networking", "externalNetworks", index)
         bridge, interface = network["bridge"], network["interface"]
         if bridge in _OWN_BRIDGES:
-            remedy = "name a bridge of its own, such as br-ex"
-            yield _problem((*path, "bridge"), f"{bridge} is a bridge that neutron keeps for itself", remedy)
+            remedy = "name a separate bridge, such as br-ex"
+            yield _problem((*path, "bridge"), f"{bridge} is reserved for neutron", remedy)
         if not interface:
             continue
         holder = holders.setdefault(interface, network["name"])
         if holder != network["name"]:
-            remedy = "give each network an interface of its own, or use VLANs of one network"
-            message = f'{interface} is in the bridge of network "{holder}" already'
+            remedy = "give each network a separate interface, or use VLANs of one network"
+            message = f'{interface} is already in the bridge of network "{holder}"'
             yield _problem((*path, "interface"), message, remedy)
     tunnels = features["networking"]["tunnelInterface"]
     if tunnels in holders:
         # Charts move the address of such an interface to its bridge, and look for it here at the next start.
         message = f'{tunnels} is in the bridge of network "{holders[tunnels]}", which takes its address'
-        remedy = f"give tunnels an interface of their own, such as a VLAN of it ({tunnels}.100)"
+        remedy = f"give tunnels a separate interface, such as a VLAN of it ({tunnels}.100)"
         yield _problem(("networking", "tunnelInterface"), message, remedy)
 
 
@@ -113,7 +113,7 @@ def _floating_addresses(features: Features) -> Iterator[Problem]:
     if floating["networkType"] == "vlan" and floating["segmentationID"] is None:
         yield _problem((*path, "segmentationID"), "required, and not set", "networkType is vlan")
     if floating["networkType"] == "flat" and floating["segmentationID"] is not None:
-        yield _problem((*path, "segmentationID"), "belongs to networkType vlan")
+        yield _problem((*path, "segmentationID"), "needs networkType vlan")
 
 
 def _inside(subnet: Features, path: DocumentPath) -> Iterator[Problem]:
@@ -121,7 +121,7 @@ def _inside(subnet: Features, path: DocumentPath) -> Iterator[Problem]:
     network = ipaddress.ip_network(subnet["range"], strict=False)
     for key in ("gateway", "poolStart", "poolEnd"):
         if subnet[key] is not None and ipaddress.ip_address(subnet[key]) not in network:
-            yield _problem((*path, key), f"is not an address of {network}")
+            yield _problem((*path, key), f"is not an address in {network}")
             return
     start, end = subnet["poolStart"], subnet["poolEnd"]
     if start and end and int(ipaddress.ip_address(start)) > int(ipaddress.ip_address(end)):
@@ -133,7 +133,7 @@ def _tolerations(tolerations: Any, field: DocumentPath) -> Iterator[Problem]:
     for index, one in enumerate(tolerations):
         path: DocumentPath = (*field, index)
         if one["operator"] == "Exists" and one["value"]:
-            remedy = "leave it out, or use operator Equal"
+            remedy = "omit it, or use operator Equal"
             yield _problem((*path, "value"), "must be empty when operator is Exists", remedy)
         if not one["key"] and one["operator"] != "Exists":
             yield _problem((*path, "operator"), "must be Exists when no key is given", "set it to Exists")
@@ -150,16 +150,16 @@ def _hypervisor_addresses(addresses: list[str]) -> Iterator[Problem]:
             network = ipaddress.ip_network(text, strict=False)
         except ValueError:
             remedy = "write it as 10.1.0.7 or 10.1.0.0/24"
-            yield _problem((*whole, index), "is no address and no network", remedy)
+            yield _problem((*whole, index), "is neither an address nor a network", remedy)
             continue
         if network.num_addresses > _MOST_OF_A_NETWORK:
             message = f"is a network of more than {_MOST_OF_A_NETWORK} addresses"
-            yield _problem((*whole, index), message, "name smaller networks, or addresses")
+            yield _problem((*whole, index), message, "use smaller networks, or addresses")
             continue
         total += network.num_addresses
     if total > _MOST_ADDRESSES:
-        message = f"has {total} addresses, and one certificate stands for {_MOST_ADDRESSES} at most"
-        yield _problem(whole, message, "name smaller networks, or addresses")
+        message = f"has {total} addresses, and one certificate can hold {_MOST_ADDRESSES}"
+        yield _problem(whole, message, "use smaller networks, or addresses")
 
 
 def _node_networks(networks: list[str]) -> Iterator[Problem]:
@@ -167,7 +167,7 @@ def _node_networks(networks: list[str]) -> Iterator[Problem]:
         try:
             ipaddress.ip_network(text)
         except ValueError:
-            remedy = "write it as 10.0.0.0/16, without bits of a host"
+            remedy = "write it as 10.0.0.0/16, without host bits"
             yield _problem(("networkPolicies", "nodeNetworks", index), "is no network", remedy)
 
 
@@ -190,7 +190,7 @@ def _baremetal(features: Features) -> Iterator[Problem]:
 def _ceph_backup(features: Features) -> Iterator[Problem]:
     backup = features["blockStorage"]["backup"]
     if backup["driver"] not in (None, "nfs") and backup["share"]:
-        yield _problem(("blockStorage", "backup", "share"), "belongs to driver nfs")
+        yield _problem(("blockStorage", "backup", "share"), "needs driver nfs")
 
 
 def _ceph_exchange(features: Features) -> Iterator[Problem]:
@@ -198,15 +198,15 @@ def _ceph_exchange(features: Features) -> Iterator[Problem]:
     source, shares = features["ceph"]["source"], features["ceph"]["shares"]["filesystem"]
     if not source:
         if shares:
-            yield _problem(("ceph", "shares", "filesystem"), "belongs to an exchange", "set ceph.source")
+            yield _problem(("ceph", "shares", "filesystem"), "needs an exchange", "set ceph.source")
         return
     for place, user in _ceph_users(features):
         if user == ADMINISTRATOR:
-            yield _problem(place, "is Ceph's administrator, whose key no pod may have", "name another")
+            yield _problem(place, "is Ceph's administrator, whose key must not be in a pod", "name another")
     for place, name in (*_ceph_users(features), *_ceph_pools(features)):
         if name and not _CEPH_NAME.fullmatch(name):
             # It becomes a part of capabilities, of keyrings and of Secrets' names.
-            yield _problem(place, "has other characters than letters, digits, - _ and .", "name another")
+            yield _problem(place, "may have only letters, digits, - _ and .", "name another")
     users: dict[str, str] = {}
     for index, store in enumerate(features["blockStorage"]["backends"]):
         if store["type"] != "ceph" or not store["ceph"]:
@@ -215,7 +215,7 @@ def _ceph_exchange(features: Features) -> Iterator[Problem]:
         user = store["ceph"]["user"]
         users.setdefault(user, store["name"])
         if len(users) > 1:
-            text = f"stores of one region have one user, and {next(iter(users))} is another"
+            text = f"all stores of a region share one user, and another store has {next(iter(users))}"
             yield _problem(path, text, "a client may use several pools: give all stores the same user")
             return
 
@@ -256,7 +256,7 @@ def _network_types(networking: Features) -> Iterator[Problem]:
         if kind == "vlan" and not any(network["vlanRanges"] for network in networks):
             path: DocumentPath = ("networking", "tenantNetworkTypes", index)
             remedy = "give vlanRanges to one of spec.features.networking.externalNetworks"
-            yield _problem(path, "vlan needs an external network with VLANs", remedy)
+            yield _problem(path, "networkType vlan needs an external network with VLANs", remedy)
     floating = networking["floatingNetwork"]
     vlan = floating["networkType"] == "vlan"
     if floating["enabled"]:
@@ -277,16 +277,16 @@ def _misfit(networks: Any, physical: str | None, path: DocumentPath, *, vlan: bo
         return
     ranges = format_path((*_ROOT, "networking", "externalNetworks", index, "vlanRanges"))
     if vlan:
-        yield _problem(path, f'network "{physical}" has no VLANs', f"set {ranges}, or use it flat")
+        yield _problem(path, f'network "{physical}" has no VLANs', f"set {ranges}, or use networkType flat")
     else:
-        remedy = f"give the VLAN that it is to use, or remove {ranges}"
-        yield _problem(path, f'network "{physical}" has VLANs, and is not used flat', remedy)
+        remedy = f"give its VLAN, or remove {ranges}"
+        yield _problem(path, f'network "{physical}" has VLANs, so it cannot be flat', remedy)
 
 
 def _image_stores(backends: Any) -> Iterator[Problem]:
     claimed = [index for index, backend in enumerate(backends) if backend["type"] == "pvc"]
     for index in claimed[1:]:
-        message = "the glance chart claims one volume, and another store of type pvc is there before"
+        message = "the glance chart claims only one volume, and an earlier store has type pvc"
         yield _problem(("image", "backends", index, "type"), message, "keep one of them")
 
 
@@ -296,12 +296,13 @@ def _own_domains(domains: Any) -> Iterator[Problem]:
         path: DocumentPath = ("identity", "ldap", "domains", index, "name")
         name = domain["name"].lower()
         if name in _DOMAINS:
-            message = f'Keystone keeps accounts of its own in domain "{name}"'
-            remedy = "give the domain another name: those accounts could not sign in any more"
+            message = f'domain "{name}" contains Keystone\'s own accounts'
+            remedy = "give the domain another name, because those accounts could no longer sign in"
             yield _problem(path, message, remedy)
         elif name in taken:
             message = (
-                f'Keystone takes it for domain "{taken[name]}": it does not tell capitals from small letters'
+                f'to Keystone it is the same as domain "{taken[name]}", because names of domains '
+                "ignore upper and lower case"
             )
             yield _problem(path, message, "give the domain another name")
         else:
@@ -316,7 +317,7 @@ def _rotation_window(rotation: Features | None) -> Iterator[Problem]:
     except ValueError as error:
         length, wrong = 0, str(error)
     else:
-        wrong = f"is {format_duration(length)}, and must be from 10m to 24h"
+        wrong = f"is {format_duration(length)}, but must be from 10m to 24h"
     if not _SHORTEST_WINDOW <= length <= _LONGEST_WINDOW:
         yield _problem(("credentialRotation", "window", "duration"), wrong, "write it as 4h or 90m")
 
@@ -334,7 +335,7 @@ def _reserved_secrets(features: Features) -> Iterator[Problem]:
     for path, name in named.items():
         what = reserved(name) if name else ""
         if what:
-            yield _problem(path, f'Secret "{name}" is {what}', "name a Secret of your own")
+            yield _problem(path, f'Secret "{name}" is {what}', "name one of your own Secrets")
 
 
 def _schedules(database: Features) -> Iterator[Problem]:
@@ -358,8 +359,8 @@ def _marks(value: Any, path: DocumentPath) -> Iterator[Problem]:
     """Marks of merging, which a template would take for its own."""
     if isinstance(value, Mapping):
         if "$patch" in value:
-            message = "$patch belongs to values under spec.common and spec.services"
-            yield _problem((*path, "$patch"), message, "leave the field out instead")
+            message = "$patch is only possible in values under spec.common and spec.services"
+            yield _problem((*path, "$patch"), message, "omit the field instead")
         for key, item in value.items():
             yield from _marks(item, (*path, key))
     elif isinstance(value, list):

@@ -18,9 +18,7 @@ _OF_NOVA = ("oslo_db", "oslo_db_api", "oslo_db_cell0", "oslo_db_cell1")
 
 
 def external_server_problems(features: Features) -> Iterator[Problem]:
-    """What is asked of a server that belongs to somebody else, and only its owner can do.
-
-    `features` are the completed ones."""
+    """Features that only the owner of an external server could provide. `features` are the completed ones."""
     for service, password in _SERVERS:
         external = features[service]["external"]
         if not external:
@@ -36,14 +34,14 @@ def external_server_problems(features: Features) -> Iterator[Problem]:
         if internal["enabled"] and service in internal["traffic"] and not internal["issuer"]:
             yield Problem(
                 "spec.features.tls.internal.traffic",
-                f"{service}: the region's own authority makes no certificate for {service}.external",
-                f'name the ClusterIssuer of its authority in issuer, or leave out "{service}"',
+                f"{service}: the region's own authority does not sign certificates for {service}.external",
+                f'name the ClusterIssuer of its authority in issuer, or remove "{service}"',
             )
         if service == "database" and features["database"]["backup"]["enabled"]:
-            yield Problem(f"{place}.backup.enabled", "dumps are made of a database that the region runs")
+            yield Problem(f"{place}.backup.enabled", "only a database of the region itself can be dumped")
     if features["messaging"]["external"] and features["messaging"]["dedicatedBrokers"]:
-        remedy = "leave them out, or messaging.external"
-        message = "brokers of services are run by the region, and messaging.external is in the place of all"
+        remedy = "remove them, or messaging.external"
+        message = "the region runs brokers of services, and messaging.external replaces all of them"
         yield Problem("spec.features.messaging.dedicatedBrokers", message, remedy)
 
 
@@ -60,9 +58,7 @@ def parted_databases(release: str, merged: MergedValues) -> list[Problem]:
         return []
     told = ", ".join(f"{name} at {place}" for name, place in places.items())
     message = f"endpoints of release {release} are on different servers: {told}"
-    remedy = (
-        "set spec.features.database.external, which all follow, or give all of them the same hosts and port"
-    )
+    remedy = "set spec.features.database.external for all, or give all of them the same hosts and port"
     return [Problem("spec.services", message, remedy)]
 
 
@@ -76,7 +72,7 @@ def unread_databases(layer: Layer, defaults: Values, chart: str) -> Iterator[Pro
             and not is_map(lookup(defaults, path))
             and is_map(lookup(defaults, ("endpoints", "oslo_db")))
         ):
-            message = f'this build of chart nova has no endpoint "{name}", and reads nothing of it'
+            message = f'this build of chart nova ignores the endpoint "{name}"'
             yield Problem(layer.full_path(path), message, "remove it", layer.place(path))
 
 

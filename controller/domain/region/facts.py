@@ -24,8 +24,8 @@ PASSING = (Reason.CHART_PENDING, Reason.REPOSITORY_UNAVAILABLE, Reason.SECRET_MI
 
 @dataclass(frozen=True)
 class SilentContainers:
-    """Containers that give no sign of life: `silent` those of which that is certain, `unheard` those of
-    which nobody knows who has not listened to them for long."""
+    """Containers without a sign of life: `silent` if that is certain, `unheard` if this process has not
+    observed them for long enough."""
 
     silent: frozenset[str] = frozenset()
     unheard: frozenset[str] = frozenset()

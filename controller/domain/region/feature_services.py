@@ -16,7 +16,7 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "policies": ("conf.policy",),
     "audit": ("conf.api_audit_map", "conf.audit_map"),
     "log levels": ("conf.logging", "conf.horizon.local_settings.config.log_level"),
-    "a broker of its own": ("endpoints.oslo_messaging",),
+    "a separate broker": ("endpoints.oslo_messaging",),
     "database cleanup": (
         "manifests.cron_job_archive_deleted_rows",
         "manifests.cron_db_purge",
@@ -61,7 +61,7 @@ def _named(features: Mapping[str, Any]) -> Iterator[tuple[str, DocumentPath, str
             yield feature, (*base, *path, service), service
     lists = (
         ("audit", ("audit", "services"), features["audit"]["services"]),
-        ("a broker of its own", ("messaging", "dedicatedBrokers"), features["messaging"]["dedicatedBrokers"]),
+        ("a separate broker", ("messaging", "dedicatedBrokers"), features["messaging"]["dedicatedBrokers"]),
     )
     for feature, path, services in lists:
         for index, service in enumerate(services):

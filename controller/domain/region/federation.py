@@ -1,7 +1,6 @@
-"""Providers of sign-in: what Keystone refuses of a mapping, and Apache's module of a provider.
-
-The shape of a mapping is that of Keystone's schema 1.0 (keystone/federation/utils.py), which its API takes
-where a request names none. A Job makes the mapping: refused there, it would be tried for ever.
+"""Checks of sign-in providers: mappings that Keystone would refuse, and providers that Apache's module
+would refuse. The schema of a mapping is Keystone's 1.0 (keystone/federation/utils.py), the default of
+its API. A Job creates the mapping, and would retry a refused one without end.
 """
 
 from __future__ import annotations
@@ -62,13 +61,13 @@ def provider_problems(providers: Sequence[Mapping[str, Any]]) -> Iterator[Proble
         path: DocumentPath = (*_PROVIDERS, index)
         issuer = provider["issuer"].rstrip("/")
         if issuer in issuers:
-            message = f'is the issuer of "{issuers[issuer]}", too'
-            remedy = "one of them is enough: its mapping may have many rules"
+            message = f'is also the issuer of "{issuers[issuer]}"'
+            remedy = "keep one of them; its mapping may have many rules"
             yield _problem((*path, "issuer"), message, remedy)
         issuers.setdefault(issuer, provider["name"])
         told = provider["metadata"].get("issuer") if provider["metadata"] else None
         if provider["metadata"] and str(told).rstrip("/") != issuer:
-            remedy = f"give what {issuer}/.well-known/openid-configuration answers"
+            remedy = f"copy the answer of {issuer}/.well-known/openid-configuration"
             yield _problem((*path, "metadata", "issuer"), f"must be {issuer}", remedy)
         for place, rule in enumerate(provider["mapping"]):
             yield from _rule_problems(rule, (*path, "mapping", place))
@@ -110,7 +109,7 @@ def _rule_problems(rule: Any, path: DocumentPath) -> Iterator[Problem]:
 
 
 def _misshapen(value: Any, shape: Any, path: DocumentPath) -> Iterator[Problem]:
-    """Where a value is not of the shape: another type, a key that is not known, or one that is missing."""
+    """Mistakes in the shape of a value: another type, an unknown key, or a missing one."""
     kind: Any = shape if isinstance(shape, type) else type(shape)
     if not isinstance(value, kind):
         yield _problem(path, f"expected {_NAMES[kind]}, got {type_name(value)}")
@@ -123,7 +122,7 @@ def _misshapen(value: Any, shape: Any, path: DocumentPath) -> Iterator[Problem]:
             if key in known:
                 yield from _misshapen(item, known[key], (*path, key))
             else:
-                yield _problem((*path, key), f'Keystone knows no "{key}" here', suggestion(key, known))
+                yield _problem((*path, key), f'Keystone does not know "{key}" here', suggestion(key, known))
         for key in shape:
             if key.endswith("!") and key[:-1] not in value:
                 yield _problem((*path, key[:-1]), "required, and not set")
@@ -132,10 +131,12 @@ def _misshapen(value: Any, shape: Any, path: DocumentPath) -> Iterator[Problem]:
 def _remote_problems(remote: Mapping[str, Any], path: DocumentPath) -> Iterator[Problem]:
     given = [key for key in _CONDITIONS if key in remote]
     if len(given) > 1:
-        remedy = "write an entry for each, of the same type"
-        yield _problem((*path, given[1]), f"is there beside {given[0]}, and Keystone takes one", remedy)
+        remedy = "write a separate entry of the same type for each"
+        yield _problem(
+            (*path, given[1]), f"is given with {given[0]}, but Keystone accepts one of them only", remedy
+        )
     if "regex" in remote and not given:
-        yield _problem((*path, "regex"), f"belongs to one of {', '.join(_CONDITIONS)}")
+        yield _problem((*path, "regex"), f"needs one of {', '.join(_CONDITIONS)}")
 
 
 def _local_problems(local: Mapping[str, Any], path: DocumentPath) -> Iterator[Problem]:
@@ -144,7 +145,7 @@ def _local_problems(local: Mapping[str, Any], path: DocumentPath) -> Iterator[Pr
         yield _problem((*path, "user", "type"), f"must be one of {', '.join(_USERS)}")
     group = local.get("group")
     if group is not None and set(group) not in ({"id"}, {"name", "domain"}):
-        message = "is named by its id alone, or by its name and domain"
+        message = "must have either an id, or a name and a domain"
         yield _problem((*path, "group"), message, "write it as {name: federated, domain: {name: Default}}")
 
 
@@ -160,16 +161,14 @@ def _references(value: Any, values: int, path: DocumentPath) -> Iterator[Problem
     try:
         names = [name for _, name, _, _ in string.Formatter().parse(value) if name is not None]
     except ValueError as error:
-        yield _problem(
-            path, f"is no text with claims in it: {error}", "write a brace that is meant twice: {{"
-        )
+        yield _problem(path, f"is not a valid text with claims: {error}", "double each literal brace: {{")
         return
     for place, name in enumerate(names):
         found = _NUMBER.fullmatch(name)
         if not (found and int(found[1] or place) < values):
             claims = f"{values} with a value" if values else "none with a value"
             yield _problem(
-                path, f"{{{name}}} is no claim: there are {claims} in remote", "{0} is the first one"
+                path, f"{{{name}}} is not a claim: there are {claims} in remote", "{0} is the first one"
             )
 
 

@@ -25,14 +25,14 @@ def name_problems(spec: DeploymentSpec, catalogue: Catalogue) -> Iterator[Proble
     if versions and not spec.charts.repository:
         yield Problem(
             format_path(_VERSIONS),
-            "only charts of a repository have versions to choose from",
+            "versions can only be chosen for charts of a repository",
             "set spec.charts.repository, or remove the versions",
         )
     for name in versions:
         if name not in charts:
             yield unknown_key(_VERSIONS, 'chart "%"', name, charts)
         elif catalogue.is_own(name):
-            text = f"chart {name} is always the one shipped with the controller"
+            text = f"chart {name} always comes with the controller"
             yield Problem(format_path((*_VERSIONS, name)), text, "remove its version")
     for name in spec.storage_classes:
         if name not in catalogue:
@@ -56,7 +56,7 @@ def unused_charts(
                 if chart in catalogue[service].charts and chart not in used:
                     yield Problem(
                         format_path((*path, service, chart)),
-                        f"no release of this region is made of chart {chart}",
+                        f"no release of this region uses chart {chart}",
                         f"service {service} uses {', '.join(sorted(used))}; remove its values",
                     )
 
@@ -68,11 +68,11 @@ def name_warnings(
     services whose templates asked for a StorageClass."""
     for name in spec.charts.versions:
         if name not in charts:
-            text = f"no release of this region is made of chart {name}: its version has no effect"
+            text = f"no release of this region uses chart {name}, so its version has no effect"
             yield Problem(format_path((*_VERSIONS, name)), text)
     for name in spec.storage_classes:
         if name not in claiming:
-            text = f"service {name} claims no volume in this region: its class has no effect"
+            text = f"service {name} claims no volume in this region, so its class has no effect"
             remedy = f"services that claim one: {', '.join(sorted(claiming))}"
             yield Problem(format_path((*_CLASSES, name)), text, remedy)
 
@@ -82,16 +82,15 @@ def proxy_warnings(proxy: ProxySpec) -> Iterator[Problem]:
     if proxy.given:
         yield Problem(
             "spec.proxy",
-            "is used by the controller only: no chart of OpenStack-Helm takes a proxy",
-            "let nodes pull images through a proxy of their own",
+            "affects the controller only, because charts of OpenStack-Helm do not support a proxy",
+            "configure the proxy for image pulls on the nodes",
         )
 
 
 def chart_of(charts: ChartsSpec, catalogue: Catalogue, builds: TestedBuilds, name: str) -> ChartRef:
-    """Where the chart of this name comes from, and which version of it, as `spec.charts` says.
+    """The source and version of this chart, from `spec.charts`.
 
-    Where it says none, a repository on the network is asked for the build that is pinned; a directory has
-    what it has.
+    Without a version, a network repository must have the pinned build; a directory has its own version.
     """
     repository = charts.repository
     if catalogue.is_own(name):

@@ -94,8 +94,11 @@ def _misfits(layer: Layer, below: MergedValues) -> list[Problem]:
     problems = [
         Problem(
             layer.full_path(path),
-            "a value can be another on some nodes, and cannot be deleted there: charts merge it over theirs",
-            "give the value that these nodes are to have, or remove this",
+            (
+                "a value can differ on some nodes, but cannot be deleted there, because charts merge it "
+                "over their own"
+            ),
+            "give the value for these nodes, or remove this",
             layer.place(path),
         )
         for path in _deletions(layer.values, ())
@@ -123,7 +126,7 @@ def _given_twice(chart: str, found: list[_NodeValues], below: MergedValues) -> I
             layer = below.layer_of(path)
             yield Problem(
                 layer.full_path(path) if layer else f"{chart}: {format_path(path)}",
-                "labels are listed here and in spec.nodes, and would be lost here",
+                "labels are listed here and in spec.nodes, and those here would be lost",
                 "write all of them under spec.nodes",
                 layer.place(path) if layer else "",
             )
@@ -139,9 +142,11 @@ def _bad_names(chart: str, found: list[_NodeValues]) -> Iterator[Problem]:
         value = label.partition(SEPARATOR)[2]
         yield Problem(
             format_path(("spec", "nodes", label)),
-            f'chart {chart} names objects by the label, and Kubernetes takes no name with "{key}"',
-            f"label the nodes with a key of your own: kubectl label nodes -l {key}={value} {own}={value},"
-            f' and write "{own}{SEPARATOR}{value}" here',
+            f'chart {chart} names objects after the label, and Kubernetes accepts no name with "{key}"',
+            (
+                f"label the nodes with your own key: kubectl label nodes -l {key}={value} {own}={value}, "
+                f'and write "{own}{SEPARATOR}{value}" here'
+            ),
         )
 
 
@@ -213,8 +218,8 @@ def _check(item: _NodeValues, chart: str, entry: ChartEntry, below: Values) -> I
             if key != "conf":
                 yield Problem(
                     format_path((*item.path, key)),
-                    f'chart {chart} cannot have "{key}" differ by node',
-                    "only conf can differ there",
+                    f'"{key}" of chart {chart} cannot differ by node',
+                    "only conf can differ",
                 )
 
 
@@ -241,7 +246,7 @@ def check_nodes(spec: Mapping[str, Any], services: Mapping[str, ServiceEntry]) -
             problems.append(
                 Problem(
                     format_path(("spec", "nodes", key)),
-                    f'"{key}" is no label with a value',
+                    f'"{key}" is not a label with a value',
                     'write "<label>::<value>", as "openstack-compute-node::gpu"',
                 )
             )
@@ -302,9 +307,11 @@ def rename_warnings(before: Iterable[ReleaseSpec], after: Iterable[ReleaseSpec])
     return tuple(
         Problem(
             "spec.nodes",
-            f"release {release.name}: DaemonSet {name} gets another name, because a label came or went:"
-            " all its pods restart at once, on every node",
-            "do it when that is allowed; values below a label that stays restart its own nodes only",
+            (
+                f"release {release.name}: DaemonSet {name} gets another name, because a label was added "
+                "or removed; all its pods restart at once, on every node"
+            ),
+            "choose a time for that; edits below an existing label restart only its nodes",
         )
         for release in after
         if release.name in known
@@ -328,8 +335,8 @@ def nodes_left_out(chart: ChartRef, values: Values) -> Iterator[Problem]:
             daemonset = name.removeprefix(f"{chart.name}_")
             yield Problem(
                 "spec.nodes",
-                f"chart {chart.name} makes no pod of {daemonset} on a node with two of the labels {listed}",
-                "use values of one label, as rack::blue and rack::green, of which a node has one",
+                f"chart {chart.name} creates no pod of {daemonset} on a node with two of the labels {listed}",
+                "use values of one label, such as rack::blue and rack::green, so that a node has only one",
             )
 
 

@@ -199,7 +199,7 @@ def _with_changes(entry: Mapping[str, Any], desired_releases: Mapping[str, Desir
     if changes:
         found["changes"] = changes
     elif desired.current.chart == desired.spec.chart:
-        text = "its values are the same: its chart, or a secret that it refers to, has changed"
+        text = "its values are the same, but its chart, or a Secret that it refers to, has changed"
         found["message"] = "; ".join(part for part in (str(entry.get("message") or ""), text) if part)
     return found
 
@@ -280,9 +280,9 @@ def planned_condition(
     if approval is not None and not approval.done:
         return planned(True, Reason.PLAN_APPROVED, f"{approval.digest} is being applied")
     if plan.empty:
-        return planned(True, Reason.PLAN_EMPTY, "the region is as its spec says: nothing to do")
+        return planned(True, Reason.PLAN_EMPTY, "the region matches its spec: nothing to do")
     what = f"plan {plan.digest} {plan.sentence}"
     if approved and not (approval is not None and approval.digest == approved):
-        text = f"spec.approvedPlan is of another plan, so nothing is applied; now {what}"
+        text = f"spec.approvedPlan names another plan, so nothing is applied; now {what}"
         return planned(True, Reason.PLAN_DIFFERS, text)
     return planned(True, Reason.PLAN_PENDING, f"{what}; it waits for approval: osctl approve {name}")

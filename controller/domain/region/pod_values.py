@@ -1,8 +1,6 @@
-"""How often pods run, what they ask for and how many may be away, as an operator wrote it: `pod.replicas`,
-`pod.resources` and `pod.lifecycle.disruption_budget`.
-
-Charts take any key and any value there without a word; the API server refuses the objects much later, or
-nothing happens at all.
+"""Checks of an operator's replicas, resources and disruption budgets: `pod.replicas`, `pod.resources` and
+`pod.lifecycle.disruption_budget`. Charts accept any key and any value there; the API server refuses the
+objects much later, or nothing happens at all.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ def pod_problems(layer: Layer) -> Iterator[Problem]:
     for path, value in _entries(layer.values, _REPLICAS):
         if not _is_count(value):
             message = f"expected a whole number, got {type_name(value)}"
-            yield _problem(layer, path, message, "say how many pods there are to be, as 3")
+            yield _problem(layer, path, message, "give the number of pods, such as 3")
     for path, value in _entries(layer.values, _RESOURCES):
         if is_map(value):
             yield from _resources(layer, path, value)
@@ -63,8 +61,10 @@ def eviction_warnings(layer: Layer, values: Values) -> Iterator[Problem]:
             continue
         kept = _kept(least, int(count))
         if kept is not None and kept >= int(count):
-            message = f"{kept} of {int(count)} pods have to be there: no node that runs one can be drained"
-            remedy = f"keep fewer ({'.'.join(places[0])}), or have more ({'.'.join(places[1])})"
+            message = (
+                f"{kept} of {int(count)} pods must be available, so a node that runs one cannot be drained"
+            )
+            remedy = f"require fewer ({'.'.join(places[0])}), or run more ({'.'.join(places[1])})"
             yield _problem(layer, written[0], message, remedy)
 
 
@@ -88,7 +88,7 @@ def pod_warnings(layer: Layer, lower: Values, chart: str) -> Iterator[Problem]:
             continue
         for path, value in _entries(layer.values, place):
             if path[-1] not in known and value is not None:
-                message = f'chart {chart} has no "{path[-1]}" here: it has no effect'
+                message = f'chart {chart} has no "{path[-1]}" here, so it has no effect'
                 yield _problem(layer, path, message, f"known are {', '.join(sorted(known))}")
 
 
@@ -127,8 +127,8 @@ def _limits(layer: Layer, path: Path, found: Mapping[str, Any], values: Values) 
         if request is None or limit is None or request <= limit:
             continue
         key = "requests" if name in (found.get("requests") or {}) else "limits"
-        message = f"asks for {asked} of {name}, and may have {most}: Kubernetes refuses such a pod"
-        remedy = f"make {'.'.join((*path, 'limits', name))} at least as much, or ask for less"
+        message = f"requests {asked} of {name} with a limit of {most}, so Kubernetes refuses the pod"
+        remedy = f"raise {'.'.join((*path, 'limits', name))} to at least that, or request less"
         yield _problem(layer, (*path, key, name), message, remedy)
     for key, value in found.items():
         if key not in _AMOUNTS and is_map(value):
@@ -139,7 +139,7 @@ def _number(amount: Any) -> Decimal | None:
     try:
         return None if amount is None or isinstance(amount, bool) else parse_quantity(amount)
     except ValueError:
-        return None  # told elsewhere, or of a chart
+        return None  # reported elsewhere, or from a chart
 
 
 def _amount(layer: Layer, path: Path, amount: Any) -> Iterator[Problem]:

@@ -17,13 +17,12 @@ AT_WORK = (ReportedState.INSTALLING, ReportedState.UPGRADING, ReportedState.UNIN
 
 @dataclass(frozen=True)
 class RegionProgress:
-    """How far the releases of a region are: counts, and the names of those that are not simply there.
+    """The progress of a region's releases: counts, and the names of those that are not simply deployed.
 
-    `done` are deployed as their bundles ask for now, `begun` tells that any is there or under way. `failing`
-    failed with what is asked for now, `moving` are being worked on, `suspended` are not as they are to be
-    and wait for somebody. `in_progress` come closer to what is asked for now without anybody's help: not
-    those that failed, nor what waits for them or for a release that there is not. `without_secrets` are those
-    of them that do not wait for a Secret either.
+    `done` are deployed as desired now; `begun`: any exists or is in progress. `failing` failed with the
+    present spec, actions run on `moving`, `suspended` differ from their spec and wait for an operator.
+    `in_progress` approach the present spec without help: not failed ones, nor those that wait for them or for
+    a missing release. `without_secrets` are those of them that do not wait for a Secret.
     """
 
     done: int
@@ -51,7 +50,7 @@ def region_progress(bundles: Iterable[Mapping[str, Any]], desired: frozenset[str
     names = {str(bundle["metadata"]["name"]) for bundle in there}
     # A bundle that goes away, or that has not been seen yet, is work that is left.
     current = names == desired
-    # Of a bundle that cannot be made nobody knows the releases: it has one at the least.
+    # The releases of an impossible bundle are unknown: it has at least one.
     total += len(desired - names)
     for bundle in there:
         status = bundle.get("status") or {}

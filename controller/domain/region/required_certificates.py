@@ -136,7 +136,7 @@ def omitted_templates(features: Mapping[str, Any], chart: str, values: Mapping[s
 
 
 def _hypervisors_encrypt(wanted: bool | None, source: str) -> bool:
-    """Where the spec does not choose, charts that can mount the certificates do: they are made for these."""
+    """Without a choice in the spec, the certificates are for charts that can mount them."""
     return source == UPSTREAM if wanted is None else wanted
 
 
@@ -160,7 +160,7 @@ def node_addresses(nodes: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, ...],
             try:
                 address = ipaddress.ip_address(str(one.get("address")).partition("%")[0])
             except ValueError:
-                problems.append(f'Node "{node["metadata"]["name"]}": its {kind} is no address')
+                problems.append(f'Node "{node["metadata"]["name"]}": its {kind} is not an address')
                 continue
             if not (address.is_link_local or address.is_loopback or address.is_unspecified):
                 found.add(str(address))

@@ -65,12 +65,12 @@ def read_releases(template: RenderedTemplate, entry: ServiceEntry) -> Mapping[st
 
 
 def unmet_dependencies(releases: Mapping[str, ReleaseTemplate]) -> list[Problem]:
-    """Releases that others wait for, and that the region does not have: Helm would wait for ever."""
+    """Dependencies that the region does not have, for which a release would wait without end."""
     return [
         _defect(
             release.template,
             (_TOP, name, "dependsOn"),
-            f'depends on "{other}", which is no release of this region',
+            f'depends on "{other}", which is not a release of this region',
         )
         for name, release in releases.items()
         for other in release.depends_on

@@ -67,7 +67,7 @@ def tls_warnings(
     names = _without(services, knows, "endpoints.oslo_db", "tls.oslo_db")
     if not names:
         return []
-    message = f"the charts of {', '.join(names)} connect to the database in clear"
+    message = f"the charts of {', '.join(names)} connect to the database without TLS"
     return [
         Problem(f"{_INTERNAL}.traffic", message, "disable them, or encrypt in the network of the cluster")
     ]
@@ -80,9 +80,8 @@ def _public(public: Mapping[str, Any], services: tuple[ServiceEntry, ...]) -> It
         if public[key]:
             yield Problem(
                 f"{_PUBLIC}.{key}",
-                'nothing uses the certificate without service "gateway"',
-                'add "gateway" to spec.features.services.enabled, or give the certificate to what publishes '
-                "the endpoints",
+                'the certificate is unused without service "gateway"',
+                'add "gateway" to spec.features.services.enabled, or use the certificate in your own ingress',
             )
 
 
@@ -97,7 +96,7 @@ def _internal(
         yield Problem(
             f"{_INTERNAL}.caSecret",
             "required for endpoints, and not set",
-            "name a Secret whose key ca.crt has the issuer's authority, and no private key",
+            "name a Secret with the issuer's authority in key ca.crt, and without a private key",
         )
     unable = {
         "messaging": _without(services, knows, "endpoints.oslo_messaging", "tls.oslo_messaging"),
@@ -108,7 +107,7 @@ def _internal(
             yield Problem(
                 f"{_INTERNAL}.traffic",
                 f"the charts of {', '.join(names)} cannot use encrypted {kind}",
-                f'leave out "{kind}", or disable these services',
+                f'remove "{kind}", or disable these services',
             )
 
 
@@ -128,29 +127,33 @@ def _own_authority(
             yield Problem(
                 f"{_INTERNAL}.traffic",
                 f"the charts of {', '.join(names)} cannot use an encrypted database",
-                'leave out "database", or disable these services',
+                'remove "database", or disable these services',
             )
     elif "messaging" in internal["traffic"]:
         # keystone: job-db-sync.yaml mounts a volume that it defines with tls.oslo_db only.
         yield Problem(
             f"{_INTERNAL}.traffic",
-            "messaging without database: the chart of keystone makes a Job that Kubernetes refuses",
-            'add "database", or leave out "messaging"',
+            "with messaging but without database, Kubernetes refuses a Job of the chart of keystone",
+            'add "database", or remove "messaging"',
         )
     for kind, key in (("database", "tls.oslo_db"), ("messaging", "tls.oslo_messaging")):
         names = _without(services, knows, key, "secrets.tls.client") if kind in internal["traffic"] else []
         if names:
             yield Problem(
                 f"{_INTERNAL}.traffic",
-                f"{kind}: these builds of the charts of {', '.join(names)} name no Secret for a certificate "
-                "of a client",
-                f"use builds of 2026-06-11 or later, name a ClusterIssuer in {_INTERNAL}.issuer, or leave "
-                f'out "{kind}"',
+                (
+                    f"{kind}: these builds of the charts of {', '.join(names)} do not support client "
+                    "certificates"
+                ),
+                (
+                    f"use builds of 2026-06-11 or later, name a ClusterIssuer in {_INTERNAL}.issuer, or "
+                    f'remove "{kind}"'
+                ),
             )
     if internal["caSecret"]:
         yield Problem(
             f"{_INTERNAL}.caSecret",
-            "is an issuer's, and none is named; the region's own authority is trusted without it",
+            "is for an issuer, and none is named; clients trust the region's own authority without it",
             f"remove it, or name the ClusterIssuer in {_INTERNAL}.issuer",
         )
 

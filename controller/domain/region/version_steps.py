@@ -22,7 +22,7 @@ OPENSTACK = "openstack"
 BROKER, DATABASE = "rabbitmq", "mariadb"
 # The chart, whose container and whose tag under `images.tags` have its name: what keeps data by its version.
 KEEPERS: Mapping[str, str] = {BROKER: "RabbitMQ", DATABASE: "MariaDB"}
-# Where an operator finds how to do each of these nevertheless.
+# The guide to do each of these nevertheless.
 GUIDE = "docs/upgrade.md, The broker's own version"
 
 _STEPS: Mapping[Version, tuple[Version, ...]] = {
@@ -66,8 +66,8 @@ def accepted_versions(annotations: Mapping[str, Any] | None) -> dict[str, str]:
 def image_problems(
     steps: Iterable[ImageStep], accepted: Mapping[str, str], region: str, namespace: str
 ) -> list[Problem]:
-    """Steps that the data of a broker or database does not survive. An image whose tag tells no version is
-    passed over. `region` and `namespace` are those of the OpenStackDeployment."""
+    """Steps that the data of a broker or database does not survive. An image without a version in its tag is
+    ignored. `region` and `namespace` are those of the OpenStackDeployment."""
     problems = []
     for step in steps:
         before, after = image_version(step.before), image_version(step.after)
@@ -79,7 +79,7 @@ def image_problems(
                 f"{KEEPERS[step.chart]} {_text(before)} runs in release {step.release}, and {_text(after)} "
             )
             allow = _accepting(region, namespace, step.release, _text(after))
-            problems.append(Problem("spec", f"{what}is asked for: {message}", f"{remedy} ({GUIDE}); {allow}"))
+            problems.append(Problem("spec", f"{what}is requested: {message}", f"{remedy} ({GUIDE}); {allow}"))
     return problems
 
 
@@ -92,8 +92,8 @@ def series_problems(
     newest = max(filter(_SERIES.fullmatch, running), default="")
     if not newest or desired >= newest or accepted.get(OPENSTACK) == desired:
         return []
-    message = f"{newest} runs, and {desired} is older: OpenStack does not migrate its databases back"
-    remedy = f"name {newest}, or restore the databases from before first"
+    message = f"{newest} runs, and {desired} is older: OpenStack cannot downgrade its databases"
+    remedy = f"name {newest}, or restore databases of that version first"
     allow = _accepting(region, namespace, OPENSTACK, desired)
     return [Problem("spec.openstackVersion", message, f"{remedy}; {allow}")]
 
@@ -103,16 +103,16 @@ def _obstacle(chart: str, before: Version, after: Version) -> tuple[str, str] | 
     if after == before:
         return None
     if after < before:
-        return "it does not read what a newer version has written", f"keep {_text(before)}, or empty it first"
+        return "it cannot read data of a newer version", f"keep {_text(before)}, or delete its data first"
     if chart == DATABASE:
         if after[0] == before[0]:
             return None
-        return "a change of its major version is not begun unasked", "make a backup first"
+        return "a new major version needs a confirmation", "make a backup first"
     if after in _followers(before):
         return None
     way = _way(before, after)
     between = f"go to {', then to '.join(map(_text, (*way, after)))}, or " if way else ""
-    return "it does not start on that data", f"{between}empty the broker first"
+    return "it does not start with that data", f"{between}empty the broker first"
 
 
 def _followers(version: Version) -> tuple[Version, ...]:
@@ -134,7 +134,7 @@ def _way(before: Version, after: Version) -> tuple[Version, ...]:
 
 def _accepting(region: str, namespace: str, name: str, version: str) -> str:
     annotation = f"{ACCEPT_VERSION_ANNOTATION}={name}={version}"
-    return f"to have it as it is: kubectl -n {namespace} annotate osdpl {region} {annotation}"
+    return f"to proceed anyway: kubectl -n {namespace} annotate osdpl {region} {annotation}"
 
 
 def _text(version: Version) -> str:

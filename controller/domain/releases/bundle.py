@@ -15,14 +15,13 @@ DEFAULT_TIMEOUT_SECONDS = 1800
 
 @dataclass(frozen=True)
 class ChartRef:
-    """Which chart a release is made of.
+    """The chart of a release.
 
-    `path` is a directory or archive known to the helmbundle container (the charts shipped in the
-    image are relative to its chart directory: `keystone`); `repository` an `https://`, `oci://` or
-    `file://` address. Exactly one of the two is set. `version` is exact, empty for a shipped chart.
-    `credentials_secret` (keys username, password) and `ca_secret` (key ca.crt) name Secrets that open
-    the repository, empty where it needs none. `omit_templates` are files of the chart that Helm is not
-    given; those that the chart does not have are passed over.
+    `path` is a directory or archive known to the helmbundle container (the charts shipped in the image are
+    relative to its chart directory: `keystone`); `repository` an `https://`, `oci://` or `file://` address.
+    Exactly one of the two is set. `version` is exact, empty for a shipped chart. `credentials_secret` (keys
+    username, password) and `ca_secret` (key ca.crt) name Secrets for the repository, or are empty.
+    `omit_templates` are files of the chart that Helm does not get; missing ones are ignored.
     """
 
     name: str
@@ -41,9 +40,9 @@ class ChartRef:
 
 @dataclass(frozen=True)
 class DriftIgnore:
-    """Changes that are nobody's mistake: `paths` are JSON pointers, in which `*` stands for any one part.
+    """Accepted changes: `paths` are JSON pointers, in which `*` stands for any one part.
 
-    A path covers what lies below it. `kind` and `name` limit the rule to objects; empty means any.
+    A path includes fields below it. `kind` and `name` limit the rule to objects; empty means any.
     """
 
     kind: str = ""

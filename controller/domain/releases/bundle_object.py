@@ -233,8 +233,8 @@ class _Reader:
         if value != own:
             self.refuse(
                 path,
-                f'a release lives in the namespace of its bundle, "{own}", not in "{value}"',
-                f'leave it out, or move the bundle to "{value}"',
+                f'a release must be in the namespace of its bundle, "{own}", not in "{value}"',
+                f'omit it, or move the bundle to "{value}"',
             )
         return own
 
@@ -276,7 +276,7 @@ class _Reader:
             self.refuse(
                 f"{path}[{places[named[0]]}].dependsOn",
                 f"the dependencies form a circle: {' → '.join([*named, named[0]])}",
-                "take one of them out of dependsOn",
+                "remove one of them from dependsOn",
             )
 
     def templates(self, given: Mapping[str, Any], path: str) -> tuple[str, ...]:
@@ -301,5 +301,5 @@ class _Reader:
         if given and bool(chart.path) == bool(chart.repository):
             self.refuse(path, "exactly one of path and repository must be set")
         if chart.repository and not chart.version and not chart.repository.startswith("file:"):
-            self.refuse(f"{path}.version", "a chart from a repository on the network needs an exact version")
+            self.refuse(f"{path}.version", "a chart from a network repository needs an exact version")
         return chart

@@ -110,7 +110,7 @@ def bundle_conditions(
     open_ = [view for view in views if view.state != ReportedState.DEPLOYED]
     working = [view for view in open_ if view.state not in (ReportedState.FAILED, ReportedState.SUSPENDED)]
     if failed:
-        # Also of a bundle that is removed: what cannot be uninstalled needs somebody as much.
+        # Also for a removed bundle, because a failed uninstall also needs an operator.
         ready = Condition("Ready", "False", Reason.RELEASES_FAILING, _listing(failed), generation)
     elif deleting:
         ready = Condition("Ready", "False", Reason.DELETING, _listing(views), generation)
@@ -128,8 +128,8 @@ def bundle_conditions(
         ready = Condition("Ready", "True", Reason.RELEASES_DEPLOYED, text, generation)
     retried = [view for view in failed if view.reason != Reason.SUSPENDED]
     busy = bool(working or retried) or deleting
-    # A failing release is retried for ever, so the bundle is never stalled by it: Stalled would tell
-    # kstatus readers to give up.
+    # A failing release is always retried, so it never stalls the bundle: Stalled would make kstatus clients
+    # give up.
     reconciling = Condition(
         "Reconciling",
         "True" if busy else "False",
@@ -146,7 +146,7 @@ def paused_condition(views: Sequence[ReleaseView], generation: int, paused: str)
         text = f"nothing is changed: suspended by {paused}"
         return Condition("Paused", "True", Reason.SUSPENDED, text, generation)
     alone = [view.name for view in views if view.reason == Reason.SUSPENDED]
-    text = f"suspended on their own: {', '.join(alone)}" if alone else ""
+    text = f"suspended individually: {', '.join(alone)}" if alone else ""
     return Condition("Paused", "False", Reason.NOT_PAUSED, text, generation)
 
 
@@ -194,7 +194,7 @@ def releases_condition(children: Mapping[str, Mapping[str, Any]], generation: in
     asked = {name: child for name, child in children.items() if not _is_idle(child)}
     open_ = {name: child for name, child in asked.items() if not child.get("ready")}
     if not asked:
-        text = "no release is asked for yet: what the spec asks for is only planned"
+        text = "no release is requested yet, because the spec is only planned"
         text = text if children else "no bundle yet"
         return Condition("ReleasesReady", "Unknown", Reason.INITIALIZING, text, generation)
     if not open_:

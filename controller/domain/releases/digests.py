@@ -45,10 +45,10 @@ def _check_keys(value: Any) -> None:
 
 
 def values_digest(chart_digest: str, chart_version: str, values: Values, key: bytes) -> str:
-    """What a release is made from, as 64 hex digits.
+    """The digest of a release's chart and values, as 64 hex digits.
 
-    `values` are resolved: they hold secrets. The digest is published, so it is keyed (HMAC-SHA256)
-    with `key`, the installation's own; without the key nobody can try out passwords against it.
+    `values` are resolved and contain secrets. The digest is published, so it is keyed (HMAC-SHA256) with
+    `key`, the installation's own; without the key, passwords cannot be tested against it.
     """
     return _keyed(key, "release", [chart_digest, chart_version, values])
 

@@ -48,7 +48,7 @@ _INJECTED = (
 
 
 class Change(StrEnum):
-    """What has become of an object. `REFUSED`: it differs, and the API server lets nobody put it right."""
+    """The state of an object. `REFUSED`: it differs, and the API server refuses the correction."""
 
     EDITED = "Edited"
     DELETED = "Deleted"
@@ -187,7 +187,7 @@ def pointer(keys: Keys) -> str:
 
 
 def is_ignored(object_: ObjectId, keys: Keys, rules: Sequence[DriftIgnore]) -> bool:
-    """Whether a rule, or what everybody knows to be others' business, covers the path or what is above."""
+    """Whether a rule, or a known exception, covers the path or a field above it."""
     path = pointer(keys)
     return any(
         rule.kind in ("", object_.kind)

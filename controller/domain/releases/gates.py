@@ -22,7 +22,7 @@ FIGHT_PAUSE = 15.0
 # The longest pause, in seconds, after a failure that was none of the release's own.
 INTERRUPTED_CAP = 60.0
 
-# The pause, in seconds, after each failure for want of a right, which only somebody else can grant.
+# The pause, in seconds, after each failure because of a missing right, which only others can grant.
 DENIED_PAUSE = 60.0
 
 # How often, in seconds, it is looked whether a hook has ended that no action waits for.
@@ -66,7 +66,7 @@ def gates(situation: ReleaseSituation) -> tuple[Check, ...]:
 
 def no_slot() -> NextAction:
     """What the gate `Slot` says. Whoever frees a slot has the bundle looked at in its turn."""
-    text = "waits: as many releases as allowed at once are being changed"
+    text = "waits, because the maximum number of releases is being changed"
     return NextAction(Action.WAIT, Reason.WAITING_FOR_SLOT, text)
 
 
@@ -141,7 +141,7 @@ def _running_hook(situation: ReleaseSituation, step: NextAction) -> NextAction |
     if _failed_before(situation, step) is None:
         return None
     text = (
-        f"Job {hook.name} of the last attempt goes on: its end is waited for, until "
+        f"Job {hook.name} of the last attempt still runs; the controller waits for its end, until "
         f"{timestamp(hook.until)} at the latest"
     )
     again_after = min(hook.until - situation.now, HOOK_CHECK_SECONDS)
@@ -165,7 +165,7 @@ def _backoff(situation: ReleaseSituation, step: NextAction) -> NextAction | None
     if due <= situation.now or is_ahead(last.finished, situation.now):
         return None
     if last.lacks_right:
-        text = f"tried every minute, next at {timestamp(due + 1)}"
+        text = f"retried every minute, next at {timestamp(due + 1)}"
         return NextAction(Action.WAIT, Reason.RIGHT_MISSING, text, again_after=due - situation.now)
     # The moment, not the seconds left: a message that counts down would be a status write a second.
     text = f"failed {count(last.failures, 'time')}, next try at {timestamp(due + 1)}"

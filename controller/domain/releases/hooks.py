@@ -210,6 +210,6 @@ def reported_hooks(job: str, verdict: WorkloadHealth, redact: Callable[[str], st
     parts = [redact(named), redact(f"unmet: {unmet}") if unmet else ""]
     output = " ".join(redact(verdict.output).split()) if verdict.output else ""
     if len(output) > OUTPUT_SHOWN:
-        # The end of an output says more than its beginning.
+        # The end of an output is more informative than its beginning.
         output = f"… {output[-OUTPUT_SHOWN:]}"
     return shorten("; ".join(part for part in parts if part) + (f': "{output}"' if output else ""), 1000)

@@ -42,14 +42,15 @@ def way_out(kind: str, name: str, namespace: str = "") -> str:
     where = f" -n {namespace}" if namespace else ""
     if kind == STATEFUL_SET:
         return (
-            "keep the values that it has; or have it made again, with its pods and volumes as they are: "
-            f"kubectl{where} delete statefulset {name} --cascade=orphan"
+            "keep its values; or delete it, so that it is created again without a change of its pods "
+            f"and volumes: kubectl{where} delete statefulset {name} --cascade=orphan"
         )
     if kind == CLAIM:
-        return (
-            "keep the values that it has: another class or size needs a new volume, and the data moved there"
-        )
-    return f"keep the values that it has, or have it made again: kubectl{where} delete {kind.lower()} {name}"
+        return "keep its values: another class or size needs a new volume, to which you move the data"
+    return (
+        f"keep its values, or delete it, so that it is created again: kubectl{where} delete "
+        f"{kind.lower()} {name}"
+    )
 
 
 def _templates(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:

@@ -28,7 +28,7 @@ class PlanAction(StrEnum):
     UPGRADE = "Upgrade"
     UNINSTALL = "Uninstall"
     SETTINGS = "Settings"
-    """Nothing in the cluster: only how the release is kept changes (timeout, drift, dependencies)."""
+    """Nothing in the cluster: only settings of the release change (timeout, drift, dependencies)."""
 
 
 @dataclass(frozen=True)
@@ -170,14 +170,16 @@ def plan_sentence(entries: Iterable[Mapping[str, Any]], fields: int = 0) -> str:
     ]
     if PlanAction.SETTINGS in actions:
         number = actions.count(PlanAction.SETTINGS)
-        parts.append(f"changes how {_count(number, 'release')} {'is' if number == 1 else 'are'} kept")
+        parts.append(f"changes settings of {_count(number, 'release')}")
     parts += [f"changes {_count(fields, 'field')} of the spec"] if fields else []
     pods = sum(int(entry.get("pods") or 0) for entry in entries)
     if pods:
         parts.append(f"restarts {_count(pods, 'pod')}")
     lost = [name for entry in entries for name in lost_claims(entry)]
     kept = [text for entry in entries for text in entry.get("objects") or [] if text.startswith("keep ")]
-    parts += [f"keeps the data in {_count(len(kept), 'volume')} that no release has any more"] if kept else []
+    parts += (
+        [f"keeps the data in {_count(len(kept), 'volume')} that no release uses any more"] if kept else []
+    )
     parts.append(f"DELETES THE DATA in {_count(len(lost), 'volume')}" if lost else "loses no data")
     return ", ".join(parts)
 

@@ -24,7 +24,7 @@ class SettingChange:
 
 
 def release_changes(old: ReleaseSpec, new: ReleaseSpec) -> tuple[SettingChange, ...]:
-    """Everything in which two releases of one name differ but for chart and values."""
+    """All differences of two releases with one name, except chart and values."""
     return _different(
         ("namespace", old.namespace, new.namespace),
         ("dependsOn", list(old.depends_on), list(new.depends_on)),
@@ -36,7 +36,7 @@ def release_changes(old: ReleaseSpec, new: ReleaseSpec) -> tuple[SettingChange, 
 
 
 def bundle_changes(old: BundleSpec, new: BundleSpec) -> tuple[SettingChange, ...]:
-    """Everything in which two bundles differ but for their releases."""
+    """All differences of two bundles, except their releases."""
     return _different(("mode", old.mode, new.mode), (VOLUMES, old.volumes, new.volumes))
 
 

@@ -60,9 +60,9 @@ def too_large(octets: int) -> str:
     if octets <= LIMIT:
         return ""
     return (
-        f"its record would take {_kib(octets)}, and a Secret holds at most {_kib(LIMIT)}: Helm is not called,"
-        " what runs is untouched; make its values smaller (large files into ConfigMaps of your own,"
-        " fewer extraObjects), or divide the release"
+        f"its record would take {_kib(octets)}, and a Secret holds at most {_kib(LIMIT)}: Helm is "
+        "not called, and running pods are untouched; make its values smaller (move large files into "
+        "your own ConfigMaps, use fewer extraObjects), or divide the release"
     )
 
 
@@ -71,7 +71,7 @@ def nearly_too_large(octets: int) -> str:
     if octets < WARN_FROM * LIMIT or octets > LIMIT:
         return ""
     share = round(100 * octets / LIMIT)
-    return f"its record takes {_kib(octets)}, {share} % of what a Secret holds: beyond that it is refused"
+    return f"its record takes {_kib(octets)}, {share} % of what a Secret can hold; a larger record is refused"
 
 
 def _kib(octets: int) -> str:

@@ -20,7 +20,7 @@ class ReleaseState(StrEnum):
     IN_PROGRESS = "InProgress"
     """Another Helm is at work on it."""
     UNWANTED = "Unwanted"
-    """Installed or half installed, and nobody wants it any more."""
+    """Installed or partly installed, and no longer desired."""
     LOCKED = "Locked"
     """Its newest revision is pending (pending-install, pending-upgrade, …), and who began it is dead."""
     HALF_UNINSTALLED = "HalfUninstalled"
@@ -34,7 +34,7 @@ class ReleaseState(StrEnum):
     OUT_OF_SYNC = "OutOfSync"
     """Its newest revision is not what is desired, as far as is known, or it is not ours."""
     ROLLBACK_IMPOSSIBLE = "RollbackImpossible"
-    """As desired, but for a rollback that is asked for and cannot be made."""
+    """As desired, except that a requested rollback is impossible."""
     UNREADABLE = "Unreadable"
     """Its newest revision is what is desired; its record cannot be read, so drift is not known."""
     DRIFTED = "Drifted"
@@ -70,7 +70,7 @@ def release_state(situation: ReleaseSituation) -> ObservedState:
     foreign = _is_foreign(situation, recorded)
     remaining = situation.foreign_grace - situation.unchanged_for
     if foreign and remaining > 0:
-        text = f"another Helm is at work on revision {recorded.version} ({recorded.status})"
+        text = f"another Helm is working on revision {recorded.version} ({recorded.status})"
         again_after = min(remaining, FOREIGN_CHECK_SECONDS)
         return ObservedState(ReleaseState.IN_PROGRESS, Reason.BUSY_ELSEWHERE, text, again_after)
     if situation.desired is None:
@@ -94,7 +94,7 @@ def _state_of_revision(situation: ReleaseSituation, recorded: Recorded) -> Obser
         # One that was served is not looked at again: what was edited since is newer.
         impossible = _why_impossible(situation, recorded)
         if not impossible:
-            text = f"a rollback to revision {requests.rollback_revision} was asked for"
+            text = f"a rollback to revision {requests.rollback_revision} is requested"
             return ObservedState(ReleaseState.ROLLBACK_REQUESTED, Reason.ROLLBACK_REQUESTED, text)
     another = _another_revision(situation, recorded)
     if another is not None:
@@ -109,7 +109,7 @@ def _state_of_revision(situation: ReleaseSituation, recorded: Recorded) -> Obser
 def _another_revision(situation: ReleaseSituation, recorded: Recorded) -> ObservedState | None:
     """Why the release needs another revision, None when the newest one is to stay."""
     if not is_answered(situation.requests.force, recorded.forced):
-        text = "an upgrade was asked for by annotation"
+        text = "an annotation requests an upgrade"
         return ObservedState(ReleaseState.UPGRADE_REQUESTED, Reason.FORCED, text)
     if _is_rolled_back(situation, recorded):
         return None
@@ -119,7 +119,7 @@ def _another_revision(situation: ReleaseSituation, recorded: Recorded) -> Observ
     if recorded.status != "deployed":
         return ObservedState(ReleaseState.FAILED, Reason.RETRYING, "the last revision failed")
     if not recorded.ours:
-        text = f"revision {recorded.version} was not made by this controller"
+        text = f"revision {recorded.version} was not created by this controller"
         return ObservedState(ReleaseState.OUT_OF_SYNC, Reason.FOREIGN_CHANGE, text)
     if recorded.digest != situation.desired:
         return ObservedState(ReleaseState.OUT_OF_SYNC, Reason.SPEC_CHANGED)
@@ -139,15 +139,15 @@ def _at_rest(situation: ReleaseSituation, recorded: Recorded) -> ObservedState:
         return ObservedState(ReleaseState.IN_SYNC, Reason.IN_SYNC)
     edited = "its spec is edited, " if recorded.desired_at_rollback else ""
     text = (
-        f"kept at revision {recorded.rolled_back_to} by a rollback until {edited}"
-        "the rollback is no longer asked for, or an upgrade is"
+        f"kept at revision {recorded.rolled_back_to} by a rollback until {edited}the rollback is no "
+        "longer requested, or an upgrade is"
     )
     return ObservedState(ReleaseState.ROLLED_BACK, Reason.ROLLED_BACK, text)
 
 
 def _is_rolled_back(situation: ReleaseSituation, recorded: Recorded) -> bool:
-    """Whether a rollback keeps the release from what its spec says; one that is no longer asked for does
-    not. Made while nobody could tell what was desired, it stays as long as it is asked for."""
+    """Whether a rollback overrides the release's spec; one that is no longer requested does not. If the spec
+    was unknown at the rollback, it stays as long as it is requested."""
     return bool(
         situation.requests.rollback
         and recorded.status == "deployed"
@@ -164,15 +164,15 @@ def _why_impossible(situation: ReleaseSituation, recorded: Recorded) -> str:
     requests = situation.requests
     desired = requests.rollback_revision
     if not desired:
-        return f'the rollback asked for names no revision: "{requests.rollback}"'
+        return f'the requested rollback does not name a revision: "{requests.rollback}"'
     if desired in recorded.copied_from:
         return ""  # it is made already, and only to be noted
     if desired in recorded.usable:
         accounts = situation.replaced(desired)
-        taken = "whose place other accounts have taken"
+        taken = "which other accounts have replaced"
         return f"revision {desired} logs in as {accounts}, {taken}" if accounts else ""
     there = ", ".join(str(version) for version in sorted(recorded.usable)) or "none"
-    return f"there is no revision {desired} to go back to; there is: {there}"
+    return f"there is no revision {desired}; there is: {there}"
 
 
 def _is_foreign(situation: ReleaseSituation, recorded: Recorded) -> bool:

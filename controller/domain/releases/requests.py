@@ -1,8 +1,8 @@
-"""What an operator asks of a bundle by annotation: a pass now, an upgrade now, a rollback, to leave it alone.
+"""An operator's requests to a bundle by annotation: a pass now, an upgrade now, a rollback, a suspension.
 
-Annotations, because a region's bundles are written by core: it would take back an edit of their spec. A
-request is served once. It is told from the next one by its text, so each carries a time or any other
-word that is new; the revision of Helm that served it carries the text's mark, so that a restart knows.
+They are annotations because core writes a region's bundles, and would revert an edit of their spec. A request
+is served once. Its text distinguishes it from the next one, so each has a time or another new word. Helm's
+revision carries the digest of the served text, so that it is known after a restart.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class RevisionRecord:
 
     @property
     def half_uninstalled(self) -> bool:
-        """Whether its uninstall has begun, so that nobody knows which of its objects are left."""
+        """Whether its uninstall has begun, so that its remaining objects are unknown."""
         return self.status in ("uninstalling", "uninstalled")
 
 
@@ -79,15 +79,15 @@ class Recorded(RevisionRecord):
 
 @dataclass(frozen=True)
 class Attempt:
-    """Our last action on the release. `failures` counts those in a row that ended badly for `digest`, again
-    from the first of its own after interrupted ones: an Unlock reports one that was cut off.
+    """Our last action on the release.
 
-    `started` and `finished` are in seconds since the epoch, `duration` in seconds; `error` is redacted, and
-    empty after a success. `requests` are those that were there when it began. `unlocks`
-    is how often an action on the release was found cut off, this one included, since it was first installed.
-    `interrupted`: the last of the failures was none of the release's own. `lacks_right`: it was for want of a
-    right of ours, which only somebody else can grant. `taken`: it was refused, as objects of its names belong
-    to others. `lasting`: no other try ends better, until a person changes something.
+    `failures` counts failures in a row for `digest`; after interrupted ones it starts again at the first
+    failure of the release itself. An Unlock reports an interrupted one. `started` and `finished` are in
+    seconds since the epoch, `duration` in seconds; `error` is redacted, and empty after a success. `requests`
+    are those at its begin. `unlocks` is the number of interrupted actions, including this one, since the
+    first installation. `interrupted`: the last failure was not caused by the release. `lacks_right`: a right
+    of ours was missing, which only others can grant. `taken`: it was refused, because objects with its names
+    have other owners. `lasting`: no other try ends better, until a person changes something.
     """
 
     action: str

@@ -1,9 +1,9 @@
-"""What one OpenStackServer has in OpenStack, and by what it is known to be its own. Pure.
+"""The objects of one OpenStackServer in OpenStack, and their marks.
 
-Each carries a mark with the uid of the object from the request on that makes it: a server has a tag and an
-entry in its metadata, a volume the entry alone, what Neutron makes its description. Neutron's tags are set
-afterwards, by a request of their own. Names are for people, and nothing is anybody's by its name. The mark is
-no secret, guests read it from their metadata: it counts only in the project that the things are made in.
+Pure. Each has a mark with the uid of the OpenStackServer from its creation on: a server has a tag and an
+entry in its metadata, a volume only the entry, an object of Neutron its description. Neutron's tags are set
+afterwards, by a separate request. Names are for people and never decide about ownership. The mark is not
+secret, because guests read it from their metadata: it counts only in the project of the objects.
 """
 
 from __future__ import annotations

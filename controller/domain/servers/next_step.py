@@ -75,9 +75,9 @@ def decide_missing(
 def volumes_of_lost_status(
     planned: Sequence[PlannedThing], marked: Iterable[CloudResource], mark: str
 ) -> tuple[Recorded, ...]:
-    """The volumes of a server of which nothing is noted: by their names, and the oldest of each.
+    """The volumes of a server without a record: by their names, and the oldest of each.
 
-    What was restored of a backup is younger than its original. Whether they hold data is not known.
+    A volume restored from a backup is younger than its original. Whether they contain data is not known.
     """
     own = sorted(
         (one for one in marked if one.is_of(mark) and not one.leaving), key=lambda one: (one.created, one.id)
@@ -91,7 +91,7 @@ def volumes_of_lost_status(
 
 
 def _is_it(one: CloudResource, thing: PlannedThing) -> bool:
-    # A floating IP has no name, and there is one at the most.
+    # A floating IP has no name, and there is at most one.
     return one.kind == thing.kind and (one.kind == Kind.FLOATING_IP or one.name == thing.name)
 
 

@@ -65,10 +65,10 @@ class ServerFindings:
         for aspect in Aspect:
             found = self.aspects.get(aspect) or self.before.get(aspect)
             if found is None or found.reason in (Reason.INITIALIZING, Reason.STEP_AWAITED):
-                return Finding("False", Reason.CREATING, f"it is being made: {aspect} comes next")
+                return Finding("False", Reason.CREATING, f"being created: {aspect} comes next")
             if found.status != "True":
                 return Finding("False", found.reason, found.message)
-        return Finding("True", Reason.SERVER_READY, "the server and all that belongs to it are there")
+        return Finding("True", Reason.SERVER_READY, "the server and all its objects exist")
 
     def conditions(self, generation: int) -> list[Condition]:
         """All of them. Of an aspect that this pass did not come to, what was there before stays."""
@@ -94,7 +94,7 @@ class ServerFindings:
     @property
     def _deleting(self) -> Finding:
         if self.deleting:
-            return Finding("True", Reason.DELETING, "what it has in OpenStack is removed first")
+            return Finding("True", Reason.DELETING, "its objects in OpenStack are removed first")
         return Finding("False", Reason.NOT_DELETING, "it is not being deleted")
 
 
@@ -109,7 +109,7 @@ _AT_WORK = frozenset(("BUILD", "REBUILD", "REBOOT", "HARD_REBOOT", "MIGRATING", 
 def judge_instance(server: CloudResource | None) -> Finding:
     """What a server that we know the id of says of InstanceReady; None where Nova has no such server."""
     if server is None or server.status in ("DELETED", "SOFT_DELETED"):
-        return Finding("False", Reason.INSTANCE_DELETED, "others have deleted the server")
+        return Finding("False", Reason.INSTANCE_DELETED, "another client has deleted the server")
     if server.status == "ACTIVE":
         return Finding("True", Reason.INSTANCE_ACTIVE, "the server is ACTIVE")
     if server.status == "ERROR":

@@ -89,10 +89,10 @@ class Project:
 
 @dataclass(frozen=True)
 class ServerRecord:
-    """The status as it is read and written, but for conditions.
+    """The status as it is read and written, without conditions.
 
-    `project`: where its things are. `removing`: a removal was begun, and is not finished. `provisioned`: the
-    server was ACTIVE once.
+    `project`: the project of its objects. `removing`: a removal has begun, and is not finished.
+    `provisioned`: the server was ACTIVE once.
     """
 
     project: Project | None = None

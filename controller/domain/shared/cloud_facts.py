@@ -10,8 +10,9 @@ from functools import cached_property
 MARK = "osctl.dev: "
 # Of services whose node was removed, or lost its role.
 REMOVED = MARK + "node removed"
-# Nova's own words for a compute that registered while enable_new_services is off
-# (nova/objects/service.py, nova/compute/manager.py): nobody's decision, so it may be enabled.
+# Nova's own reason for a compute service that registered while enable_new_services is off
+# (nova/objects/service.py, nova/compute/manager.py): this is not a decision of a person, so it may be
+# enabled.
 NEW_SERVICE_REASONS = frozenset(
     (
         "New service disabled due to config option.",
@@ -23,20 +24,20 @@ NEW_SERVICE_REASONS = frozenset(
 # In disabled_reason of a service that we hold down: only that is let up again by us.
 _FORCED = MARK + "forced down"
 _BEFORE = "; before: "
-# After that, of a service that somebody had disabled without a word.
+# The suffix for a service that another party had disabled without a reason.
 _NO_REASON = "(no reason)"
 _REASON_LIMIT = 255
 
 
 def is_ours(reason: str) -> bool:
-    """Whether something was disabled by us, or by nobody in particular, and by nobody else before."""
+    """Whether something was disabled by us, or by Nova itself, and not by another party before."""
     return (reason.startswith(MARK) and reason_before(reason) is None) or reason in NEW_SERVICE_REASONS
 
 
 def forced_reason(reason: str | None) -> str:
-    """What to leave in disabled_reason of a service that is forced down, and is disabled for `reason`.
+    """The disabled_reason for a forced-down service that is disabled for `reason`.
 
-    None for one that is enabled. Somebody else's words are kept, to be put back, or that there were none.
+    None for an enabled one. The reason of another party is kept in it to be restored, also an empty one.
     """
     if reason is None or is_ours(reason):
         return _FORCED
@@ -50,9 +51,9 @@ def forced_by_us(reason: str) -> bool:
 
 
 def reason_before(reason: str) -> str | None:
-    """For what somebody else had disabled a service before we forced it down: empty for no reason given.
+    """The reason of another party that had disabled a service before we forced it down, which may be empty.
 
-    None where nobody else had.
+    None if no other party had.
     """
     before = reason.partition(_BEFORE)[2] if reason.startswith(_FORCED) else ""
     return (before if before != _NO_REASON else "") if before else None

@@ -26,7 +26,7 @@ def schedule_problem(schedule: str) -> str:
         for item in text.split(","):
             if problem := _item_problem(item, *field):
                 return problem
-    return "" if _comes(*parts[2:]) else "is on days that no month of its has, and never comes"
+    return "" if _comes(*parts[2:]) else "never occurs, because its months do not have that day"
 
 
 def shortest_gap(schedule: str) -> int:
@@ -86,9 +86,9 @@ def _item_problem(item: str, name: str, first: int, last: int, words: dict[str, 
     for end in span.split("-", 1):
         number = words.get(end.lower()) if not _is_number(end) else int(end)
         if number is None:
-            return f'{name} "{item}" is no number, range or *'
+            return f'{name} "{item}" is not a number, range or *'
         if not first <= number <= last:
-            return f"{name} {end} is not from {first} to {last}"
+            return f"{name} {end} is not between {first} and {last}"
         numbers.append(number)
     return f'{name} "{item}" ends before it begins' if numbers[0] > numbers[-1] else ""
 

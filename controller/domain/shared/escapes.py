@@ -71,7 +71,7 @@ def _in_xml(text: str) -> set[str]:
 
 
 def _in_yaml(text: str) -> set[str]:
-    """In single quotes; in double quotes as JSON, but for short codes of what is not ASCII."""
+    """In single quotes; in double quotes as JSON, except for short codes of non-ASCII characters."""
     codes = (chr(at) for at in range(0x80, 0x100))
     short = _in_json(text)
     for character in codes:

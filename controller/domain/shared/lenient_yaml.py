@@ -1,8 +1,8 @@
-"""YAML as others wrote it, read leniently and within bounds.
+"""A lenient and bounded reader of foreign YAML.
 
-PyYAML's own composer recurses in C for each level, so that a text of brackets ends the process; its merges
-copy, and its aliases let a few lines stand for gigabytes once anybody walks over them. Here nothing
-recurses, and what aliases and merges add counts as if it had been written out.
+PyYAML's own composer recurses in C for each level, so a text of brackets kills the process. Its merges copy,
+and with aliases a few lines can expand to gigabytes. Here nothing recurses, and the content of aliases and
+merges counts as if it were written out.
 """
 
 from __future__ import annotations

@@ -42,9 +42,9 @@ class Histogram:
 
 Metric = Counter | Gauge | Histogram
 
-# So many series of one metric at the most, whatever names come: with four states for each of 500
-# components there is still room. What comes later is left out and counted, not gathered in one series: that
-# would have a value that is true of none, and no end.
+# The maximum number of series of one metric, for any names: it suffices for four states of each of 500
+# components. Later series are dropped and counted, not joined into one series, whose value would be true for
+# none.
 SERIES_LIMIT = 3000
 # Kubernetes' own names are at most so long.
 LABEL_LIMIT = 253
@@ -115,7 +115,7 @@ HELM_RETRIES = Counter(
 )
 DIGEST_SKIPS = Counter(
     "osctl_release_digest_skips_total",
-    "Passes over a release that needed no action, as chart and values are those already deployed.",
+    "Passes at a release without an action, because chart and values are already deployed.",
     ("release",),
 )
 DRIFT_FOUND = Counter(
@@ -125,7 +125,7 @@ DRIFT_FOUND = Counter(
 )
 DRIFT_OBJECTS = Gauge(
     "osctl_release_drift_objects",
-    "Objects of a release that differed from its manifest at the last comparison, 16 at the most.",
+    "Objects of a release that differed from its manifest at the last comparison, at most 16.",
     ("bundle", "release"),
 )
 RELEASE_SIZE = Gauge(

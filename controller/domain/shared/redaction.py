@@ -23,7 +23,7 @@ _HEAD = MIN_LENGTH
 
 
 def forms_of(secret: str) -> frozenset[str]:
-    """The forms of one secret that are looked for; empty when it is too short to be told from words."""
+    """The forms of one secret to search; empty if it is too short to distinguish from words."""
     found: set[str] = set()
     for text in _parts(secret):
         found |= escaped_forms(text)
@@ -94,7 +94,7 @@ class Redactor:
         return self if more <= self._secrets else Redactor(self._secrets | more)
 
     def sparing(self, names: Iterable[str]) -> Redactor:
-        """A redactor that leaves what is a name anyway, or words of one: what anybody sees is no secret."""
+        """A redactor that keeps public names, and words of them, because they are not secret."""
         shown = "\n".join(names)
         remaining = frozenset(text for text in self._secrets if not _is_word_of(text.strip(), shown))
         return self if remaining == self._secrets else Redactor(remaining)

@@ -1,7 +1,7 @@
-"""What init containers wait for: Jobs that have ended, Services with endpoints, DaemonSets, pods of a label.
+"""Dependencies of init containers: finished Jobs, Services with endpoints, DaemonSets, pods with a label.
 
-The program is kubernetes-entrypoint, which reads it from variables. Where nothing makes it, the pod stays in
-Init for ever. What is in another namespace is not known here.
+The program is kubernetes-entrypoint, which reads them from variables. If an object is missing, the pod stays
+in Init. Objects in other namespaces are not known here.
 """
 
 from __future__ import annotations

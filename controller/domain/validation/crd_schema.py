@@ -125,7 +125,7 @@ def _json_schema(node: Mapping[str, Any]) -> dict[str, Any]:
     if node.get(_INT_OR_STRING):
         result["type"] = ["integer", "string"]
     if "pattern" in node:
-        # Go's $ is the end of the text and its \s is ASCII; Python's differ unless told.
+        # Go's $ is the end of the text and its \s is ASCII; Python needs flags for that.
         pattern = node["pattern"]
         result["pattern"] = "(?a)" + (pattern[:-1] + r"\Z" if pattern.endswith("$") else pattern)
     if "items" in node:
@@ -259,6 +259,6 @@ def _repeated(value: list[Any], node: Mapping[str, Any], path: DocumentPath) -> 
     for index, item in enumerate(value):
         identity = tuple(item.get(key) for key in keys) if kind == "map" else item
         if kind in ("map", "set") and identity in seen:
-            yield Problem(format_path((*path, index)), "is in the list already")
+            yield Problem(format_path((*path, index)), "is already in the list")
         elif kind in ("map", "set"):
             seen.add(identity)

@@ -1,8 +1,8 @@
-"""What objects refer to and nobody makes: Kubernetes takes them all the same, and their pods never start.
+"""Dangling references: Kubernetes accepts the objects anyway, and their pods never start.
 
-Read are pods (volumes, keys of ConfigMaps and Secrets, claims, accounts, images), the pull secrets of
-accounts, the bindings of roles, and the routes and listeners of a gateway; and what init containers wait
-for. What is optional is not missed.
+This reads pods (volumes, keys of ConfigMaps and Secrets, claims, accounts, images), the pull secrets of
+accounts, role bindings, the routes and listeners of a gateway, and dependencies of init containers. Optional
+references are ignored.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Reference:
 
 @dataclass
 class Made:
-    """What there is: names by kind, with the keys of ConfigMaps and Secrets, None where nobody knows them."""
+    """The existing objects: names by kind, with the keys of ConfigMaps and Secrets, None if unknown."""
 
     keys: dict[tuple[str, str], frozenset[str] | None] = field(default_factory=lambda: dict.fromkeys(_ALWAYS))
     pods: set[frozenset[tuple[str, str]]] = field(default_factory=set)  # the labels of those that there are

@@ -29,6 +29,6 @@ def unmade_hosts(release: str, merged: MergedValues, there: Made) -> Iterator[Pr
         if not name or "." in name or ":" in name or "{{" in name or elsewhere:
             continue
         if not there.has(Reference(release, SERVICE, name)):
-            message = f"Service {name} is made by no release, and {release} asks it"
-            remedy = "name a Service that is there, or its whole name in host_fqdn_override"
+            message = f"no release creates Service {name}, which {release} uses"
+            remedy = "name an existing Service, or give its full name in host_fqdn_override"
             yield Problem(last.path, message, remedy, last.place)

@@ -1,4 +1,4 @@
-"""References that nobody has to mend: to what Jobs make, what nothing reads, what an operator brings."""
+"""References that are not mistakes: to objects of Jobs, unused ones, or those that an operator creates."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class KnownReferences:
         one = next(iter(needed.values()))[0]
         by = ", ".join(list(needed)[:_MOST_NAMED])
         if one.kind in (VOLUME, IMAGE):
-            remedy = "the chart's values or the chart are to be mended"
+            remedy = "correct the chart's values or the chart"
             return Problem("spec", f"{one.by} of {by} has no {one.kind} {one.name}", remedy)
         keys = sorted({each.key for found in needed.values() for each in found if each.key})
         verb = "needs" if len(needed) == 1 else "need"
@@ -71,17 +71,19 @@ class KnownReferences:
         if there:
             text = f"{one.kind} {one.name} has no {'key' if len(keys) == 1 else 'keys'} {', '.join(keys)}"
             return Problem(
-                "spec", f"{text}, and {by}{more} {verb} it", "add the key, or mend what refers to it"
+                "spec", f"{text}, and {by}{more} {verb} it", "add the key, or correct the reference"
             )
         with_keys = f" (keys {', '.join(keys)})" if keys else ""
-        text = f"{one.kind} {one.name}{with_keys} is made by no release, and {by}{more} {verb} it"
+        text = f"{one.kind} {one.name}{with_keys} is not in any release, but {by}{more} {verb} it"
         if one.kind in WAITED:
-            what = f"{one.kind} {one.name} {'are' if one.kind == PODS else 'is'} made by no release"
+            what = f"{one.kind} {one.name} {'are' if one.kind == PODS else 'is'} not in any release"
             text = f"{what}, and {by}{more} {verb.replace('need', 'wait')} for it: {one.by} stays in Init"
-            remedy = "mend manifests, endpoints or dependencies in the values, or bring what is waited for"
+            remedy = (
+                "correct manifests, endpoints or dependencies in the values, or create the missing object"
+            )
             return Problem("spec", text, remedy)
         way = self.brought.get(_place(one)) or _way(one.kind, one.name, keys)
-        return Problem("spec", text, f"bring it: {way.replace('{namespace}', namespace)}" if way else "")
+        return Problem("spec", text, f"create it: {way.replace('{namespace}', namespace)}" if way else "")
 
 
 def _place(one: Reference) -> str:
@@ -96,4 +98,4 @@ def _way(kind: str, name: str, keys: Sequence[str]) -> str:
     files = "".join(f" --from-file={key}" for key in keys) or " --from-file=KEY"
     made = f"kubectl -n {{namespace}} create {command} {name}{files}" if command else ""
     # Editors end a file with a newline, which would be a part of a password.
-    return f"{made} (files without a newline at their end: printf %s)" if kind == SECRET else made
+    return f"{made} (write files without a newline at the end: printf %s)" if kind == SECRET else made

@@ -35,7 +35,7 @@ _PART = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _LABEL = re.compile(_PART)
 _SUBDOMAIN = re.compile(rf"{_PART}(\.{_PART})*")
 _NAMED = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_SMALL = "small letters, digits and - within"
+_SMALL = "lower-case letters, digits and - within"
 
 
 def metadata_problems(obj: Mapping[str, Any]) -> list[Problem]:
@@ -61,7 +61,9 @@ def metadata_problems(obj: Mapping[str, Any]) -> list[Problem]:
 def _name(metadata: Mapping[str, Any]) -> Iterator[Problem]:
     name = metadata.get("name")
     if name is None:
-        remedy = "generateName would make another object at every apply" if "generateName" in metadata else ""
+        remedy = (
+            "generateName would create another object at every apply" if "generateName" in metadata else ""
+        )
         yield Problem("metadata.name", "required, and not set", remedy)
     elif isinstance(name, str) and name and (len(name) > 253 or not _SUBDOMAIN.fullmatch(name)):
         message = f"must be a name of at most 253 {_SMALL}, in parts joined by dots"
@@ -86,7 +88,7 @@ def _marks(metadata: Mapping[str, Any], field: str) -> Iterator[Problem]:
             yield Problem(format_path(path), f"expected a string, got {a(value)}", remedy)
         elif field == "labels" and value and (len(value) > 63 or not _NAMED.fullmatch(value)):
             message = "must have at most 63 letters, digits, and - _ . within"
-            yield Problem(format_path(path), message, "put longer texts into annotations")
+            yield Problem(format_path(path), message, "use annotations for longer texts")
 
 
 def _is_qualified(key: str) -> bool:

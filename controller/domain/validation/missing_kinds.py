@@ -8,15 +8,15 @@ from typing import Any
 # What templates of ours make where the spec asks for it, by API group; docs/encryption.md tells of both.
 _REMEDIES: Mapping[str, str] = {
     "cert-manager.io": (
-        "install cert-manager in the cluster, or name no issuer in spec.features.tls.public and "
-        "spec.features.tls.internal: the region's own authority signs then"
+        "install cert-manager in the cluster, or remove issuer from spec.features.tls.public and "
+        "spec.features.tls.internal, so that the region's own authority signs"
     ),
     "gateway.networking.k8s.io": (
-        "install the Gateway API in the cluster, with what serves spec.features.gateway.className, or leave "
-        "service gateway out"
+        "install the Gateway API in the cluster, with an implementation of "
+        "spec.features.gateway.className, or disable service gateway"
     ),
 }
-_OTHERS = "install in the cluster what defines it, or take it out of the values"
+_OTHERS = "install its definition in the cluster, or remove it from the values"
 
 
 def missing_kinds_text(kinds: Iterable[tuple[str, str]]) -> str:

@@ -57,14 +57,14 @@ def _faults(obj: Object, kind: str, name: str) -> Iterator[str]:
         return
     replicas = spec.get("replicas")
     if replicas is not None and (not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 0):
-        yield f"replicas are a whole number, and it has {replicas!r}"
+        yield f"replicas must be a whole number, not {replicas!r}"
     metadata, pod = template.get("metadata") or {}, template.get("spec") or {}
     yield from _of_metadata(metadata)
     if kind in _SELECTING:
         wanted = ((spec.get("selector") or {}).get("matchLabels")) or {}
         labels = metadata.get("labels") or {}
         if lacking := sorted(key for key, value in wanted.items() if labels.get(key) != value):
-            yield f"its selector asks for labels that its pods lack: {', '.join(lacking)}"
+            yield f"its selector requires labels that its pods lack: {', '.join(lacking)}"
     yield from _of_pod(pod, {claim["metadata"]["name"] for claim in spec.get("volumeClaimTemplates") or ()})
 
 
@@ -83,34 +83,36 @@ def _of_name(kind: str, name: str) -> Iterator[str]:
     longest = _LONGEST.get(kind, _MOST)
     if kind in _RBAC:
         if not name or "/" in name or "%" in name:
-            yield "a name has neither / nor %"
+            yield "a name may not contain / or %"
         return
     shape = _SERVICE if kind == "Service" else _DOMAIN
     if not shape.fullmatch(name):
-        parts = "small letters, digits and -" if kind == "Service" else "small letters, digits, - and ."
-        yield f"a name is of {parts}, and begins and ends with a letter or digit"
+        parts = (
+            "lower-case letters, digits and -" if kind == "Service" else "lower-case letters, digits, - and ."
+        )
+        yield f"a name may have {parts}, and must begin and end with a letter or digit"
     if len(name) > longest:
-        yield f"its name has {len(name)} letters, and {longest} at most are taken"
+        yield f"its name has {len(name)} characters; at most {longest} are allowed"
 
 
 def _of_metadata(metadata: Mapping[str, Any]) -> Iterator[str]:
     for key, value in (metadata.get("labels") or {}).items():
         yield from _of_key(key, "label")
         if not isinstance(value, str):
-            yield f'label "{key}" has {value!r}, which is no text'
+            yield f'label "{key}" has {value!r}, which is not a string'
         elif value and (len(value) > 63 or not _WORD.fullmatch(value)):
             yield f'label "{key}" has "{value}": at most 63 letters, digits, - _ .'
     for key, value in (metadata.get("annotations") or {}).items():
         yield from _of_key(key, "annotation")
         if value is not None and not isinstance(value, str):
-            yield f'annotation "{key}" has {value!r}, which is no text'
+            yield f'annotation "{key}" has {value!r}, which is not a string'
 
 
 def _of_key(key: object, what: str) -> Iterator[str]:
     prefix, slash, name = str(key).rpartition("/")
     good = len(name) <= 63 and _WORD.fullmatch(name)
     if not good or (slash and not _DOMAIN.fullmatch(prefix.lower())):
-        yield f'{what} "{key}" has a key that Kubernetes does not take'
+        yield f'{what} "{key}" has a key that Kubernetes does not accept'
 
 
 def _of_service(spec: Mapping[str, Any]) -> Iterator[str]:
@@ -124,9 +126,9 @@ def _of_service(spec: Mapping[str, Any]) -> Iterator[str]:
             yield from _of_port(port.get("nodePort"), "nodePort")
         name = port.get("name")
         if name is not None and (len(str(name)) > 63 or not _LABEL.fullmatch(str(name))):
-            yield f'port "{name}" has a name that Kubernetes does not take'
+            yield f'port "{name}" has a name that Kubernetes does not accept'
         elif name is None and len(ports) > 1:
-            yield f"port {port.get('port')} has no name, which each of several needs"
+            yield f"port {port.get('port')} has no name, which is required if there are several"
     yield from _twice((port.get("name") for port in ports), "port")
     pairs = (f"{port.get('port')}/{port.get('protocol') or 'TCP'}" for port in ports)
     yield from _twice(pairs, "port")
@@ -134,7 +136,7 @@ def _of_service(spec: Mapping[str, Any]) -> Iterator[str]:
 
 def _of_port(port: object, what: str) -> Iterator[str]:
     if not isinstance(port, int) or isinstance(port, bool) or port not in _PORTS:
-        yield f"{what} {port!r} is no number from 1 to 65535"
+        yield f"{what} {port!r} is not a number from 1 to 65535"
 
 
 def _of_pod(pod: Mapping[str, Any], claims: set[str]) -> Iterator[str]:
@@ -144,13 +146,13 @@ def _of_pod(pod: Mapping[str, Any], claims: set[str]) -> Iterator[str]:
     yield from _twice((one.get("name") for one in volumes), "volume")
     for volume in volumes:
         if not _LABEL.fullmatch(str(volume.get("name"))) or len(str(volume.get("name"))) > 63:
-            yield f'volume "{volume.get("name")}" has a name that Kubernetes does not take'
+            yield f'volume "{volume.get("name")}" has a name that Kubernetes does not accept'
         if len(kinds := sorted(set(volume) - {"name"})) > 1:
             yield f'volume "{volume.get("name")}" is of several kinds: {", ".join(kinds)}'
     for key, value in (pod.get("nodeSelector") or {}).items():
         yield from _of_key(key, "node selector")
         if not isinstance(value, str):
-            yield f'node selector "{key}" has {value!r}, which is no text'
+            yield f'node selector "{key}" has {value!r}, which is not a string'
     for container in containers:
         yield from _of_container(container)
 
@@ -158,13 +160,13 @@ def _of_pod(pod: Mapping[str, Any], claims: set[str]) -> Iterator[str]:
 def _of_container(container: Mapping[str, Any]) -> Iterator[str]:
     name = str(container.get("name"))
     if not _LABEL.fullmatch(name) or len(name) > 63:
-        yield f'container "{name}" has a name that Kubernetes does not take'
+        yield f'container "{name}" has a name that Kubernetes does not accept'
     variables = list(container.get("env") or ())
     yield from _twice((one.get("name") for one in variables), f"variable of container {name}")
     for one in variables:
         value = one.get("value")
         if value is not None and not isinstance(value, str):
-            yield f"variable {one.get('name')} of container {name} has {value!r}, which is no text"
+            yield f"variable {one.get('name')} of container {name} has {value!r}, which is not a string"
     mounts = (one.get("mountPath") for one in container.get("volumeMounts") or ())
     yield from _twice(mounts, f"mount of container {name}")
     ports = list(container.get("ports") or ())
@@ -172,7 +174,10 @@ def _of_container(container: Mapping[str, Any]) -> Iterator[str]:
         yield from _of_port(port.get("containerPort"), f"port of container {name}:")
         called = port.get("name")
         if called is not None and (len(str(called)) > 15 or not _PORT_NAME.fullmatch(str(called))):
-            yield f'port "{called}" of container {name} has a name of more than 15 letters, or with marks'
+            yield (
+                f'port "{called}" of container {name} has a name of more than 15 characters, or with '
+                "special characters"
+            )
     pairs = (f"{port.get('containerPort')}/{port.get('protocol') or 'TCP'}" for port in ports)
     yield from _twice(pairs, f"port of container {name}")
     yield from _twice((port.get("name") for port in ports), f"port of container {name}")
@@ -186,7 +191,7 @@ def _of_quantities(resources: Mapping[str, Any], whose: str) -> Iterator[str]:
             try:
                 found[resource] = parse_quantity(quantity)
             except ValueError:
-                yield f'{whose} {part} have {resource} "{quantity}", which is no quantity'
+                yield f'{whose} {part} have {resource} "{quantity}", which is not a quantity'
     for resource, least in read["requests"].items():
         most = read["limits"].get(resource)
         if most is not None and least > most:
@@ -196,4 +201,4 @@ def _of_quantities(resources: Mapping[str, Any], whose: str) -> Iterator[str]:
 def _twice(names: Iterable[object], what: str) -> Iterator[str]:
     for name, times in Counter(one for one in names if one is not None).items():
         if times > 1:
-            yield f"{what} {name} is there {times} times"
+            yield f"{what} {name} occurs {times} times"

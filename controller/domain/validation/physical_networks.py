@@ -32,14 +32,15 @@ def unbridged_networks(
     nowhere = [name for name in names if not any(name in mapped for mapped in sets)]
     if nowhere:
         key = ".".join(_OVS if ovn is None else _OVN)
-        message = f"no node has a bridge for {', '.join(nowhere)}: no server and no router reaches it"
-        yield Problem(_PATH, message, f"map it to its bridge in {key}, of all nodes or of some {_SEE}")
+        message = f"no node has a bridge for {', '.join(nowhere)}, so servers and routers cannot reach it"
+        yield Problem(_PATH, message, f"map it to its bridge in {key}, for all nodes or for some {_SEE}")
     elif names and ovn is None and not any(set(names) <= mapped for mapped in sets):
         message = (
-            f"no nodes have the bridges of all of {', '.join(names)}, and each has agents on control nodes"
+            f"no node has the bridges of all of {', '.join(names)}, although each of them has agents "
+            "on control nodes"
         )
         remedy = (
-            f"give control nodes a label with the bridges of all: addresses and routers are theirs {_SEE}"
+            f"give control nodes a label with all bridges, because they serve addresses and routers {_SEE}"
         )
         yield Problem(_PATH, message, remedy)
 

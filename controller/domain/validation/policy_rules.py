@@ -41,7 +41,7 @@ def rule_problem(rule: str) -> str:
                 return wrong
             wants_check = False
     if wants_check:
-        return "ends where a check is to follow" if rule else ""
+        return "ends without the last check" if rule else ""
     return 'has a "(" without a ")"' if depth else ""
 
 
@@ -80,10 +80,10 @@ def _check_problem(part: str) -> str:
     # oslo.policy takes these for a text, which no rule may have; beside a parenthesis for a check that never
     # holds.
     if len(part) > 1 and part[0] == part[-1] and part[0] in "\"'":
-        return f"{_shown(part)} is between quotation marks"
+        return f"{_shown(part)} is in quotation marks"
     if part in ("!", "@") or ":" in part:
         return ""
-    return f'"{_shown(part)}" is no check: it has no colon'
+    return f'"{_shown(part)}" is not a check: it has no colon'
 
 
 def _shown(part: str) -> str:

@@ -16,7 +16,7 @@ Object = Mapping[str, Any]
 _STAYING = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
 _SHARED_MODES = frozenset(("ReadWriteMany", "ReadOnlyMany"))
 _SEVERAL = 2
-_REMEDY = "set its replicas to 1, or give it a claim of ReadWriteMany and a storage class that has it"
+_REMEDY = "set its replicas to 1, or use a claim with ReadWriteMany and a storage class that supports it"
 
 
 def shared_claims(made: Mapping[str, Iterable[Object]]) -> Iterator[tuple[str, str]]:
@@ -41,7 +41,7 @@ def shared_claims(made: Mapping[str, Iterable[Object]]) -> Iterator[tuple[str, s
             some = "each node" if any(obj["kind"] == "DaemonSet" for _, obj in users) else f"{pods} pods"
             yield (
                 users[0][0],
-                f"claim {name} is for one node ({', '.join(modes)}), and {some} of {named} mount it",
+                f"claim {name} is for one node ({', '.join(modes)}), but {some} of {named} mount it",
             )
 
 

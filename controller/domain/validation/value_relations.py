@@ -47,7 +47,7 @@ def _too_small(one: AtLeast, merged: MergedValues) -> Iterator[Problem]:
         return
     times = f" {one.times:g} times" if one.times != 1 else ""
     message = (
-        f"{one.value.path[-1]} {value:g} is {'not above' if one.plus else f'under{times}'} "
+        f"{one.value.path[-1]} {value:g} is {'not above' if one.plus else f'less than{times}'} "
         f"{one.of.path[-1]}{f' {other:g}' if one.plus else ''}: {one.why}"
     )
     yield from _told(merged, (one.value.path, one.of.path), message, f"set it to {least:g} or more")
@@ -56,8 +56,8 @@ def _too_small(one: AtLeast, merged: MergedValues) -> Iterator[Problem]:
 def _even(one: Odd, merged: MergedValues) -> Iterator[Problem]:
     count = lookup(merged.values, one.path)
     if isinstance(count, int) and count > 0 and count % 2 == 0:
-        message = f"{count} {one.what} serve only while {count // 2 + 1} of them run, as {count + 1} would"
-        yield from _told(merged, (one.path,), message, f"take {count - 1} or {count + 1}")
+        message = f"{count} {one.what} serve only while {count // 2 + 1} of them run, like {count + 1}"
+        yield from _told(merged, (one.path,), message, f"use {count - 1} or {count + 1}")
 
 
 def _too_few_keys(one: KeysOutlive, merged: MergedValues) -> Iterator[Problem]:
@@ -65,7 +65,7 @@ def _too_few_keys(one: KeysOutlive, merged: MergedValues) -> Iterator[Problem]:
     life = sum(_value(merged, part) or 0 for part in one.life)
     keys, needed = _value(merged, one.keys) or 0, math.ceil(life / gap) + 2
     if keys < needed:
-        hours = f"rotated each {gap / 3600:g} h, end before tokens of {life / 3600:g} h"
+        hours = f"rotated every {gap / 3600:g} h, expire before tokens of {life / 3600:g} h"
         remedy = f"set {one.keys.path[-1]} to {needed} or more, or rotate less often"
         paths = (one.keys.path, *(part.path for part in one.life), one.schedule)
         yield from _told(merged, paths, f"{keys:g} {one.what}, {hours}", remedy)

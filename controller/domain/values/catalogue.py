@@ -297,7 +297,7 @@ def decide_services(
     problems += [
         Problem(
             format_path((*base, "disabled", index)),
-            f'service "{name}" is enabled and disabled at once',
+            f'service "{name}" is both enabled and disabled',
             "remove it from one of the two lists",
         )
         for index, name in enumerate(disabled)
@@ -333,7 +333,7 @@ def _what_it_lacks(
             problems.append(
                 Problem(
                     path,
-                    f'service "{entry.name}" needs "{name}", which preset {preset} does not bring',
+                    f'service "{entry.name}" needs "{name}", which preset {preset} does not include',
                     f'add "{name}" to spec.features.services.enabled',
                 )
             )

@@ -43,7 +43,7 @@ def parse_path(text: str) -> DocumentPath:
     while position < len(text):
         match = _PATH_PART.match(text, position)
         if match is None:
-            raise ValueError(f"not a path from here on: {text[position:]!r}")
+            raise ValueError(f"not a valid path from here: {text[position:]!r}")
         plain, quoted, bracketed, index = match.groups()
         if index is not None:
             path.append(int(index))

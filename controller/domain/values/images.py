@@ -93,8 +93,8 @@ def check_image_overrides(desired: ImagesSpec, known: frozenset[str]) -> list[Pr
         problems.append(
             Problem(
                 "spec.images.pullSecrets[1]",
-                "the charts of OpenStack-Helm take one pull secret",
-                "put the log-ins of all registries into one Secret",
+                "the charts of OpenStack-Helm accept one pull secret",
+                "put the credentials of all registries into one Secret",
             )
         )
     return problems

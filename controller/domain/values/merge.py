@@ -236,7 +236,7 @@ class _LayerMerge:
                 path=self._layer.full_path(here),
                 message=f"expected {_kind(base)}, as in {self._owner(here)}; "
                 f"{self._layer.name} has {type_name(upper)}",
-                remedy="give a map of the same shape" if is_map(base) else "give a value that is no map",
+                remedy="give a map of the same shape" if is_map(base) else "give a value that is not a map",
                 source=self._layer.place(here),
             )
         )

@@ -110,7 +110,7 @@ def password_problems(
 
 
 def _problem(release: str, merged: MergedValues, path: DocumentPath, fields: _Fields) -> Problem:
-    message, source = f"release {release} would get a secret in clear", ""
+    message, source = f"release {release} would get a secret in plain text", ""
     shown = f"{release}: {format_path(path)}"
     setting = _setting(merged, path)
     if setting is None:

@@ -27,7 +27,7 @@ from controller.errors import Problem, SecretMissing, SpecInvalid
 # Secrets that a spec may not name (`reserved`): who may write a spec need not be allowed to read these.
 _RECORD_NAME = "sh.helm.release."
 _RESERVED_TYPES = {
-    "helm.sh/release.v1": "a record of Helm's, which holds every value of its release",
+    "helm.sh/release.v1": "a Helm record, which holds every value of its release",
     "kubernetes.io/service-account-token": "the token of a ServiceAccount",
     AUTHORITY_TYPE: "the key of an authority, which signs certificates",
 }
@@ -150,7 +150,7 @@ def _dollar(path: DocumentPath, target: Mapping[str, str]) -> Problem:
 
 def _several_lines(path: DocumentPath, target: Mapping[str, str]) -> Problem:
     secret = f'key "{target["key"]}" of Secret "{target["name"]}"'
-    message = f"{secret} has several lines or control characters, and becomes one option"
+    message = f"{secret} has several lines or control characters, but it becomes one option"
     return Problem(format_path(path), message, "put one line of text into the Secret")
 
 
@@ -171,7 +171,7 @@ def _parse(path: DocumentPath, leaf: Mapping[str, Any]) -> SecretReference | Pro
         what = reserved(target["name"])
         if what:
             message = f'Secret "{target["name"]}" is {what}'
-            return Problem(format_path(path), message, "name a Secret that was made for values")
+            return Problem(format_path(path), message, "name a Secret that is meant for values")
         return SecretReference(path, target["name"], target["key"], target.get("prefix"))
     remedy = f"write {{{SECRET_REF}: {{name: <Secret>, key: <key>}}}} alone"
     return Problem(format_path(path), f"malformed {SECRET_REF}", remedy)

@@ -105,7 +105,7 @@ def _as_json_type(value: Any) -> Any:
         return dict(value)
     if isinstance(value, Iterable):
         return list(value)
-    raise TypeError(f"a template writes a {type(value).__name__}, which is no value")
+    raise TypeError(f"a template writes a {type(value).__name__}, which is not a value")
 
 
 def _refuse(path: str, message: str, remedy: str = "") -> NoReturn:

@@ -53,7 +53,7 @@ def _walk(
             yield Problem(
                 layer.full_path((*path, key)),
                 f'chart {service.chart} has no "{key}" here',
-                f'did you mean "{near}"? It is sent as it is written.',
+                f'did you mean "{near}"? It is used as written.',
                 layer.place((*path, key)),
             )
 

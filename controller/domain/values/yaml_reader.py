@@ -276,7 +276,7 @@ class _DocumentBuilder:
             value = resolve_scalar(event.value)
             if isinstance(value, desired) or (desired is float and isinstance(value, int)):
                 return value
-            raise ValueError(f'"{event.value}" is not what its tag says')
+            raise ValueError(f'"{event.value}" does not match its tag')
         raise ValueError(f"tag {event.tag} is not supported")
 
     def _key(self, top: _Open, text: str, plain: bool, line: int) -> None:
@@ -290,7 +290,7 @@ class _DocumentBuilder:
         if key in top.value:
             first = self.lines.get((*top.path, key), 0)
             raise self._refuse(
-                line, f'key "{key}" is there twice (first in line {first})', "remove one", top.path
+                line, f'key "{key}" occurs twice (first in line {first})', "remove one", top.path
             )
         top.key = key
         self.lines[(*top.path, key)] = line
@@ -325,11 +325,11 @@ class _DocumentBuilder:
         top.key, top.merging = None, False
         for part in reversed(parts):
             if not isinstance(part, dict):
-                message = f"<< takes a map, or several in a list, and got {type_name(part)}"
+                message = f"<< takes a map, or a list of maps, not {type_name(part)}"
                 raise self._refuse(line, message, "name an anchor of a map: <<: *name")
             for key in part:
                 if key in top.value:
-                    message = f'key "{key}" is written before <<, which has it too'
+                    message = f'key "{key}" is written before <<, which also has it'
                     raise self._refuse(line, message, "write << first, or remove one", top.path)
             top.merged.update(part)
 

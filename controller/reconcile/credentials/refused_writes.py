@@ -7,8 +7,8 @@ from collections.abc import Callable
 from controller.errors import KubeError, is_refusal
 
 REFUSED = (
-    "the API server refuses to have it written or deleted; look at quotas and admission policies of its "
-    "namespace, at the rights of the controller, and whether it is immutable"
+    "the API server refuses to write or delete it; check quotas and admission policies of its "
+    "namespace, the controller's rights, and whether it is immutable"
 )
 
 

@@ -133,8 +133,8 @@ class CredentialStore:
         self._objects[change.name] = written
         self._marked = self._marked or change.unused
         verb = "brought back" if known else "made"
-        done = f"{verb} {', '.join(sorted(new))}" if new else "labels and owner brought up to date"
-        done = "marked, nothing uses it any more" if change.unused else done
+        done = f"{verb} {', '.join(sorted(new))}" if new else "labels and owner updated"
+        done = "marked, because nothing uses it any more" if change.unused else done
         action = "complete" if before else "create"
         log_action(action, f"{self._namespace}/{change.name}", f"Secret {change.name}: {done}")
 
@@ -150,8 +150,11 @@ class CredentialStore:
         """Why a Secret of ours that was observed may not be written, and what to do; empty where it may."""
         there = self.stored()[name]
         if there.immutable:
-            return "it is immutable; make it again with the same content, and without that"
-        return "" if name in self.rotatable() else "it is being deleted, or is not the controller's"
+            return (
+                "it is immutable; delete it, and create it again with the same content, without "
+                "immutable: true"
+            )
+        return "" if name in self.rotatable() else "it is being deleted, or does not belong to the controller"
 
     def notes(self, name: str) -> Mapping[str, str]:
         """The annotations of a Secret that was observed."""
@@ -216,7 +219,7 @@ class CredentialStore:
         new = {entry: texts[entry] for entry in entries if texts.get(entry) and entry not in known}
         if new:
             note = written_notes(self.notes(name), self._digest_key(), name, new)
-            done = f"what it has as {', '.join(sorted(new))} is noted"
+            done = f"its content of {', '.join(sorted(new))} is recorded"
             self.rewrite(name, {**note}, done=done, action="note")
 
     def remove(self, secret: StoredSecret, why: str = "its service and volumes are gone") -> None:

@@ -24,7 +24,7 @@ class HealthPorts:
 @dataclass(frozen=True)
 class HealthSettings:
     """`namespace` is the regions'. `resync`: seconds after which what watches report is compared with the API
-    server again. `progress_deadline`: seconds after which pods that do not get on are a failure."""
+    server again. `progress_deadline`: seconds after which pods without progress are a failure."""
 
     namespace: str
     resync: float

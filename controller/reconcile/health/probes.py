@@ -190,11 +190,11 @@ class ServiceProbes:
         except (CloudUnavailable, CloudRefused) as error:
             failure = str(error)
         except ControllerError as error:
-            failure = f"cannot be asked: {error}"
+            failure = f"cannot be probed: {error}"
         # Any error: client libraries raise kinds of their own, and one probe must not stop the others.
         except Exception as error:  # noqa: BLE001
             # Without its text, which may hold what a library was given.
-            failure = f"cannot be asked: {type(error).__name__}"
+            failure = f"cannot be probed: {type(error).__name__}"
         now = self._clock.monotonic()
         with self._lock:
             # One that is not asked for any more was forgotten, and must not come to be measured again.
@@ -226,7 +226,7 @@ class ServiceProbes:
 
     def _asked(self, cloud: ProbedCloud, endpoint: ServiceEndpoint, deadline: float) -> EndpointAnswer:
         if self._clock.monotonic() > deadline:
-            return EndpointAnswer(endpoint, "not asked: those before it took too long")
+            return EndpointAnswer(endpoint, "not probed, because the probes before it took too long")
         try:
             return EndpointAnswer(endpoint, endpoint_error(cloud.ask(endpoint.url)))
         except CloudUnavailable as error:

@@ -79,7 +79,7 @@ class HostAggregates:
             except (CloudRefused, KubeError) as error:
                 changes += 1
                 self._pauses.failed(name)
-                self._refused[name] = f"it cannot be put into the aggregates that its labels name: {error}"
+                self._refused[name] = f"it cannot be added to the aggregates that its labels name: {error}"
 
     def _settled(self, name: str) -> None:
         self._pauses.succeeded(name)
@@ -145,9 +145,9 @@ class HostAggregates:
         notes = {node_note(self._namespace, MAKING_ANNOTATION): text}
         written = patch_seen(self._kube, NODE, live, {"metadata": {"annotations": notes}})
         if written is None:
-            raise ObjectMissing(f"the Node {node} is gone, or was made again")
+            raise ObjectMissing(f"the Node {node} was deleted or created again")
         making = _parsed(text)
-        log_action("annotate", node, f"node {node}: aggregate {making.name} is being made")
+        log_action("annotate", node, f"node {node}: aggregate {making.name} is being created")
         return making
 
     def _take_off(self, node: str, note: _Making) -> None:
@@ -160,7 +160,7 @@ class HostAggregates:
             notes = {node_note(self._namespace, MAKING_ANNOTATION): None}
             meta = {"annotations": notes, "resourceVersion": live["metadata"]["resourceVersion"]}
             self._kube.merge_patch(NODE, node, None, {"metadata": meta})
-            log_action("annotate", node, f"node {node}: no aggregate is being made")
+            log_action("annotate", node, f"node {node}: no aggregate is being created")
 
         read_again(take_off)
 

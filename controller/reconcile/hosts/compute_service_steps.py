@@ -137,7 +137,7 @@ class HostSteps:
         """Starts the region's own Job that maps hosts, if none is at work; one for each host and Node."""
         cron = self._kube.get(CRONJOB, CELL_SETUP, self._namespace)
         if cron is None:
-            text = f'{decision.message}, and there is no CronJob "{CELL_SETUP}" that would map it'
+            text = f'{decision.message}, and there is no CronJob "{CELL_SETUP}" to map it'
             return replace(decision, step=Step.BLOCKED, message=text)
         uid = host.node.uid if host.node is not None else ""
         digest = hashlib.sha256(f"{host.name} {uid}".encode()).hexdigest()[:8]
@@ -170,21 +170,19 @@ class HostSteps:
             self._kube.create(job)
         except Conflict:
             return self._mapping(decision, name)
-        log_action(
-            "create-job", f"{self._namespace}/{name}", f"host {host.name}: its mapping to a cell begins"
-        )
+        log_action("create-job", f"{self._namespace}/{name}", f"host {host.name}: mapping to a cell begins")
         return decision
 
     def _mapping(self, decision: NextStep, name: str) -> NextStep:
         """What became of the Job that is there already."""
         live = self._kube.get(JOB, name, self._namespace) or {}
         conditions = (live.get("status") or {}).get("conditions") or ()
-        again = f"it is started again {MAP_AGAIN // 60} minutes after its end, or when it was deleted"
+        again = f"it starts again {MAP_AGAIN // 60} minutes after its end, or after you delete it"
         if find(conditions, "Failed").get("status") == "True":
-            text = f'{decision.message}; the Job "{name}" failed: see its log; {again}'
+            text = f'{decision.message}; the Job "{name}" failed, see its log; {again}'
             return replace(decision, step=Step.BLOCKED, message=text)
         if find(conditions, "Complete").get("status") == "True":
-            text = f'{decision.message}, though the Job "{name}" ended well; {again}'
+            text = f'{decision.message}, although the Job "{name}" succeeded; {again}'
             return replace(decision, step=Step.BLOCKED, message=text)
         return replace(decision, step=Step.WAIT, message=f'the Job "{name}" maps it')
 

@@ -83,7 +83,7 @@ class DiskRecords:
         except ApiUnavailable:
             raise
         except KubeError as error:
-            text = f"ConfigMap {NAME}: where hosts keep disks is not recorded"
+            text = f"ConfigMap {NAME}: the disk storage of hosts is not recorded"
             log_action("record", f"{self._namespace}/{NAME}", text, error=error)
 
     def _reconcile(self, snapshot: NodesSnapshot, view: CloudView) -> None:
@@ -147,7 +147,7 @@ class DiskRecords:
 
     def _write(self, live: KubeObject | None, due: Mapping[str, str | None]) -> None:
         place = f"{self._namespace}/{NAME}"
-        text = f"ConfigMap {NAME}: where {', '.join(sorted(due))} keep disks"
+        text = f"ConfigMap {NAME}: the disk storage of {', '.join(sorted(due))}"
         if live is not None:
             meta = {"resourceVersion": live["metadata"]["resourceVersion"]}
             self._kube.merge_patch(CONFIGMAP, NAME, self._namespace, {"metadata": meta, "data": dict(due)})
@@ -159,7 +159,7 @@ class DiskRecords:
         try:
             self._kube.create({**head, "metadata": meta, "data": data})
         except Conflict as error:
-            log_action("record", place, f"{text}; in the next pass", error=error)
+            log_action("record", place, f"{text}; retried in the next pass", error=error)
         else:
             log_action("record", place, text)
 

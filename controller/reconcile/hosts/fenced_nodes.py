@@ -98,7 +98,7 @@ class FencedNodes:
             # What it says is not acted upon before it is noted.
             return replace(seen, fenced="")
         if due.get(FENCED_ANNOTATION) == "":
-            text = f"the confirmation that it is off is void: {why}"
+            text = f"the confirmation that it is off is no longer valid: {why}"
             obj = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": seen.name, "uid": seen.uid}}
             self._events.emit(obj, type_=WARNING, reason=Reason.FENCING_AWAITED, message=text)
         fenced, report = due.get(FENCED_ANNOTATION, seen.fenced), due.get(REPORT_ANNOTATION, seen.report)

@@ -82,7 +82,10 @@ class HostFencing:
         others = same.among([machine_facts(one, self._namespace) for one in listed])
         ready = next((one.name for one in others if one.is_ready), "")
         if ready:
-            text = f"the fencing service is not asked: its machine is the node {ready} now, which is ready"
+            text = (
+                f"the fencing service is not called, because its machine is now the node {ready}, which "
+                "is ready"
+            )
             return replace(decision, message=text)
         # As it was before asking: what happens to the node after that is not confirmed.
         noted = {FENCED_ANNOTATION: Confirmation(node.machine, report=node.report).written()}
@@ -97,7 +100,7 @@ class HostFencing:
         )
         if confirmed and self._notes.write(live, noted):
             return NextStep(Step.WAIT, Reason.EVACUATING, "the fencing service says that the node is off")
-        return replace(decision, message="the fencing service was asked, and has not confirmed yet")
+        return replace(decision, message="the fencing service was called, and has not confirmed yet")
 
     def _secret(self, desired: SecretKey | None) -> bytes:
         """Raises CloudUnavailable where it is not there; empty where none is asked for."""
@@ -106,10 +109,12 @@ class HostFencing:
         secret = self._kube.get(SECRET, desired.name, self._namespace) or {}
         what = reserved(desired.name, str(secret.get("type") or ""))
         if what:
-            text = f'the fencing service is not asked: the Secret "{desired.name}" is {what}'
+            text = f'the fencing service is not called: the Secret "{desired.name}" is {what}'
             raise CloudUnavailable(text)
         try:
             return base64.b64decode((secret.get("data") or {})[desired.key], validate=True)
         except (KeyError, binascii.Error, ValueError):
-            text = f'the fencing service is not asked: the Secret "{desired.name}" has no key "{desired.key}"'
+            text = (
+                f'the fencing service is not called: the Secret "{desired.name}" has no key "{desired.key}"'
+            )
             raise CloudUnavailable(text) from None

@@ -66,7 +66,7 @@ class ForcedDownHosts:
         try:
             self._last = self._read(view)
         except KubeError as error:
-            text = "the record of compute services that we forced down cannot be read: %s"
+            text = "the record of forced-down compute services cannot be read: %s"
             extra = {"object": f"{self._namespace}/{NAME}", "reason": type(error).__name__}
             log.warning(text, error, extra=extra)
         return self._last
@@ -78,7 +78,7 @@ class ForcedDownHosts:
         over = [host for host, record in found.items() if record.is_over(view.service(host), now)]
         if live is not None and over:
             try:
-                self._patch(live, dict.fromkeys(over), f"{', '.join(over)} taken out")
+                self._patch(live, dict.fromkeys(over), f"{', '.join(over)} removed")
             except Conflict:
                 # Another of us has noted something meanwhile, be it of one of these.
                 over = []

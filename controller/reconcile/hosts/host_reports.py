@@ -49,7 +49,7 @@ def with_locks(reports: Mapping[str, HostReport], locks: LockedNodes) -> dict[st
     result = {}
     for name in names:
         why = locks.failing.get(name, "")
-        failing = f"drains are not blocked, as they should be: {why}" if why else ""
+        failing = f"drains should be blocked, but are not: {why}" if why else ""
         known = reports.get(name, HostReport())
         result[name] = replace(known, drain_locked=locks.reasons.get(name, ""), drain_failing=failing)
     return result

@@ -76,7 +76,7 @@ class LostNodeCleanup:
                 self._pauses.failed(one.uid)
                 self._refused[one.uid] = f"{one.words} cannot be deleted: {error}"
         else:
-            log_action("delete", one.name, f"{one.words}: deleted, its node is back or gone")
+            log_action("delete", one.name, f"{one.words}: deleted, because its node is back or gone")
             self._pauses.succeeded(one.uid)
             self._refused.pop(one.uid, None)
 

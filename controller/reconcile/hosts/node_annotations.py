@@ -62,6 +62,6 @@ class NodeAnnotations:
         except KubeError as error:
             log_action("annotate", meta["name"], f"node {meta['name']}: not annotated", error=error)
             return False
-        text = ", ".join(f"{name} {'noted' if value else 'taken off'}" for name, value in notes.items())
+        text = ", ".join(f"{name} {'set' if value else 'removed'}" for name, value in notes.items())
         log_action("annotate", meta["name"], f"node {meta['name']}: {text}")
         return True

@@ -33,7 +33,11 @@ def delete_compute_service(cloud: Cloud, service: ComputeService) -> None:
 
 def delete_allocations(cloud: Cloud, consumer: str, host: str) -> None:
     cloud.delete_allocations(consumer)
-    _log("delete-allocations", host, f"allocations of {consumer} on {host}: deleted, there is no such server")
+    _log(
+        "delete-allocations",
+        host,
+        f"allocations of {consumer} on {host}: deleted, because the server does not exist",
+    )
 
 
 def delete_provider(cloud: Cloud, host: str) -> None:
@@ -60,7 +64,7 @@ def delete_agent(cloud: Cloud, agent: Agent) -> None:
 
 def ensure_aggregate(cloud: Cloud, name: str, *, zone: str, begun: bool) -> Aggregate:
     made = cloud.ensure_aggregate(name, zone=zone, begun=begun)
-    _log("ensure-aggregate", name, f"aggregate {name}: there, and marked as ours", zone and f"zone {zone}")
+    _log("ensure-aggregate", name, f"aggregate {name}: created, and marked as ours", zone and f"zone {zone}")
     return made
 
 
@@ -72,12 +76,12 @@ def place_host(cloud: Cloud, aggregate: Aggregate, host: str, *, member: bool) -
 
 def live_migrate(cloud: Cloud, server: str) -> None:
     cloud.live_migrate(server)
-    _log("live-migrate", server, f"server {server}: live migration asked for")
+    _log("live-migrate", server, f"server {server}: live migration requested")
 
 
 def cold_migrate(cloud: Cloud, server: str) -> None:
     cloud.cold_migrate(server)
-    _log("cold-migrate", server, f"server {server}: cold migration asked for")
+    _log("cold-migrate", server, f"server {server}: cold migration requested")
 
 
 def confirm_resize(cloud: Cloud, server: str) -> None:
@@ -87,7 +91,7 @@ def confirm_resize(cloud: Cloud, server: str) -> None:
 
 def evacuate(cloud: Cloud, server: str) -> None:
     cloud.evacuate(server)
-    _log("evacuate", server, f"server {server}: evacuation asked for")
+    _log("evacuate", server, f"server {server}: evacuation requested")
 
 
 def abort_migration(cloud: Cloud, server: str, migration: int) -> None:

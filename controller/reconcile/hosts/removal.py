@@ -28,7 +28,7 @@ def remaining_in_openstack(host: str, cloud: Cloud) -> str:
     consumers = cloud.allocations(host)
     if consumers is None and cloud.compute_service(host) is not None:
         # Each compute has a provider: what it holds is not known, and not nothing.
-        raise CloudUnavailable("Placement shows no provider of it, though Nova has its compute service")
+        raise CloudUnavailable("Placement has no provider of it, although Nova has its compute service")
     for consumer in consumers or ():
         server = cloud.server(consumer)
         if server is None:
@@ -66,10 +66,12 @@ def remove_host(facts: HostFacts, decision: NextStep, cloud: Cloud, view: CloudV
             except CloudRefused as error:
                 if error.code != 409:
                     raise
-                return NextStep(Step.BLOCKED, Reason.SERVERS_LEFT, f"Nova keeps its service: {error}")
+                return NextStep(
+                    Step.BLOCKED, Reason.SERVERS_LEFT, f"Nova does not delete its service: {error}"
+                )
         if cloud.compute_service(host) is not None:
             # Placement's part is safe to take only after Nova's own check, which comes with the deletion.
-            raise CloudUnavailable("Nova still lists its compute service: Placement is left as it is")
+            raise CloudUnavailable("Nova still lists its compute service, so Placement is not changed")
         for consumer in cloud.allocations(host) or ():
             if cloud.server(consumer) is None:
                 openstack_writes.delete_allocations(cloud, consumer, host)
@@ -100,8 +102,9 @@ def _remove_agents(facts: HostFacts, cloud: Cloud, view: CloudView) -> str:
         what = "router" if agent.kind == L3 else "network"
         more = f" and {len(remaining) - 3} more" if len(remaining) > 3 else ""
         stranded = (
-            f"its {agent.kind} has {what}s that no living agent has: {', '.join(remaining[:3])}{more}; "
-            f"move them (openstack network agent remove, and add, {what}), or bring the node back"
+            f"its {agent.kind} has {what}s that no living agent serves: "
+            f"{', '.join(remaining[:3])}{more}; move them (openstack network agent remove, and add, "
+            f"{what}), or bring the node back"
         )
     return stranded
 

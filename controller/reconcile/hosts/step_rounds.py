@@ -139,8 +139,8 @@ class HostStepRounds:
         except ApiUnavailable:
             raise
         except (Conflict, ObjectMissing) as error:
-            return (seen, NextStep(Step.WAIT, decision.reason, f"it changed meanwhile: {error}")), False
+            return (seen, NextStep(Step.WAIT, decision.reason, f"it changed in the meantime: {error}")), False
         except KubeError as error:
             # A quota or an admission refuses what this host needs: the others are none the worse for it.
-            text = f"{decision.message}; the API server refuses that: {error}"
+            text = f"{decision.message}; the API server refused this: {error}"
             return (seen, replace(decision, step=Step.BLOCKED, message=text)), False

@@ -167,7 +167,7 @@ class MachineSetsReconciler:
             there = self._kube.get(SOURCE, name, self._namespace)
             if there is None or there["metadata"]["uid"] != seen.source["metadata"]["uid"]:
                 return
-            text = f"{error}; it is tried again"
+            text = f"{error}; retrying"
             write = say(there, reason=Reason.MIRROR_REFUSED, message=text, now=self._clock.now())
             if write is not None:
                 self._carry_out(seen, write)

@@ -62,8 +62,8 @@ class MaintenanceDeletion:
         overdue = bool(work.ending) and work.now - work.ending > work.spec.server_deadline
         work, open_, whole = self._end_moves(work, cloud, overdue=overdue)
         if not overdue and (open_ or not whole):
-            text = f"{count(len(open_), 'server is', 'servers are')} still under way and waited for"
-            text += "" if whole else "; the others are looked at next"
+            text = f"{count(len(open_), 'server still moves', 'servers still move')}; the rollback waits"
+            text += "" if whole else "; the others are checked next"
             self._status.write(work, work.status_with(Phase.ROLLING_BACK, Reason.ROLLING_BACK, text))
             return BUSY_EVERY
         refused: KubeError | None = None
@@ -83,14 +83,14 @@ class MaintenanceDeletion:
         if refused is not None:
             raise refused
         if not whole:
-            text = "the time for a pass was over; whether all moves are is looked at next"
+            text = "the time for a pass was over; the next pass checks whether all moves are over"
             self._status.write(work, work.status_with(Phase.ROLLING_BACK, Reason.ROLLING_BACK, text))
             return BUSY_EVERY
         kept = [one.open for one in open_ if one.needs_us]
         if kept:
             # After that they would be unknown: an unconfirmed cold migration stays on both hosts.
             moves = count(len(kept), "move is", "moves are")
-            text = f"{moves} not over; what arrives is confirmed: {_shown(kept)}"
+            text = f"{moves} not over; arriving servers are confirmed: {_shown(kept)}"
             self._status.write(work, work.status_with(Phase.BLOCKED, Reason.MOVES_UNCONFIRMED, text))
             return IDLE_EVERY
         # Any other ends without us, or never: the host does not wait for that.
@@ -145,7 +145,7 @@ class MaintenanceDeletion:
                 found[move.key] = gone if is_gone(move, error) else refused
         why = next((one.message for one in found.values() if one.message), "")
         names = ", ".join(one.id for one in lost)
-        text = f"routers that are on no agent are put on one again: {names or 'they are looked for'}"
+        text = f"routers without an agent get one again: {names or 'searching'}"
         text += f" ({why})" if why else ""
         phase = Phase.BLOCKED if overdue else Phase.ROLLING_BACK
         observed = work.status_with(phase, Reason.ROLLING_BACK, text)
@@ -160,8 +160,8 @@ class MaintenanceDeletion:
         kept = [one for one in live["metadata"].get("finalizers") or () if one != work.finalizer]
         node = self._kube.get(NODE, work.spec.node)
         if going_on:
-            moves = count(len(going_on), "move goes", "moves go")
-            text = f"{work.name} has ended, and {moves} on, look there: {_shown(going_on)}"
+            moves = count(len(going_on), "move continues", "moves continue")
+            text = f"{work.name} has ended, but {moves}; check them: {_shown(going_on)}"
             reason = Reason.MOVES_UNCONFIRMED
             self._events.emit(node or live, type_=reason.event, reason=reason, message=text)
         if node is not None:
@@ -177,7 +177,7 @@ class MaintenanceDeletion:
         meta = seen["metadata"]
         patch = {"metadata": {"finalizers": list(desired), "resourceVersion": meta["resourceVersion"]}}
         self._kube.merge_patch(NODE_MAINTENANCE, meta["name"], None, patch)
-        text = f"maintenance {meta['name']}: finalizers {', '.join(desired) or 'taken off'}"
+        text = f"maintenance {meta['name']}: finalizers {', '.join(desired) or 'removed'}"
         log_action("set-finalizers", meta["name"], text)
 
 

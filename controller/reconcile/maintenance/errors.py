@@ -78,11 +78,11 @@ class MaintenanceErrors:
                 raise
             if not is_refusal(error):
                 extra = {"object": work.name, "reason": type(error).__name__}
-                log.info("maintenance %s changed meanwhile: %s", work.name, error, extra=extra)
+                log.info("maintenance %s changed in the meantime: %s", work.name, error, extra=extra)
                 return BUSY_EVERY
             reason, text = Reason.API_SERVER_REFUSED, f"the API server refused: {error}"
         if work.deleting:
-            text = f"it is rolled back, and {text}"
+            text = f"it is being rolled back, and {text}"
         self._write(work, work.status_with(Phase.BLOCKED, reason, text))
         return IDLE_EVERY
 

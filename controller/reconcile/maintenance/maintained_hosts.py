@@ -93,4 +93,4 @@ def missing(work: MaintenanceWork, view: CloudView) -> str | None:
     if known and (work.spec.mode == Mode.EVACUATE or work.started):
         return None
     text = f'there is no node "{work.spec.node}"'
-    return text if known else f"{text}, and OpenStack has no host of that name"
+    return text if known else f"{text}, and OpenStack has no host with that name"

@@ -123,7 +123,7 @@ class HostDisabler:
             openstack_writes.set_compute_service(cloud, service, enabled=False, reason=mark_of(work.name))
         self._disable(work, cloud, view)
         left = self._silence.remaining(work.host, service) if service and mode == Mode.EVACUATE else 0.0
-        waits = f"it is watched for {left:.0f} s more whether its compute service is silent" if left else ""
+        waits = f"its compute service must be silent for {left:.0f} s more" if left else ""
         return before_moving(mode, replace(snapshot, service=service)), waits
 
     def forbidden_now(self, work: MaintenanceWork, cloud: Cloud) -> str:
@@ -142,7 +142,11 @@ class HostDisabler:
     def _unread_disks(self, work: MaintenanceWork) -> str:
         """Why it is not certain any more that others reach the disks of its servers; empty where it is."""
         begun = self._disks.begun_since(work.takers) if work.spec.rules.shared_disks else ()
-        return f"where others keep disks is read anew: the nova-compute of {begun[0]} began" if begun else ""
+        return (
+            f"the disk storage of other hosts is read again, because nova-compute of {begun[0]} was started"
+            if begun
+            else ""
+        )
 
     def _forbidden(self, work: MaintenanceWork, service: ComputeService | None) -> Obstacle | None:
         """Why nothing may be evacuated, by the Nodes as they are now. None: OpenStack shows no service."""
@@ -160,14 +164,14 @@ class HostDisabler:
         """Why a maintenance is not what this pass has read any more; empty where it is."""
         live = self._kube.get(NODE_MAINTENANCE, work.name)
         if live is None:
-            return "the maintenance was deleted meanwhile"
+            return "the maintenance was deleted in the meantime"
         read, there = work.obj["metadata"], live["metadata"]
         if there.get("uid") != read.get("uid"):
-            return "the maintenance was deleted meanwhile, and another one has its name"
+            return "the maintenance was deleted in the meantime, and another one has its name"
         if there.get("deletionTimestamp"):
             return "the maintenance is being deleted"
         if there.get("generation") != read.get("generation"):
-            return "the maintenance was edited meanwhile"
+            return "the maintenance was edited in the meantime"
         return ""
 
     def _force_down(
@@ -269,7 +273,11 @@ class HostDisabler:
             notes = {node_note(self._namespace, CORDONED_BY_ANNOTATION): None}
             meta = {"annotations": notes, "resourceVersion": live["metadata"]["resourceVersion"]}
             self._kube.merge_patch(NODE, work.spec.node, None, {"metadata": meta})
-            log_action("annotate", work.spec.node, f"node {work.spec.node}: its cordon is not ours any more")
+            log_action(
+                "annotate",
+                work.spec.node,
+                f"node {work.spec.node}: its cordon no longer belongs to the controller",
+            )
 
     def put_back_node(self, work: MaintenanceWork) -> None:
         """Undoes what this maintenance did to the Node. Raises KubeError."""
@@ -299,7 +307,7 @@ class HostDisabler:
             except ObjectMissing:
                 return
         if "spec" in patch:
-            text = f"node {work.spec.node}: uncordoned, maintenance {work.name} is over"
+            text = f"node {work.spec.node}: uncordoned, because maintenance {work.name} is over"
             log_action("uncordon", work.spec.node, text)
 
     def _snapshot(self, work: MaintenanceWork, service: ComputeService | None) -> HostSnapshot:

@@ -60,7 +60,7 @@ def planned(server: Server, work: MaintenanceWork, cloud: Cloud, *, hurried: boo
     moves: tuple[Migration, ...] = ()
     if work.spec.mode == Mode.EVACUATE and server.task:
         if hurried:
-            plan = ServerPlan(server.id, server.name, MoveKind.BUSY, f"{server.task}; not asked about yet")
+            plan = ServerPlan(server.id, server.name, MoveKind.BUSY, f"{server.task}; not checked yet")
             return plan_entry(plan, work.entries.get(server.id), work.spec.retries)
         moves = cloud.migrations(server.id)
     plan = plan_server(server, work.spec.mode, work.spec.rules, moves)

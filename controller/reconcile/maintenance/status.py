@@ -33,7 +33,7 @@ CONTAINER = "node"
 # Of a maintenance of which nothing else changes, its time is written every so many seconds while it works.
 TIME_EVERY = 15.0
 _WORKING = (Phase.MOVING, Phase.ROLLING_BACK)
-_TOO_LATE = "it goes on, and deleting it rolls it back"
+_TOO_LATE = "it continues; delete it to roll it back"
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,8 @@ class MaintenanceWork:
         if doubt and self.node is not None:
             name = self.spec.node
             doubt += (
-                f"; where you know that they reach its disks: osctl node disks-shared {name} {verdict.token}"
+                f"; if you are certain that they can reach its disks: osctl node disks-shared {name} "
+                f"{verdict.token}"
             )
         rules = replace(self.spec.rules, shared_disks=verdict.shared, doubt=doubt)
         return replace(self, spec=replace(self.spec, rules=rules))
@@ -192,7 +193,7 @@ class StatusWriter:
         """`unchanged`: only where no other writer changed the object since it was read, else a Conflict."""
         if work.spec.dry_run and work.started:
             observed = replace(
-                observed, message=f"{observed.message}; dryRun came after it had begun: {_TOO_LATE}"
+                observed, message=f"{observed.message}; dryRun was set after its begin: {_TOO_LATE}"
             )
         before = work.obj.get("status") or {}
         generation = int(work.obj["metadata"].get("generation") or 0)
@@ -238,9 +239,9 @@ class StatusWriter:
         node = (obj.get("spec") or {}).get("nodeName")
         text = (
             "another version of the controller wrote the status, and this one cannot read it "
-            f"({error}): nothing is moved, and nothing put back; install that version again, or a newer one; "
-            f"without it: end moves that are under way, enable what is disabled on {node}, uncordon it, and "
-            f"take {region.finalizer(CONTAINER)} out of metadata.finalizers to have the maintenance deleted"
+            f"({error}): nothing is moved or reverted; install that version again, or a newer one. "
+            f"Without it: end running moves, enable disabled services on {node}, uncordon it, and "
+            f"remove {region.finalizer(CONTAINER)} from metadata.finalizers"
         )
         generation, reason = int(meta.get("generation") or 0), Reason.STATUS_UNREADABLE
         conditions = [
@@ -268,7 +269,7 @@ class StatusWriter:
         noted |= {"void": void} if void else {}
         self._apply(work, {**(work.obj.get("status") or {}), "fenced": noted}, unchanged=not void)
         if void:
-            text = f"spec.fenced is void: {void}"
+            text = f"spec.fenced is no longer valid: {void}"
             self._events.emit(work.obj, type_=WARNING, reason=Reason.FENCING_AWAITED, message=text)
 
     def _apply(self, work: MaintenanceWork, status: Mapping[str, Any], *, unchanged: bool = False) -> None:
@@ -285,9 +286,7 @@ def plan_text(plan: Sequence[ServerMove], stops: Sequence[tuple[Reason, str]] = 
     parts = [f"{number} {way}" for way, number in counts.items() if number]
     text = f"{count(len(plan), 'server')}: {', '.join(parts)}" if plan else "no server is on it"
     would = " and ".join(f"{reason} ({why})" for reason, why in stops)
-    return f"{text}; nothing was done" + (
-        f"; if it were created now, it would stop at {would}" if would else ""
-    )
+    return f"{text}; nothing was done" + (f"; without dryRun it would now stop at {would}" if would else "")
 
 
 def conditions_of(observed: ObservedStatus, generation: int) -> list[Condition]:

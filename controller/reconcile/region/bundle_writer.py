@@ -68,7 +68,7 @@ class BundleWriter:
                 if live["metadata"]["resourceVersion"] == version:
                     raise  # it is not about the version
                 version = live["metadata"]["resourceVersion"]
-        raise Conflict(f"HelmBundle {read['name']}: others write all the time")
+        raise Conflict(f"HelmBundle {read['name']}: other clients write it continually")
 
     def pause(self, existing: KubeObjects) -> KubeObjects:
         """Has helmbundle stop too, and leaves everything else as it is."""
@@ -91,7 +91,7 @@ class BundleWriter:
             return bundle
         patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "ownerReferences": others or None}}
         patched = self._kube.merge_patch(HELMBUNDLE, meta["name"], meta["namespace"], patch)
-        text = f"HelmBundle {meta['name']}: owned by no OpenStackDeployment any more"
+        text = f"HelmBundle {meta['name']}: no longer owned by an OpenStackDeployment"
         log_action("patch", _place(bundle), text, bundle=meta["name"])
         return patched or bundle
 
@@ -136,7 +136,7 @@ class BundleWriter:
         self._patch_spec(bundle, {"volumes": volumes, "mode": "Apply"})
         self._kube.delete(HELMBUNDLE, meta["name"], meta["namespace"], uid=meta.get("uid", ""))
         name = meta["name"]
-        log_action("delete", _place(bundle), f"HelmBundle {name}: deletion asked for", bundle=name)
+        log_action("delete", _place(bundle), f"HelmBundle {name}: deletion requested", bundle=name)
 
 
 def in_order_of_removal(bundles: KubeObjects) -> KubeObjects:

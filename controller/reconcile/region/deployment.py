@@ -209,7 +209,7 @@ class DeploymentReconciler:
             approval = Approval(plan.digest, digest, 0).again(osdpl)
             meta = osdpl["metadata"]
             place = f"{meta['namespace']}/{meta['name']}"
-            log_action("begin-plan", place, f"plan {plan.digest}: approved, it is applied")
+            log_action("begin-plan", place, f"plan {plan.digest}: approved, and now applied")
             begun = replace(found, bundles=bundles, plan=plan, fields=fields)
             return replace(begun, approval=approval, begins=True)
         found = replace(found, bundles=bundles, plan=plan, fields=fields if plan.empty else None)

@@ -65,7 +65,7 @@ def _mark(kube: Kube, bundle: KubeObject, *, kept: bool) -> KubeObject:
     mark = {UNASKED_REMOVAL_ANNOTATION: "kept" if kept else None}
     patched = patch_seen(kube, HELMBUNDLE, bundle, {"metadata": {"annotations": mark}})
     meta = bundle["metadata"]
-    text = "kept, nobody has asked for its removal" if kept else "kept no longer"
+    text = "kept, because its removal was not requested" if kept else "kept no longer"
     log_action("patch", f"{meta['namespace']}/{meta['name']}", f"HelmBundle {meta['name']}: {text}")
     return patched or bundle
 
@@ -73,7 +73,9 @@ def _mark(kube: Kube, bundle: KubeObject, *, kept: bool) -> KubeObject:
 def _warning(service: str) -> Problem:
     return Problem(
         _FIELD,
-        f'"{service}" runs, and this version of the controller does not bring it for this spec: it is left '
-        "as it is",
-        f'add "{service}" to {_FIELD}.enabled to go on with it, or to {_FIELD}.disabled to have it removed',
+        (
+            f'"{service}" runs, but this version of the controller does not derive it from this spec; it '
+            "is left as it is"
+        ),
+        f'add "{service}" to {_FIELD}.enabled to keep it, or to {_FIELD}.disabled to remove it',
     )

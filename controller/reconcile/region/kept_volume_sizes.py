@@ -25,7 +25,7 @@ _CHART = "rabbitmq"
 _CLAIM = "rabbitmq-data"
 _SIZE: Path = ("volume", "size")
 _FIELD = ("spec", "features", "messaging", "volumeSize")
-_LAYER = "the StatefulSet that is there"
+_LAYER = "the existing StatefulSet"
 
 
 def keep_volume_sizes(kube: Kube, osdpl: KubeObject, region: Region, bundles: KubeObjects) -> Region:

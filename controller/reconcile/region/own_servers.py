@@ -34,8 +34,10 @@ def _problem(service: str, name: str, namespace: str) -> Problem:
     kubectl = f"kubectl -n {namespace}"
     return Problem(
         f"spec.features.{service}.external",
-        f"the region's own {name} is there still, and its Service leads to its own pods",
-        "leave the field out until its data is where it is to be, and then: "
-        f"{kubectl} annotate helmbundle {service} osctl.dev/suspend=true && "
-        f"{kubectl} delete service {name} ({GUIDE})",
+        f"the region's own {name} still exists, and its Service leads to its own pods",
+        (
+            f"remove the field until the data is on the external server, and then run: {kubectl} "
+            f"annotate helmbundle {service} osctl.dev/suspend=true && {kubectl} delete service {name} "
+            f"({GUIDE})"
+        ),
     )

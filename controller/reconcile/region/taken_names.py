@@ -48,9 +48,13 @@ def _problem(name: str, namespace: str, region: str) -> Problem:
     labels = f"{DEPLOYMENT_LABEL}={region} {MANAGED_BY}={MANAGED_BY_US} {SERVICE_LABEL}={name}"
     return Problem(
         f"HelmBundle {name}",
-        f"the region needs this name for its service {name}, and the bundle is not the region's: it lacks "
-        "its labels; it is left as it is",
-        f"move its releases to a bundle of another name, and delete it (kubectl -n {namespace} delete hb "
-        f"{name} uninstalls what it has); or, if it is the region's and has lost its labels: "
-        f"kubectl -n {namespace} label --overwrite hb {name} {labels}",
+        (
+            f"the region needs this name for its service {name}, but the bundle lacks the region's "
+            "labels, so it is left as it is"
+        ),
+        (
+            f"move its releases to a bundle of another name, and delete it (kubectl -n {namespace} "
+            f"delete hb {name} uninstalls its releases); or, if it belongs to the region and has lost "
+            f"its labels: kubectl -n {namespace} label --overwrite hb {name} {labels}"
+        ),
     )

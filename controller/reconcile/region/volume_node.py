@@ -41,8 +41,10 @@ def keep_volume_place(kube: Kube, region: Region, bundles: KubeObjects) -> Regio
     labels = {"volume": {"node_selector_key": chosen[0], "node_selector_value": chosen[1]}}
     warning = Problem(
         "spec.features.blockStorage.backends",
-        f"no node has the label {key}, and volumes of type lvm are on the disks of one: cinder-volume "
-        f"runs on any node with the label {chosen[0]}",
+        (
+            f"no node has the label {key}, which selects the node for volumes of type lvm: cinder-volume "
+            f"runs on any node with the label {chosen[0]}"
+        ),
         f"label the node with the volume group: kubectl label node NAME {key}={value}",
     )
     kept = with_releases(region, [with_values(release, Layer(_LAYER, {"labels": labels}))])

@@ -260,15 +260,15 @@ class BundleReconciler:
         if superseded:
             running.cancellation.cancel()
         elif allowed < running.timeout and remaining <= 0:
-            running.cancellation.cancel(f"not done within {allowed:g} s, as its spec says by now")
+            running.cancellation.cancel(f"not done within {allowed:g} s, the timeout in its present spec")
         elif allowed < running.timeout:
             results.again.append(remaining)
         seen = self._hooks.observe(key, replace(running, shortened_to=allowed))
         for bundle in self._slots.note_waiting(key, seen.waiting):
             self._listeners.requeue(bundle)
         if running.cancellation.cancelled:
-            why = running.cancellation.overdue or "as something else is desired now"
-            return ObservedHooks(seen.hooks, seen.waiting, f"is being ended, {why}")
+            why = running.cancellation.overdue or "because another state is desired now"
+            return ObservedHooks(seen.hooks, seen.waiting, f"is being stopped, {why}")
         return seen
 
     def _act(
@@ -328,7 +328,9 @@ class BundleReconciler:
         outcome = self._slots.outcome(request.key)
         error = outcome.attempt.error if outcome else ""
         if outcome and request.action == Action.UNLOCK and not error:
-            text = f"release {request.release}: revision {request.version} was cut off and is marked failed"
+            text = (
+                f"release {request.release}: revision {request.version} was interrupted and is marked failed"
+            )
             reason = Reason.UNLOCKED
             self._report_end(observed.obj, reason.event, reason, text)
         elif outcome and request.action == Action.CORRECT and not error and not outcome.done.text:

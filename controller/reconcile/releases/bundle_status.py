@@ -52,14 +52,16 @@ class BundleStatusWriter:
         text = str(error)
         desired = [
             Condition("Ready", "False", Reason.SPEC_INVALID, text, generation),
-            Condition("Stalled", "True", Reason.SPEC_INVALID, "edit the spec as Ready says", generation),
+            Condition(
+                "Stalled", "True", Reason.SPEC_INVALID, "edit the spec as condition Ready says", generation
+            ),
             paused_condition((), generation, _paused(obj)),
         ]
         self._apply_status(obj, desired, list((obj.get("status") or {}).get("releases") or []), generation)
 
     def write_denied(self, obj: Mapping[str, Any], error: Forbidden, generation: int) -> None:
         """Reports that nothing can be found out of the releases, which keep the entries they have."""
-        text = f"{error}; helm upgrade of the controller's chart grants that"
+        text = f"{error}; helm upgrade of the controller's chart grants the right"
         desired = [
             Condition("Ready", "False", Reason.RIGHT_MISSING, shorten(text, DENIED_LIMIT), generation),
             paused_condition((), generation, _paused(obj)),

@@ -250,7 +250,7 @@ def _with_obstacle(decision: NextAction, release: ObservedRelease) -> NextAction
     obstacle = release.desired.obstacle if release.desired else None
     if obstacle is None or decision.reason != Reason.IN_SYNC:
         return decision
-    text = f"as its spec asks for, as far as is known: {obstacle.message}"
+    text = f"as its spec requests, as far as is known: {obstacle.message}"
     return replace(decision, message=text, again_after=obstacle.again_after)
 
 

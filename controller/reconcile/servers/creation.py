@@ -99,7 +99,10 @@ class Creation:
         if decision.make:
             self._make(one, cloud, decision.make)
         elif decision.until:
-            text = f"the answer to the request for a {kind} did not come; it is looked for before another one"
+            text = (
+                f"the answer to the request for a {kind} did not arrive; the controller searches the "
+                f"{kind} before it repeats the request"
+            )
             one.false(one.aspect, Reason.ANSWER_AWAITED, text)
             self._status.write(one)
             return Later(pause_until(decision.until, one.now))
@@ -109,7 +112,7 @@ class Creation:
     def _make(self, one: ServerPass, cloud: ServerCloud, things: tuple[PlannedThing, ...]) -> None:
         resolved = one.record.resolved
         if resolved is None:
-            raise ValueError("nothing is made before the spec is resolved")
+            raise ValueError("nothing is created before all references are found")
         # Not the start of the pass: a request may be carried out so long after it was sent.
         now = self._clock.now()
         noted = one.record.with_things(
@@ -118,7 +121,7 @@ class Creation:
         )
         bodies = [(thing, self._body(one, thing, resolved, noted)) for thing in things]
         names = ", ".join(thing.name for thing in things)
-        being_made = f"{things[0].kind} {names}: it is being made"
+        being_made = f"{things[0].kind} {names}: being created"
         # Until OpenStack takes what it refused before, that is what there is to tell.
         if one.told(one.aspect) not in _REFUSED:
             one.false(one.aspect, Reason.CREATING, being_made)
@@ -179,7 +182,7 @@ class Creation:
         """
         freed = volume.status == "reserved" and cloud.release_volume(volume.id)
         if freed:
-            text = f"volume {volume.name}: free of a request for a server that Nova refused"
+            text = f"volume {volume.name}: released from a server request that Nova refused"
             log_action("release-volume", one.work.place, text)
         return freed
 
@@ -189,7 +192,7 @@ class Creation:
         log_action(
             f"delete-{_word(found.kind)}",
             one.work.place,
-            f"{found.kind} {found.name or found.id}: deletion asked for",
+            f"{found.kind} {found.name or found.id}: deletion requested",
         )
 
 

@@ -63,5 +63,5 @@ def resolve(spec: ServerSpec, digest: str, cloud: ServerCloud) -> Resolved:
 def _only(catalog: Catalog, reference: Reference, found: tuple[str, ...]) -> str:
     if len(found) != 1:
         what = "nothing" if not found else f"{len(found)} of them"
-        raise DependencyMissing(f"{catalog} with {reference}: {what} found, and exactly one is needed")
+        raise DependencyMissing(f"{catalog} with {reference}: {what} found, but exactly one is needed")
     return found[0]

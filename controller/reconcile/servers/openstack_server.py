@@ -117,7 +117,7 @@ class ServersReconciler:
         if work.blocked and work.record.is_blank:
             self._creation.find_volumes(one, cloud)
         self._require_same_project(one, project)
-        one.true(Aspect.AUTHENTICATION, Reason.CREDENTIALS_ACCEPTED, "Keystone takes the credentials")
+        one.true(Aspect.AUTHENTICATION, Reason.CREDENTIALS_ACCEPTED, "Keystone accepts the credentials")
         if work.deleting:
             return self._delete(one, cloud)
         if not work.spec.enabled:
@@ -126,7 +126,7 @@ class ServersReconciler:
             return self._replace(one, cloud)
         if not self._is_resolved(one):
             return self._resolve(one, cloud)
-        one.true(Aspect.DEPENDENCIES, Reason.DEPENDENCIES_RESOLVED, "all that the spec refers to was found")
+        one.true(Aspect.DEPENDENCIES, Reason.DEPENDENCIES_RESOLVED, "all references of the spec were found")
         return self._make(one, cloud)
 
     def _require_same_project(self, one: ServerPass, project: Project) -> None:
@@ -135,7 +135,7 @@ class ServersReconciler:
         if known is None or not (one.record.things or one.record.resolved):
             one.record = replace(one.record, project=project)
         elif not known.is_same(project):
-            text = f"the credentials lead to project {project}; what it has is in project {known}"
+            text = f"the credentials belong to project {project}, but its objects are in project {known}"
             raise NoAccess(Finding("False", Reason.CREDENTIALS_OF_ANOTHER_PROJECT, text))
 
     # -- resolve ------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ class ServersReconciler:
         one.record = replace(one.record, resolved=resolved)
         for aspect in awaited:
             one.found(aspect, NOT_REACHED)
-        one.true(Aspect.DEPENDENCIES, Reason.DEPENDENCIES_RESOLVED, "all that the spec refers to was found")
+        one.true(Aspect.DEPENDENCIES, Reason.DEPENDENCIES_RESOLVED, "all references of the spec were found")
         self._status.write(one)
         return 0.0
 
@@ -209,7 +209,7 @@ class ServersReconciler:
     # -- take away ----------------------------------------------------------------------------------
 
     def _delete(self, one: ServerPass, cloud: ServerCloud) -> float | None:
-        one.overall = Finding("False", Reason.DELETING, "what it has in OpenStack is being removed")
+        one.overall = Finding("False", Reason.DELETING, "its objects in OpenStack are being removed")
         pause = self._removal.remove(one, cloud, _kept(one))
         if pause is not None:
             self._status.write(one)
@@ -219,7 +219,7 @@ class ServersReconciler:
         return None
 
     def _disable(self, one: ServerPass, cloud: ServerCloud) -> float:
-        one.overall = Finding("False", Reason.DISABLED, "spec.enabled is false: what it had is removed")
+        one.overall = Finding("False", Reason.DISABLED, "spec.enabled is false, so its objects are removed")
         pause, record = None, one.record
         lost = one.work.blocked and one.work.record.is_blank
         if record.things or record.resolved is not None or record.removing or lost:
@@ -240,7 +240,7 @@ class ServersReconciler:
         return self._removal.remove(one, cloud, keep)
 
     def _replace(self, one: ServerPass, cloud: ServerCloud) -> float:
-        text = "the server is deleted and made again, as the spec has changed; its floating IP stays"
+        text = "the server is deleted and created again, because the spec has changed; its floating IP stays"
         one.overall = Finding("False", Reason.REPLACING, text)
         pause = self._begun_removal(one, cloud, (Kind.FLOATING_IP,))
         if pause is None:
@@ -269,10 +269,10 @@ def _kept(one: ServerPass) -> tuple[Kind, ...]:
 def _put_off(work: ServerWork) -> Finding | None:
     """What Ready says of one that is suspended, where that is not what it said before."""
     if work.deleting:
-        text = "it is suspended: what it has in OpenStack is removed once it is not"
+        text = "it is suspended; its objects in OpenStack are removed once it is resumed"
         return Finding("False", Reason.DELETING, text)
     if not is_carried_out(work.spec, work.digest, work.record):
-        text = "it is suspended: what its spec asks for is done once it is not"
+        text = "it is suspended; its spec is applied once it is resumed"
         return Finding("False", Reason.SUSPENDED, text)
     return None if work.spec.enabled else Finding("False", Reason.DISABLED, "spec.enabled is false")
 

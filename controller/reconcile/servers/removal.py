@@ -40,14 +40,16 @@ class Removal:
             present = [found for found in marked if _was_made_for(one, found)]
             if present:
                 names = ", ".join(found.name or found.id for found in present)
-                _tell(one, Reason.DELETING, f"{kind} {names}: it is being deleted")
+                _tell(one, Reason.DELETING, f"{kind} {names}: being deleted")
                 for found in to_delete(present, one.work.plan.mark):
                     self._creation.release(one, cloud, found)
                     self._creation.delete(one, cloud, found)
                 return GOING_EVERY
             outstanding = outstanding_until(one.record, [kind], one.now)
             if outstanding:
-                text = f"the answer to the request for a {kind} did not come; it is looked for again"
+                text = (
+                    f"the answer to the request for a {kind} did not arrive; the controller searches it again"
+                )
                 _tell(one, Reason.ANSWER_AWAITED, text)
                 return pause_until(outstanding, one.now)
             self._tell_kept(one, marked)
@@ -57,7 +59,7 @@ class Removal:
     def _tell_kept(self, one: ServerPass, kept: Collection[CloudResource]) -> None:
         if kept:
             names = ", ".join(f"{found.name} ({found.id})" for found in kept)
-            text = f"volumes {names} bear its mark and were not made for it: they are kept"
+            text = f"volumes {names} have its mark, but were not created for it, so they are kept"
             log.warning(
                 "server %s: %s",
                 one.work.place,

@@ -48,7 +48,7 @@ class RunningServer:
                 self._creation.delete(one, cloud, volume)
             told = [
                 f"volume {volume.name}: Cinder reports {volume.status}; it is "
-                + ("made again" if volume in unmade else "kept as it is")
+                + ("made again" if volume in unmade else "kept unchanged")
                 for volume in broken
             ]
             raise VolumeBroken("; ".join(told))
@@ -58,7 +58,7 @@ class RunningServer:
             one.false(Aspect.VOLUMES, Reason.CREATING, text)
             return BUSY_EVERY
         if not volumes:
-            one.true(Aspect.VOLUMES, Reason.NOT_REQUIRED, "no volume was asked for")
+            one.true(Aspect.VOLUMES, Reason.NOT_REQUIRED, "no volume is requested")
         else:
             one.true(Aspect.VOLUMES, Reason.AVAILABLE, f"there: {', '.join(volumes)}")
         return None
@@ -119,7 +119,7 @@ class RunningServer:
         for port in ports.values():
             if server.status == "ACTIVE" and not server.task and not port.used_by:
                 cloud.attach_port(server.id, port.id)
-                log_action("attach-port", one.work.place, f"port {port.name}: put to the server")
+                log_action("attach-port", one.work.place, f"port {port.name}: attached to the server")
 
     def ensure_floating_ip(
         self, one: ServerPass, cloud: ServerCloud, ports: Mapping[str, CloudResource]
@@ -138,9 +138,9 @@ class RunningServer:
         port = ports[one.work.plan.port_name(0)]
         address = next((address for _, address in floating.addresses), "")
         if floating.used_by != port.id:
-            one.false(Aspect.FLOATING_IP, Reason.CREATING, f"{address}: not at the first port yet")
+            one.false(Aspect.FLOATING_IP, Reason.CREATING, f"{address}: not on the first port yet")
             cloud.point_floating_ip(floating.id, port.id)
-            log_action("point-floating-ip", one.work.place, f"{address}: put to port {port.name}")
+            log_action("point-floating-ip", one.work.place, f"{address}: attached to port {port.name}")
         one.true(Aspect.FLOATING_IP, Reason.AVAILABLE, f"{address}: {_LEADS}")
         known = {known for _, known in one.record.addresses}
         if address and address not in known and one.record.addresses:
@@ -160,7 +160,7 @@ class RunningServer:
         elif held:
             pause = self._removal.remove(one, cloud, [kind for kind in Kind if kind != Kind.FLOATING_IP])
         if pause is None:
-            text = "no floating IP was asked for"
+            text = "no floating IP is requested"
             one.found(Aspect.FLOATING_IP, Finding("True", Reason.NOT_REQUIRED, text))
         return pause
 
@@ -169,13 +169,15 @@ class RunningServer:
         found = self._removal.present(one, cloud, Kind.FLOATING_IP)
         outstanding = outstanding_until(one.record, [Kind.FLOATING_IP], one.now)
         if not found and outstanding:
-            text = "the answer to the request for a floating IP did not come; it is looked for again"
+            text = (
+                "the answer to the request for a floating IP did not arrive; the controller searches it again"
+            )
             one.false(Aspect.FLOATING_IP, Reason.ANSWER_AWAITED, text)
             return pause_until(outstanding, one.now)
         for floating in found:
             if floating.used_by:
                 cloud.point_floating_ip(floating.id, "")
-            log_action("release-floating-ip", one.work.place, f"floating IP {floating.id}: let go of")
+            log_action("release-floating-ip", one.work.place, f"floating IP {floating.id}: released")
         kept = [Recorded(Kind.FLOATING_IP, floating.id, floating.id, retain=True) for floating in found]
         one.record = one.record.without([thing.key for thing in held]).with_things(kept)
         return None

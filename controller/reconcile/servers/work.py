@@ -157,7 +157,7 @@ class ServerStatusWriter:
         wanted = [*others, FINALIZER] if present else others
         patch = {"metadata": {"finalizers": wanted, "resourceVersion": meta["resourceVersion"]}}
         after = self._kube.merge_patch(SERVER, meta["name"], meta["namespace"], patch)
-        text = f"server {meta['name']}: finalizer {'put on' if present else 'taken off'}"
+        text = f"server {meta['name']}: finalizer {'added' if present else 'removed'}"
         log_action("set-finalizers", work.place, text)
         if after is not None:
             meta["resourceVersion"] = after["metadata"]["resourceVersion"]

@@ -45,7 +45,7 @@ class InstallationKey:
                 return
             with suppress(Conflict):  # another process has been faster
                 self._create(self._key)
-                text = f"Secret {DIGEST_KEY_SECRET}: was gone, and is there again with the same key"
+                text = f"Secret {DIGEST_KEY_SECRET}: was deleted, and is restored with the same key"
                 log_action("create", f"{self._namespace}/{DIGEST_KEY_SECRET}", text)
 
     def _stored(self) -> bytes:
@@ -74,10 +74,11 @@ class InstallationKey:
             stored = self._stored()
             if not stored:
                 raise KubeError(
-                    f'Secret "{DIGEST_KEY_SECRET}" has no entry "{ENTRY}"; delete it to have it made again'
+                    f'Secret "{DIGEST_KEY_SECRET}" has no entry "{ENTRY}"; delete it, so that it is '
+                    "created again"
                 ) from None
             return stored
-        text = f"Secret {DIGEST_KEY_SECRET}: made, with the key of digests"
+        text = f"Secret {DIGEST_KEY_SECRET}: created, with the key of digests"
         log_action("create", f"{self._namespace}/{DIGEST_KEY_SECRET}", text)
         return key
 
@@ -99,7 +100,7 @@ class KeptInstallationKey:
             except KubeError as error:
                 if not is_refusal(error):
                     raise
-                text = f"Secret {DIGEST_KEY_SECRET} cannot be kept: look at quotas, policies and rights"
+                text = f"Secret {DIGEST_KEY_SECRET} cannot be written: check quotas, policies and rights"
                 log.warning(text, extra={"object": DIGEST_KEY_SECRET, "reason": type(error).__name__})
             self._looked = now
         return self._key.read()

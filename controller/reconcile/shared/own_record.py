@@ -16,7 +16,7 @@ def own_record(kube: Kube, name: str, namespace: str) -> KubeObject | None:
     live = kube.get(CONFIGMAP, name, namespace)
     if live is not None and (live["metadata"].get("labels") or {}).get(MANAGED_BY) != MANAGED_BY_US:
         raise ObjectRefused(
-            f"ConfigMap {name} lacks the label {MANAGED_BY}={MANAGED_BY_US}, and belongs to something else; "
-            "rename or delete it, or give it the label back"
+            f"ConfigMap {name} lacks the label {MANAGED_BY}={MANAGED_BY_US}, so it belongs to "
+            "another program; rename or delete it, or restore the label"
         )
     return live

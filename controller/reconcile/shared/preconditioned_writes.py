@@ -64,10 +64,10 @@ def apply_to_seen(
             read["resourceVersion"] = after["metadata"]["resourceVersion"]
             if finalizers is not None:
                 place = f"{read.get('namespace')}/{read['name']}"
-                text = f"{resource.kind} {read['name']}: finalizers {', '.join(finalizers) or 'taken off'}"
+                text = f"{resource.kind} {read['name']}: finalizers {', '.join(finalizers) or 'removed'}"
                 log_action("set-finalizers", place, text)
             return after
-    raise Conflict(f"{resource.kind} {read['name']}: others write all the time")
+    raise Conflict(f"{resource.kind} {read['name']}: other clients write it continually")
 
 
 def patch_seen(
@@ -93,7 +93,7 @@ def patch_seen(
             if there["metadata"]["resourceVersion"] == version:
                 raise  # it is not about the version
             version = there["metadata"]["resourceVersion"]
-    raise Conflict(f"{resource.kind} {read['name']}: others write all the time")
+    raise Conflict(f"{resource.kind} {read['name']}: other clients write it continually")
 
 
 def read_again(write: Callable[[], T]) -> T:

@@ -26,7 +26,10 @@ LEARNT_EVERY = 300.0
 MADE_WITHIN = 60.0
 # Helm's records are many, and no credentials of their own.
 NOT_RECORDS = "type!=helm.sh/release.v1"
-WITHHELD = "not shown for a day: a Secret was changed while health did not run, and former ones may be in it"
+WITHHELD = (
+    "hidden for a day, because a Secret changed while container health did not run, and the output may "
+    "contain its former content"
+)
 
 
 class RegionRedactor:

@@ -198,7 +198,7 @@ def measured_bundle(measures: Metrics) -> StatusListener:
             measures.forget(release=name)
         for name in names - before:
             for counter in _RELEASE_COUNTERS:
-                # From the beginning, for `increase` to see the first one.
+                # From the beginning, so that `increase` sees the first one.
                 measures.count(counter, 0, release=name)
         for metric, value in _RELEASE_VALUES.items():
             rows: list[Row] = [({"release": str(entry.get("name"))}, value(entry)) for entry in shown]

@@ -115,20 +115,22 @@ def test_an_answer_of_another_shape_is_told_like_one_that_does_not_come(
 ) -> None:
     servers = RealAccountServers()
     api.answers["GET /api/connections?columns=user"] = (200, ["nova"])
-    with pytest.raises(ServerUnavailable, match=f"127.0.0.1:{broker.place.port} answers as no broker does"):
+    with pytest.raises(
+        ServerUnavailable, match=f"127.0.0.1:{broker.place.port} does not answer like a broker"
+    ):
         servers.sessions(broker, BEFORE)
     api.answers["GET /v3/domains?name=service"] = (200, {"domains": [{}]})
-    with pytest.raises(ServerUnavailable, match="/v3 answers as no keystone does"):
+    with pytest.raises(ServerUnavailable, match="/v3 does not answer like a keystone"):
         servers.has(keystone, USER)
     api.answers["POST /v3/auth/tokens"] = (201, ["token"])
-    with pytest.raises(ServerUnavailable, match="/v3 answers as no keystone does"):
+    with pytest.raises(ServerUnavailable, match="/v3 does not answer like a keystone"):
         servers.drop_other_passwords(keystone)
     api.answers["POST /v3/auth/tokens"] = (201, {})
     for ask in (
         lambda: servers.give_password(keystone, USER, "next"),
         lambda: servers.restore_lockout(keystone, USER),
     ):
-        with pytest.raises(ServerUnavailable, match="/v3 answers as no keystone does"):
+        with pytest.raises(ServerUnavailable, match="/v3 does not answer like a keystone"):
             ask()
 
 

@@ -153,7 +153,7 @@ def test_a_dead_link_is_refused(tmp_path: Path) -> None:
     ("name", "content", "cause"),
     [
         ("Chart.yaml", b"a: [", "not YAML in line"),
-        ("values.yaml", b"- 1\n", "must be a map"),
+        ("values.yaml", b"- 1\n", "is not a map"),
         ("values.yaml", b"\xff\xfe\x00", "not UTF-8"),
         ("values.yaml", b"a: &x [*x, *x]\nb: *y\n", "not YAML"),
     ],
@@ -215,7 +215,7 @@ def test_a_file_repository_without_the_version_says_what_it_has(tmp_path: Path) 
 
 
 def test_a_directory_that_is_not_there_is_told_as_such(tmp_path: Path) -> None:
-    with pytest.raises(ChartNotFound, match=r"^there is no directory .*/nowhere here; .*extraVolumes"):
+    with pytest.raises(ChartNotFound, match=r"^directory .*/nowhere does not exist here; .*extraVolumes"):
         ChartStore(tmp_path).digest(ChartRef("web", repository=f"file://{tmp_path}/nowhere"))
 
 
@@ -374,5 +374,5 @@ def test_templates_that_a_chart_does_not_have_are_passed_over(tmp_path: Path) ->
 def test_without_a_place_for_the_copy_a_template_cannot_be_omitted(tmp_path: Path) -> None:
     write_chart(tmp_path)
 
-    with pytest.raises(ChartInvalid, match=r"no place to put it together without templates/a\.yaml"):
+    with pytest.raises(ChartInvalid, match=r"no directory to assemble it in without templates/a\.yaml"):
         ChartStore(tmp_path).locate(WITHOUT)

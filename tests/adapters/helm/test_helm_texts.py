@@ -122,13 +122,15 @@ def test_kinds_that_the_cluster_does_not_define_are_told_with_the_remedy() -> No
         "the cluster does not define Certificate (cert-manager.io/v1), Gateway (gateway.networking.k8s.io/v1)"
     )
     first, _, second = remedies.partition("; ")
-    assert first.startswith("install cert-manager in the cluster, or name no issuer in spec.features.tls")
+    assert first.startswith("install cert-manager in the cluster, or remove issuer from spec.features.tls")
     assert second.startswith("install the Gateway API in the cluster")
 
 
 def test_an_undefined_kind_of_others_is_told_once_however_many_objects_are_of_it() -> None:
     one = 'no matches for kind "Widget" in version "example.org/v1"; '
-    assert str(failure(2 * one)).startswith("the cluster does not define Widget (example.org/v1): install in")
+    assert str(failure(2 * one)).startswith(
+        "the cluster does not define Widget (example.org/v1): install its"
+    )
 
 
 def test_a_hook_that_speaks_of_a_kind_is_a_failed_hook() -> None:

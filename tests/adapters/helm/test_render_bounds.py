@@ -161,7 +161,7 @@ def test_what_was_refused_is_not_tried_again_until_the_chart_changes(tmp_path: P
 
 def test_all_together_hold_no_more_than_the_container_has(tmp_path: Path) -> None:
     grows = '{{ $x := list }}{{ range until 100000 }}{{ $x = append $x (repeat 100000 "a") }}{{ end }}\n'
-    with pytest.raises(ChartInvalid, match="which may hold 128 MiB together"):
+    with pytest.raises(ChartInvalid, match="which together may use 128 MiB"):
         helm(together=128 * MIB).render(request(chart(tmp_path, grows)))
 
 

@@ -46,7 +46,7 @@ def fine() -> str:
 
 
 def broken() -> str:
-    return "the oldest work waits for 700 s"
+    return "the oldest work has waited for 700 s"
 
 
 def test_alive_while_every_check_passes() -> None:
@@ -56,7 +56,7 @@ def test_alive_while_every_check_passes() -> None:
 
 def test_a_check_that_fails_is_named_with_its_reason() -> None:
     with served(Endpoint(alive={"loop": fine, "queue": broken})) as port:
-        assert ask(port, "/healthz") == (503, "queue: the oldest work waits for 700 s\n")
+        assert ask(port, "/healthz") == (503, "queue: the oldest work has waited for 700 s\n")
 
 
 def test_alive_and_not_ready() -> None:

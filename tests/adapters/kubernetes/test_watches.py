@@ -31,7 +31,9 @@ def test_one_silent_watch_is_named() -> None:
     life, clock = signs()
     clock.advance(SILENT_AFTER + 1)
     life.heard("pods")
-    assert life.watches_are_dead() == f"nothing was heard of deployments for {SILENT_AFTER + 1:.0f} s"
+    assert life.watches_are_dead() == (
+        f"no sign of life from the watches of deployments for {SILENT_AFTER + 1:.0f} s"
+    )
 
 
 def test_watches_have_begun_once_each_was_answered() -> None:

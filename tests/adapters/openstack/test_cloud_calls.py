@@ -162,10 +162,12 @@ def test_what_the_service_says_is_not_there_is_none_for_reads_and_deletions_only
 @pytest.mark.parametrize("answer", NOT_OF_THE_SERVICE, ids=lambda one: repr(one.raw.getvalue())[:30])
 @pytest.mark.parametrize("service", ABSENT)
 def test_a_404_of_something_else_says_nothing(service: str, answer: Answer) -> None:
-    with pytest.raises(CloudUnavailable, match="404, and the answer is not one of the service itself"):
+    with pytest.raises(CloudUnavailable, match="404, and the answer does not come from the service itself"):
         Calls(Service(answer)).get(service, "/x")
     for method in ("DELETE", "POST"):
-        with pytest.raises(CloudUnavailable, match="404, and the answer is not one of the service itself"):
+        with pytest.raises(
+            CloudUnavailable, match="404, and the answer does not come from the service itself"
+        ):
             Calls(Service(answer)).send(method, service, "/x", None)
 
 
@@ -315,7 +317,7 @@ def test_the_compute_service_of_one_host_is_asked_for_alone() -> None:
     ],
 )
 def test_what_is_no_clouds_yaml_is_refused_without_quoting_it(text: bytes) -> None:
-    with pytest.raises(CloudRefused, match=r"^the credentials are no clouds\.yaml"):
+    with pytest.raises(CloudRefused, match=r"^the credentials are not a clouds\.yaml"):
         OpenStackClouds(SystemClock(), SystemRandomness()).open(text)
 
 

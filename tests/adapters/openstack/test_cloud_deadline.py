@@ -41,7 +41,7 @@ def test_a_service_that_asked_for_a_pause_has_it_from_every_look() -> None:
     calls = Calls(Service(Answer(429, Retry_After="60"), Answer(body={})))
     with pytest.raises(CloudUnavailable):
         calls.until(calls.clock.monotonic() + 40).send("POST", "compute", "/x", {})
-    with pytest.raises(CloudUnavailable, match="left alone"):
+    with pytest.raises(CloudUnavailable, match="requested a pause"):
         calls.get("compute", "/x")
 
 

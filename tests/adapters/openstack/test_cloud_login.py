@@ -67,4 +67,4 @@ def test_a_401_in_the_place_of_keystones_versions_is_told_within_seconds(gate: s
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
     asking.join(WITHIN)
-    assert told == ["the login: 401 at auth_url, and the answer is not one of Keystone"]
+    assert told == ["the login: 401 at auth_url, and the answer does not come from Keystone"]

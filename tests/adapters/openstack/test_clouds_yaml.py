@@ -143,7 +143,7 @@ def test_a_region_of_somebody_elses_text_logs_in_as_plainly(key: str, value: str
 
 @pytest.mark.parametrize("file", ["/etc/hosts", "/nowhere"])
 def test_somebody_else_learns_nothing_of_our_files_and_where_an_authority_goes(file: str) -> None:
-    with pytest.raises(CloudRefused, match=r"cacert names a file.*ca\.crt into the same Secret"):
+    with pytest.raises(CloudRefused, match=r"cacert names a file.*into the same Secret under ca\.crt"):
         parse_clouds(written(cacert=file), plain=True)
 
 

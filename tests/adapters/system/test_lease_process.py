@@ -149,7 +149,7 @@ def test_work_that_stands_still_is_ended_and_its_lease_ends_by_itself(run: type[
     assert running.ends_with() == STOOD_STILL
     assert not _is_there(running.worker)
     assert {holder for _, holder in running.writes()} == {"pod"}
-    assert any("nothing was heard of the work" in line for line in running.lines)
+    assert any("no sign of life from the work" in line for line in running.lines)
 
 
 def test_work_that_does_not_end_with_its_lease_is_ended(run: type[Running]) -> None:

@@ -206,7 +206,7 @@ def test_a_broken_kubeconfig_is_a_message(tmp_path: Path, text: str):
 
 
 def test_the_help_lists_the_exit_codes():
-    assert "4  not Ready when the time was up" in osctl("--help").stdout
+    assert "4  not Ready within the timeout" in osctl("--help").stdout
 
 
 def test_charts_that_only_the_cluster_can_reach_do_not_stop_an_apply(kube: FakeKube, tmp_path: Path):

@@ -50,7 +50,7 @@ def listed(bed: RotationBed) -> dict[str, dict[str, Any]]:
 
 def test_what_is_asked_for_is_rotated(bed: RotationBed) -> None:
     code, out, _ = run("credentials", "rotate", "--service", "compute")
-    assert (code, out) == (0, "compute: a rotation is asked for\n")
+    assert (code, out) == (0, "compute: rotation requested\n")
     osdpl = bed.kube.get(OSDPL, REGION, NS)
     assert osdpl is not None
     assert osdpl["metadata"]["annotations"]["osctl.dev/reconcile-requested-at"]
@@ -61,7 +61,7 @@ def test_what_is_asked_for_is_rotated(bed: RotationBed) -> None:
 def test_all_are_those_that_have_accounts(bed: RotationBed) -> None:
     _, out, _ = run("credentials", "rotate", "--all")
     asked = ("compute", "database", "identity", "image", "messaging")
-    assert out == "".join(f"{service}: a rotation is asked for\n" for service in asked)
+    assert out == "".join(f"{service}: rotation requested\n" for service in asked)
     assert ROTATE in bed.notes("image")
 
 
@@ -78,7 +78,7 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(bed: RotationBed) 
 def test_a_dry_run_names_what_has_one_pod(bed: RotationBed) -> None:
     bed.set_replicas("compute", 1)
     _, out, _ = run("credentials", "rotate", "--service", "compute", "--dry-run")
-    assert "interrupted     Deployment nova-api: one pod each, away while it is replaced" in out
+    assert "interrupted     Deployment nova-api: one pod each, not available while it is replaced" in out
 
 
 def test_what_cannot_be_rotated_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_what_cannot_be_rotated_is_refused_by_name(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("controller.cli.commands.credentials.open_cluster", lambda *_: Cluster(bed.kube, NS))
     code, _, err = run("credentials", "rotate", "--service", "object-storage")
     assert code == 6
-    assert "object-storage is not rotated by this command: swift-password: the Ceph cluster has it" in (
+    assert "object-storage is not rotated by this command: swift-password: the Ceph cluster also has it" in (
         " ".join(err.split())
     )
     assert ROTATE not in bed.notes("object-storage")
@@ -100,7 +100,7 @@ def test_a_dry_run_says_what_the_password_of_an_administrator_interrupts(
     monkeypatch.setattr("controller.cli.commands.credentials.open_cluster", lambda *_: Cluster(made.kube, NS))
     _, out, _ = run("credentials", "rotate", "--service", "identity", "--dry-run")
     shown = " ".join(out.split())
-    assert "replaced admin-password: the password before is refused at once" in shown
+    assert "replaced admin-password: the former password is refused at once" in shown
     assert "; with new pods: keystone" in shown
     made.set_replicas("messaging", 1)
     _, out, _ = run("credentials", "rotate", "--service", "messaging", "--dry-run")
@@ -141,7 +141,7 @@ def test_the_list_tells_how_far_a_rotation_is(bed: RotationBed) -> None:
     bed.reconcile()
     assert listed(bed)["compute"]["rotation"]["phase"] == "Rolling"
     _, out, _ = run("credentials", "list")
-    assert "Rolling: release nova has not taken it up" in out
+    assert "Rolling: release nova does not use it yet" in out
 
 
 def test_the_list_is_whole_on_a_terminal_of_80_columns(bed: RotationBed) -> None:
@@ -175,9 +175,9 @@ def test_a_dry_run_states_what_is_interrupted_and_what_is_not(monkeypatch: pytes
     _, out, _ = run("credentials", "rotate", "--all", "--dry-run")
     shown = " ".join(out.split())
     assert "replaced memcache-secret-key: no interruption" in shown
-    assert "replaced metadata-secret: from the first new pod" in shown
-    assert "replaced ssh-private-key: no interruption; all pods let in both keys" in shown
-    assert "upgraded nova; 3 times, each time with all their pods" in shown
+    assert "replaced metadata-secret: while pods of Nova's metadata API" in shown
+    assert "replaced ssh-private-key: no interruption; all pods accept both keys" in shown
+    assert "upgraded nova; 3 times, replacing all their pods each time" in shown
     assert listed(made)["networking"]["interruptions"].keys() == {"metadata-secret"}
 
 

@@ -150,7 +150,7 @@ def test_another_passphrase_is_an_error_that_tells_nothing(
 ) -> None:
     result = osctl("credentials", "restore", taken, "--passphrase-file", "-", input="another one, and long\n")
     assert result.exit_code == 3
-    assert f"{taken}: the passphrase is another one, or the file was changed" in result.output
+    assert f"{taken}: the passphrase is wrong, or the file was changed" in result.output
 
 
 def test_a_file_that_is_there_is_not_overwritten(kube: FakeKube, taken: str, words: str) -> None:

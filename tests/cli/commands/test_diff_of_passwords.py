@@ -17,7 +17,7 @@ from tests.fakes.kube import FakeKube
 pytestmark = pytest.mark.slow
 
 OWN = {"credentials": {"compute": {"database-password": {"name": "nova-db", "key": "password"}}}}
-WARNING = "warning  spec.features.credentials: release nova: the password for its database is now that of"
+WARNING = "warning  spec.features.credentials: release nova: its database password now comes from"
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_beside_a_cluster_its_secrets_say_what_the_accounts_are_called(
     kube.create(secret("", "compute-credentials"))
     own = kube.create({**secret(""), "stringData": {"password": "x"}})
     arguments = ("diff", "-f", written(tmp_path / "new", charts, **OWN), "--no-manifests")
-    assert " is there, and keeps the one of before" in osctl(*arguments).stdout
+    assert " exists and keeps the former password" in osctl(*arguments).stdout
     kube.replace({**own, "data": {**own.get("data", {}), "account-suffix": "LW93bg=="}})
     assert "warning" not in osctl(*arguments).stdout
 

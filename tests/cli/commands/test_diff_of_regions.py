@@ -188,7 +188,7 @@ def test_an_older_openstack_is_told_to_be_refused(written: Written):
     code, found = compared(before, after, "--no-manifests")
     (refused,) = found["refused"]
     assert code == ExitCode.NEEDS_EDIT
-    assert "OpenStack does not migrate its databases back" in refused
+    assert "OpenStack cannot downgrade its databases" in refused
 
 
 @pytest.mark.slow

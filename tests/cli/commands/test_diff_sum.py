@@ -65,13 +65,13 @@ def test_a_release_that_is_too_large_restarts_nothing_and_is_named() -> None:
 
 def test_pods_of_daemonsets_are_said_to_be_on_each_node() -> None:
     said = sum_of(touched("nova", "Deployment nova-api", "DaemonSet nova-compute", pods=3))
-    assert "2 workloads restarted (3 pods, and those of 1 DaemonSet on each node)" in said
-    assert "(those of 1 DaemonSet on each node)" in sum_of(touched("libvirt", "DaemonSet libvirt"))
+    assert "2 workloads restarted (3 pods, and all pods of 1 DaemonSet, on every node)" in said
+    assert "(all pods of 1 DaemonSet, on every node)" in sum_of(touched("libvirt", "DaemonSet libvirt"))
 
 
 def test_daemonsets_that_get_another_name_are_counted_among_those_that_restart() -> None:
     renamed = replace(touched("nova"), renames=("nova-compute",))
-    assert "1 workload restarted (those of 1 DaemonSet on each node)" in sum_of(renamed)
+    assert "1 workload restarted (all pods of 1 DaemonSet, on every node)" in sum_of(renamed)
 
 
 def test_many_tags_of_images_are_summed_up_by_image() -> None:

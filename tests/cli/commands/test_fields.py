@@ -43,7 +43,7 @@ def test_a_path_may_be_that_of_a_message_or_of_a_file(path: str) -> None:
     [
         (("features.netwroking",), 'features has no field "netwroking"; did you mean "networking"?'),
         (("size.small",), 'size has no field "small"\n'),
-        (("services.a.b.values.conf",), "what is below is free"),
+        (("services.a.b.values.conf",), "fields below it are free"),
         (("--kind", "HelmBundel"), 'there is no kind "HelmBundel"; did you mean "HelmBundle"?'),
     ],
 )

@@ -59,7 +59,7 @@ def test_each_error_has_its_line_its_path_and_a_remedy(tmp_path: Path) -> None:
     result = osctl("machines", "convert", file)
     assert (result.exit_code, result.stdout) == (3, "")
     line = Path(file).read_text(encoding="utf-8").splitlines().index("      taints:") + 1
-    assert f"{file}:{line}  error: spec.template.spec.taints: cannot be carried" in result.stderr
+    assert f"{file}:{line}  error: spec.template.spec.taints: cannot be converted" in result.stderr
     assert 'did you mean "flavor"?' in result.stderr
     assert result.stderr.endswith("2 errors\n")
 
@@ -68,7 +68,7 @@ def test_warnings_go_to_stderr_and_stop_nothing(tmp_path: Path) -> None:
     file = written(tmp_path, machine_set(**CLUSTER, **{"provider.sshUserName": "core"}))
     result = osctl("machines", "convert", file)
     assert result.exit_code == 0
-    assert "spec.template.spec.providerSpec.value.sshUserName: is not carried" in result.stderr
+    assert "spec.template.spec.providerSpec.value.sshUserName: is not converted" in result.stderr
     assert "sshUserName" not in result.stdout
 
 

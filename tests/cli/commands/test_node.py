@@ -101,7 +101,7 @@ def test_a_plan_tells_what_it_would_stop_at_and_names_routers(world: NodeWorld) 
     found = osctl("node", "plan", "cmp1")
     lines = found.stdout.splitlines()
     assert lines[1].split() == ["KIND", "ID", "WHY"] and lines[2].split()[:2] == ["Router", "r1"]
-    assert "if it were created now, it would stop at ComputeDown" in lines[-1]
+    assert "without dryRun it would now stop at ComputeDown" in lines[-1]
     assert "ComputeDown" in json.loads(osctl("node", "plan", "cmp1", "-o", "json").stdout)["message"]
 
 
@@ -110,7 +110,7 @@ def test_a_plan_that_is_not_made_in_time_says_why(world: NodeWorld, monkeypatch:
     world.cloud.before = fail("identity GET: ConnectFailure")
     found = osctl("node", "plan", "cmp1")
     assert found.exit_code == 6
-    assert "within 60 s: waits for OpenStack: identity GET: ConnectFailure" in found.stderr
+    assert "after 60 s: waits for OpenStack: identity GET: ConnectFailure" in found.stderr
     assert world.kube.list(NODE_MAINTENANCE) == []
 
 
@@ -127,7 +127,7 @@ def test_maintain_and_return(world: NodeWorld) -> None:
     world.cloud.boot(2, "cmp1")
     found = osctl("node", "maintain", "cmp1", "--wait")
     assert found.exit_code == 0, found.output
-    assert "the node may be worked on" in found.stderr
+    assert "you may work on the node" in found.stderr
     assert {one.host for one in world.cloud.hosted.values()} == {"cmp2"}
     assert osctl("node", "return", "cmp1").exit_code == 0
     world.reconcile(4)
@@ -224,7 +224,7 @@ def test_a_machine_whose_node_has_no_role_any_more_is_confirmed_with_what_its_ma
 
 def test_a_machine_that_is_ready_is_not_said_to_be_off_by_a_maintenance(world: NodeWorld) -> None:
     found = osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced")
-    assert found.exit_code == 6 and "is Ready: it is not off" in found.stderr
+    assert found.exit_code == 6 and "is Ready, so its machine is not off" in found.stderr
     assert world.kube.list(NODE_MAINTENANCE) == []
 
 
@@ -238,7 +238,7 @@ def test_only_an_evacuation_needs_a_machine_to_be_off(world: NodeWorld) -> None:
 def test_a_machine_whose_node_is_gone_is_confirmed_as_such(world: NodeWorld) -> None:
     world.kube.delete(NODE, "cmp1")
     found = osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced")
-    assert found.exit_code == 0 and "there was no Node of that name" in found.stderr
+    assert found.exit_code == 0 and "there was no Node with that name" in found.stderr
     live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
     assert live is not None and live["spec"]["fenced"]["nodeUID"] == ""
 
@@ -260,7 +260,7 @@ def test_of_several_regions_one_is_to_be_chosen(world: NodeWorld, other: NodeWor
     world.set_ready("cmp1", False)
     found = osctl("node", command, "cmp1")
     assert found.exit_code == 6
-    assert f"choose one with --region, of {world.name}, {other.name}" in " ".join(found.stderr.split())
+    assert f"choose one with --region: {world.name}, {other.name}" in " ".join(found.stderr.split())
     assert world.kube.list(NODE_MAINTENANCE) == []
     assert "you confirm" not in found.stderr
     assert "fenced" not in other.notes("cmp1") | world.notes("cmp1")
@@ -303,7 +303,7 @@ def test_a_confirmation_in_a_maintenance_is_given_to_its_region(world: NodeWorld
     for region in (world.name, other.name):
         assert osctl("node", "maintain", "cmp1", "--region", str(region)).exit_code == 0
     given = ("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced", "--region", str(other.name))
-    assert "is Ready: it is not off" in osctl(*given).stderr
+    assert "is Ready, so its machine is not off" in osctl(*given).stderr
     world.set_condition("cmp1", "Unknown", boot="boot-1")
     other.reconcile()
     found = osctl(*given)
@@ -329,7 +329,7 @@ def test_a_maintenance_of_another_region_is_never_changed(world: NodeWorld, othe
     world.maintain("node-cmp1.second", "cmp1")
     before = world.kube.list(NODE_MAINTENANCE)
     found = osctl("node", "maintain", "cmp1", "--mode", "cordon", "--region", str(other.name))
-    assert found.exit_code == 6 and f"is of the region {world.name}" in " ".join(found.stderr.split())
+    assert found.exit_code == 6 and f"belongs to the region {world.name}" in " ".join(found.stderr.split())
     assert world.kube.list(NODE_MAINTENANCE) == before
 
 

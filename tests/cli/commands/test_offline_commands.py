@@ -314,4 +314,4 @@ def test_its_other_mistakes_are_told_all_the_same(tmp_path: Path):
 def test_it_cannot_be_rendered_and_the_place_is_named(tmp_path: Path):
     result = osctl("render", "-", input=elsewhere(tmp_path))
     assert result.exit_code == 8
-    assert result.stderr.startswith(f"error: there is no directory {tmp_path}/nowhere here; ")
+    assert result.stderr.startswith(f"error: directory {tmp_path}/nowhere does not exist here; ")

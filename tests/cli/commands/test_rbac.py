@@ -91,7 +91,7 @@ rules: [{{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [watch]}
     assert values["extraClusterRules"] == [rule]
     assert values["extraClusterRoles"] == ["watching-{namespace}"]
     reported = osctl("rbac", "-f", region).stderr
-    assert "release memcached makes StorageClass mine for the whole cluster: no value grants that" in reported
+    assert "release memcached contains the cluster-scoped StorageClass mine: no value grants that" in reported
 
 
 @pytest.mark.slow

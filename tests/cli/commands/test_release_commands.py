@@ -103,7 +103,7 @@ def test_history_lists_the_revisions_and_what_is_special_about_them(kube: FakeKu
         ["REVISION", "UPDATED", "STATUS", "CHART", "DIGEST", "NOTE"],
         ["1", "2026-03-01T09:00:00Z", "superseded", "2026.1.0", "abababababab"],
         ["2", "2026-03-01T09:00:00Z", "failed", "2026.1.0", "abababababab"],
-        ["3", "2026-03-01T09:00:00Z", "superseded", "2026.1.0", "abababababab", "not made by the controller"],
+        ["3", "2026-03-01T09:00:00Z", "superseded", "2026.1.0", "abababababab", "not by the controller"],
         ["4", "2026-03-01T09:00:00Z", "deployed", "2026.1.0", "abababababab", "rollback to 1"],
     ]
     data = json.loads(osctl("history", "nova", "-o", "json").stdout)
@@ -120,7 +120,7 @@ def test_a_release_that_is_there_twice_needs_a_namespace(kube: FakeKube):
     bundle(kube, "compute", "nova", namespace="elsewhere")
     result = osctl("rollback", "nova")
     assert result.exit_code == 6
-    assert 'in the namespaces "elsewhere", "openstack": choose one with -n' in result.stderr
+    assert 'choose a namespace with -n: "elsewhere", "openstack"' in result.stderr
     assert osctl("history", "nova", "-n", "openstack").exit_code == 0
 
 
@@ -145,7 +145,7 @@ def test_rollback_to_a_revision_that_failed_or_is_not_there_is_refused(kube: Fak
     three_revisions(kube)
     result = osctl("rollback", "nova", wanted)
     assert result.exit_code == 6
-    assert "there is: 1, 3, 4" in result.stderr
+    assert "it has: 1, 3, 4" in result.stderr
     assert annotations(kube, "compute") == {}
 
 
@@ -180,10 +180,10 @@ def test_a_region_is_suspended_and_goes_back_to_the_mode_it_had(kube: FakeKube):
 
     assert osctl("suspend").stdout == "region region-one: suspended\n"
     assert mode() == "Paused"
-    assert osctl("suspend").stdout == "region region-one: was suspended already\n"
+    assert osctl("suspend").stdout == "region region-one: already suspended\n"
     assert osctl("resume").stdout == "region region-one: resumed\n"
     assert mode() == "Plan"
-    assert osctl("resume").stdout == "region region-one: was resumed already\n"
+    assert osctl("resume").stdout == "region region-one: already resumed\n"
 
 
 def test_bundles_and_releases_are_suspended_by_annotation(kube: FakeKube):

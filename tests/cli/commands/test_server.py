@@ -55,7 +55,7 @@ def test_a_deletion_that_takes_too_long_says_what_is_still_there(world: ServerWo
     world.cloud.hidden = {str(world.status()["instanceID"])}
     result = osctl("server", "delete", "bastion", "--wait", "--timeout", "0s")
     assert result.exit_code == 4
-    assert "bastion: still there after 0 s" in result.stderr
+    assert "bastion: not deleted after 0 s" in result.stderr
     assert result.stdout == ""
 
 

@@ -36,7 +36,7 @@ def test_a_namespace_has_one_region():
     assert code == 3
     (problem,) = found["problems"]
     assert problem["path"] == "metadata.namespace"
-    assert problem["message"] == "its namespace has region one already, of stdin:1"
+    assert problem["message"] == "its namespace already has region one, in stdin:1"
     assert problem["source"] != "stdin:1"
     assert validated(named("one"), named("two", "other"))[0] == 0
 
@@ -47,7 +47,7 @@ def test_an_object_is_given_once():
         assert code == 3
         (problem,) = found["problems"]
         assert problem["path"] == "metadata.name"
-        assert "is given twice: also in stdin:1" in problem["message"]
+        assert "is defined twice, also in stdin:1" in problem["message"]
 
 
 def test_a_release_that_no_file_has_is_warned_of():
@@ -68,4 +68,4 @@ def test_another_region_does_not_replace_one(tmp_path: Path, output: str):
     for new, title in (("b", "openstack/two"), ("c", "other/one")):
         result = osctl("diff", str(tmp_path / "a"), str(tmp_path / new), "--no-manifests", "-o", output)
         assert result.exit_code == 1
-        assert f"another region: {title} does not replace openstack/one" in result.stdout
+        assert f"these are different regions: openstack/one and {title}" in result.stdout

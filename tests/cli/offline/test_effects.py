@@ -68,7 +68,7 @@ def test_a_key_for_several_releases_is_told_where_none_of_them_reads_it() -> Non
         region(one, other), OPEN, lambda spec: repr(spec.values.get("a") if spec.name == "db" else "")
     )
     assert [(warning.path, warning.message) for warning in found] == [
-        ("spec.common.charts.values.b", '"b" changes nothing that any chart makes')
+        ("spec.common.charts.values.b", '"b" has no effect on the objects of any chart')
     ]
 
 
@@ -97,7 +97,7 @@ def test_a_host_that_is_no_service_of_the_region_is_told() -> None:
     there = made_by([{"kind": "Service", "metadata": {"name": "memcached"}}])
     [warning] = unmade_hosts("cinder", hosts({"hosts": {"default": "memcached-ha"}}), there)
     assert warning.path == "spec.services.endpoints.cache.hosts.default"
-    assert warning.message == "Service memcached-ha is made by no release, and cinder asks it"
+    assert warning.message == "no release creates Service memcached-ha, which cinder uses"
     for content in (
         {"hosts": {"default": "memcached"}},
         {"hosts": {"default": "cache.example.org"}},

@@ -146,17 +146,17 @@ def test_what_a_container_said_before_it_fell_silent_is_marked_as_old():
     ready = ready_condition(facts, RegionProgress(done=1, total=1, current=True))
     assert causes(condition("Ready", ready.status, str(ready.reason), ready.message)) == [
         ready.message,
-        "nova-api 0/2: ImagePullBackOff (last reported by health, which is silent)",
+        "nova-api 0/2: ImagePullBackOff (last report of health, which is silent)",
     ]
 
 
 def test_a_silent_container_is_told_beside_what_releases_fail_at():
-    silence = "no sign of life, or of any progress, from helmbundle (ReleasesReady): may be out of date"
+    silence = "no sign of life or progress from helmbundle (ReleasesReady): may be out of date"
     failing = condition("Ready", "False", "ReleasesFailing", f"compute: nova Failed (no image); {silence}")
     failed = bundle("compute", release("nova", "Failed", lastAttempt={"error": "no image"}))
     assert causes(failing, bundles=(failed,)) == [
         silence,
-        "nova: no image (last reported by helmbundle, which is silent)",
+        "nova: no image (last report of helmbundle, which is silent)",
         "nova-api 0/2: ImagePullBackOff",
     ]
 

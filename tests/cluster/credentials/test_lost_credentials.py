@@ -68,7 +68,7 @@ def test_what_is_deleted_comes_back_and_no_release_is_touched(region: Region) ->
     # What no release uses waits for a person, who is told what to type.
     wait_until("it is stalled", lambda: region.condition("Stalled").get("reason") == "CredentialsLost")
     assert region.condition(CONDITION)["reason"] == "CredentialsLost"
-    assert "was there and is gone, and no release uses it at present" in message(region)
+    assert "existed and is gone, and no release uses it at present" in message(region)
 
     typed: set[str] = set()
 

@@ -139,7 +139,7 @@ def test_a_dead_watch_fails_the_liveness_probe_and_a_restart_tells_the_truth(
         timeout=SILENT_AFTER + 120,
     )
     assert status == 503
-    assert text.startswith("watches: nothing was heard of deployments for ")
+    assert text.startswith("watches: no sign of life from the watches of deployments for ")
     proxy.choose = pass_on
     controllers.kill("health")
     controllers.start("health")

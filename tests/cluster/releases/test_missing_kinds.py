@@ -54,7 +54,7 @@ def test_an_undefined_kind_is_told_with_the_remedy_and_made_once_it_is_defined(
         region.install_chart("--set-json", f"rbac.extraRules={json.dumps([rule])}")
         region.kubectl("apply", "-f", "-", input=json.dumps(bundle))
         wait_until("it has failed", lambda: entry().get("state") == "Failed", 60)
-        told = f"the cluster does not define Widget ({GROUP}/v1): install in the cluster what defines it"
+        told = f"the cluster does not define Widget ({GROUP}/v1): install its definition in the cluster"
         assert told in entry()["message"]
         region.kubectl("apply", "-f", "-", input=json.dumps(DEFINITION))
         wait_until("it is deployed", lambda: entry()["state"] == "Deployed", 90)

@@ -70,7 +70,7 @@ def test_the_controllers_own_release_is_no_bundles_to_have(bench: Region) -> Non
     before = bench.get("secrets", "-l", f"owner=helm,name={own}")["items"]
     bundle(bench, "caches", memcached(own))
     message = wait_refused(bench, "ReleaseNameTaken", own)
-    assert message == "the release is the controller's own installation; rename it here"
+    assert message == "the release belongs to the controller's own installation; rename it here"
     bench.kubectl("delete", "hb", "caches", "--timeout=500s")
     assert bench.get("secrets", "-l", f"owner=helm,name={own}")["items"] == before
 

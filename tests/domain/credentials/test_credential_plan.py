@@ -110,7 +110,7 @@ def test_what_is_lost_is_told_with_the_commands_that_bring_it_back(
 ) -> None:
     lost = SecretChange(NAME, "identity", stored, {"admin-password": "password"})
     message = lost_problem(lost, "cloud", "it is nowhere else").message
-    assert "admin-password was there and is gone, and it is nowhere else" in message
+    assert "admin-password existed and is gone, and it is nowhere else" in message
     assert "osctl credentials restore FILE -n cloud --secret identity-credentials" in message
     assert message.endswith(command)
 
@@ -139,7 +139,7 @@ def test_an_operators_secret_of_the_same_name_is_taken_up() -> None:
 def test_a_secret_of_something_else_is_left_alone() -> None:
     found = plan(replace(COMPLETE, ours=False, foreign=True, filled=frozenset()))
     assert not found.changes
-    assert "belongs to something else" in found.problems[0].message
+    assert "owns a Secret of this name" in found.problems[0].message
 
 
 def test_an_immutable_secret_that_lacks_a_key_is_reported() -> None:

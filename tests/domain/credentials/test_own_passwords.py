@@ -35,16 +35,16 @@ def warned(before: Release, after: Release, suffixes: Mapping[str, str] | None =
 def test_a_password_of_ones_own_under_the_same_name_is_told_with_what_is_to_be_done() -> None:
     (problem,) = warned(nova(GENERATED), nova("mine"), {GENERATED: "", "mine": ""})
     assert problem.path == "spec.features.credentials"
-    assert "release nova: the password for its database is now that of Secret mine" in problem.message
-    assert "account nova is there, and keeps the one of before" in problem.message
-    assert "put account-suffix beside it into Secret mine" in problem.remedy
+    assert "release nova: its database password now comes from Secret mine" in problem.message
+    assert "account nova exists and keeps the former password" in problem.message
+    assert "put account-suffix into the same Secret mine" in problem.remedy
     assert "docs/credentials.md" in problem.remedy
 
 
 @pytest.mark.parametrize("suffixes", [{}, {"mine": ""}, {GENERATED: ""}])
 def test_where_names_are_not_known_it_is_told_as_what_may_be(suffixes: Mapping[str, str]) -> None:
     (problem,) = warned(nova(GENERATED), nova("mine"), suffixes)
-    assert "an account nova that is there keeps the one of before" in problem.message
+    assert "an existing account nova keeps the former password" in problem.message
 
 
 @pytest.mark.parametrize("before", [{GENERATED: ""}, {GENERATED: "-2"}, {}])
@@ -54,7 +54,7 @@ def test_another_ending_is_enough(before: Mapping[str, str]) -> None:
 
 def test_the_ending_that_the_account_has_now_is_none() -> None:
     (problem,) = warned(nova(GENERATED), nova("mine"), {GENERATED: "-2", "mine": "-2"})
-    assert "account nova-2 is there" in problem.message
+    assert "account nova-2 exists" in problem.message
 
 
 def test_after_a_rotation_the_first_name_is_free() -> None:

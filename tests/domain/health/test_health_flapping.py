@@ -40,7 +40,7 @@ def test_a_component_that_is_lost_seldom_is_ready_when_it_is() -> None:
 def test_a_component_that_comes_and_goes_is_unhealthy_even_while_it_is_there() -> None:
     shown = Story().lose(LOSSES)
     assert shown.health == Health.UNHEALTHY
-    assert shown.text == "became unready 3 times or more within 10 minutes; last: the probe fails"
+    assert shown.text == "became unready at least 3 times within 10 minutes; last: the probe fails"
 
 
 def test_it_is_healthy_again_after_a_calm_minute() -> None:

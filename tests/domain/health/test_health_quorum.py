@@ -51,7 +51,7 @@ def test_without_a_majority_it_does_not_serve(release: str) -> None:
     verdict = galera(3, members(1, of=3), release=release)
     assert verdict.health == Health.UNHEALTHY
     assert verdict.text.startswith(
-        f"mariadb-server: 1 of 3 members ready, 2 needed: {release} cannot decide and does not serve; pod "
+        f"mariadb-server: 1 of 3 members ready, 2 needed: {release} has no majority and does not serve; pod "
     )
 
 

@@ -305,7 +305,7 @@ def test_what_a_deployed_release_has_and_nobody_sees_is_missed() -> None:
         "nova", "nova-scheduler"
     ].verdict
     assert (verdict.health, verdict.ready, verdict.desired) == (Health.UNHEALTHY, 0, 3)
-    assert verdict.text == "Deployment nova-scheduler does not exist, although release nova has it"
+    assert verdict.text == "Deployment nova-scheduler does not exist, but release nova contains it"
 
 
 def test_what_is_rendered_with_no_pods_or_for_elsewhere_is_not_missed() -> None:

@@ -66,19 +66,19 @@ VERDICTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], Health, str]] = 
         deployment(observedGeneration=1),
         [],
         Health.PROGRESSING,
-        "Deployment nova-api: its controller has not taken up the newest spec yet",
+        "Deployment nova-api: its controller has not observed the newest spec yet",
     ),
     "deployment, half rolled out": (
         deployment(4, updatedReplicas=1, replicas=5, availableReplicas=4),
         [],
         Health.PROGRESSING,
-        "3 of 4 pods are still to be updated",
+        "3 of 4 pods are not updated yet",
     ),
     "deployment, old pods still to go": (
         deployment(2, replicas=3),
         [],
         Health.PROGRESSING,
-        "1 pod of the previous revision is still to go",
+        "1 pod of the previous revision still runs",
     ),
     "deployment, a pod starts": (
         deployment(2, readyReplicas=1, availableReplicas=1),
@@ -90,7 +90,7 @@ VERDICTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], Health, str]] = 
         deployment(2, availableReplicas=0),
         [],
         Health.PROGRESSING,
-        "2 of 2 pods are still to become available",
+        "2 of 2 pods are not available yet",
     ),
     "deployment, one of two crashes": (
         deployment(2, readyReplicas=1, availableReplicas=1),
@@ -176,7 +176,7 @@ VERDICTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], Health, str]] = 
         deployment(1, replicas=2, updatedReplicas=1),
         [pod("nova-api-aaa-1", OLD, age=300, **crashing()), pod("nova-api-bbb-1", NEW, age=5)],
         Health.PROGRESSING,
-        "1 pod of the previous revision is still to go",
+        "1 pod of the previous revision still runs",
     ),
     "deployment, rolled back to what crashes": (
         deployment(3, replicas=4, updatedReplicas=3, readyReplicas=1, availableReplicas=1),
@@ -195,7 +195,7 @@ VERDICTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], Health, str]] = 
             pod("nova-api-aaa-2", OLD),
         ],
         Health.PROGRESSING,
-        "2 of 2 pods are still to be updated",
+        "2 of 2 pods are not updated yet",
     ),
     "deployment, rolled out once and its pods not made again": (
         deployment(3, replicas=0, updatedReplicas=0, readyReplicas=0, availableReplicas=0),
@@ -220,13 +220,13 @@ VERDICTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], Health, str]] = 
         statefulset(3, {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}, updatedReplicas=1),
         [],
         Health.PROGRESSING,
-        "1 of 2 pods are still to be updated",
+        "1 of 2 pods are not updated yet",
     ),
     "statefulset, pods of an earlier revision with OnDelete": (
         statefulset(3, {"type": "OnDelete"}, updatedReplicas=0),
         [],
         Health.READY,
-        "3 of 3 pods are of an earlier revision: with OnDelete each is replaced when it is deleted",
+        "3 of 3 pods are of an earlier revision: with OnDelete, a pod is replaced only after you delete it",
     ),
     "statefulset, a pod that no node takes, a moment ago": (
         statefulset(3, readyReplicas=2, availableReplicas=2),
@@ -257,19 +257,19 @@ VERDICTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], Health, str]] = 
         daemonset(4, "OnDelete", updatedNumberScheduled=1),
         [],
         Health.READY,
-        "3 of 4 pods are of an earlier revision: with OnDelete each is replaced when it is deleted",
+        "3 of 4 pods are of an earlier revision: with OnDelete, a pod is replaced only after you delete it",
     ),
     "daemonset, misscheduled pods": (
         daemonset(4, numberMisscheduled=2),
         [],
         Health.READY,
-        "2 pods run on nodes that they no longer fit",
+        "2 pods run on nodes that no longer match",
     ),
     "daemonset, not looked at by its controller": (
         workload("DaemonSet", {}, {}, name="nova-compute"),
         [],
         Health.PROGRESSING,
-        "DaemonSet nova-compute: its controller has not taken up the newest spec yet",
+        "DaemonSet nova-compute: its controller has not observed the newest spec yet",
     ),
     "job, complete": (
         job(succeeded=1, conditions=[condition("Complete", "True")]),
@@ -277,14 +277,14 @@ VERDICTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], Health, str]] = 
         Health.READY,
         "",
     ),
-    "job, runs": (job(active=1), [], Health.PROGRESSING, f"Job nova-db-sync runs since {at(60)}"),
+    "job, runs": (job(active=1), [], Health.PROGRESSING, f"Job nova-db-sync has run since {at(60)}"),
     "job, has no pod": (job(), [], Health.PROGRESSING, "Job nova-db-sync has no pod"),
     "job, has had no pod for too long": (job(age=1900), [], Health.UNHEALTHY, "Job nova-db-sync has no pod"),
     "job, runs for too long": (
         job(active=1, age=1900),
         [],
         Health.UNHEALTHY,
-        f"Job nova-db-sync runs since {at(1900)}",
+        f"Job nova-db-sync has run since {at(1900)}",
     ),
     "job, its pod crashes in place": (
         job(active=1),
@@ -422,7 +422,7 @@ def test_a_pod_on_a_node_that_no_longer_fits_is_only_told() -> None:
     compute = daemonset(3, numberMisscheduled=1)
     verdict = judge(compute, pod("nova-compute-1", ("DaemonSet", "nova-compute")))
     assert (verdict.health, verdict.desired) == (Health.READY, 3)
-    assert verdict.text == "1 pod runs on nodes that they no longer fit"
+    assert verdict.text == "1 pod runs on nodes that no longer match"
 
 
 def test_a_pod_stuck_in_its_removal_is_told_in_the_end() -> None:
@@ -456,7 +456,7 @@ def test_a_claim_that_is_deleted_under_a_serving_pod_is_told_before_its_data_are
     serves = pod("p", NEW, spec={"volumes": volumes})
     verdict = judge(deployment(1), serves, claims=claims)
     assert (verdict.health, verdict.ready) == (Health.UNHEALTHY, 1)
-    assert verdict.text.startswith("claim images is being deleted: it goes, with its data, when pod p ends")
+    assert verdict.text.startswith("claim images is being deleted: its data are lost when pod p ends")
 
 
 def test_a_claim_that_goes_with_its_pod_is_nobodys_loss() -> None:

@@ -364,7 +364,7 @@ def test_a_pod_that_cannot_end_on_a_silent_node_says_so() -> None:
     assert facts is not None
     assert facts.cause is not None
     assert facts.cause.kind == CauseKind.NODE
-    assert facts.cause.text == "its node cmp1 does not answer; it cannot end there"
+    assert facts.cause.text == "its node cmp1 does not answer, so it cannot terminate"
 
 
 @pytest.mark.parametrize(

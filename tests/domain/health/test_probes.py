@@ -56,12 +56,12 @@ def test_without_a_scheduler_or_a_conductor_that_is_up_no_server_can_be_made() -
     verdict = judge_compute_services([compute("cmp1")], CONTROL[1:], 1)
     assert (verdict.health, verdict.text) == (
         Health.UNHEALTHY,
-        "no server can be made or moved: no nova-conductor is up",
+        "no server can be created or moved: no nova-conductor is up",
     )
     begins = judge_compute_services([compute("cmp1")], CONTROL[:1], 1)
     assert (begins.health, begins.text) == (
         Health.PROGRESSING,
-        "no server can be made or moved: no nova-scheduler is up",
+        "no server can be created or moved: no nova-scheduler is up",
     )
 
 
@@ -98,7 +98,7 @@ def test_volume_services_that_are_down_are_named() -> None:
 def test_an_endpoint_without_a_proper_answer_is_named() -> None:
     nova = ServiceEndpoint("compute", "http://nova/v2.1")
     verdict = judge_endpoints([EndpointAnswer(nova, "HTTP 503"), EndpointAnswer(nova)])
-    assert verdict.text == "1 of 2 endpoints without a proper answer: compute http://nova/v2.1: HTTP 503"
+    assert verdict.text == "1 of 2 endpoints without a valid answer: compute http://nova/v2.1: HTTP 503"
 
 
 REGION = Releases(
@@ -112,7 +112,7 @@ def test_the_endpoint_of_a_service_that_was_removed_is_named_and_does_not_count(
     answers = [EndpointAnswer(keystone), EndpointAnswer(ServiceEndpoint("compute", GONE), "ConnectionError")]
     verdict = judge_endpoints(answers, REGION)
     assert (verdict.health, verdict.ready, verdict.desired) == (Health.READY, 1, 1)
-    assert verdict.text == "the catalogue still has what was removed: compute"
+    assert verdict.text == "the catalogue still has endpoints of removed services: compute"
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_what_was_well_has_ten_minutes_to_register_one_more_and_no_longer() -> N
     probe = new_probe(0, {}).answered(GOOD, 5000).answered(fewer, 5060)
     assert shown(probe, 5060)[0] == Health.PROGRESSING
     probe = probe.answered(fewer, 5060 + FIRST_ANSWER_WITHIN)
-    verdict = (Health.UNHEALTHY, "only 1 of the compute services have registered, 2 should")
+    verdict = (Health.UNHEALTHY, "only 1 of the compute services have registered, 2 are expected")
     assert shown(probe, 5060 + FIRST_ANSWER_WITHIN) == verdict
     # A restart does not forgive it.
     again = new_probe(6000, {"status": "Unhealthy", "ready": 1, "desired": 2}).answered(fewer, 6001)
@@ -226,7 +226,7 @@ def test_all_pods_of_a_volume_backend_may_be_one_service() -> None:
 def test_that_all_are_disabled_is_told() -> None:
     verdict = judge_compute_services([compute("cmp1", enabled=False)], CONTROL, 1)
     assert verdict == WorkloadHealth(
-        Health.READY, 0, 0, "all 1 compute services are disabled: nothing new can be placed on them"
+        Health.READY, 0, 0, "all 1 compute services are disabled, so they get no new resources"
     )
 
 

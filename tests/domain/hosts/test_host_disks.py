@@ -90,8 +90,8 @@ def test_certain_hosts_of_one_pool_share_their_disks() -> None:
         (None, "not known where cmp1"),
         (replace(SURE, backend=""), "not known where cmp1"),
         (replace(SURE, backend=LOCAL), LOCAL),
-        (replace(SURE, old=True), "was not seen to start"),
-        (replace(SURE, sure=False), "had servers already"),
+        (replace(SURE, old=True), "it was not observed that nova-compute"),
+        (replace(SURE, sure=False), "already had servers"),
         (replace(SURE, sure=False, was=LOCAL), f"for {LOCAL} before"),
     ],
 )

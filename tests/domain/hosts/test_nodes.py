@@ -49,7 +49,7 @@ CORDONED = {"unschedulable": True}
         (
             node(ready="False", spec=CORDONED),
             NodeState.NOT_READY,
-            "NodeStatusUnknown: Kubelet stopped posting node status.; it is cordoned, too",
+            "NodeStatusUnknown: Kubelet stopped posting node status.; it is also cordoned",
         ),
         (node(metadata={"deletionTimestamp": at(1)}), NodeState.READY, "it is being removed"),
     ],
@@ -90,7 +90,7 @@ def test_an_entry_says_since_when() -> None:
 def test_true_when_all_are_ready_and_a_cordon_is_told() -> None:
     reported = nodes_condition(parsed(node("a"), node("b", spec=CORDONED)), 7)
     assert (reported.status, reported.reason) == ("True", Reason.NODES_READY)
-    assert reported.message == "2 nodes are ready, of which 1 cordoned: b"
+    assert reported.message == "2 nodes are ready, 1 of them cordoned: b"
     assert reported.generation == 7
 
 
@@ -108,7 +108,7 @@ def test_computes_that_are_all_on_their_way_are_no_readiness() -> None:
     known = parsed(node("a"), node("b", roles=("openstack-control-plane",)))
     reported = nodes_condition(known, 7, reports={"a": ON_ITS_WAY})
     assert (reported.status, reported.reason) == ("False", Reason.HOSTS_AWAITED)
-    assert reported.message == "no host takes servers yet: a: its compute service has not registered yet"
+    assert reported.message == "no host accepts servers yet: a: its compute service has not registered yet"
 
 
 def test_one_more_compute_on_its_way_is_no_matter() -> None:

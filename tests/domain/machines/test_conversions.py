@@ -33,35 +33,35 @@ def test_a_plain_set_is_carried_without_a_word() -> None:
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "taints": (
         {"machine.spec.taints": [{"key": "a", "effect": "NoSchedule"}]},
-        "spec.template.spec.taints: cannot be carried",
+        "spec.template.spec.taints: cannot be converted",
     ),
     "a name in the template": (
         {"machine.metadata.name": "worker"},
-        "spec.template.metadata.name: cannot be carried",
+        "spec.template.metadata.name: cannot be converted",
     ),
     "a prefix of names in the template": (
         {"machine.metadata.generateName": "worker-"},
-        "spec.template.metadata.generateName: cannot be carried",
+        "spec.template.metadata.generateName: cannot be converted",
     ),
     "a namespace of nodes": (
         {"machine.spec.metadata.namespace": "elsewhere"},
-        "spec.template.spec.metadata.namespace: cannot be carried",
+        "spec.template.spec.metadata.namespace: cannot be converted",
     ),
     "an owner": (
         {"set.metadata.ownerReferences": [{"kind": "Fleet"}]},
-        "metadata.ownerReferences: cannot be carried",
+        "metadata.ownerReferences: cannot be converted",
     ),
     "an id of one machine": (
         {"machine.spec.providerID": "openstack:///1"},
-        "spec.template.spec.providerID: cannot be carried",
+        "spec.template.spec.providerID: cannot be converted",
     ),
     "a floating address": (
         {"provider.floatingIP": "192.0.2.1"},
-        f"{PROVIDER}.floatingIP: cannot be carried: one address cannot be that of all machines",
+        f"{PROVIDER}.floatingIP: cannot be converted: machines of a set cannot share one address",
     ),
     "an unknown key of a profile": (
         {"provider.networks[0].profile": {"physical_network": "x"}},
-        f"{PROVIDER}.networks[0].profile.physical_network: is no key of a binding profile",
+        f"{PROVIDER}.networks[0].profile.physical_network: is not a key of a binding profile",
     ),
     "an unknown capability": (
         {"provider.networks[0].profile": {"capabilities": "other"}},
@@ -69,11 +69,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an unknown field": (
         {"provider.flavour": "m1"},
-        f'{PROVIDER}.flavour: is no field that is known here; did you mean "flavor"?',
+        f'{PROVIDER}.flavour: is not a known field; did you mean "flavor"?',
     ),
     "an unknown field of a port": (
         {"provider.ports": [{"networkID": NETWORK, "mtu": 1400}]},
-        f"{PROVIDER}.ports[0].mtu: is no field",
+        f"{PROVIDER}.ports[0].mtu: is not a known field",
     ),
     "no flavor": ({"provider.flavor": ""}, f"{PROVIDER}.flavor: is missing"),
     "no image": ({"provider.image": None}, f"{PROVIDER}.image: is missing"),
@@ -81,15 +81,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no user data": ({"provider.userDataSecret": None}, f"{PROVIDER}.userDataSecret: is missing"),
     "machines of another cloud": (
         {"provider.kind": "AWSMachineProviderConfig"},
-        f"{PROVIDER}.kind: is no machine on OpenStack",
+        f"{PROVIDER}.kind: is not a machine on OpenStack",
     ),
     "an id that is none": (
         {"provider.networks[0].uuid": "private"},
-        f"{PROVIDER}.networks[0].uuid: is no UUID",
+        f"{PROVIDER}.networks[0].uuid: is not a UUID",
     ),
     "a group of a port that is no id": (
         {"provider.ports": [{"networkID": NETWORK, "securityGroups": ["default"]}]},
-        f"{PROVIDER}.ports[0].securityGroups[0]: is no UUID",
+        f"{PROVIDER}.ports[0].securityGroups[0]: is not a UUID",
     ),
     "an entry of networks that names nothing": (
         {"provider.networks": [{}]},
@@ -148,7 +148,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "half a character": ({"provider.keyName": "\ud800"}, f"{PROVIDER}.keyName: expected a string"),
     "metadata of the server that is too long": (
         {"provider.serverMetadata": {"a": "x" * 256}},
-        f"{PROVIDER}.serverMetadata.a: key and value may have 255",
+        f"{PROVIDER}.serverMetadata.a: key and value may each have 255",
     ),
     "a label that no server takes": (
         {"machine.spec.metadata.labels": {"node-role.kubernetes.io/a b": ""}},
@@ -182,7 +182,7 @@ def test_errors_without_an_end_are_not_all_told() -> None:
 def test_what_is_no_machine_set_of_the_machine_api_is_refused() -> None:
     source = {**machine_set(), "apiVersion": "cluster.x-k8s.io/v1beta1"}
     [error] = convert_machine_set(source, CLUSTER).errors
-    assert str(error) == "kind: is no MachineSet of machine.openshift.io/v1beta1"
+    assert str(error) == "kind: is not a MachineSet of machine.openshift.io/v1beta1"
 
 
 def test_another_cluster_gives_another_name_of_the_cluster_and_the_same_template() -> None:

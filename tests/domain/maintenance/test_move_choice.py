@@ -203,7 +203,7 @@ def waits(*claims: BudgetRequest) -> dict[str, str]:
 def test_who_gets_no_slot_of_the_region_is_told_who_has_them() -> None:
     first, second = claim("a", 1, 9, moving=2, region=2), claim("b", 2, 9, region=2)
     assert waits(first, second) == {
-        "b": "waits for a slot: 2 servers of the region may move at once, and these do: a (2)"
+        "b": "waits for a slot: 2 servers of the region may move at once; the slots belong to a (2)"
     }
     assert waits(first, claim("b", 2, 9, moving=1, region=2)) == {}, "it goes on with what it has"
 

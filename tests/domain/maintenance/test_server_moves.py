@@ -278,7 +278,7 @@ def test_a_plan_says_why_from_the_first_look_on() -> None:
 
 
 def test_what_holds_servers_up_is_in_the_sentence() -> None:
-    lost = replace(ASKED, state=ServerMoveState.PENDING, message="503; it is asked for again")
+    lost = replace(ASKED, state=ServerMoveState.PENDING, message="503; the request is repeated")
     assert "vm: 503" in report_phase(MaintenanceSnapshot((lost,)))[2]
     assert "vm: 503" in report_phase(MaintenanceSnapshot((lost,), over=True))[2]
     stopped = replace(lost, attempts=0, message="it is stopped")

@@ -34,40 +34,40 @@ def _remote(remote: Any) -> dict[str, Any]:
 REFUSED: Sequence[tuple[dict[str, Any], str, str]] = (
     ({"local": [USER]}, "remote", "required, and not set"),
     ({"remote": [ANY]}, "local", "required, and not set"),
-    ({"local": [USER], "remote": [ANY], "foo": "bar"}, "foo", 'Keystone knows no "foo" here'),
+    ({"local": [USER], "remote": [ANY], "foo": "bar"}, "foo", 'Keystone does not know "foo" here'),
     (_remote([]), "remote", "must have at least one entry"),
     (_remote(ANY), "remote", "expected a list, got a map"),
     (_remote(["HTTP_OIDC_EMAIL"]), "remote[0]", 'expected a map, got the string "HTTP_OIDC_EMAIL"'),
     (_remote([{"any_one_of": ["a"]}]), "remote[0].type", "required, and not set"),
-    (_remote([{**ANY, "any_of": ["a"]}]), "remote[0].any_of", 'Keystone knows no "any_of" here'),
+    (_remote([{**ANY, "any_of": ["a"]}]), "remote[0].any_of", 'Keystone does not know "any_of" here'),
     (_remote([{**ANY, "whitelist": "a"}]), "remote[0].whitelist", 'expected a list, got the string "a"'),
     (
         _remote([{**ANY, "whitelist": ["a"], "blacklist": ["b"]}]),
         "remote[0].whitelist",
-        "is there beside blacklist, and Keystone takes one",
+        "is given with blacklist, but Keystone accepts one of them only",
     ),
     (
         _remote([{**ANY, "regex": True}]),
         "remote[0].regex",
-        "belongs to one of any_one_of, not_any_of, blacklist, whitelist",
+        "needs one of any_one_of, not_any_of, blacklist, whitelist",
     ),
     (
         _remote([{**ANY, "any_one_of": ["a"], "regex": "true"}]),
         "remote[0].regex",
         'expected true or false, got the string "true"',
     ),
-    (_local({"users": {"name": "{0}"}}), "local[0].users", 'Keystone knows no "users" here'),
+    (_local({"users": {"name": "{0}"}}), "local[0].users", 'Keystone does not know "users" here'),
     (_local({"user": "{0}"}), "local[0].user", 'expected a map, got the string "{0}"'),
     (_local({"user": {"name": 7}}), "local[0].user.name", "expected a text, got the number 7"),
     (_local({"user": {"type": "remote"}}), "local[0].user.type", "must be one of ephemeral, local"),
     *(
-        (_local({"group": group}), "local[0].group", "is named by its id alone, or by its name and domain")
+        (_local({"group": group}), "local[0].group", "must have either an id, or a name and a domain")
         for group in ({"name": "federated"}, {"id": "x", "name": "y"}, {})
     ),
     (
         _local({"projects": [{"name": "a", "roles": [{"name": "b"}], "domain": {"id": "c"}}]}),
         "local[0].projects[0].domain",
-        'Keystone knows no "domain" here',
+        'Keystone does not know "domain" here',
     ),
     (_local({"projects": [{"name": "a"}]}), "local[0].projects[0].roles", "required, and not set"),
 )

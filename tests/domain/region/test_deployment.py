@@ -107,7 +107,7 @@ def test_list_items_are_told_by_their_place() -> None:
 def test_two_items_of_one_name_are_refused() -> None:
     networks = [{"name": "a", "bridge": "br-a"}, {"name": "a", "bridge": "br-b"}]
     assert _problems(features(networking={"externalNetworks": networks})) == {
-        "spec.features.networking.externalNetworks[1]": "is in the list already; "
+        "spec.features.networking.externalNetworks[1]": "is already in the list; "
     }
 
 
@@ -279,7 +279,7 @@ BARE = {"name": "p", "purpose": "cleaning", "physicalNetwork": "dc", "range": "1
         (
             {"networking": {"floatingNetwork": {"subnet": {"range": "10.0.0.0/24", "gateway": "10.0.1.1"}}}},
             "networking.floatingNetwork.subnet.gateway",
-            "is not an address of 10.0.0.0/24",
+            "is not an address in 10.0.0.0/24",
         ),
         (
             {
@@ -300,7 +300,7 @@ BARE = {"name": "p", "purpose": "cleaning", "physicalNetwork": "dc", "range": "1
         (
             {"networking": {"floatingNetwork": {"segmentationID": 5}}},
             "networking.floatingNetwork.segmentationID",
-            "belongs to networkType vlan",
+            "needs networkType vlan",
         ),
         (
             {"loadBalancer": {"provider": "ovn"}},
@@ -315,7 +315,7 @@ BARE = {"name": "p", "purpose": "cleaning", "physicalNetwork": "dc", "range": "1
         (
             {"blockStorage": {"backup": {"driver": "ceph", "share": "nas:/x"}}},
             "blockStorage.backup.share",
-            "belongs to driver nfs",
+            "needs driver nfs",
         ),
         (
             {"networking": {"externalNetworks": [FLAT], "floatingNetwork": {**FLOATING, **TAGGED}}},
@@ -325,12 +325,12 @@ BARE = {"name": "p", "purpose": "cleaning", "physicalNetwork": "dc", "range": "1
         (
             {"networking": {"externalNetworks": [WITH_VLANS], "floatingNetwork": FLOATING}},
             "networking.floatingNetwork.networkType",
-            'network "dc" has VLANs, and is not used flat',
+            'network "dc" has VLANs, so it cannot be flat',
         ),
         (
             {"networking": {"externalNetworks": [FLAT], "tenantNetworkTypes": ["vxlan", "vlan"]}},
             "networking.tenantNetworkTypes[1]",
-            "vlan needs an external network with VLANs",
+            "networkType vlan needs an external network with VLANs",
         ),
         (
             {"networking": {"externalNetworks": [FLAT]}, "baremetal": {"networks": [{**BARE, "vlan": 200}]}},
@@ -340,30 +340,30 @@ BARE = {"name": "p", "purpose": "cleaning", "physicalNetwork": "dc", "range": "1
         (
             {"networking": {"externalNetworks": [WITH_VLANS]}, "baremetal": {"networks": [BARE]}},
             "baremetal.networks[0].vlan",
-            'network "dc" has VLANs, and is not used flat',
+            'network "dc" has VLANs, so it cannot be flat',
         ),
         (
             {"image": {"backends": [{"name": name, "type": "pvc"} for name in ("one", "two")]}},
             "image.backends[1].type",
-            "the glance chart claims one volume",
+            "the glance chart claims only one volume",
         ),
         *(
             (
                 {"identity": {"ldap": {"domains": [{"name": name, "url": "ldaps://l", "suffix": "dc=x"}]}}},
                 "identity.ldap.domains[0].name",
-                f'Keystone keeps accounts of its own in domain "{name.lower()}"',
+                f'domain "{name.lower()}" contains Keystone\'s own accounts',
             )
             for name in ("Default", "service", "HEAT")
         ),
         (
             {"database": {"backup": {"enabled": True, "schedule": "61 * * * *"}}},
             "database.backup.schedule",
-            "minute 61 is not from 0 to 59",
+            "minute 61 is not between 0 and 59",
         ),
         (
             {"database": {"cleanup": {"compute": {"schedule": "1 0 * * 8"}}}},
             "database.cleanup.compute.schedule",
-            "day of the week 8 is not from 0 to 6",
+            "day of the week 8 is not between 0 and 6",
         ),
         *(
             (
@@ -374,7 +374,7 @@ BARE = {"name": "p", "purpose": "cleaning", "physicalNetwork": "dc", "range": "1
             for place, field, name, what, more in (
                 ("internal", "authoritySecret", "osctl-authority", "the key of an authority", {}),
                 ("internal", "caSecret", "osctl-digest-key", "the controller's own key", {"issuer": "one"}),
-                ("public", "secretName", "sh.helm.release.v1.nova.v1", "a record of Helm's", {}),
+                ("public", "secretName", "sh.helm.release.v1.nova.v1", "a Helm record", {}),
             )
         ),
         (
@@ -389,19 +389,19 @@ BARE = {"name": "p", "purpose": "cleaning", "physicalNetwork": "dc", "range": "1
                 wrong,
             )
             for length, wrong in (
-                ("9m59s", "is 9m59s, and must be from 10m to 24h"),
-                ("25h", "is 25h, and must be from 10m to 24h"),
+                ("9m59s", "is 9m59s, but must be from 10m to 24h"),
+                ("25h", "is 25h, but must be from 10m to 24h"),
             )
         ),
         (
             {"policies": {"compute": {"$patch": "delete"}}},
             "policies.compute.$patch",
-            "$patch belongs to values",
+            "$patch is only possible in values",
         ),
         (
             {"blockStorage": {"backends": [{"name": "a", "type": "custom", "conf": {"$patch": "delete"}}]}},
             "blockStorage.backends[0].conf.$patch",
-            "$patch belongs to values",
+            "$patch is only possible in values",
         ),
     ],
 )

@@ -31,7 +31,7 @@ PATH = "spec.features.networking.externalNetworks"
 
 def test_an_interface_is_in_one_bridge_only() -> None:
     found = networks({"interface": "bond1"}, {"interface": "bond1"})
-    assert found == {f"{PATH}[1].interface": 'bond1 is in the bridge of network "net0" already'}
+    assert found == {f"{PATH}[1].interface": 'bond1 is already in the bridge of network "net0"'}
     assert networks({"interface": "bond1"}, {"interface": "bond2"}, {}, {}) == {}
 
 
@@ -47,12 +47,12 @@ def test_an_interface_in_a_bridge_does_not_carry_tunnels() -> None:
 @pytest.mark.parametrize("bridge", ["br-int", "br-tun"])
 def test_bridges_that_neutron_keeps_for_itself_are_refused(bridge: str) -> None:
     found = networks({"bridge": bridge})
-    assert found == {f"{PATH}[0].bridge": f"{bridge} is a bridge that neutron keeps for itself"}
+    assert found == {f"{PATH}[0].bridge": f"{bridge} is reserved for neutron"}
 
 
 def test_ranges_of_one_network_share_no_vlan() -> None:
     found = networks({"vlanRanges": ["300:310", "100:199", "150:150"]})
-    assert found == {f"{PATH}[0].vlanRanges[2]": "has VLANs of 100:199"}
+    assert found == {f"{PATH}[0].vlanRanges[2]": "overlaps with 100:199"}
     assert networks({"vlanRanges": ["100:199", "200:200"]}, {"vlanRanges": ["100:199"]}) == {}
 
 
@@ -60,7 +60,7 @@ def test_domains_that_differ_in_capitals_only_are_refused() -> None:
     domains = [{"name": name, "url": "ldaps://l", "suffix": "dc=x"} for name in ("corp", "other", "Corp")]
     found = problems(features={"identity": {"ldap": {"domains": domains}}})
     assert list(found) == ["spec.features.identity.ldap.domains[2].name"]
-    assert 'Keystone takes it for domain "corp"' in found["spec.features.identity.ldap.domains[2].name"]
+    assert 'it is the same as domain "corp"' in found["spec.features.identity.ldap.domains[2].name"]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_no_service_is_cephs_administrator(features: dict[str, Any], path: str) 
     exchange = {"ceph": {"source": "Rook", "namespace": "rook-ceph"}}
     found = problems(features={**features, **exchange})
     assert list(found) == [f"spec.features.{path}"]
-    assert "is Ceph's administrator, whose key no" in found[f"spec.features.{path}"]
+    assert "is Ceph's administrator, whose key must not be" in found[f"spec.features.{path}"]
     assert problems(features=features) == {}
 
 
@@ -190,7 +190,7 @@ def providers(*given: dict[str, object]) -> dict[str, str]:
 def test_two_providers_of_one_issuer_are_one() -> None:
     found = providers({"issuer": "https://a.example.org"}, {"issuer": "https://a.example.org/"})
     path = "spec.features.identity.federation.providers[1].issuer"
-    assert found == {path: 'is the issuer of "p0", too'}
+    assert found == {path: 'is also the issuer of "p0"'}
 
 
 def test_metadata_of_another_issuer_are_refused() -> None:

@@ -30,10 +30,10 @@ def test_what_keystone_refuses_is_told(rule: dict[str, Any], path: str, message:
 @pytest.mark.parametrize(
     ("name", "remote", "message"),
     [
-        ("{1}", [ANY], "{1} is no claim: there are 1 with a value in remote"),
-        ("{0}", [{**ANY, "any_one_of": ["a"]}], "{0} is no claim: there are none with a value in remote"),
-        ("{email}", [ANY], "{email} is no claim: there are 1 with a value in remote"),
-        ("{0", [ANY], "is no text with claims in it: expected '}' before end of string"),
+        ("{1}", [ANY], "{1} is not a claim: there are 1 with a value in remote"),
+        ("{0}", [{**ANY, "any_one_of": ["a"]}], "{0} is not a claim: there are none with a value in remote"),
+        ("{email}", [ANY], "{email} is not a claim: there are 1 with a value in remote"),
+        ("{0", [ANY], "is not a valid text with claims: expected '}' before end of string"),
     ],
 )
 def test_what_stands_for_no_claim_is_told(name: str, remote: list[Any], message: str) -> None:

@@ -10,7 +10,7 @@ from controller.domain.api.conditions import Condition
 from controller.domain.region.facts import RegionFacts, SilentContainers
 from controller.domain.region.status.summary import summarize
 
-LOST = 'Secret "database-credentials": root-password was there and is gone'
+LOST = 'Secret "database-credentials": root-password existed and is gone'
 
 
 def bundle(*states: tuple[str, str]) -> dict[str, Any]:

@@ -161,9 +161,9 @@ def test_a_release_in_another_namespace_is_refused_with_what_to_do() -> None:
     [problem] = caught.value.problems
     assert problem.path == "spec.releases[0].namespace"
     assert problem.message == (
-        'a release lives in the namespace of its bundle, "openstack", not in "elsewhere"'
+        'a release must be in the namespace of its bundle, "openstack", not in "elsewhere"'
     )
-    assert problem.remedy == 'leave it out, or move the bundle to "elsewhere"'
+    assert problem.remedy == 'omit it, or move the bundle to "elsewhere"'
 
 
 def test_the_namespace_of_the_bundle_can_be_written_out() -> None:

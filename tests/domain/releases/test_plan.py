@@ -120,9 +120,9 @@ def test_the_wish_is_the_same_once_the_api_server_has_stored_it() -> None:
         ),
         (
             [{"action": "Upgrade", "objects": ["keep PersistentVolumeClaim/a"]}],
-            "upgrades 1 release, keeps the data in 1 volume that no release has any more, loses no data",
+            "upgrades 1 release, keeps the data in 1 volume that no release uses any more, loses no data",
         ),
-        ([{"action": "Settings"}], "changes how 1 release is kept, loses no data"),
+        ([{"action": "Settings"}], "changes settings of 1 release, loses no data"),
     ],
 )
 def test_a_plan_in_one_sentence(entries: list[dict[str, Any]], words: str) -> None:
@@ -181,7 +181,7 @@ def test_an_override_that_is_gone_falls_back_to_the_layer_below() -> None:
 
 def test_the_same_values_point_to_the_chart() -> None:
     [entry] = gathered(bundle(EFFECTS), desired_release({"debug": True}, {"debug": True})).entries
-    assert "its chart, or a secret that it refers to, has changed" in entry["message"]
+    assert "its chart, or a Secret that it refers to, has changed" in entry["message"]
 
 
 def test_how_a_release_is_kept_is_part_of_the_plan() -> None:

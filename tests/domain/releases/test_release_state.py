@@ -91,7 +91,7 @@ TABLE = {
         Reason.RIGHT_MISSING,
     ),
     "desired, installed by others who have not handed it over": (
-        at(there=recorded(ours=False), owner="was not made by this controller"),
+        at(there=recorded(ours=False), owner="was not created by this controller"),
         ReleaseState.OUT_OF_SYNC,
         Action.WAIT,
         Reason.RELEASE_NAME_TAKEN,

@@ -18,16 +18,16 @@ def test_what_kubernetes_takes_is_right(text: str):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("61 * * * *", "minute 61 is not from 0 to 59"),
-        ("* 24 * * *", "hour 24 is not from 0 to 23"),
-        ("* * 0 * *", "day of the month 0 is not from 1 to 31"),
-        ("* * * 13 *", "month 13 is not from 1 to 12"),
-        ("* * * * 7", "day of the week 7 is not from 0 to 6"),
-        ("* * * * someday", 'day of the week "someday" is no number, range or *'),
+        ("61 * * * *", "minute 61 is not between 0 and 59"),
+        ("* 24 * * *", "hour 24 is not between 0 and 23"),
+        ("* * 0 * *", "day of the month 0 is not between 1 and 31"),
+        ("* * * 13 *", "month 13 is not between 1 and 12"),
+        ("* * * * 7", "day of the week 7 is not between 0 and 6"),
+        ("* * * * someday", 'day of the week "someday" is not a number, range or *'),
         ("5-1 * * * *", 'minute "5-1" ends before it begins'),
         ("*/0 * * * *", 'minute "*/0" has no step after the slash'),
-        ("1,,2 * * * *", 'minute "" is no number, range or *'),
-        ("-1 * * * *", 'minute "-1" is no number, range or *'),
+        ("1,,2 * * * *", 'minute "" is not a number, range or *'),
+        ("-1 * * * *", 'minute "-1" is not a number, range or *'),
         ("1 * * *", "has 4 fields instead of five"),
     ],
 )
@@ -40,7 +40,7 @@ def test_what_kubernetes_refuses_is_told(text: str, said: str):
     ["0 0 31 2 *", "0 0 30 feb ?", "0 0 31 4,6,9,nov *", "0 0 30/1 2 *", "0 0 31 2/12 *", "0 0 31 4-6/2 *"],
 )
 def test_a_day_that_never_comes_is_told(text: str):
-    assert schedule_problem(text) == "is on days that no month of its has, and never comes"
+    assert schedule_problem(text) == "never occurs, because its months do not have that day"
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,11 @@ READ = (
     "field:networks:shared=True",
 )
 REFUSED: Mapping[str, str] = {
-    " ": "ends where a check is to follow",
-    "role:admin or": "ends where a check is to follow",
-    "not": "ends where a check is to follow",
-    "admin": '"admin" is no check: it has no colon',
-    "role:admin or operator": '"operator" is no check: it has no colon',
+    " ": "ends without the last check",
+    "role:admin or": "ends without the last check",
+    "not": "ends without the last check",
+    "admin": '"admin" is not a check: it has no colon',
+    "role:admin or operator": '"operator" is not a check: it has no colon',
     "role:admin role:operator": 'lacks "and" or "or" before "role:operator"',
     "role:admin, role:operator": 'lacks "and" or "or" before "role:operator"',
     "role:admin || role:operator": 'lacks "and" or "or" before "||"',
@@ -35,5 +35,5 @@ REFUSED: Mapping[str, str] = {
     "(role:admin or role:operator": 'has a "(" without a ")"',
     "role:admin)": 'has a ")" without a "("',
     "tenant_id:%(tenant_id)": 'has a ")" without a "("',
-    '"role:admin"': '"role:admin" is between quotation marks',
+    '"role:admin"': '"role:admin" is in quotation marks',
 }

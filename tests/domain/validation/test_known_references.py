@@ -28,26 +28,26 @@ def test_an_object_is_told_once_with_its_keys_all_releases_and_the_way_to_make_i
     found = {"nova": [whole, key], "cinder": [key]}
     [reported] = KNOWN.problems(found, "here")
     assert str(reported) == (
-        "spec: Secret ceph-key (keys key) is made by no release, and nova, cinder need it; "
-        "bring it: kubectl -n here create secret generic ceph-key --from-file=key"
+        "spec: Secret ceph-key (keys key) is not in any release, but nova, cinder need it; create it: "
+        "kubectl -n here create secret generic ceph-key --from-file=key"
     )
 
 
 def test_without_a_known_way_kubectl_makes_it_from_files() -> None:
     [reported] = _reported(Reference("Pod/a", CONFIGMAP, "web-conf", "web.conf"))
-    assert reported.endswith("bring it: kubectl -n here create configmap web-conf --from-file=web.conf")
+    assert reported.endswith("create it: kubectl -n here create configmap web-conf --from-file=web.conf")
 
 
 def test_a_password_from_a_file_is_to_have_no_newline_at_its_end() -> None:
     [reported] = _reported(Reference("values of nova", SECRET, "nova-db", "password"))
-    way = "bring it: kubectl -n here create secret generic nova-db --from-file=password"
-    assert reported.endswith(f"{way} (files without a newline at their end: printf %s)")
+    way = "create it: kubectl -n here create secret generic nova-db --from-file=password"
+    assert reported.endswith(f"{way} (write files without a newline at the end: printf %s)")
 
 
 def test_a_certificate_and_its_key_are_brought_as_a_secret_of_that_type() -> None:
     [reported] = _reported(*(Reference("Gateway/a", SECRET, "public", key) for key in ("tls.crt", "tls.key")))
     assert reported.endswith(
-        "bring it: kubectl -n here create secret tls public --cert=tls.crt --key=tls.key"
+        "create it: kubectl -n here create secret tls public --cert=tls.crt --key=tls.key"
     )
 
 
@@ -55,7 +55,7 @@ def test_a_key_that_an_object_lacks_is_not_brought_as_an_object_of_its_name() ->
     lacking = {"web": [Reference("Pod/a", SECRET, "web-etc", "web.conf")]}
     [reported] = KNOWN.problems(lacking, "here", {(SECRET, "web-etc")})
     assert str(reported) == (
-        "spec: Secret web-etc has no key web.conf, and web needs it; add the key, or mend what refers to it"
+        "spec: Secret web-etc has no key web.conf, and web needs it; add the key, or correct the reference"
     )
 
 
@@ -64,5 +64,5 @@ def test_what_a_pod_lacks_in_itself_comes_first_and_nobody_is_asked_to_bring_it(
         Reference("Pod/a", CONFIGMAP, "web-conf"), Reference("Pod/a", IMAGE, "of container main")
     )
     assert first.startswith("spec: Pod/a of web has no image of container main; ")
-    assert "bring it" not in first
-    assert "bring it" in second
+    assert "create it" not in first
+    assert "create it" in second

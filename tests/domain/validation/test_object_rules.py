@@ -25,31 +25,31 @@ def deployment(
 @pytest.mark.parametrize(
     ("obj", "says"),
     [
-        (deployment("topology.kubernetes.io/zone"), "a name is of small letters"),
-        (deployment(replicas="2"), "replicas are a whole number"),
-        (deployment(labels={"app": "other"}), "its selector asks for labels that its pods lack: app"),
-        (deployment(labels={"app": "web", "a": 1}), 'label "a" has 1, which is no text'),
+        (deployment("topology.kubernetes.io/zone"), "a name may have lower-case letters"),
+        (deployment(replicas="2"), "replicas must be a whole number"),
+        (deployment(labels={"app": "other"}), "its selector requires labels that its pods lack: app"),
+        (deployment(labels={"app": "web", "a": 1}), 'label "a" has 1, which is not a string'),
         (deployment(labels={"app": "web", "a": "x" * 64}), 'label "a" has'),
         (deployment(labels={"app": "web", "a b": "c"}), 'label "a b" has a key'),
-        (deployment(env=[{"name": "A", "value": "1"}] * 2), "variable of container main A is there 2 times"),
+        (deployment(env=[{"name": "A", "value": "1"}] * 2), "variable of container main A occurs 2 times"),
         (deployment(env=[{"name": "A", "value": 1}]), "variable A of container main has 1"),
-        (deployment(ports=[{"containerPort": 70000}]), "port of container main: 70000 is no number"),
+        (deployment(ports=[{"containerPort": 70000}]), "port of container main: 70000 is not a number"),
         (deployment(ports=[{"containerPort": 1, "name": "a-name-of-16-let"}]), "has a name of more than 15"),
-        (deployment(ports=[{"containerPort": 1}] * 2), "port of container main 1/TCP is there 2 times"),
-        (deployment(resources={"limits": {"memory": "1GB"}}), 'memory "1GB", which is no quantity'),
+        (deployment(ports=[{"containerPort": 1}] * 2), "port of container main 1/TCP occurs 2 times"),
+        (deployment(resources={"limits": {"memory": "1GB"}}), 'memory "1GB", which is not a quantity'),
         (
             deployment(resources={"limits": {"cpu": 1}, "requests": {"cpu": "1100m"}}),
             "request of cpu is above its limit",
         ),
         (
             {"kind": "Service", "metadata": {"name": "1a"}, "spec": {"ports": [{"port": 1}]}},
-            "a name is of small letters, digits and -",
+            "a name may have lower-case letters, digits and -",
         ),
         (
             {"kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": [{"port": 1}, {"port": 2}]}},
-            "port 1 has no name, which each of several needs",
+            "port 1 has no name, which is required if there are several",
         ),
-        ({"kind": "CronJob", "metadata": {"name": "a" * 53}, "spec": {}}, "53 letters, and 52 at most"),
+        ({"kind": "CronJob", "metadata": {"name": "a" * 53}, "spec": {}}, "53 characters; at most 52"),
     ],
 )
 def test_what_kubernetes_refuses_is_told_with_the_object(obj: dict[str, Any], says: str) -> None:
@@ -84,10 +84,10 @@ def test_a_claim_of_one_node_under_several_pods_is_told() -> None:
     [(release, message)] = shared_claims({"glance": [one, with_claim("images", replicas=3)]})
     assert (release, message) == (
         "glance",
-        "claim images is for one node (ReadWriteOnce), and 3 pods of Deployment/web mount it",
+        "claim images is for one node (ReadWriteOnce), but 3 pods of Deployment/web mount it",
     )
     [(_, message)] = shared_claims({"a": [one, with_claim("images", replicas=1, kind="DaemonSet")]})
-    assert "and each node of DaemonSet/web mount it" in message
+    assert "but each node of DaemonSet/web mount it" in message
 
 
 def test_a_claim_of_one_pod_and_one_of_many_nodes_are_not_told() -> None:

@@ -26,7 +26,7 @@ def test_a_rule_of_a_feature_is_told_by_its_name() -> None:
     name = "os_compute_api:servers:create"
     rules = {"compute": {name: "role:admin or", "os_compute_api:servers:show": "@"}}
     found = refused(core_spec(features={"policies": rules}))
-    assert found == {f'spec.features.policies.compute["{name}"]': "ends where a check is to follow"}
+    assert found == {f'spec.features.policies.compute["{name}"]': "ends without the last check"}
 
 
 @pytest.mark.parametrize(

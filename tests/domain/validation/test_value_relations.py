@@ -33,7 +33,7 @@ def test_fernet_keys_outlive_tokens() -> None:
     longer = {"conf": {"keystone": {"token": {"expiration": 86400}}}}
     [(path, message)] = told("keystone", longer, CRON | SEVEN)
     assert path == "spec.conf.keystone.token.expiration"
-    assert message == "7 Fernet keys, rotated each 12 h, end before tokens of 72 h"
+    assert message == "7 Fernet keys, rotated every 12 h, expire before tokens of 72 h"
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_what_only_the_chart_has_is_not_told() -> None:
 def test_servers_with_a_quorum_are_odd_in_number() -> None:
     [(path, message)] = told("mariadb", {"pod": {"replicas": {"server": 2}}})
     assert path == "spec.pod.replicas.server"
-    assert message == "2 databases serve only while 2 of them run, as 3 would"
+    assert message == "2 databases serve only while 2 of them run, like 3"
     assert told("mariadb", {"pod": {"replicas": {"server": 3}}}) == []
 
 

@@ -62,12 +62,12 @@ def test_a_misspelt_option_is_told_with_the_nearest_one() -> None:
 
 def test_an_option_of_another_section_is_told_with_that_section() -> None:
     [problem] = told({"nova": {"DEFAULT": {"virt_type": "kvm"}}})
-    assert problem.remedy.startswith("is that of section libvirt meant?")
+    assert problem.remedy.startswith("did you mean section libvirt?")
 
 
 def test_what_is_near_to_nothing_may_be_a_plugins() -> None:
     [problem] = told({"nova": {"DEFAULT": {"frobnicate": 1}}})
-    assert problem.remedy == "the service passes over it, unless a plugin reads it"
+    assert problem.remedy == "the service ignores it, unless a plugin reads it"
 
 
 def test_an_option_of_the_chart_is_told_when_nothing_reads_it() -> None:
@@ -133,7 +133,7 @@ def test_a_rule_that_another_one_asks_is_its_own() -> None:
     known = NAMES.of("nova", "2026.1").rules
     assert list(unknown_rules(rules, known, rules.values(), "nova")) == []
     [(name, _, remedy)] = unknown_rules({"operator": "role:operator"}, known, [], "nova")
-    assert (name, remedy) == ("operator", "nothing asks it, unless a plugin does")
+    assert (name, remedy) == ("operator", "nothing uses it, unless a plugin does")
 
 
 def test_a_rule_of_several_words_is_known_as_a_whole() -> None:

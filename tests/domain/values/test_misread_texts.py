@@ -22,7 +22,7 @@ def told(values: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def test_a_text_in_place_of_true_or_false_is_told() -> None:
-    message = 'expected true or false, got the string "false", which charts take for true'
+    message = 'expected true or false, got the string "false", which charts read as true'
     assert told({"manifests": {"job": "false"}}) == [("spec.manifests.job", message)]
 
 

@@ -54,13 +54,13 @@ def told(conf: dict[str, Any], chart: str = "nova", series: str = "2026.1") -> l
         ("workers", True, "is a whole number of at least 1, got the boolean true"),
         ("workers", 0, "is a whole number of at least 1, got the number 0"),
         ("workers", [1, 2], "is a whole number of at least 1, got a list"),
-        ("workers", {"a": 1}, "has a map, and charts write nothing for it"),
-        ("workers", TWO, "has several lines, and the service takes the last one"),
+        ("workers", {"a": 1}, "has a map, for which charts write nothing"),
+        ("workers", TWO, "has several lines, of which the service uses the last one"),
         ("ratio", "-0.5", 'is a number of at least 0, got the string "-0.5"'),
         ("on_boot", "perhaps", 'is true or false, got the string "perhaps"'),
         ("on-boot", 2, "is true or false, got the number 2"),
         ("debug", "", 'is true or false, got the string ""'),
-        ("my_ip", {"a": 1}, "has a map, and charts write nothing for it"),
+        ("my_ip", {"a": 1}, "has a map, for which charts write nothing"),
         ("my_ip", {}, "has an empty map, and charts write nothing for it: the default of the package holds"),
     ],
 )
@@ -78,7 +78,7 @@ def test_it_is_told_with_its_path_and_a_remedy() -> None:
 
 def test_a_list_for_an_option_of_several_lines_is_told_with_the_form_that_charts_take() -> None:
     [problem] = told({"nova": {"pci": {"device_spec": ["a", "b"]}}})
-    assert "a list becomes one line, with commas" in problem.message
+    assert "a list becomes one line with commas" in problem.message
     assert "{type: multistring, values: [...]}" in problem.remedy
     assert told({"nova": {"pci": {"device_spec": ["a"]}}}) == []
     assert told({"nova": {"pci": {"device_spec": TWO}}}) == []
@@ -140,12 +140,12 @@ def faults(options: dict[str, Any], section: str = "DEFAULT") -> list[tuple[str,
     [
         ("plugins", "a,b", 'is a list in brackets, as [a,b], got the string "a,b"'),
         ("drivers", "ovn: The OVN driver,", "is pairs of a name and a value, as a:1,b:2"),
-        ("drivers", {"ovn": "OVN"}, "has a map, and charts write nothing for it"),
-        ("command", "first\nsecond\n", "has several lines, each of which is read as an option of its own"),
-        ("command", "first\rsecond = 1", "has several lines, each of which is read as an option of its own"),
+        ("drivers", {"ovn": "OVN"}, "has a map, for which charts write nothing"),
+        ("command", "first\nsecond\n", "has several lines, which the service reads as separate options"),
+        ("command", "first\rsecond = 1", "has several lines, which the service reads as separate options"),
         ("of_a_plugin", "first\n[section]", "has several lines"),
         ("command", [["a"], "b"], "has a list or a map in a list"),
-        ("com:mand", "a", "has a name that is read as something else"),
+        ("com:mand", "a", "has a name with special characters"),
     ],
 )
 def test_what_oslo_config_cannot_read_stops_the_release(option: str, value: Any, says: str) -> None:
@@ -164,7 +164,7 @@ def test_an_address_has_no_mask() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "says"),
     [
-        ("command", "'a' 'b'", "begins and ends with a quote, and the service reads it without them"),
+        ("command", "'a' 'b'", "begins and ends with a quote, which the service removes"),
         ("command", "$nothing/a", 'refers to an option "nothing"'),
         ("cpu_mode", "host", "is one of a few words"),
     ],

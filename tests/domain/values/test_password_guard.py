@@ -117,7 +117,7 @@ def problem_of(layer: Layer, features: Any = None) -> Problem:
 def test_a_secret_within_a_list_is_named_with_its_own_field_and_line() -> None:
     problem = problem_of(Layer("services", CLEAR, "region.yaml", ("spec", "services"), LINES))
     assert (problem.path, problem.source) == ("spec.services.hosts[1].password", "region.yaml:9")
-    assert problem.message == "release nova would get a secret in clear"
+    assert problem.message == "release nova would get a secret in plain text"
 
 
 def test_a_secret_that_a_template_passes_on_is_named_with_the_field_that_holds_it() -> None:

@@ -38,7 +38,7 @@ def test_documents_are_split_and_empty_ones_left_out() -> None:
 def test_a_key_that_is_there_twice_is_refused_with_both_lines() -> None:
     problem = refusal("a:\n  b: 1\n  c: 2\n  b: 3\n")
     assert problem.source == "region.yaml:4"
-    assert problem.message == 'key "b" is there twice (first in line 2)'
+    assert problem.message == 'key "b" occurs twice (first in line 2)'
 
 
 def test_two_spellings_of_one_key_are_the_same_key() -> None:
@@ -65,7 +65,7 @@ def test_a_merge_key_takes_several_maps_and_maps_written_there() -> None:
 def test_a_key_written_before_a_merge_key_that_has_it_too_is_refused() -> None:
     problem = refusal("a: &x {b: 1}\nc:\n  b: 2\n  <<: *x\n")
     assert (problem.path, problem.source) == ("c", "region.yaml:4")
-    assert problem.message == 'key "b" is written before <<, which has it too'
+    assert problem.message == 'key "b" is written before <<, which also has it'
 
 
 def test_a_number_with_thousands_of_digits_is_a_text_as_for_kubectl() -> None:

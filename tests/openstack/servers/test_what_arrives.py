@@ -184,7 +184,7 @@ def test_what_is_named_twice_or_not_at_all_is_told_and_heals(servers: ServersBed
         labelled = {"fixedIPs": [{"subnet": {"filter": {"tags": ["labelled"]}}}]}
         servers.create("labelled", ports=[labelled])
         message = servers.wait_reason("twice", "DependencyFailed")["message"]
-        assert message == 'network with filter {"name": "twin"}: 2 of them found, and exactly one is needed'
+        assert message == 'network with filter {"name": "twin"}: 2 of them found, but exactly one is needed'
         servers.wait_ready("tagged", "scoped", "labelled")
         assert servers.of(servers.uid("tagged"))["ports"][0].network_id == first.id
         for name in ("scoped", "labelled"):

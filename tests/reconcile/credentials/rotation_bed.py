@@ -141,7 +141,7 @@ class Servers:
             return
         self._answer(login)
         if server in self.refusing:
-            raise PasswordRefused("it takes no other password")
+            raise PasswordRefused("it refuses a password change")
         self.before_change()
         if server == Server.DATABASE:
             self.also[server] = login.password
@@ -166,7 +166,7 @@ class Servers:
         if place not in self.accounts or self.accounts[place] == password:
             return
         if account.server in self.refusing:
-            raise PasswordRefused("it takes no other password")
+            raise PasswordRefused("it refuses a password change")
         self.before_change()
         self.accounts[place] = password
         self.never_locked.add(account.name)

@@ -109,7 +109,7 @@ def test_what_else_the_secret_has_is_rotated_where_the_server_takes_no_other_pas
     changed = {key for key in after if before.get(key) != after[key]}
     assert changed == {"account-suffix", "database-password"}
     told = [text for _, reason, text in bed.events.seen if reason == "RotationRefused"]
-    assert told == [f"Secret {IDENTITY}: admin-password stays: it takes no other password"]
+    assert told == [f"Secret {IDENTITY}: admin-password stays: it refuses a password change"]
     assert bed.texts("compute-credentials")["account-suffix"] == "-2"
     bed.assert_one_generation()
 
@@ -190,7 +190,7 @@ def test_of_a_secret_that_is_lost_meanwhile_no_record_of_before_is_believed(bed:
     bed.kube.delete(SECRET, IDENTITY, NS)
     bed.reconcile()
     assert "admin-password" not in bed.texts(IDENTITY)
-    assert any("admin-password was there and is gone" in one[2] for one in bed.events.seen)
+    assert any("admin-password existed and is gone" in one[2] for one in bed.events.seen)
 
 
 def test_brokers_that_let_in_only_certificates_are_left_alone(bed: AdministratorsBed) -> None:

@@ -218,7 +218,7 @@ def test_without_a_word_it_is_told_in_time_and_done_before_the_end(bed: Bed) -> 
     assert bed.condition()["status"] == "True"
     bed.days(20)
     assert bed.condition()["status"] == "False"
-    assert "fail their load balancers over" in bed.condition()["message"]
+    assert "fail over their load balancers" in bed.condition()["message"]
     assert is_signed_by(bed.shown(), first)
     for _ in range(9):
         bed.days(10)
@@ -247,7 +247,7 @@ def test_a_client_authority_that_is_lost_is_said_and_what_is_shown_stays(bed: Be
     condition = bed.condition()
     assert condition["status"] == "False"
     assert (
-        "made before 2023-11-24 do not trust the certificate that Octavia shows from 2023-12-24 on"
+        "created before 2023-11-24 do not trust the certificate that Octavia presents from 2023-12-24 on"
         in (condition["message"])
     )
     bed.days(29)
@@ -364,7 +364,7 @@ def test_a_secret_of_somebody_else_is_named_and_never_touched(name: str) -> None
     bed.put_secret(name, {"tls.crt": "mine"})
     assert bed.reconcile() == SOON_SECONDS
     assert bed.texts(name) == {"tls.crt": "mine"}
-    assert f'Secret "{name}": a Secret of this name belongs to something else' in bed.condition()["message"]
+    assert f'Secret "{name}": another program owns a Secret of this name' in bed.condition()["message"]
 
 
 def test_a_passphrase_of_the_operator_is_taken_for_a_new_key() -> None:
@@ -384,7 +384,7 @@ def test_a_passphrase_that_no_file_of_options_can_hold_is_refused(text: str) -> 
     bed.put_secret("mine", {"pass": text})
     bed.edit(features={"credentials": {"load-balancer": {"ca-passphrase": {"name": "mine", "key": "pass"}}}})
     assert bed.reconcile() == SOON_SECONDS
-    assert "cannot stand in a file of options" in bed.condition()["message"]
+    assert "cannot be written into an option file" in bed.condition()["message"]
     assert text not in bed.condition()["message"]
     assert bed.made() == {}
 
@@ -395,7 +395,7 @@ def test_another_passphrase_later_is_told_and_key_and_passphrase_stay_together(b
     bed.edit(features={"credentials": {"load-balancer": {"ca-passphrase": {"name": "mine", "key": "pass"}}}})
     bed.reconcile()
     assert bed.made() == before
-    assert "the key keeps the passphrase that it was made with" in bed.condition()["message"]
+    assert "its key keeps the passphrase of its creation" in bed.condition()["message"]
     assert bed.condition()["status"] == "True"
 
 
@@ -491,7 +491,7 @@ def test_a_paused_region_says_that_its_certificate_is_due(bed: Bed) -> None:
     assert bed.condition()["status"] == "True"
     bed.days(2)
     assert bed.made() == before
-    assert "paused, and certificates end on 2023-12-29" in bed.condition()["message"]
+    assert "certificates expire on 2023-12-29, and the region is paused" in bed.condition()["message"]
 
 
 @pytest.mark.parametrize("after", [False, True])

@@ -202,11 +202,11 @@ def test_killed_at_any_write_consumers_see_one_change(when: str, nth: int, first
         ),
         (
             lambda bed: bed.put(CONFIGMAP, "rook-ceph-mon-endpoints", {"data": "a=somewhere"}),
-            'ConfigMap "rook-ceph/rook-ceph-mon-endpoints": monitor 1 in its "data" is no address',
+            'ConfigMap "rook-ceph/rook-ceph-mon-endpoints": monitor 1 in its "data" is not an address',
         ),
         (
             lambda bed: bed.put(SECRET, "rook-ceph-client-glance", {"glance": "s3cr3t"}),
-            'Secret "rook-ceph/rook-ceph-client-glance": what it has for glance is no key of Ceph',
+            'Secret "rook-ceph/rook-ceph-client-glance": its key for glance is not a key of Ceph',
         ),
         (
             lambda bed: bed.drop(SECRET, "rook-ceph-client-glance"),
@@ -239,8 +239,8 @@ def test_what_is_no_text_is_told_as_what_it_is() -> None:
     other.kube.replace({**offer, "data": {"ceph.yaml": content}})
     rook.reconcile()
     other.reconcile()
-    assert "what it has for glance is no key of Ceph" in rook.condition()["message"]
-    assert 'its "ceph.yaml" is no UTF-8 text' in other.condition()["message"]
+    assert "its key for glance is not a key of Ceph" in rook.condition()["message"]
+    assert 'its "ceph.yaml" is not UTF-8 text' in other.condition()["message"]
 
 
 def test_at_first_who_lacks_something_waits_and_the_others_do_not() -> None:
@@ -277,7 +277,7 @@ def test_a_namespace_that_the_chart_does_not_name_is_told_with_the_remedy(
     monkeypatch.setattr(bed.kube, "get", refused)
     bed.reconcile()
     message = bed.condition()["message"]
-    assert "name the namespace in ceph.namespaces of its chart's values, and in secrets there" in message
+    assert "name the namespace in ceph.namespaces of the controller's chart" in message
     assert bed.data() == {}
 
 
@@ -293,7 +293,7 @@ def test_an_object_of_others_is_not_touched_and_said_to_be_in_the_way(resource: 
     bed.reconcile()
     assert bed.kube.get(resource, name, NS) == before
     message = bed.condition()["message"]
-    assert f'{resource.kind} "{name}": it is not the controller\'s, and is not touched' in message
+    assert f'{resource.kind} "{name}": it does not belong to the controller, and is not changed' in message
     assert f"kubectl -n {NS} label --overwrite {resource.kind.lower()} {name} " in message
 
 
@@ -312,7 +312,7 @@ def test_another_address_of_the_gateway_than_the_one_that_is_published_is_told()
     assert "rgw" not in bed.condition()["message"]
     bed.put_offer(DOCUMENT.replace("https://rgw.example.org", "https://elsewhere.example.org"))
     bed.reconcile()
-    assert "its rgw has another url" in bed.condition()["message"]
+    assert "its rgw has a url other" in bed.condition()["message"]
     assert bed.condition()["status"] == "True"
 
 
@@ -321,7 +321,7 @@ def test_a_client_that_may_do_more_than_is_needed_is_told_and_is_no_error() -> N
     bed.put_offer(DOCUMENT.replace("osd: profile rbd pool=images", "osd: profile rbd"))
     bed.reconcile()
     assert bed.condition()["status"] == "True"
-    told = "Secret rook-ceph/openstack-ceph: client glance may do more than is needed"
+    told = "Secret rook-ceph/openstack-ceph: client glance has more capabilities than it needs"
     assert told in bed.condition()["message"]
 
 

@@ -164,7 +164,7 @@ def test_a_client_keeps_what_servers_may_still_use_and_that_is_told() -> None:
     assert caps["mgr"] == "profile rbd pool=volumes, profile rbd pool=vms, profile rbd pool=disks"
     condition = bed.condition()
     assert condition["status"] == "True"
-    assert "CephClient rook-ceph/cinder may do more than is needed" in condition["message"]
+    assert "CephClient rook-ceph/cinder has more capabilities than needed" in condition["message"]
     assert "osd 'profile rbd pool=vms'" in condition["message"]
     assert "kubectl -n rook-ceph edit cephclient cinder" in condition["message"]
     bed.kube.forget_requests()
@@ -192,7 +192,7 @@ def test_a_client_of_ours_that_somebody_made_an_administrator_is_told() -> None:
     client = in_ceph(bed, CLIENT, "cinder")
     bed.kube.replace({**client, "spec": {"caps": {"mon": "allow *", "osd": "allow *"}}})
     bed.reconcile()
-    assert "gives an administrator's capabilities" in bed.condition()["message"]
+    assert "grants an administrator's capabilities" in bed.condition()["message"]
 
 
 def test_what_any_cluster_was_told_of_clients_stays_in_the_request_and_that_is_told() -> None:
@@ -209,7 +209,7 @@ def test_what_any_cluster_was_told_of_clients_stays_in_the_request_and_that_is_t
     assert "profile rbd pool=disks" in clients["cinder"]["caps"]["osd"]
     assert clients["gnocchi"]["caps"]["osd"] == "allow rwx pool=gnocchi.metrics"
     message = bed.condition()["message"]
-    assert "asks for more than is needed" in message and "cinder, gnocchi" in message
+    assert "requests more capabilities than needed" in message and "cinder, gnocchi" in message
     assert "kubectl -n rook-ceph delete secret openstack-ceph-request" in message
     bed.kube.forget_requests()
     bed.reconcile()
@@ -233,9 +233,9 @@ def test_the_key_of_a_client_that_may_do_everything_comes_to_nobody_and_that_is_
     bed = asking_rook()
     bed.kube.create(theirs(CLIENT, "cinder", caps={"mon": "allow *", "osd": "allow *"}))
     bed.reconcile()
-    assert 'CephClient "rook-ceph/cinder": it is not the controller\'s' in bed.condition()["message"]
+    assert 'CephClient "rook-ceph/cinder": it does not belong to the controller' in bed.condition()["message"]
     message = bed.condition()["message"]
-    assert message.count("gives an administrator's capabilities") == 1
+    assert message.count("grants an administrator's capabilities") == 1
     assert not bed.secret("pvc-ceph-client-key") and not bed.secret("cinder-volume-rbd-keyring")
     assert bed.digests().keys() == {"glance", "gnocchi", "manila-share"}
     bed.kube.replace({**in_ceph(bed, CLIENT, "cinder"), "spec": {"caps": dict(_needed(bed, "cinder"))}})
@@ -253,7 +253,7 @@ def test_a_client_of_others_that_may_do_too_little_is_told_with_what_it_needs() 
     bed.kube.create(theirs(CLIENT, "glance", caps={"mon": "profile rbd", "osd": "profile rbd pool=x"}))
     bed.reconcile()
     assert (
-        "lacks capabilities; give it mon 'profile rbd', osd 'profile rbd pool=images'"
+        "lacks capabilities; grant it mon 'profile rbd', osd 'profile rbd pool=images'"
         in (bed.condition()["message"])
     )
 
@@ -264,7 +264,8 @@ def test_another_regions_request_is_not_overwritten() -> None:
     bed.put(SECRET, "openstack-ceph-request", {"request.yaml": "another's"})
     bed.reconcile()
     assert (
-        'Secret "rook-ceph/openstack-ceph-request": it is not the controller\'s' in bed.condition()["message"]
+        'Secret "rook-ceph/openstack-ceph-request": it does not belong to the controller'
+        in bed.condition()["message"]
     )
     data = in_ceph(bed, SECRET, "openstack-ceph-request")["data"]
     assert base64.b64decode(data["request.yaml"]) == b"another's"
@@ -274,7 +275,7 @@ def test_another_regions_request_is_not_overwritten() -> None:
     ("error", "text"),
     [
         (Forbidden("no"), "the controller may not write it; name the namespace in ceph.namespaces"),
-        (ObjectMissing("no"), "the definition of this kind, does not exist; is Rook installed?"),
+        (ObjectMissing("no"), "the definition of this kind, does not exist; check that Rook is installed"),
     ],
 )
 def test_what_cannot_be_asked_for_is_told_and_the_rest_goes_on(

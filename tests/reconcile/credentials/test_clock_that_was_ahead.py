@@ -75,4 +75,4 @@ def test_meanwhile_the_condition_says_that_it_is_about_clocks() -> None:
     bed = settled()
     is_ahead_for_a_while(bed, 4000)
     bed.reconcile()
-    assert "look at the clocks" in bed.condition()["message"]
+    assert "check the clocks" in bed.condition()["message"]

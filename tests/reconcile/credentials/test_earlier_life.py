@@ -93,7 +93,7 @@ def test_where_nothing_tells_what_there_was_the_condition_names_cause_and_ways_o
         lose(bed, what)
     passes(bed)
     told = bed.condition()["message"]
-    assert "root-password may have been there: PersistentVolumeClaim data-mariadb-0 is older than" in told
+    assert "root-password may have existed: PersistentVolumeClaim data-mariadb-0 is older than" in told
     assert "osctl credentials restore" in told
     assert f"create secret generic {DATABASE} --from-literal=root-password=" in told
 
@@ -184,4 +184,7 @@ def test_a_config_map_of_others_is_left_as_it_is(bed: Bed) -> None:
     theirs = bed.kube.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"a": "b"}})
     bed.reconcile()
     assert bed.kube.get(CONFIGMAP, CREDENTIAL_REGISTER, NS) == theirs
-    assert f'ConfigMap "{CREDENTIAL_REGISTER}": a ConfigMap of this name' in bed.condition()["message"]
+    assert (
+        f'ConfigMap "{CREDENTIAL_REGISTER}": another program owns a ConfigMap of this name'
+        in bed.condition()["message"]
+    )

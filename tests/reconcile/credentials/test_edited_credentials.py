@@ -43,10 +43,10 @@ def test_an_edit_is_told_with_the_way_back_and_holds_nothing_up(bed: Bed) -> Non
     assert bed.reconcile() == RESYNC
     assert reason(bed) == ("True", "CredentialsEdited")
     message = bed.condition()["message"]
-    assert f'Secret "{NAME}": admin-password is not what the controller has written' in message
+    assert f'Secret "{NAME}": admin-password was edited by another client' in message
     assert f"--overwrite {NAME}" in message and f"annotate secret {NAME} {WRITTEN_ANNOTATION}-" in message
     entry = bed.region()["status"]["secrets"][NAME]
-    assert entry["state"] == "Ready" and "admin-password is not" in entry["message"]
+    assert entry["state"] == "Ready" and "admin-password was edited" in entry["message"]
     assert bed.events.seen[-1][:2] == ("Warning", "CredentialsEdited")
     assert "of-a-person" not in json.dumps(bed.region()) + repr(bed.events.seen)
     assert bed.texts(NAME)["admin-password"] == "of-a-person"
@@ -119,7 +119,7 @@ def test_a_rotation_replaces_what_was_edited_and_is_no_edit_itself() -> None:
     bed = RotationBed()
     bed.edit_secret("compute-credentials", {"database-password": "of-a-person"})
     bed.reconcile()
-    assert "database-password is not what" in bed.published("compute")["message"]
+    assert "database-password was edited" in bed.published("compute")["message"]
     bed.ask("compute")
     bed.settle()
     assert "message" not in bed.published("compute")
@@ -137,7 +137,7 @@ def test_accounts_of_a_service_that_is_gone_are_told(bed: Bed) -> None:
     bed.kube.delete(HELMBUNDLE, "identity", NS)
     assert bed.reconcile() == RESYNC
     assert reason(bed) == ("True", "AccountsLeft")
-    told = 'service identity is gone, and its accounts, whose names end in "-2", stay in the database and'
+    told = 'service identity was removed; its accounts, whose names end in "-2", stay in the database and'
     assert f'Secret "{NAME}": {told}' in bed.condition()["message"]
     assert bed.region()["status"]["secrets"][NAME]["state"] == "Ready"
     assert bed.events.seen[-1][:2] == ("Normal", "AccountsLeft")

@@ -103,7 +103,7 @@ def test_what_no_release_uses_stays_lost_and_the_rest_comes_back(bed: Bed) -> No
     assert bed.texts("identity-credentials") == {"admin-password": before["admin-password"]}
     assert bed.condition()["reason"] == "CredentialsLost"
     assert (
-        "database-password was there and is gone, and no release uses it at present"
+        "database-password existed and is gone, and no release uses it at present"
         in bed.condition()["message"]
     )
 
@@ -121,7 +121,7 @@ def test_records_that_do_not_agree_bring_nothing_back(bed: Bed) -> None:
     bed.kube.delete(SECRET, DATABASE, NS)
     assert bed.reconcile() == SOON_SECONDS
     assert bed.secret(DATABASE) is None
-    assert "the records of releases do not agree on it" in bed.condition()["message"]
+    assert "the records of releases differ" in bed.condition()["message"]
 
 
 def test_a_record_of_other_values_is_not_believed(bed: Bed) -> None:

@@ -122,7 +122,7 @@ def test_what_else_the_secret_has_is_rotated_where_keystone_takes_no_other_passw
     assert bed.texts(OWN)["octavia-password"] == before
     assert bed.texts(OWN)["account-suffix"] == "-2"
     told = [text for _, reason, text in bed.events.seen if reason == "RotationRefused"]
-    assert told == [f"Secret {OWN}: octavia-password stays: it takes no other password"]
+    assert told == [f"Secret {OWN}: octavia-password stays: it refuses a password change"]
     bed.assert_one_generation()
 
 

@@ -75,9 +75,9 @@ def test_what_comes_is_not_missed_in_the_pass_that_brings_it() -> None:
 @pytest.mark.parametrize(
     ("word", "other", "told"),
     [
-        ("request", "ldap-bind", "osctl.dev/requested-from has to be NAMESPACE/NAME"),
-        ("request", f"{NS}/reader", "osctl.dev/requested-from has to be NAMESPACE/NAME"),
-        ("offer", f"{THERE}/openstack,monitoring", "osctl.dev/offered-to has to be NAMESPACE/NAME"),
+        ("request", "ldap-bind", "osctl.dev/requested-from must be NAMESPACE/NAME"),
+        ("request", f"{NS}/reader", "osctl.dev/requested-from must be NAMESPACE/NAME"),
+        ("offer", f"{THERE}/openstack,monitoring", "osctl.dev/offered-to must be NAMESPACE/NAME"),
         ("requests", f"{THERE}/ldap-bind", "osctl.dev/shared is neither offer nor request"),
     ],
 )
@@ -109,7 +109,7 @@ def test_what_is_not_offered_any_more_is_taken_back_and_told(bed: Bed) -> None:
     later(bed)
     assert texts(bed, NS, "ldap") == texts(bed, THERE, "openstack") == {}
     assert (bed.condition()["status"], bed.condition()["reason"]) == ("False", "SecretMissing")
-    assert f"{THERE}/ldap-bind does not exist" in bed.condition()["message"]
+    assert f"{THERE}/ldap-bind, which" in bed.condition()["message"]
 
 
 def test_what_a_store_deletes_and_makes_again_is_never_missed(bed: Bed) -> None:
@@ -219,10 +219,10 @@ def why(bed: Bed, namespace: str, name: str) -> str:
 def test_whoever_asks_reads_on_the_secret_why_it_is_empty_until_it_is_not(bed: Bed) -> None:
     put(bed, NS, "licence", "request", f"{THERE}/licence")
     bed.reconcile()
-    assert why(bed, NS, "licence") == f"Secret {THERE}/licence does not exist, which {NS}/licence asks for"
+    assert why(bed, NS, "licence") == f"Secret {THERE}/licence, which {NS}/licence requests, does not exist"
     put(bed, THERE, "licence", "offer", f"{NS}/another", key="text")
     bed.reconcile()
-    assert f"Secret {THERE}/licence is not offered to {NS}/licence; whoever may" in why(bed, NS, "licence")
+    assert f"Secret {THERE}/licence is not offered to {NS}/licence; its owner can" in why(bed, NS, "licence")
     bed.kube.forget_requests()
     bed.reconcile()
     assert bed.kube.writes == []
@@ -242,7 +242,7 @@ def test_one_with_content_of_its_own_is_told_and_keeps_it(bed: Bed) -> None:
     put(bed, THERE, "theirs", "request", f"{NS}/licence", own="text")
     put(bed, NS, "licence", "offer", f"{THERE}/theirs", key="ours")
     bed.reconcile()
-    assert "has content of its own, which is not overwritten" in why(bed, THERE, "theirs")
+    assert "has other content, which is not overwritten" in why(bed, THERE, "theirs")
     assert texts(bed, THERE, "theirs") == {"own": "text"}
 
 
@@ -263,7 +263,7 @@ def test_without_the_right_to_look_a_copy_stays_and_the_way_is_told(bed: Bed) ->
     bed.reconcile()
     assert texts(bed, NS, "ldap") == {"password": "one"}
     message = bed.condition()["message"]
-    assert "it asks for Secret directory/ldap-bind" in message and "exchange.namespaces" in message
+    assert "it requests Secret directory/ldap-bind" in message and "exchange.namespaces" in message
     assert "openstack/reader is offered to directory/openstack" in message
 
 

@@ -190,7 +190,7 @@ def test_an_authority_with_the_anchors_of_another_is_refused_at_each_pass(bed: B
     bed.kube.replace({**secret, "data": {**secret["data"], "ca.crt": foreign}})
     for _ in range(3):
         assert bed.reconcile() == SOON_SECONDS
-    assert 'no certificate of its "ca.crt" has signed' in bed.condition()["message"]
+    assert 'no readable certificate in its "ca.crt" signed' in bed.condition()["message"]
     assert "AuthorityLost" not in [reason for _, reason, _ in bed.events.seen]
     after = bed.all_texts()
     assert all(after[name] == before[name] for name in before if name != "corporate-ca")
@@ -243,9 +243,9 @@ def test_an_operators_authority_signs_and_is_followed(bed: Bed) -> None:
         ("missing", "does not exist"),
         ("type", "its type is not"),
         ("key", "does not belong"),
-        ("ended", "not valid at this time: it has ended on 1970-01-01T00:16:40Z"),
-        ("begins", "not valid at this time: it begins only on 2023-12-14T"),
-        ("weak", "has 1024 bits, and clients ask for 2048"),
+        ("ended", "not valid now: it expired on 1970-01-01T00:16:40Z"),
+        ("begins", "not valid now: it is only valid from 2023-12-14T"),
+        ("weak", "has 1024 bits, and clients require 2048"),
     ],
 )
 def test_an_authority_that_cannot_be_used_is_named_and_certificates_stay(
@@ -291,7 +291,7 @@ def test_an_authority_that_ends_before_certificates_of_it_would_is_named(bed: Be
     bed.give(new_authority("short", now - DAY, now + 40 * DAY, FakeRandomness(7)))
     assert bed.reconcile() == SOON_SECONDS
     assert bed.signers(own(bed)) == {0}
-    said = 'Secret "corporate-ca": its "tls.crt", or what has signed that, ends on 2023-12-24'
+    said = 'Secret "corporate-ca": its "tls.crt", or an authority above it, expires on 2023-12-24'
     assert said in bed.condition()["message"]
     bed.give(operators(1))
     bed.reconcile()
@@ -304,7 +304,7 @@ def test_a_secret_of_somebody_else_is_named_and_never_touched(bed: Bed, name: st
     bed.put_secret(name, {"tls.crt": "mine"})
     assert bed.reconcile() == SOON_SECONDS
     assert bed.texts(name) == {"tls.crt": "mine"}
-    assert f'Secret "{name}": a Secret of this name belongs to something else' in bed.condition()["message"]
+    assert f'Secret "{name}": another program owns a Secret of this name' in bed.condition()["message"]
     assert ("keystone-tls-api" in bed.all_texts()) == (name != AUTHORITY_SECRET)
 
 
@@ -376,7 +376,7 @@ def test_a_paused_region_says_that_certificates_are_due(bed: Bed) -> None:
     bed.days(2)
     assert bed.all_texts() == before
     assert bed.condition()["status"] == "False"
-    assert "paused, and certificates end on 2023-12-29" in bed.condition()["message"]
+    assert "certificates expire on 2023-12-29, and the region is paused" in bed.condition()["message"]
 
 
 def test_what_no_release_asks_for_goes_and_the_authority_last(bed: Bed) -> None:
@@ -440,7 +440,7 @@ def test_what_is_no_address_of_a_node_is_said_and_the_others_get_their_certifica
     put_node(bed, "one", "no-address")
     put_node(bed, "two", "192.0.2.2")
     assert bed.reconcile() == SOON_SECONDS
-    assert 'Node "one": its InternalIP is no address' in bed.condition()["message"]
+    assert 'Node "one": its InternalIP is not an address' in bed.condition()["message"]
     assert addresses(bed) == {"192.0.2.2"}
 
 

@@ -141,7 +141,7 @@ def test_roles_that_somebody_takes_away_come_back_and_those_that_somebody_gives_
     running.clock.advance(300)
     running.passes(1)
     assert running.keystone.roles(READER) == ["member of p-service", "reader of system"]
-    assert "account osctl-reader, which is to read only, was given 1 roles" in running.condition()["message"]
+    assert "account osctl-reader, which must be read-only, has 1 more roles" in running.condition()["message"]
 
 
 def test_an_account_of_that_name_that_somebody_else_made_is_left_alone(bed: ReadersBed) -> None:
@@ -160,7 +160,7 @@ def test_a_secret_of_that_name_that_something_else_made_is_not_overwritten(bed: 
     bed.passes()
     assert bed.texts(EXPORT) == {"clouds.yaml": "mine"}
     assert bed.condition()["status"] == "False"
-    assert "belongs to something else" in bed.condition()["message"]
+    assert "owns a Secret of this name" in bed.condition()["message"]
     bed.switch(on=False)
     bed.passes()
     assert bed.texts(EXPORT) == {"clouds.yaml": "mine"}

@@ -67,7 +67,7 @@ def test_how_far_it_is_stands_in_the_status(bed: ReadersBed) -> None:
         messages.append(rotation.get("message", ""))
     assert phases == ["Rolling", "Rolling", "Removing", "Removing", "Removing"]
     assert f"these copies do not have the next account yet: {COPY}" in messages
-    assert "the account before is let in until" in messages[-1]
+    assert "the former account stays valid until" in messages[-1]
     bed.passes(1, OVERLAP)
     bed.passes(1)
     assert "rotation" not in bed.published(CREDENTIALS) and bed.published(CREDENTIALS)["lastRotation"]

@@ -96,10 +96,10 @@ def test_the_account_before_stays_until_the_last_pod_is_replaced(bed: RotationBe
     bed.ask("compute")
     bed.reconcile()
     bed.reconcile()
-    assert bed.rotation("compute")["message"] == "release nova has not taken it up"
+    assert bed.rotation("compute")["message"] == "release nova does not use it yet"
     bed.upgrade("compute")
     bed.reconcile()
-    assert "Deployment nova-api has pods of before" in bed.rotation("compute")["message"]
+    assert "Deployment nova-api has old pods" in bed.rotation("compute")["message"]
     assert (Server.DATABASE, "nova") in bed.names("nova")
     bed.replace_pods("compute")
     bed.reconcile()
@@ -153,7 +153,7 @@ def test_the_run_of_a_job_that_began_before_is_waited_for(bed: RotationBed) -> N
     bed.clock.advance(60)
     bed.ask("compute")
     bed.settle(3)
-    assert bed.rotation("compute")["message"] == "Pod nova-purge-1 of a Job began before"
+    assert bed.rotation("compute")["message"] == "Pod nova-purge-1 of a Job started before"
     bed.kube.delete(POD, "nova-purge-1", NS)
     bed.settle(2)
     assert bed.rotation("compute") == {}
@@ -218,7 +218,7 @@ def test_what_cannot_be_moved_to_another_account_keeps_the_rotation_from_beginni
     bed.ask("compute")
     bed.settle(2)
     assert (
-        "account nova has what would end with it: 2 application credentials"
+        "account nova owns objects that would be deleted with it: 2 application credentials"
         in bed.rotation("compute")["message"]
     )
     assert bed.texts("compute-credentials").get("account-suffix") is None
@@ -298,7 +298,7 @@ def test_a_secret_without_accounts_is_refused_by_name() -> None:
     bed.settle(2)
     assert bed.texts("object-storage-credentials") == before
     assert bed.events.seen[-1][:2] == ("Warning", "RotationRefused")
-    assert "no release has an account whose name and password it says" in bed.events.seen[-1][2]
+    assert "it holds neither an account of a release" in bed.events.seen[-1][2]
     assert ROTATE not in bed.notes("object-storage")
 
 
@@ -309,7 +309,7 @@ def test_where_only_certificates_are_let_in_it_is_refused(bed: RotationBed) -> N
     bed.ask("compute")
     bed.settle(2)
     assert bed.events.seen[-1][1] == "RotationRefused"
-    assert "only clients with a certificate may speak to the database of nova" in bed.events.seen[-1][2]
+    assert "the database of nova accepts only clients with a certificate" in bed.events.seen[-1][2]
 
 
 def test_bundles_are_looked_at_once_and_at_once(bed: RotationBed) -> None:
@@ -384,7 +384,7 @@ def test_accounts_of_a_service_that_is_disabled_meanwhile_go_once_it_is_back(bed
     bed.events.seen.clear()
     bed.reconcile()
     assert bed.rotation("image")["phase"] == "Removing"
-    assert "account glance at the database of glance goes once" in bed.rotation("image")["message"]
+    assert "account glance at the database of glance is deleted once" in bed.rotation("image")["message"]
     assert "CredentialsRotated" not in [reason for _, reason, _ in bed.events.seen]
     bed.ask("compute")
     bed.reconcile()
@@ -418,7 +418,7 @@ def test_accounts_that_the_values_name_otherwise_by_now_are_told_until_they_are_
     bed.edit("image", lambda values: values["endpoints"]["oslo_db"]["auth"]["glance"].update(username="mine"))
     bed.settle()
     assert bed.rotation("image")["phase"] == "Removing"
-    assert "account glance at the database of glance is used by no values" in bed.rotation("image")["message"]
+    assert "no values use account glance at the database of glance" in bed.rotation("image")["message"]
     del bed.servers.accounts[Server.DATABASE, "glance"]
     bed.settle()
     assert bed.rotation("image") == {}
@@ -598,7 +598,7 @@ def test_names_that_are_taken_are_told_and_not_searched_without_end(bed: Rotatio
     bed.ask("image")
     bed.reconcile()
     assert bed.rotation("image")["phase"] == "Waiting"
-    assert "up to glance-51 the names of the next accounts are taken" in bed.rotation("image")["message"]
+    assert "all names for the next accounts up to glance-51 are taken" in bed.rotation("image")["message"]
 
 
 def test_the_ending_of_names_is_brought_back_where_it_was_taken_out(bed: RotationBed) -> None:

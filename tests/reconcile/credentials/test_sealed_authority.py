@@ -108,7 +108,7 @@ def test_a_key_that_cannot_be_read_is_said_with_the_remedy_and_nothing_is_replac
     bed.restarted(seed=9)
     bed.reconcile()
     message = bed.condition()["message"]
-    assert KEY in message and "helm upgrade of the controller's chart grants that" in message
+    assert KEY in message and "helm upgrade of the controller's chart grants the right" in message
     monkeypatch.undo()
     assert bed.all_texts() == before
 

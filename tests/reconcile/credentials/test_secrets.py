@@ -300,7 +300,7 @@ def test_a_lost_secret_is_reported_and_not_made_anew(bed: Bed) -> None:
     assert bed.secret("database-credentials") is None
     condition = bed.condition()
     assert (condition["status"], condition["reason"]) == ("False", "CredentialsLost")
-    assert "root-password was there and is gone" in condition["message"]
+    assert "root-password existed and is gone" in condition["message"]
     assert bed.events.seen[-1][:2] == ("Warning", "CredentialsLost")
     assert bed.region()["status"]["secrets"]["database-credentials"]["state"] == "Incomplete"
     bed.put_secret("database-credentials", {"root-password": ""})
@@ -340,7 +340,7 @@ def test_what_was_lost_before_the_region_came_back_is_not_made_anew(bed: Bed) ->
     for _ in range(3):
         bed.reconcile()
     assert bed.secret("database-credentials") is None
-    assert "root-password was there and is gone" in bed.condition()["message"]
+    assert "root-password existed and is gone" in bed.condition()["message"]
     bed.put_secret("database-credentials", before)
     bed.reconcile()
     assert bed.condition()["status"] == "True"
@@ -360,7 +360,7 @@ def test_what_was_lost_is_not_made_anew_either_once_something_else_is_recorded(b
     bed.edit(broken=False)
     bed.reconcile()
     assert bed.secret("database-credentials") is None
-    assert "root-password was there and is gone" in bed.condition()["message"]
+    assert "root-password existed and is gone" in bed.condition()["message"]
 
 
 def test_what_a_release_is_to_use_from_now_on_is_new(bed: Bed) -> None:
@@ -405,7 +405,7 @@ def test_what_was_lost_stays_lost_where_its_service_comes_back_before_it_has_gon
         bed.reconcile()
         bed.reconcile()
     assert bed.texts("database-credentials") == {}
-    assert "root-password was there and is gone" in bed.condition()["message"]
+    assert "root-password existed and is gone" in bed.condition()["message"]
 
 
 def test_credentials_of_a_service_that_is_new_are_made_beside_claims_that_were_kept(bed: Bed) -> None:
@@ -744,7 +744,7 @@ def test_a_secret_of_that_name_that_belongs_to_helm_is_reported(bed: Bed) -> Non
     bed.put_secret("database-credentials", {"x": "y"}, **labels)
     assert bed.reconcile() == SOON_SECONDS
     assert bed.texts("database-credentials") == {"x": "y"}
-    assert "belongs to something else" in bed.condition()["message"]
+    assert "owns a Secret of this name" in bed.condition()["message"]
     assert bed.texts("identity-credentials")
 
 
@@ -756,7 +756,7 @@ def test_a_secret_of_that_name_that_another_controller_owns_is_reported(bed: Bed
     bed.kube.merge_patch(SECRET, "database-credentials", NS, meta)
     bed.reconcile()
     assert bed.texts("database-credentials") == {"x": "y"}
-    assert "belongs to something else" in bed.condition()["message"]
+    assert "owns a Secret of this name" in bed.condition()["message"]
 
 
 def approve(bed: Bed) -> None:
@@ -775,7 +775,7 @@ def test_with_mode_plan_nothing_is_made_before_the_plan_is_approved() -> None:
     assert {(one.kind, one.subresource) for one in bed.kube.writes} == {("OpenStackDeployment", "status")}
     assert bed.condition()["status"] == "True"
     assert (
-        "0 of 2 Secrets are in place; the others come once the spec is acted upon"
+        "0 of 2 Secrets are in place; the others follow once the spec is applied"
         in bed.condition()["message"]
     )
     assert bed.region()["status"]["secrets"] == {}
@@ -825,6 +825,6 @@ def test_a_secret_of_a_person_that_is_no_text_is_told_as_what_it_is() -> None:
     bed.reconcile()
     path = "spec.features.credentials.networking.metadata-secret"
     assert (
-        f'Secret "theirs": what it has as "shared", which {path} names, is no UTF-8 text; put in text'
+        f'Secret "theirs": its key "shared", which {path} names, is not UTF-8 text; replace it by text'
         in bed.condition()["message"]
     )

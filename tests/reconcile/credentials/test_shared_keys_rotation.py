@@ -68,7 +68,7 @@ def test_the_next_stage_waits_for_the_last_pod(bed: SharedKeysBed) -> None:
     bed.upgrade("compute")
     bed.reconcile()
     assert "ssh-private-key-next" in bed.texts(COMPUTE)
-    assert "has pods of before" in bed.rotation("compute")["message"]
+    assert "has old pods" in bed.rotation("compute")["message"]
 
 
 def test_a_next_key_that_somebody_took_out_is_made_again(bed: SharedKeysBed) -> None:
@@ -97,7 +97,7 @@ def test_a_key_that_is_none_keeps_a_rotation_from_beginning(bed: SharedKeysBed) 
     bed.ask("compute")
     bed.reconcile()
     assert bed.rotation("compute")["phase"] == "Waiting"
-    assert "no OpenSSH private key" in bed.rotation("compute")["message"]
+    assert "not an OpenSSH private key" in bed.rotation("compute")["message"]
     assert bed.texts(COMPUTE) == before
 
 

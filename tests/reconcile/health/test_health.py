@@ -323,7 +323,9 @@ def test_a_workload_that_someone_deleted_is_missed(health: Health) -> None:
     health.reconcile()
     health.cluster.remove("Deployment", "nova-api")
     health.reconcile()
-    assert health.component()["message"] == "Deployment nova-api does not exist, although release nova has it"
+    assert health.component()["message"] == (
+        "Deployment nova-api does not exist, but release nova contains it"
+    )
     assert health.cluster.condition("WorkloadsHealthy")["status"] == "False"
     health.cluster.put(deployment())
     health.reconcile()

@@ -135,7 +135,7 @@ def test_an_endpoint_that_cannot_be_reached_is_told(region: _Region) -> None:
     region.cloud.statuses[URLS[1]] = 0
     assert region.round()["endpoints"] == (
         Health.UNHEALTHY,
-        "1 of 2 endpoints without a proper answer: service http://nova/v2.1: ConnectFailure",
+        "1 of 2 endpoints without a valid answer: service http://nova/v2.1: ConnectFailure",
     )
 
 
@@ -246,7 +246,7 @@ def test_an_answer_that_cannot_be_read_is_the_trouble_of_its_own_probe(region: _
     for _ in range(2):
         region.clock.advance(61)
         shown = region.round()
-    assert shown.pop("compute-services") == (Health.UNHEALTHY, "does not answer: cannot be asked: KeyError")
+    assert shown.pop("compute-services") == (Health.UNHEALTHY, "does not answer: cannot be probed: KeyError")
     assert {health for health, _ in shown.values()} == {Health.READY}
 
 
@@ -264,7 +264,7 @@ def test_what_was_not_asked_for_long_is_unknown(region: _Region) -> None:
     shown = region.shown()
     assert shown["volume-services"] == (
         Health.UNKNOWN,
-        f"has not been asked for more than {stale_after:.0f} s; the log of health may say why",
+        f"was not probed for more than {stale_after:.0f} s; see the log of container health",
     )
     assert region.measures.value(metrics.PROBE_SUCCESS, probe="volume-services") == 0
     region.cloud.hangs.set()
@@ -274,7 +274,7 @@ def test_what_was_not_asked_for_long_is_unknown(region: _Region) -> None:
 
 def test_services_that_never_register_are_waited_for_and_then_missed(region: _Region) -> None:
     region.cloud.volumes = ()
-    none = "none of the volume services has registered, 1 should"
+    none = "none of the volume services has registered, 1 are expected"
     assert region.round()["volume-services"] == (Health.PROGRESSING, none)
     region.clock.advance(FIRST_ANSWER_WITHIN)
     assert region.round()["volume-services"] == (Health.UNHEALTHY, none)

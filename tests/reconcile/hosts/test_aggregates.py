@@ -52,7 +52,7 @@ def test_what_nova_refuses_is_told_and_tried_ever_more_seldom(world: NodeWorld) 
     world.cloud.before = counted
     world.reconcile(60, after=10)
     assert (
-        "it cannot be put into the aggregates that its labels name: 409 one of its servers"
+        "it cannot be added to the aggregates that its labels name: 409 one of its servers"
         in world.status("cmp1")["message"]
     )
     assert 4 <= asked <= 9

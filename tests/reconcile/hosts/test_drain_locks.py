@@ -107,12 +107,12 @@ def test_a_lock_whose_pod_does_not_run_is_not_said_to_hold() -> None:
     world.cloud.boot(2, "cmp1")
     world.reconcile(15)
     assert "drainLocked" not in world.status("cmp1")
-    assert "drains are not blocked" in world.status("cmp1")["message"]
+    assert "drains should be blocked" in world.status("cmp1")["message"]
     assert "ImagePullBackOff" in world.status("cmp1")["message"]
     world.lock_phase = "Running"
     world.reconcile(2)
     assert world.status("cmp1")["drainLocked"] == "2 servers are on it"
-    assert "drains are not blocked" not in world.status("cmp1").get("message", "")
+    assert "drains should be blocked" not in world.status("cmp1").get("message", "")
 
 
 def test_the_image_of_a_lock_is_pulled_with_the_secrets_that_are_named() -> None:
@@ -201,7 +201,7 @@ def test_a_pod_that_has_lost_its_label_is_said_to_hold_nothing_and_has_it_again(
     )
     world.reconcile(1)
     assert "drainLocked" not in world.status("cmp1")
-    assert "drains are not blocked" in world.status("cmp1")["message"]
+    assert "drains should be blocked" in world.status("cmp1")["message"]
     assert "lost its label" in world.status("cmp1")["message"]
     world.reconcile(1)
     [mended] = world.kube.list(POD, NAMESPACE)

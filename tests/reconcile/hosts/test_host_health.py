@@ -158,7 +158,7 @@ def test_the_job_is_told_of_while_it_works(unmapped: NodeWorld) -> None:
     assert unmapped.status("cmp1")["message"] == f'the Job "{job["metadata"]["name"]}" maps it'
 
 
-@pytest.mark.parametrize(("kind", "words"), [("Failed", "failed: see its log"), ("Complete", "ended well")])
+@pytest.mark.parametrize(("kind", "words"), [("Failed", "failed, see its log"), ("Complete", "succeeded")])
 def test_how_the_job_ended_is_told(unmapped: NodeWorld, kind: str, words: str) -> None:
     end(unmapped, kind)
     assert words in unmapped.status("cmp1")["message"]

@@ -71,7 +71,7 @@ def test_a_host_that_failed_before_is_not_said_to_fail_now(world: NodeWorld) -> 
     world.reconcile(2, after=20)
     reported = world.condition("NodesReady")
     assert reported["reason"] == "HostsFailing"
-    assert f"as of before OpenStack stopped answering: {SILENT}" in reported["message"]
+    assert f"state from before OpenStack stopped answering: {SILENT}" in reported["message"]
 
 
 def test_the_command_line_says_of_when_it_is(world: NodeWorld) -> None:

@@ -275,7 +275,7 @@ def test_an_agent_is_not_removed_while_it_alone_has_a_router(network_node: NodeW
     world.reconcile(8, after=10)
     assert "L3 agent net1" in world.cloud.agents
     assert world.status("net1")["reason"] == "ServersLeft"
-    assert "no living agent has: router-2;" in world.status("net1")["message"]
+    assert "no living agent serves: router-2;" in world.status("net1")["message"]
     world.cloud.on_agents["L3 agent cmp2"] = ["router-1", "router-2"]
     world.reconcile(3, after=10)
     assert "L3 agent net1" not in world.cloud.agents and world.status("net1") == {}

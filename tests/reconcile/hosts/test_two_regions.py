@@ -112,7 +112,7 @@ def test_one_that_names_a_region_without_a_controller_stays_as_it_was_made(one: 
     [ready] = made["status"]["conditions"]
     assert (ready["status"], ready["message"]) == (
         "Unknown",
-        "No controller of that region has seen this yet.",
+        "No controller of that region has observed this yet.",
     )
     assert not one.cloud.writes
 

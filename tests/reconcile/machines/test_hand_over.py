@@ -119,7 +119,7 @@ def test_replicas_that_are_changed_while_authority_is_handed_over_are_told(
     cluster.settle()
     assert cluster.here()["spec"]["replicas"] == cluster.there()["spec"]["replicas"] == 3
     told = [message for reason, message in cluster.told.events if reason == "EditOverwritten"]
-    expected = ["replicas 9, set while authority was handed over, are not taken over: the mirror has 3"]
+    expected = ["replicas 9, set during the hand-over of authority, are ignored: the mirror has 3"]
     assert told == (expected if replicas == 9 else [])
 
 

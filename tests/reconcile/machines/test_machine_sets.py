@@ -238,7 +238,7 @@ def test_what_cannot_be_carried_is_said_and_makes_nothing() -> None:
     cluster.settle()
     assert cluster.mirror() is None
     assert cluster.synchronized()["reason"] == "ConversionFailed"
-    assert cluster.synchronized()["message"].startswith("spec.template.spec.taints: cannot be carried")
+    assert cluster.synchronized()["message"].startswith("spec.template.spec.taints: cannot be converted")
     assert [reason for reason, _ in cluster.told.events] == ["ConversionFailed"]
     assert "finalizers" not in cluster.here()["metadata"]
 

@@ -341,7 +341,7 @@ def test_a_maintenance_of_a_node_that_is_nowhere_holds_up_no_other(world: NodeWo
 def test_a_plan_for_a_node_that_is_nowhere_says_so(world: NodeWorld) -> None:
     world.maintain("work", "cmpp7", dryRun=True)
     world.reconcile(2)
-    assert phase(world) == "Blocked" and "no host of that name" in message(world)
+    assert phase(world) == "Blocked" and "no host with that name" in message(world)
 
 
 def test_the_next_begins_only_when_the_host_before_is_in_service_again(world: NodeWorld) -> None:

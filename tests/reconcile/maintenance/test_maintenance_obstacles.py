@@ -72,7 +72,7 @@ def test_one_that_has_begun_does_not_become_a_plan_and_loses_no_router(world: No
     world.reconcile(3)
     status = world.maintenance("work")
     assert status["startedAt"] == started and [one["id"] for one in status["network"]] == ["r1"]
-    assert "dryRun came after it had begun" in reported(world)[2]
+    assert "dryRun was set after its begin" in reported(world)[2]
     world.cloud.before = lambda *_: None
     world.reconcile(3)
     assert world.cloud.on_agents == {"l3-cmp1": [], "l3-cmp2": ["r1"]}
@@ -91,7 +91,7 @@ def test_servers_under_way_from_a_host_that_falls_silent_have_their_deadline(wor
     world.cloud.die("cmp1")
     world.reconcile(3, cloud_moves=False)
     assert reported(world)[:2] == ("Blocked", "ComputeDown")
-    assert "0/4 servers moved, 2 under way" in reported(world)[2]
+    assert "0/4 servers moved, 2 moving" in reported(world)[2]
     world.reconcile(12, after=30, cloud_moves=False)
     assert states(world) == ["Blocked", "Blocked", "Pending", "Pending"]
     assert reported(world)[1] == "ComputeDown" and under_way(world) == 2, "nothing more was begun"
@@ -106,7 +106,10 @@ def test_slots_of_one_that_is_stuck_come_free_for_others(world: NodeWorld) -> No
     world.cloud.die("cmp1")
     world.maintain("second", "cmp2", **budget)
     world.reconcile(5, cloud_moves=False)
-    assert "2 servers of the region may move at once, and these do: work (2)" in reported(world, "second")[2]
+    assert (
+        "2 servers of the region may move at once; the slots belong to work (2)"
+        in reported(world, "second")[2]
+    )
     world.reconcile(12, after=30, cloud_moves=False)
     assert under_way(world) == 4, "two that are given up, and two of the second"
     assert "Requested" in states(world, "second") or "Moving" in states(world, "second")
@@ -179,7 +182,7 @@ def test_a_plan_tells_that_a_silent_compute_cannot_be_migrated_from(world: NodeW
     phase, reason, text = reported(world)
     assert (phase, reason) == ("Planned", "Planned")
     assert text.startswith(
-        "2 servers: 2 Live; nothing was done; if it were created now, it would stop at ComputeDown"
+        "2 servers: 2 Live; nothing was done; without dryRun it would now stop at ComputeDown"
     )
 
 
@@ -187,7 +190,7 @@ def test_a_plan_tells_that_a_living_host_is_not_evacuated(world: NodeWorld) -> N
     world.cloud.boot(2, "cmp2", local_disk=False)
     world.maintain("work", "cmp2", mode="Evacuate", dryRun=True)
     world.reconcile(2)
-    assert "would stop at ComputeStillReports (the node is ready" in reported(world)[2]
+    assert "would now stop at ComputeStillReports (the node is ready" in reported(world)[2]
 
 
 def test_a_plan_tells_that_it_is_not_its_turn(world: NodeWorld) -> None:
@@ -195,7 +198,7 @@ def test_a_plan_tells_that_it_is_not_its_turn(world: NodeWorld) -> None:
     world.reconcile(6)
     world.maintain("work", "cmp4", dryRun=True)
     world.reconcile(2)
-    assert "would stop at Queued (waits: cmp3 without an aggregate out of service" in reported(world)[2]
+    assert "would now stop at Queued (waits: cmp3 without an aggregate out of service" in reported(world)[2]
 
 
 def test_a_plan_takes_nobodys_turn(world: NodeWorld) -> None:
@@ -211,7 +214,7 @@ def test_a_plan_tells_which_routers_have_nowhere_to_go(world: NodeWorld) -> None
     world.cloud.on_agents = {"l3": ["r1", "r2"]}
     world.maintain("work", "cmp1", dryRun=True)
     world.reconcile(2)
-    assert "AgentsDown (2 routers and networks have no other agent that lives" in reported(world)[2]
+    assert "AgentsDown (2 routers and networks have no other living agent" in reported(world)[2]
     assert {one["state"] for one in world.maintenance("work")["network"]} == {"Blocked"}
 
 

@@ -292,7 +292,7 @@ def test_an_evacuation_that_somebody_else_began_is_waited_for(dead: NodeWorld) -
     dead.cloud.evacuate(by_hand)
     dead.maintain("work", "cmp1", mode="Evacuate", fenced=True)
     dead.reconcile(5, cloud_moves=False)
-    assert "Nova evacuates it already" in message(dead)
+    assert "Nova already evacuates it" in message(dead)
     until(dead, "Completed")
     assert evacuated(dead) == {by_hand: 1, other: 1}
 

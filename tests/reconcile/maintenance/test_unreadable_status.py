@@ -50,7 +50,7 @@ def test_a_deletion_that_waits_for_it_says_by_what_it_is_held(world: NodeWorld) 
     world.kube.delete(NODE_MAINTENANCE, "firmware")
     world.reconcile(3)
     (finalizer,) = live(world)["metadata"]["finalizers"]
-    assert f"take {finalizer} out of metadata.finalizers" in reported(world)["message"]
+    assert f"remove {finalizer} from metadata.finalizers" in reported(world)["message"]
     assert "cmp1" in reported(world)["message"]
 
 

@@ -845,7 +845,7 @@ def test_a_bundle_that_is_too_large_is_told_before_any_is_written(
     kube.create(osdpl())
     core.reconcile(KEY)
     assert kube.objects("HelmBundle") == []
-    assert "at most 2 KiB can be stored" in find(status(kube)["conditions"], "Ready")["message"]
+    assert "etcd can store at most 2 KiB" in find(status(kube)["conditions"], "Ready")["message"]
 
 
 def test_a_status_that_finds_no_room_beside_the_spec_is_told_by_an_event(

@@ -132,7 +132,7 @@ def test_without_the_right_to_see_pods_the_job_is_told_alone(
     bench.clock.advance(5)
     bench.reconcile()
     message = bench.release("compute", "nova")["message"]
-    assert message == "waits for its hook: Job nova-db-sync runs since 2023-11-14T22:13:20Z"
+    assert message == "waits for its hook: Job nova-db-sync has run since 2023-11-14T22:13:20Z"
     bench.helm.finish("nova-db-sync")
     bench.settle()
 
@@ -365,8 +365,9 @@ def test_an_action_cut_by_an_edit_that_gives_it_less_time_fails_with_its_cause(b
     attempt = bench.release("compute", "nova")["lastAttempt"]
     assert attempt["failures"] == 1
     assert attempt["error"] == (
-        "not done within 60 s, as its spec says by now: its hook: Job nova-db-sync: pod nova-db-sync-x7k2p "
-        "ImagePullBackOff: image registry/nova:1 cannot be pulled (registry: not found)"
+        "not done within 60 s, the timeout in its present spec: its hook: Job nova-db-sync: pod "
+        "nova-db-sync-x7k2p ImagePullBackOff: image registry/nova:1 cannot be pulled (registry: not "
+        "found)"
     )
 
 

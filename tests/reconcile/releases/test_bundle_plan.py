@@ -260,7 +260,7 @@ def test_a_secret_that_is_not_there_yet_does_not_hide_the_plan(bench: Bench) -> 
     bench.reconcile()
     entry = entries(bench)["keystone"]
     assert entry["action"] == "Install"
-    assert "1 credential is not there yet" in entry["message"]
+    assert "1 credential is still missing" in entry["message"]
 
 
 def test_a_secret_that_no_value_may_come_from_is_told_by_the_plan(bench: Bench) -> None:
@@ -447,7 +447,7 @@ def test_a_large_release_is_installed_and_warned_of_also_after_a_restart(bench: 
     for _ in range(2):
         ready = bench.condition("identity", "Ready")
         assert ready["status"] == "True"
-        assert "of what a Secret holds" in ready["message"]
+        assert "of what a Secret can hold" in ready["message"]
         bench.restart()
         bench.reconcile()
     assert bench.release("identity", "keystone")["bytes"] > 700_000

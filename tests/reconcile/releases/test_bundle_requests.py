@@ -184,7 +184,7 @@ def test_a_rollback_to_nowhere_is_told_and_an_edit_still_served(bench: Bench) ->
     bench.settle()
     entry = bench.release("compute", "nova")
     assert entry["reason"] == "RollbackImpossible"
-    assert entry["message"] == "there is no revision 9 to go back to; there is: 1"
+    assert entry["message"] == "there is no revision 9; there is: 1"
     bench.bundle("compute", {"name": "nova", "values": {"a": 2}})
     bench.settle()
     assert bench.helm.values("nova") == {"a": 2}
@@ -209,7 +209,7 @@ def test_nobody_goes_back_to_accounts_that_others_have_replaced(bench: Bench, fa
         entry = bench.release("compute", "nova")
         assert (entry["state"], entry["reason"]) == ("Deployed", "RollbackImpossible")
         assert entry["message"] == (
-            "revision 1 logs in as nova (oslo_db), whose place other accounts have taken"
+            "revision 1 logs in as nova (oslo_db), which other accounts have replaced"
         )
 
 
@@ -240,7 +240,7 @@ def test_nobody_goes_back_to_an_account_that_only_the_chart_named(bench: Bench) 
     entry = bench.release("compute", "nova")
     assert (entry["reason"], entry["message"]) == (
         "RollbackImpossible",
-        "revision 1 logs in as nova (oslo_db), whose place other accounts have taken",
+        "revision 1 logs in as nova (oslo_db), which other accounts have replaced",
     )
 
 
@@ -279,4 +279,4 @@ def test_one_release_of_a_bundle_is_suspended_by_annotation(bench: Bench) -> Non
     bench.annotate("compute", {f"{SUSPEND_RELEASE_PREFIX}/nova": "true"})
     bench.settle()
     assert bench.helm.calls == [("Install", "libvirt")]
-    assert bench.condition("compute", "Paused")["message"] == "suspended on their own: nova"
+    assert bench.condition("compute", "Paused")["message"] == "suspended individually: nova"

@@ -36,7 +36,7 @@ def test_a_bundle_says_that_the_account_of_charts_cannot_be_used_and_how_to_mend
     ready = bench.condition("pages", "Ready")
     assert (ready["status"], ready["reason"]) == ("False", "RightMissing")
     assert denied in ready["message"]
-    assert "helm upgrade of the controller's chart grants that" in ready["message"]
+    assert "helm upgrade of the controller's chart grants the right" in ready["message"]
     assert bench.release("pages", "web") == before
     bench.clock.advance(61)
     bench.settle()

@@ -151,7 +151,7 @@ def test_a_hook_that_goes_on_is_not_cut_off_by_the_next_try(restarted: bool) -> 
     bench.clock.advance(1700)
     bench.settle()
     assert uid_of_the_hook(bench) == uid
-    assert "Job db-sync of the last attempt goes on" in bench.release("pages", "web")["message"]
+    assert "Job db-sync of the last attempt still runs" in bench.release("pages", "web")["message"]
     assert pause(bench) <= 5
 
 

@@ -206,7 +206,7 @@ def test_a_migration_that_fails_leaves_all_pods_serving_and_says_so(world: World
     assert world.image() == "api:1"
     error = world.bench.release("pages", "api")["lastAttempt"]["error"]
     assert "Job db-sync" in error
-    assert "the pods of before go on serving" in error
+    assert "the old pods keep serving" in error
     # The image is mended.
     began = world.runs("db-init")
     world.ask(3, code=2)

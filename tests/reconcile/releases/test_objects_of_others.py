@@ -108,7 +108,7 @@ def test_a_plan_tells_of_a_release_of_others_too(bench: Bench) -> None:
     bench.bundle("pages", "web", mode="Plan")
     bench.settle()
     [planned] = bench.status("pages")["plan"]["releases"]
-    assert planned["problem"].startswith("the release was not made by this controller")
+    assert planned["problem"].startswith("the release was not created by this controller")
 
 
 def test_what_is_handed_over_is_taken_within_half_a_minute(bench: Bench) -> None:
@@ -209,7 +209,7 @@ def test_the_controllers_own_release_is_no_bundles_to_have(bench: Bench) -> None
     bench.settle()
     entry = bench.release("pages", "web")
     assert (entry["state"], entry["reason"]) == ("Failed", "ReleaseNameTaken")
-    assert entry["message"] == "the release is the controller's own installation; rename it here"
+    assert entry["message"] == "the release belongs to the controller's own installation; rename it here"
     assert bench.helm.calls == []
 
 

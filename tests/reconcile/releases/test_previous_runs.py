@@ -115,7 +115,7 @@ def test_what_is_still_ending_is_waited_for() -> None:
 def test_what_does_not_end_in_time_is_told() -> None:
     kube = FakeKube()
     ending(kube)
-    with pytest.raises(HelmFailed, match="Job clean of the last run is still there 1 s after"):
+    with pytest.raises(HelmFailed, match="Job clean of the last run still exists 1 s after"):
         made_way(kube, hook(), "Uninstall")
 
 

@@ -29,7 +29,7 @@ class _Clouds:
 
     def open(self, clouds: bytes, authority: bytes = b"") -> _Cloud:
         if clouds == b"broken":
-            raise CloudRefused("the credentials are no clouds.yaml")
+            raise CloudRefused("the credentials are not a clouds.yaml")
         self.opened.append(_Cloud())
         return self.opened[-1]
 

@@ -74,7 +74,7 @@ def test_work_that_stands_still_is_ended_and_not_before(duration: int) -> None:
     kept.pass_time(duration)
     found = kept.keeping.overdue()
     assert found is not None and found.code == STOOD_STILL
-    assert "nothing was heard of the work" in found.why
+    assert "no sign of life from the work" in found.why
 
 
 def test_work_that_does_not_see_the_end_of_its_lease_is_ended_before_another_pod_may_begin(
@@ -122,8 +122,8 @@ def test_another_pods_lease_is_waited_for() -> None:
 def test_a_late_renewal_is_told_with_its_cause(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
     kept.clock.advance(TIMES.renew_every + 3.0)
     kept.step()
-    assert "the Lease was renewed 3.0 s late, 2.0 s before it would have been given up" in caplog.text
-    assert "this process got no processor for 3.0 s" in caplog.text
+    assert "the Lease was renewed 3.0 s late, 2.0 s before its loss" in caplog.text
+    assert "this process got no CPU time for 3.0 s" in caplog.text
     caplog.clear()
     kept.clock.advance(TIMES.renew_every)
     kept.step()

@@ -30,7 +30,7 @@ def foreign(kube: FakeKube, name: str, **labels: str) -> KubeObject:
 def test_a_config_map_of_others_is_no_record(name: str) -> None:
     kube = FakeKube()
     foreign(kube, name)
-    with pytest.raises(ObjectRefused, match=f"ConfigMap {name} .* belongs to something else"):
+    with pytest.raises(ObjectRefused, match=f"ConfigMap {name} .* belongs to another program"):
         own_record(kube, name, NS)
 
 

@@ -140,7 +140,7 @@ def test_words_of_our_own_that_change_at_each_look_cost_a_list_now_and_then(secr
     for number in range(60):
         secrets.clock.advance(1)
         secrets.redactor.learn_from_secrets(frozenset({"nova"}))
-        secrets.redactor.redact(f"{number} of 60 pods are still to be updated")
+        secrets.redactor.redact(f"{number} of 60 pods are not updated yet")
     assert len(secrets.kube.requests) == 60 / STALE_AFTER
 
 

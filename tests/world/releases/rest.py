@@ -224,7 +224,7 @@ def unrest(world: World) -> list[str]:
     cluster = world.cluster
     osdpl = cluster.osdpl()
     if osdpl is None:
-        return ["the osdpl is not there"]
+        return ["the osdpl is missing"]
     why = [
         f"{one['kind']} {one['metadata']['name']} is being deleted"
         for one in (osdpl, *cluster.all_of("HelmBundle"), *cluster.all_of("PersistentVolumeClaim"))

@@ -26,7 +26,7 @@ def history(
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
-    """Show the revisions of a release that can be gone back to, the newest last."""
+    """Show the revisions of a release, the newest last; osctl rollback can return to them."""
     cluster = open_cluster(kubeconfig, context, namespace)
     target = find_release(cluster, release)
     revisions = SecretRecords(cluster.kube).observe(target.namespace).get(release, ())
@@ -52,10 +52,10 @@ def history(
 
 
 def note(revision: Revision) -> str:
-    """What is special about a revision; empty for one that brought the release to its spec."""
+    """The special role of a revision; empty for a normal one."""
     if revision.rolled_back_to:
         return f"rollback to {revision.rolled_back_to}"
-    return "" if revision.ours else "not made by the controller"
+    return "" if revision.ours else "not by the controller"
 
 
 def as_data(revision: Revision) -> dict[str, Any]:

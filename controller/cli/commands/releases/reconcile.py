@@ -1,4 +1,4 @@
-"""osctl reconcile: asks for another try now, or for an upgrade although nothing has changed."""
+"""osctl reconcile: requests a new attempt now, or an upgrade although nothing has changed."""
 
 from __future__ import annotations
 
@@ -43,18 +43,19 @@ def reconcile(
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
-    """Have a region, bundles or releases looked at now, without waiting for the next try."""
+    """Reconcile a region, bundles or releases now, without waiting for the next attempt."""
     cluster = open_cluster(kubeconfig, context, namespace)
     clock = SystemClock()
     text = stamp(clock)
     if not (releases or bundles):
         if force:
             raise typer.BadParameter(
-                "choose releases or bundles: the hooks of all would run", param_hint="--force"
+                "choose releases or bundles, because otherwise the hooks of all releases would run",
+                param_hint="--force",
             )
         found = cluster.find_region(region)
         annotate(cluster, OSDPL, found, RECONCILE_ANNOTATION, text)
-        stdout().print(f"region {found['metadata']['name']}: another pass is asked for")
+        stdout().print(f"region {found['metadata']['name']}: a pass is requested")
         if wait:
             _end(
                 wait_for_region(
@@ -62,7 +63,7 @@ def reconcile(
                 )
             )
         return
-    _only_one(region, "a region is all its bundles; name one of the two")
+    _only_one(region, "--region means all bundles of the region; give one of the two")
     targets = find_targets(cluster, releases, bundles)
     names = (
         (FORCE_ANNOTATION, FORCE_RELEASE_PREFIX)
@@ -72,7 +73,7 @@ def reconcile(
     for target in targets:
         annotate(cluster, HELMBUNDLE, target.bundle, target.annotation(*names), text)
         what = "an upgrade" if force else "another pass"
-        stdout().print(f"{target.title}: {what} is asked for")
+        stdout().print(f"{target.title}: {what} is requested")
     if wait:
         asked = Request("force" if force else "reconcile", text)
         _end(

@@ -1,4 +1,4 @@
-"""osctl rollback: asks for a release to go back to an earlier revision."""
+"""osctl rollback: requests an earlier revision of a release."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from controller.errors import ObjectMissing
 from controller.ports.helm import Revision
 from controller.ports.kubernetes import HELMBUNDLE
 
-# Helm's words for revisions that were in force once.
+# Helm's states of revisions that were deployed once.
 USABLE = ("deployed", "superseded")
 
 
@@ -32,19 +32,19 @@ def rollback(
         typer.Argument(
             metavar="REVISION",
             min=0,
-            help="Number of the revision [default: the one before].",
+            help="Number of the revision [default: the previous one].",
             show_default=False,
         ),
     ] = 0,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until the rollback is made.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the rollback is done.")] = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
-    """Roll a release back to an earlier revision, and hold it there until its spec is edited.
+    """Roll back a release to an earlier revision, and keep it there until its spec is edited.
 
-    Its databases are not rolled back: what an upgrade has migrated stays migrated.
+    Its databases are not rolled back: completed migrations stay.
     """
     clock = SystemClock()
     cluster = open_cluster(kubeconfig, context, namespace)
@@ -54,7 +54,7 @@ def rollback(
     )
     text = f"{requested} {stamp(clock)}"
     annotate(cluster, HELMBUNDLE, target.bundle, f"{ROLLBACK_RELEASE_PREFIX}/{release}", text)
-    stdout().print(f"{target.title}: a rollback to revision {requested} is asked for")
+    stdout().print(f"{target.title}: a rollback to revision {requested} is requested")
     if wait:
         asked = Request("rollback", text)
         code = wait_for_releases(cluster, [target], asked, timeout=timeout, clock=clock, sleep=time.sleep)
@@ -63,14 +63,14 @@ def rollback(
 
 
 def choose(revisions: tuple[Revision, ...], requested: int, release: str) -> int:
-    """The revision to go back to: the one wanted, else the last one in force before the newest.
+    """The revision for the rollback: the requested one, otherwise the last deployed one before the newest.
 
-    Raises ObjectMissing, naming those that there are.
+    Raises ObjectMissing, with the available ones.
     """
     usable = [one.version for one in revisions if one.status in USABLE and not one.jobs_for]
     before = [version for version in usable if version != revisions[-1].version]
     if requested in usable or (not requested and before):
         return requested or before[-1]
     listed = ", ".join(map(str, usable)) or "none"
-    missing = f"revision {requested}" if requested else "revision before the newest"
-    raise ObjectMissing(f"release {release} has no {missing} to go back to; there is: {listed}")
+    missing = f"revision {requested}" if requested else "previous revision"
+    raise ObjectMissing(f"release {release} has no {missing}; it has: {listed}")

@@ -31,7 +31,7 @@ def suspend(
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
-    """Leave a region, bundles or releases as they are; what runs ends, and edits wait until resume."""
+    """Suspend a region, bundles or releases: running actions finish, and edits wait until resume."""
     cluster = open_cluster(kubeconfig, context, namespace)
     if not (releases or bundles):
         found = cluster.find_region(region)
@@ -55,7 +55,7 @@ def resume(
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
-    """Go on with what was suspended."""
+    """Resume a suspended region, bundle or release."""
     cluster = open_cluster(kubeconfig, context, namespace)
     if not (releases or bundles):
         found = cluster.find_region(region)
@@ -78,14 +78,14 @@ def resume(
 
 
 def still_suspended(target: Target) -> str:
-    """What suspends a target beside its own annotation, and what to do; empty when nothing does."""
+    """The other cause of a suspension besides the target's own annotation, and the remedy, or empty."""
     spec = target.bundle.get("spec") or {}
     if spec.get("mode") == PAUSED:
         if target.of_a_region:
-            return "its region is; osctl resume without --bundle and --release"
+            return "its region is suspended; use osctl resume without --bundle and --release"
         return f"spec.mode of bundle {target.name} is Paused; set it to Apply"
     if target.release and is_suspended(_annotations(target.bundle)):
-        return f"its bundle is; osctl resume --bundle {target.name}"
+        return f"its bundle is suspended; use osctl resume --bundle {target.name}"
     if target.spec().get("suspend"):
         return f"spec.releases of bundle {target.name} says suspend: true; edit it"
     return ""
@@ -95,7 +95,7 @@ def _pause(cluster: Cluster, region: KubeObject) -> bool:
     spec = parse_region_spec(region.get("spec"))
     if spec.paused:
         return False
-    # What to go back to: a region that only plans must not begin to apply.
+    # The former mode: a region that only plans must not begin to apply.
     change = {"metadata": {"annotations": {MODE_BEFORE_ANNOTATION: spec.mode}}, "spec": {"mode": PAUSED}}
     patch(cluster, OSDPL, region, change)
     return True
@@ -116,8 +116,10 @@ def _annotations(obj: KubeObject) -> dict[str, str]:
 
 def _refuse(region: str) -> None:
     if region:
-        raise typer.BadParameter("a region is all its bundles; name one of the two", param_hint="REGION")
+        raise typer.BadParameter(
+            "--region means all bundles of the region; give one of the two", param_hint="REGION"
+        )
 
 
 def _print_result(what: str, word: str, *, changed: bool) -> None:
-    stdout().print(f"{what}: {word}" if changed else f"{what}: was {word} already")
+    stdout().print(f"{what}: {word}" if changed else f"{what}: already {word}")

@@ -1,1 +1,1 @@
-"""What Ceph offers to a region and what a region asks of Ceph, in Rook's form and in one of our own. Pure."""
+"""Offers of Ceph to a region, and requests of a region to Ceph, in Rook's form and in our own. Pure."""

@@ -1,8 +1,8 @@
-"""What capabilities of Ceph allow, as far as it has to be compared. Pure.
+"""Compares the rights of Ceph's capabilities. Pure.
 
 The grammar is Ceph's (docs.ceph.com, rados/operations/user-management): clauses with commas or semicolons
-between them, each a profile or an `allow`, with words that narrow it. Names may stand in quotes, and follow
-what they belong to after a space or a `=` (ceph: src/mon/MonCap.cc, src/osd/OSDCap.cc).
+between them, each a profile or an `allow`, with restrictions. Names may be in quotes, and follow their
+keyword after a space or a `=` (ceph: src/mon/MonCap.cc, src/osd/OSDCap.cc).
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from controller.domain.values.ceph_needs import capability_clauses
 _QUOTES = re.compile(r"[\"']")
 _LETTERS = frozenset("rwx")
 _RULING_PROFILES = frozenset(("admin", "mon", "osd", "mds", "mgr", "role-definer"))
-# Commands of the monitors that show keys, Ceph's own among them, or say who may do what.
+# Commands of the monitors that show keys, including Ceph's own, or change rights.
 _RULING_COMMANDS = frozenset(("auth", "config-key"))
 
 
 def is_administrator(capabilities: Mapping[str, str]) -> bool:
-    """Whether they allow everything on any kind of daemon, as those of client.admin do, or to write at the
-    monitors, which tell who may do what, or to see keys there.
-
-    A profile writes there only what it is for, except those of Ceph's own daemons and of who gives rights.
+    """Whether they allow everything on any kind of daemon, like those of client.admin, or writes to the
+    monitors, which hold the rights, or reading of keys there. A profile writes there only for its purpose,
+    except those of Ceph's own daemons and of managers of rights.
     """
     return any(
         _allows_all(_QUOTES.sub(" ", clause), kind.strip().lower())
@@ -47,9 +46,9 @@ def _allows_all(clause: str, kind: str) -> bool:
 
 
 def lacking(needed: Mapping[str, str], offered: Mapping[str, str]) -> bool:
-    """Whether a clause that is needed is in none that is offered: not itself, nor a wider one.
+    """Whether no offered clause covers a needed one, by itself or by a wider one.
 
-    A manager is asked by clients of block devices for figures only: without it they work.
+    Clients of block devices use the manager for statistics only, and work without it.
     """
     return any(
         not any(_contains(there, clause) for there in capability_clauses(offered.get(kind, "")))
@@ -60,7 +59,7 @@ def lacking(needed: Mapping[str, str], offered: Mapping[str, str]) -> bool:
 
 
 def _contains(there: str, needed: str) -> bool:
-    """Whether one clause allows what the other does: it is the same, for any pool, or it allows more."""
+    """Whether one clause covers the other: it is the same, for any pool, or allows more."""
     rights, pool = _parts(there)
     asked, asked_pool = _parts(needed)
     if pool not in ("", asked_pool):
@@ -74,7 +73,7 @@ def _contains(there: str, needed: str) -> bool:
 
 
 def _parts(clause: str) -> tuple[str, str]:
-    """The rights, and the pool that they are for; empty for any."""
+    """The rights and their pool; empty for any pool."""
     words = _QUOTES.sub(" ", clause).replace("=", " ").split()
     words = words[1:] if words[:2] == ["allow", "profile"] else words
     if "pool" not in words[:-1]:

@@ -1,6 +1,6 @@
-"""What a Ceph cluster offers, whatever the form: its name, its monitors, keys of clients. Pure.
+"""The offer of a Ceph cluster, in any form: its id, its monitors, keys of clients.
 
-No message quotes what was read: it may be a key that stands in the wrong place.
+Pure. No message quotes the input, which may be a key in the wrong place.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from controller.errors import ControllerError
 
 # Port of monitors for the second protocol (docs.ceph.com, rados/configuration/msgr2).
 V2_PORT = 3300
-# A key is a type, the time when it was made, the length of the secret and the secret
-# (ceph: src/auth/Crypto.cc, CryptoKey::encode), in base64.
+# A key is a type, its creation time, the length of the secret and the secret (ceph: src/auth/Crypto.cc,
+# CryptoKey::encode), in base64.
 _KEY_HEAD = struct.Struct("<HIIH")
 _LONGEST = 1024
-# Octets of the secret by type; a type without one, 0, opens nothing.
+# Octets of the secret by type; type 0 has no secret.
 _NO_TYPE, _SECRET_SIZES = 0, {1: 16}
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
-# Stands for what a Secret has under a key and is no UTF-8 text: nothing that is read here has the character.
+# Represents content of a Secret that is not UTF-8 text: valid input does not have this character.
 NO_TEXT = "\N{REPLACEMENT CHARACTER}"
-KEY_OF_SEVERAL = "has the key of another client, too; each needs the one that ceph auth get-key prints for it"
+KEY_OF_SEVERAL = "has the same key as another client; use the key that ceph auth get-key prints for each"
 
 
 class CephMalformed(ControllerError):
-    """What was offered cannot be read. The text says what is wrong, and quotes nothing of it."""
+    """The offer is malformed. The text says what is wrong, and quotes nothing of it."""
 
 
 @dataclass(frozen=True)
 class Monitor:
-    """Where one monitor listens: `ADDRESS:PORT` of each version of the protocol, empty where it does not."""
+    """The addresses of one monitor: `ADDRESS:PORT` for each version of the protocol, or empty."""
 
     v2: str = ""
     v1: str = ""
@@ -49,7 +49,7 @@ class Monitor:
 
 @dataclass(frozen=True)
 class OfferedClient:
-    """A user of Ceph. `capabilities` are those that the offer says it has; empty where it does not say."""
+    """A user of Ceph. `capabilities` are those in the offer, or empty."""
 
     key: str = field(repr=False)
     capabilities: Mapping[str, str] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class OfferedClient:
 
 @dataclass(frozen=True)
 class OfferedPool:
-    """A pool, and for what it is; `volume_type` where it is for the volumes of one type only."""
+    """A pool and its role; `volume_type` if it is for the volumes of one type only."""
 
     name: str
     role: str
@@ -74,7 +74,7 @@ class Place:
 
 @dataclass(frozen=True)
 class OfferProblem:
-    """What is wrong with one object of the offer. `client` where only one client is affected."""
+    """A problem with one object of the offer. `client` if it affects only one client."""
 
     place: Place
     message: str
@@ -83,9 +83,10 @@ class OfferProblem:
 
 @dataclass(frozen=True)
 class CephOffer:
-    """What could be read. `monitors` are empty where the cluster cannot be known: nothing may be made of it.
+    """The readable part of the offer.
 
-    `pools` is None where the form does not tell.
+    `monitors` are empty if the cluster is unknown, and then it must not be used. `pools` is None if the form
+    does not contain pools.
     """
 
     fsid: str = ""
@@ -110,14 +111,14 @@ def parse_key(text: str) -> str:
     try:
         octets = base64.b64decode(key, validate=True)
     except (binascii.Error, ValueError):
-        raise CephMalformed("is no key of Ceph") from None
+        raise CephMalformed("is not a key of Ceph") from None
     if len(octets) <= _KEY_HEAD.size or len(octets) > _LONGEST:
-        raise CephMalformed("is no key of Ceph")
+        raise CephMalformed("is not a key of Ceph")
     kind, _, _, size = _KEY_HEAD.unpack_from(octets)
     if kind == _NO_TYPE or size != _SECRET_SIZES.get(kind, size):
-        raise CephMalformed("is no key of Ceph")
+        raise CephMalformed("is not a key of Ceph")
     if size != len(octets) - _KEY_HEAD.size:
-        raise CephMalformed("is a part of a key of Ceph")
+        raise CephMalformed("is only a part of a key of Ceph")
     return key
 
 
@@ -128,24 +129,24 @@ def parse_address(text: str) -> tuple[str, int]:
     try:
         address = ipaddress.ip_address(host[1:-1] if bracketed else host)
     except ValueError:
-        raise CephMalformed("is no address with a port") from None
+        raise CephMalformed("is not an address with a port") from None
     if not colon or "%" in host or bracketed != (address.version == 6):
-        raise CephMalformed("is no address with a port")
+        raise CephMalformed("is not an address with a port")
     if not (port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 65536):
         raise CephMalformed("has no port from 1 to 65535")
     if not _is_of_one_machine(getattr(address, "ipv4_mapped", None) or address):
-        raise CephMalformed("is an address at which no other machine reaches it")
+        raise CephMalformed("is an address that other machines cannot reach")
     return str(address), int(port)
 
 
 def _is_of_one_machine(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    """Whether others can mean one machine by it."""
+    """Whether other machines can reach one machine by it."""
     nobody = address.is_unspecified or address.is_loopback or address.is_multicast
     return not nobody and str(address) != "255.255.255.255"
 
 
 def find_repeated(monitors: Sequence[Monitor]) -> int | None:
-    """Which monitor, counted from 0, has a place that was named before; None where none has."""
+    """The index of a monitor with a repeated address, or None."""
     seen: set[str] = set()
     for index, monitor in enumerate(monitors):
         for place in filter(None, (monitor.v2, monitor.v1)):
@@ -156,7 +157,7 @@ def find_repeated(monitors: Sequence[Monitor]) -> int | None:
 
 
 def keys_of_several(clients: Mapping[str, OfferedClient]) -> frozenset[str]:
-    """The users whose key another has as well: Ceph makes each its own, so one of them was mistaken."""
+    """The users with a key of another user: Ceph generates a separate key for each, so one is a mistake."""
     times = Counter(client.key for client in clients.values())
     return frozenset(user for user, client in clients.items() if times[client.key] > 1)
 

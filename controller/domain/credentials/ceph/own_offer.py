@@ -27,7 +27,7 @@ from controller.domain.values.ceph_needs import ROLES
 from controller.domain.values.yaml_reader import read_documents
 from controller.errors import SpecInvalid
 
-# The key of the Secret, and the most that is read of it.
+# The key of the Secret, and its maximum size.
 DOCUMENT = "ceph.yaml"
 _LARGEST = 65536
 _FIELDS = ("fsid", "monitors", "clients", "pools", "rgw")
@@ -35,9 +35,9 @@ _MOST_MONITORS = 64
 
 
 def parse_own_offer(place: Place, texts: Mapping[str, str] | None) -> CephOffer:
-    """The offer in the texts of this Secret by key, None where it is not there.
+    """The offer in the texts of this Secret by key, or None without the Secret.
 
-    A client that cannot be read is a problem of its own; everything else that is wrong leaves nothing.
+    A malformed client is a separate problem; any other mistake makes the offer unusable.
     """
     try:
         document = _document(texts)
@@ -62,24 +62,24 @@ def parse_own_offer(place: Place, texts: Mapping[str, str] | None) -> CephOffer:
 
 def _document(texts: Mapping[str, str] | None) -> Mapping[str, Any]:
     if texts is None:
-        raise CephMalformed("it does not exist; docs/ceph.md has its form")
+        raise CephMalformed("it does not exist; docs/ceph.md describes its format")
     text = texts.get(DOCUMENT) or ""
     if not text.strip():
         raise CephMalformed(f'it has no "{DOCUMENT}"')
     if text == NO_TEXT:
-        raise CephMalformed(f'its "{DOCUMENT}" is no UTF-8 text')
+        raise CephMalformed(f'its "{DOCUMENT}" is not UTF-8 text')
     if len(text) > _LARGEST:
         raise CephMalformed(f'its "{DOCUMENT}" has more than {_LARGEST} characters')
     try:
         documents = read_documents(text, DOCUMENT)
     except SpecInvalid as error:
-        # The reader's own words quote what it read.
-        raise CephMalformed(f'its "{DOCUMENT}" is no YAML{_line(error)}') from None
+        # The parser's own text quotes the input.
+        raise CephMalformed(f'its "{DOCUMENT}" is not YAML{_line(error)}') from None
     if len(documents) != 1 or not isinstance(documents[0].value, Mapping):
         raise CephMalformed(f'its "{DOCUMENT}" is not one map')
     unknown = [key for key in documents[0].value if key not in _FIELDS]
     if unknown:
-        raise CephMalformed(f'its "{DOCUMENT}" has other fields than {", ".join(_FIELDS)}')
+        raise CephMalformed(f'its "{DOCUMENT}" has fields other than {", ".join(_FIELDS)}')
     return documents[0].value
 
 
@@ -101,22 +101,22 @@ def _told(document: Mapping[str, Any], name: str, parse: Any) -> str:
 def _map(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = document.get(name)
     if not isinstance(found, Mapping) or not all(isinstance(key, str) and key for key in found):
-        raise CephMalformed(f"its {name} are no map")
+        raise CephMalformed(f"its {name} are not a map")
     return found
 
 
 def _monitors(entries: Any) -> Iterator[Monitor]:
     if not isinstance(entries, list) or not entries or len(entries) > _MOST_MONITORS:
-        raise CephMalformed(f"its monitors are no list of 1 to {_MOST_MONITORS}")
+        raise CephMalformed(f"its monitors are not a list of 1 to {_MOST_MONITORS}")
     found = []
     for index, entry in enumerate(entries):
         if not isinstance(entry, Mapping) or not entry or set(entry) - {"v1", "v2"}:
-            raise CephMalformed(f"monitors[{index}] needs v2, v1 or both, and nothing else")
+            raise CephMalformed(f"monitors[{index}] must have v2, v1 or both, and nothing else")
         found.append(Monitor(**{version: _place(index, version, entry[version]) for version in entry}))
     repeated = find_repeated(found)
     if repeated is not None:
-        raise CephMalformed(f"monitors[{repeated}] has an address and port that were named before")
-    # Whatever their order, they are the same cluster.
+        raise CephMalformed(f"monitors[{repeated}] repeats an address and port")
+    # The order of monitors does not matter.
     yield from sorted(found, key=str)
 
 
@@ -134,20 +134,20 @@ def _pools(entries: Mapping[str, Any]) -> Iterator[OfferedPool]:
             raise CephMalformed(f"each of its pools needs a role, one of {', '.join(ROLES)}")
         kind = entry.get("volumeType") or ""
         if not isinstance(kind, str):
-            raise CephMalformed("the volumeType of a pool is no text")
+            raise CephMalformed("the volumeType of a pool is not a string")
         yield OfferedPool(name, entry["role"], kind)
 
 
 def _client(user: str, entry: Any) -> OfferedClient:
     if not isinstance(entry, Mapping) or set(entry) - {"key", "caps"}:
-        raise CephMalformed("needs key, may have caps, and nothing else")
+        raise CephMalformed("must have key, may have caps, and nothing else")
     key, caps = entry.get("key"), entry.get("caps")
     if not isinstance(key, str) or not key:
         raise CephMalformed("has no key")
     if caps is not None and not (
         isinstance(caps, Mapping) and all(isinstance(one, str) for pair in caps.items() for one in pair)
     ):
-        raise CephMalformed(".caps is no map of texts")
+        raise CephMalformed(".caps is not a map of strings")
     try:
         return OfferedClient(parse_key(key), dict(caps or {}))
     except CephMalformed as error:

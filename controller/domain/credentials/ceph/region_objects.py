@@ -1,7 +1,7 @@
-"""What of an offer a region can use, and the objects that its pods are made from. Pure.
+"""The usable part of an offer, and the objects for the region's pods.
 
-A Secret is made where the whole of it is known, and where it is not, that which is there stays: no pod is
-started with half of what it needs.
+Pure. A Secret is written only if all its content is known. Otherwise the existing one stays, so that no pod
+starts with incomplete data.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from controller.domain.values.ceph_needs import (
     ClientNeed,
 )
 
-# As helm-toolkit's Jobs make them.
+# As created by helm-toolkit's Jobs.
 KEY_TYPE = "kubernetes.io/rbd"
 KEY, KEYRING = "key", "keyring"
 CONF_FILE = "ceph.conf"
@@ -32,7 +32,7 @@ Digest = Callable[[Mapping[str, str]], str]
 
 @dataclass(frozen=True)
 class CephGap:
-    """What a region waits for. `secrets`: those of its own Secrets that cannot be made for want of it."""
+    """A missing part of the offer. `secrets`: the region's Secrets that cannot be created without it."""
 
     place: Place
     message: str
@@ -41,8 +41,11 @@ class CephGap:
 
 @dataclass(frozen=True)
 class CephObjects:
-    """What is to be in the region's namespace. `conf` is None where the cluster cannot be known; `keys`:
-    the texts of each Secret; `digests`: what the pods of each consumer are made from."""
+    """The desired objects of the region's namespace.
+
+    `conf` is None if the cluster is unknown; `keys`: the texts of each Secret; `digests`: the digest of each
+    consumer's input.
+    """
 
     conf: str | None
     keys: Mapping[str, Mapping[str, str]] = field(repr=False)
@@ -51,8 +54,10 @@ class CephObjects:
 
 
 def plan_objects(needs: CephNeeds, offer: CephOffer, source: Place, digest: Digest) -> CephObjects:
-    """What can be made of the offer. `source` is the object to name where no other is at fault; `digest`
-    gives a keyed digest of texts."""
+    """The objects from the offer.
+
+    `source` is the object to name if no other is at fault; `digest` returns a keyed digest of texts.
+    """
     gaps = tuple(_gaps(needs, offer, source))
     if not offer.monitors:
         return CephObjects(None, {}, {}, gaps)
@@ -72,9 +77,9 @@ def plan_objects(needs: CephNeeds, offer: CephOffer, source: Place, digest: Dige
 
 
 def wider_clients(needs: CephNeeds, offer: CephOffer) -> tuple[str, ...]:
-    """Clients that are used and, as the offer says, may do more than is needed, each with what it needs."""
+    """Used clients with more capabilities than needed, according to the offer, each with its needs."""
     return tuple(
-        f"client {client.name} may do more than is needed, which is {_shown(client.capabilities)}"
+        f"client {client.name} has more capabilities than it needs; it needs {_shown(client.capabilities)}"
         for client in needs.clients
         if client.name in offer.clients and not _lacks(client, offer)
         if lacking(offer.clients[client.name].capabilities, client.capabilities)
@@ -109,9 +114,9 @@ def _gaps(needs: CephNeeds, offer: CephOffer, source: Place) -> Iterator[CephGap
 
 
 def _lacks(client: ClientNeed, offer: CephOffer) -> str:
-    """What is wrong with what is offered of a client; empty where nothing is."""
+    """The problem with an offered client, or empty."""
     if client.name == ADMINISTRATOR:
-        return f"client {client.name} is Ceph's administrator; name another in the spec"
+        return f"client {client.name} is Ceph's administrator; name another client in the spec"
     offered = offer.clients.get(client.name)
     if offered is None:
         prefixed = f"client.{client.name}" in offer.clients
@@ -119,12 +124,12 @@ def _lacks(client: ClientNeed, offer: CephOffer) -> str:
     if is_administrator(offered.capabilities):
         return f"client {client.name} is an administrator; give it {_shown(client.capabilities)} only"
     if offered.capabilities and lacking(client.capabilities, offered.capabilities):
-        return f"client {client.name} has not all the capabilities it needs: {_shown(client.capabilities)}"
+        return f"client {client.name} lacks capabilities; it needs {_shown(client.capabilities)}"
     return ""
 
 
 def _pool_gaps(needs: CephNeeds, offer: CephOffer, source: Place) -> Iterator[CephGap]:
-    """What the offer says of pools is what the spec says: the services are configured with the latter."""
+    """Checks that the pools of the offer match the spec, which configures the services."""
     if offer.pools is None:
         return
     by_name = {pool.name: pool for pool in offer.pools if pool.role != SHARES}
@@ -132,11 +137,11 @@ def _pool_gaps(needs: CephNeeds, offer: CephOffer, source: Place) -> Iterator[Ce
         secrets = frozenset(ROLE_SECRETS[pool.role]) & needs.key_secrets.keys()
         there = by_name.get(pool.name)
         if there is None:
-            text = f"it has no pool {pool.name} for {pool.role}, which the spec names"
+            text = f"the spec names pool {pool.name} for {pool.role}, which the offer lacks"
         elif there.role != pool.role:
             text = f"its pool {pool.name} is for {there.role}, and the spec uses it for {pool.role}"
         elif pool.role == VOLUMES and there.volume_type not in ("", pool.volume_type):
-            text = f"its pool {pool.name} is for another volume type than {pool.volume_type}"
+            text = f"its pool {pool.name} is not for the volume type {pool.volume_type}"
         else:
             continue
         yield CephGap(source, text, secrets)

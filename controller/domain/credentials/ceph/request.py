@@ -1,7 +1,7 @@
-"""What a region asks of a Ceph cluster: as objects of Rook, or told in a document. Pure.
+"""The requests of a region to a Ceph cluster: as objects of Rook, or as a document.
 
-Nothing is ever asked to be deleted: pools hold data, and a client may be in use by somebody else. Nor is a
-client ever asked to be narrowed: what a server was started with it uses for as long as it runs.
+Pure. It never requests a deletion, because pools hold data, and others may use a client. It also never
+reduces capabilities of a client, because running servers keep using them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HEAD = "# Written by the OpenStack Controller: what {0} needs of this Ceph clus
 
 @dataclass(frozen=True)
 class GatewayUser:
-    """The user of Keystone as which a RADOS gateway asks about tokens."""
+    """The user of Keystone with which a RADOS gateway validates tokens."""
 
     url: str
     name: str
@@ -46,7 +46,7 @@ class GatewayUser:
 
 @dataclass(frozen=True)
 class RookObject:
-    """An object of Rook, as far as the region has a say in it."""
+    """An object of Rook, with the fields that the region sets."""
 
     place: Place
     spec: Mapping[str, Any]
@@ -70,9 +70,10 @@ def request_document(
     gateway: GatewayUser | None,
     before: Mapping[str, Mapping[str, str]] | None = None,
 ) -> str:
-    """The needs as YAML. It holds the password of the gateway's user, where there is one.
+    """The needs as YAML.
 
-    `before`: what was asked for clients already, which stays in it.
+    It contains the password of the gateway's user, if there is one. `before`: earlier requests for clients,
+    which stay in it.
     """
     clients = {user: dict(caps) for user, caps in (before or {}).items()}
     for one in needs.clients:
@@ -94,7 +95,7 @@ def request_document(
 
 
 def requested_clients(text: str) -> dict[str, dict[str, str]]:
-    """The capabilities by user that a document asks for; nothing of what cannot be used."""
+    """The capabilities by user in a document, without malformed entries."""
     try:
         documents = read_documents(text, REQUEST)
     except SpecInvalid:
@@ -113,7 +114,7 @@ def requested_clients(text: str) -> dict[str, dict[str, str]]:
 
 
 def unneeded(there: Mapping[str, str], needed: Mapping[str, str]) -> dict[str, str]:
-    """The clauses that are there and not needed, by the kind of daemon."""
+    """The clauses that are not needed, by the kind of daemon."""
     left = {
         kind: [one for one in capability_clauses(text) if one not in capability_clauses(needed.get(kind, ""))]
         for kind, text in there.items()
@@ -122,7 +123,7 @@ def unneeded(there: Mapping[str, str], needed: Mapping[str, str]) -> dict[str, s
 
 
 def gateway_texts(gateway: GatewayUser) -> dict[str, str]:
-    """The user in the names that Rook reads (rook: pkg/operator/ceph/object/config.go)."""
+    """The user under the names that Rook reads (rook: pkg/operator/ceph/object/config.go)."""
     return {
         "OS_AUTH_TYPE": "password",
         "OS_IDENTITY_API_VERSION": "3",
@@ -141,7 +142,7 @@ def _pool_spec(needs: CephNeeds) -> dict[str, Any]:
         "replicated": {"size": settings["replicas"]},
     }
     if settings["replicas"] == 1:
-        # Rook refuses one copy unless it is told that this is meant.
+        # Rook refuses a single copy without this explicit setting.
         spec["replicated"]["requireSafeReplicaSize"] = False
     if settings["deviceClass"]:
         spec["deviceClass"] = settings["deviceClass"]

@@ -1,8 +1,8 @@
-"""Reads what Rook keeps of its cluster: ConfigMap rook-ceph-mon-endpoints, Secret rook-ceph-mon, and a Secret
+"""Reads Rook's records of its cluster: ConfigMap rook-ceph-mon-endpoints, Secret rook-ceph-mon, and a Secret
 for each CephClient (rook: pkg/operator/ceph/controller/cluster_info.go, pkg/operator/ceph/client). Pure.
 
-Of rook-ceph-mon only the cluster's id is taken: it holds the keys of the administrator and of the monitors as
-well, and a client that has one of these is refused.
+Only the cluster's id is used from rook-ceph-mon. It also contains the keys of the administrator and the
+monitors, and a client with one of these is refused.
 """
 
 from __future__ import annotations
@@ -32,11 +32,13 @@ MONITORS = Place("ConfigMap", "rook-ceph-mon-endpoints")
 # In the Secret of the cluster (rook: pkg/operator/ceph/controller/cluster_info.go).
 _RULING_KEYS = frozenset(("admin-secret", "ceph-secret", "mon-secret"))
 MISSING = "it does not exist"
-_CLIENT_MISSING = "it does not exist; create CephClient {0}, or have it created: spec.features.ceph.request"
+_CLIENT_MISSING = (
+    "it does not exist; create CephClient {0}, or let the controller create it (spec.features.ceph.request)"
+)
 
 
 def client_place(user: str) -> Place:
-    """The Secret that Rook makes for the CephClient of this name."""
+    """The Secret of Rook for the CephClient of this name."""
     return Place("Secret", f"rook-ceph-client-{user}")
 
 
@@ -45,7 +47,7 @@ def parse_rook_offer(
     endpoints: Mapping[str, str] | None,
     clients: Mapping[str, Mapping[str, str] | None],
 ) -> CephOffer:
-    """The offer in the texts of these objects by key, None for one that is not there; `clients` by user."""
+    """The offer in the texts of these objects by key, None for a missing one; `clients` by user."""
     problems: list[OfferProblem] = []
     fsid, monitors = "", tuple[Monitor, ...]()
     try:
@@ -73,7 +75,7 @@ def parse_rook_offer(
 
 def _fsid(texts: Mapping[str, str] | None) -> str:
     if texts is None:
-        raise CephMalformed(f"{MISSING}; is this the namespace of a CephCluster?")
+        raise CephMalformed(f"{MISSING}; check that this is the namespace of a CephCluster")
     if not texts.get("fsid"):
         raise CephMalformed('it has no "fsid"')
     try:
@@ -83,17 +85,18 @@ def _fsid(texts: Mapping[str, str] | None) -> str:
 
 
 def _monitors(texts: Mapping[str, str] | None) -> tuple[Monitor, ...]:
-    """Every monitor, by its name. One that is out of quorum is listed too: clients pass over it, and nothing
-    is restarted because a monitor restarts."""
+    """Every monitor, by its name, also one out of quorum: clients skip it, and nothing restarts because a
+    monitor restarts.
+    """
     if texts is None:
-        raise CephMalformed(f"{MISSING}; is this the namespace of a CephCluster?")
+        raise CephMalformed(f"{MISSING}; check that this is the namespace of a CephCluster")
     text = (texts.get("data") or "").strip()
     if not text:
         raise CephMalformed('its "data" names no monitor')
     named = list(_named(text.split(",")))
     repeated = find_repeated([monitor for _, monitor in named])
     if repeated is not None:
-        raise CephMalformed(f'monitor {repeated + 1} in its "data" has an address that was named before')
+        raise CephMalformed(f'monitor {repeated + 1} in its "data" repeats an address')
     return tuple(monitor for _, monitor in sorted(named))
 
 
@@ -102,15 +105,15 @@ def _named(entries: Iterable[str]) -> Iterable[tuple[str, Monitor]]:
     for number, entry in enumerate(entries, 1):
         name, equals, place = entry.strip().partition("=")
         if not name or not equals:
-            raise CephMalformed('its "data" is not of the form NAME=ADDRESS:PORT,…')
+            raise CephMalformed('its "data" does not have the form NAME=ADDRESS:PORT,…')
         if name in seen:
-            raise CephMalformed(f'monitor {number} in its "data" has a name that was named before')
+            raise CephMalformed(f'monitor {number} in its "data" repeats a name')
         seen.add(name)
         try:
             address, port = parse_address(place)
         except CephMalformed as error:
             raise CephMalformed(f'monitor {number} in its "data" {error}') from None
-        # As in Rook's own ceph.conf: the port of the second protocol says that there is no first one.
+        # As in Rook's own ceph.conf: the port of the second protocol means that there is no first one.
         v1 = "" if port == V2_PORT else joined(address, port)
         yield name, Monitor(joined(address, V2_PORT), v1)
 
@@ -122,11 +125,11 @@ def _key(user: str, texts: Mapping[str, str] | None, ruling: Collection[str]) ->
     if not found:
         raise CephMalformed(f'it has neither "{user}" nor "userKey"')
     if len(found) > 1:
-        raise CephMalformed(f'its "{user}" and "userKey" are not the same')
+        raise CephMalformed(f'its "{user}" and "userKey" differ')
     try:
         key = parse_key(found.pop())
     except CephMalformed as error:
-        raise CephMalformed(f"what it has for {user} {error}") from None
+        raise CephMalformed(f"its key for {user} {error}") from None
     if key in ruling and user != ADMINISTRATOR:
-        raise CephMalformed(f"what it has for {user} is a key of Ceph's administrator; make a CephClient")
+        raise CephMalformed(f"its key for {user} belongs to Ceph's administrator; create a CephClient")
     return key

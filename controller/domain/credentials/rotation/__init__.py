@@ -1,1 +1,1 @@
-"""Credentials are rotated: which accounts move, what is left of a rotation, when the next one is due."""
+"""Rotation of credentials: its accounts, its record, and its schedule."""

@@ -1,8 +1,8 @@
-"""Which accounts the releases of a region have, and which passwords are theirs alone. Pure.
+"""The accounts of a region's releases, and the passwords that only they use.
 
-An account is rotated by another one that takes its place: a database, a broker and Keystone know one password
-for each name. So its name ends in what the Secret beside the password says (`$secretRef` with a prefix), both
-change in one write, and the Jobs of the chart make the next account while the one before still works.
+Pure. A rotation replaces an account by another one, because a database, a broker and Keystone have one
+password for each name. So its name ends with a suffix from the same Secret (`$secretRef` with a prefix). Both
+change in one write, and the Jobs of the chart create the next account while the former one still works.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from controller.domain.values.secret_refs import SecretReference, find_reference
 from controller.domain.values.template_functions import ACCOUNT_SUFFIX
 
 _IDENTITY, _BROKER, _DATABASE = "identity", "oslo_messaging", "oslo_db"
-# No region of ours has one: it is named in the values of a chart, and not used.
+# The values of a chart name it, but no region uses it.
 _POSTGRESQL = "oslo_db_postgresql"
-SERVICE_DOMAIN = "service"  # of accounts of services, by OpenStack-Helm's values
-# What values call the administrator of a server; `user` is that of the broker in its own chart.
+SERVICE_DOMAIN = "service"  # for accounts of services, in OpenStack-Helm's values
+# Names of the administrator of a server in values; `user` is that of the broker in its own chart.
 ADMINISTRATORS = ("admin", "user")
 
 
@@ -34,7 +34,7 @@ class Server(StrEnum):
 
 @dataclass(frozen=True)
 class Release:
-    """A release as its HelmBundle has it."""
+    """A release in its HelmBundle."""
 
     name: str
     chart: str
@@ -55,29 +55,31 @@ class Account:
 
 @dataclass(frozen=True)
 class MovingAccount:
-    """An account whose name ends in what its Secret says."""
+    """An account whose name ends with the suffix in its Secret."""
 
     account: Account
     prefix: str
 
     def named(self, suffix: str) -> Account:
-        """The account under the name that it has with this ending."""
+        """The account with this suffix."""
         one = self.account
         return Account(one.server, self.prefix + suffix, one.release, one.endpoint, one.domain)
 
 
 @dataclass(frozen=True)
 class SecretUse:
-    """How releases use a Secret: the accounts that move with it, the passwords that are theirs alone, and why
-    others are not (by key)."""
+    """The uses of a Secret by releases: the accounts that it rotates, the passwords that only they use,
+    and the reasons for other keys.
+    """
 
     accounts: tuple[MovingAccount, ...] = ()
     keys: frozenset[str] = frozenset()
     fixed: Mapping[str, str] = field(default_factory=dict)
 
     def successor(self, account: Account, suffix_before: str) -> MovingAccount | None:
-        """What takes the place of an account that had this ending; None where the values name it otherwise
-        by now, and it may be in use again."""
+        """The successor of an account with this suffix; None if the values now name it otherwise, because
+        it may be in use again.
+        """
         return next((one for one in self.accounts if one.named(suffix_before) == account), None)
 
 
@@ -94,8 +96,7 @@ def releases_of(bundles: Iterable[Mapping[str, Any]]) -> tuple[Release, ...]:
 
 
 def uses_of(releases: Iterable[Release]) -> dict[str, SecretUse]:
-    """How the releases use each Secret that they refer to. Raises SpecInvalid where the values of one
-    cannot be read."""
+    """The uses of each Secret by the releases. Raises SpecInvalid if values are unreadable."""
     accounts: dict[str, dict[MovingAccount, None]] = {}
     theirs: dict[str, set[str]] = {}
     fixed: dict[str, dict[str, str]] = {}
@@ -122,22 +123,22 @@ def uses_of(releases: Iterable[Release]) -> dict[str, SecretUse]:
 
 
 def use_of(secret: str, releases: Iterable[Release]) -> SecretUse:
-    """How the releases use this Secret. Raises SpecInvalid as `uses_of`."""
+    """The uses of this Secret by the releases. Raises SpecInvalid like `uses_of`."""
     return uses_of(releases).get(secret, SecretUse())
 
 
 def references_to(secret: str, release: Release) -> tuple[SecretReference, ...]:
-    """Where the values of the release refer to the Secret. Raises SpecInvalid."""
+    """The places where the values of the release refer to the Secret. Raises SpecInvalid."""
     return tuple(one for one in find_references(release.values) if one.name == secret)
 
 
 def is_of_administrator(reference: SecretReference) -> bool:
-    """Whether it stands where only Jobs of a chart read it: what they do as the administrator of a server."""
+    """Whether only Jobs of a chart read this place, to act as the administrator of a server."""
     return reference.path[0] == "endpoints" and reference.path[2:4] == ("auth", "admin")
 
 
 def names_in_use(releases: Iterable[Release], suffixes: Mapping[str, str]) -> frozenset[tuple[Server, str]]:
-    """The names of all accounts as the values have them now, by what each Secret says (`suffixes`)."""
+    """The present names of all accounts, with the suffixes of the Secrets (`suffixes`)."""
     found: set[tuple[Server, str]] = set()
     for release in releases:
         for endpoint, user, settings in accounts_of(release.values):
@@ -149,12 +150,12 @@ def names_in_use(releases: Iterable[Release], suffixes: Mapping[str, str]) -> fr
             for one in find_references({"username": name}) if isinstance(name, Mapping) else ():
                 found.add((server, (one.prefix or "") + suffixes.get(one.name, "")))
             if name is None and user == release.chart:
-                found.add((server, user))  # what the chart calls it by itself
+                found.add((server, user))  # its default name in the chart
     return frozenset(found)
 
 
 def next_suffix(suffix: str) -> str:
-    """The ending after this one: `-2`, `-3`, … No name comes twice: somewhere it may still be known."""
+    """The next suffix: `-2`, `-3`, … Names are never reused, because a server may still know them."""
     number = suffix.removeprefix("-")
     return f"-{int(number) + 1}" if number.isdecimal() and number.isascii() else f"{suffix}-2"
 
@@ -182,7 +183,7 @@ def _is_of_moving_account(release: Release, reference: SecretReference) -> bool:
 
 
 def _is_of_another_chart(release: Release, reference: SecretReference) -> bool:
-    """Whether it stands where another chart's account is named, which this chart's Jobs do not make."""
+    """Whether this place names another chart's account, which this chart's Jobs do not create."""
     path = reference.path
     return (
         _is_account(reference, "password")
@@ -197,7 +198,7 @@ def _is_account(reference: SecretReference, field: str) -> bool:
 
 
 def accounts_of(values: Values) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Endpoint, user and settings of each account that values name below `endpoints.*.auth`."""
+    """Endpoint, user and settings of each account in values below `endpoints.*.auth`."""
     for endpoint, settings in _map(values.get("endpoints")).items():
         for user, account in _map(_map(settings).get("auth")).items():
             if isinstance(account, Mapping):
@@ -205,7 +206,7 @@ def accounts_of(values: Values) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
 
 
 def server_at(endpoint: str) -> Server | None:
-    """What kind of server an endpoint of values leads to; None for one that knows no accounts."""
+    """The kind of server of an endpoint; None for one without accounts."""
     if endpoint == _IDENTITY:
         return Server.KEYSTONE
     if endpoint == _BROKER:

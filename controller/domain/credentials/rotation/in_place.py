@@ -1,12 +1,11 @@
-"""Secrets that no server has an account for: pods share them, under the same name before and after. Pure.
+"""Secrets without an account on a server: pods share them, and their name stays the same.
 
-Most are replaced in one write: what cannot be done until the last pod has the next one is their gap. A pair
-of keys for SSH goes in three, each after all pods have taken up the one before: first all let in the next
-key, then all use it, then none lets in the former.
-
-The password of an account that keeps its name (an administrator, or one that others name by its id) is
-written down beside the one in use before its server is told of it, and takes its place after that: whenever
-we are killed, the Secret has the one that the server knows.
+Pure. Most are replaced in one write; the operations that fail until the last pod has the next one are their
+gap. A pair of SSH keys needs three writes, each after all pods have the previous one: first all accept the
+next key, then all use it, then none accepts the former one. The next password of an account that keeps its
+name (an administrator, or one that others name by its id) is stored with the present one before its server
+gets it, and replaces it after that. So the Secret always has the password of the server, also if we are
+killed.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from controller.domain.credentials.rotation.wrapping import KEYS, is_kept, wraps
 
 SSH_STAGES = 3
 _COMING = "-next"
-# Whole texts for keys of the Secret; None: the key goes.
+# Complete texts for keys of the Secret; None removes the key.
 Texts = Mapping[str, str | None]
 
-# By service and key, who knows the account: administrators, and those that trusts, access lists of Barbican's
-# secrets or rights in a domain name by their id.
+# By service and key: administrators, and accounts whose id is in trusts, access lists of Barbican's secrets
+# or rights in a domain.
 _KEPT_ACCOUNTS = {
     ("identity", "admin-password"): Server.KEYSTONE,
     ("messaging", "admin-password"): Server.BROKER,
@@ -35,50 +34,53 @@ _KEPT_ACCOUNTS = {
     ("metering", "aodh-password"): Server.KEYSTONE,
 }
 _PASSWORDS = tuple({key for _, key in _KEPT_ACCOUNTS})
-# Their pods are replaced for the password of their administrator.
+# Their pods restart for a new password of their administrator.
 _RESTARTED = (Server.BROKER, Server.DATABASE)
-_JOBS = "Jobs of releases that are not upgraded yet fail, and are tried again"
+_JOBS = "Jobs of releases that are not upgraded yet fail, and are retried"
 
 _GAPS: Mapping[tuple[str, str], str] = {
     ("cache", "memcache-secret-key"): (
-        "no interruption: what the cache has by the former key is not found, tokens are validated again"
+        "no interruption: cached entries under the former key are not found, and tokens are validated again"
     ),
     ("networking", "metadata-secret"): (
-        "from the first new pod of Nova's metadata API or Neutron's agents to the last one, servers whose"
-        " request meets one of each are refused their metadata; cloud-init asks again"
+        "while pods of Nova's metadata API and Neutron's agents are replaced, some requests of "
+        "servers for metadata are refused; cloud-init retries"
     ),
     ("dashboard", "secret-key"): (
-        "who is logged in to the dashboard has to log in again, while its pods are replaced several times"
+        "users of the dashboard must log in again; its pods are replaced several times"
     ),
     ("identity", "admin-password"): (
-        "the password before is refused at once: who works as the administrator logs in again, with what"
-        f" Secret openstack-clouds says; {_JOBS}; Octavia changes nothing until its pods are replaced"
+        "the former password is refused at once: administrators must log in again, with the "
+        f"clouds.yaml in Secret openstack-clouds; {_JOBS}; Octavia changes nothing until its pods "
+        "are replaced"
     ),
     ("messaging", "admin-password"): (
-        f"no account of a service is interrupted; {_JOBS}; brokers start again, one pod after the other"
+        f"service accounts are not interrupted; {_JOBS}; brokers restart, one pod after the other"
     ),
     ("load-balancer", "octavia-password"): (
-        "Octavia refuses requests until its pods are replaced; load balancers go on"
+        "Octavia refuses requests until its pods are replaced; load balancers keep working"
     ),
     ("orchestration", "heat-trustee-password"): (
-        "what Heat does for a user later, such as scaling, fails until its pods are replaced; ask again"
+        "deferred actions of Heat, such as scaling, fail until its pods are replaced; repeat them"
     ),
     ("orchestration", "heat-stack-user-password"): (
-        "stacks with users of their own cannot be made or deleted until Heat's pods are replaced"
+        "stacks that contain users cannot be created or deleted until Heat's pods are replaced"
     ),
     ("metering", "aodh-password"): "alarms are not evaluated until Aodh's pods are replaced",
     ("database", "root-password"): (
-        "no account is interrupted: the database lets in root with both until everything has the next one;"
-        " its pods start again, one after the other"
+        "no account is interrupted: the database accepts both passwords of root until everything has "
+        "the next one; its pods restart, one after the other"
     ),
 }
 
 
 @dataclass(frozen=True)
 class InPlace:
-    """What of a Secret is replaced under its own name: `gaps` by key, and the private keys of `pairs`.
-    `wraps`: the keys of `rotation.wrapping`, too. `kept_accounts`: those of the gaps that are passwords of
-    accounts that keep their names. `restarted`: whose pods are replaced for it; no schedule asks for that."""
+    """The part of a Secret that is replaced under its own name: `gaps` by key, and the private keys of
+    `pairs`. `wraps`: also the keys of `rotation.wrapping`. `kept_accounts`: gaps that are passwords of
+    accounts that keep their names. `restarted`: the server whose pods restart; a schedule never rotates
+    these.
+    """
 
     gaps: Mapping[str, str] = field(default_factory=dict)
     pairs: tuple[str, ...] = ()
@@ -88,12 +90,12 @@ class InPlace:
 
     @property
     def shared(self) -> tuple[str, ...]:
-        """What is replaced in one write, and no server is told."""
+        """Keys that are replaced in one write, without a change on a server."""
         return tuple(key for key in self.gaps if key not in self.kept_accounts)
 
     @property
     def keys(self) -> frozenset[str]:
-        """All keys that get another text."""
+        """All keys with a new text."""
         wrapping = KEYS if self.wraps else ()
         return frozenset((*self.gaps, *self.pairs, *map(public_name, self.pairs), *wrapping))
 
@@ -102,7 +104,7 @@ class InPlace:
 
 
 def in_place(service: str, keys: Collection[str], use: SecretUse) -> InPlace:
-    """What of the generated keys of a service's Secret is replaced under its own name, of those in use."""
+    """The used generated keys of a service's Secret that are replaced under their own name."""
     used = [key for key in keys if key in use.fixed]
     gaps = {key: _GAPS[service, key] for key in sorted(used) if (service, key) in _GAPS}
     pairs = [key for key in sorted(used) if key.endswith(SSH_PRIVATE_KEY) and public_name(key) in used]
@@ -118,26 +120,26 @@ def public_name(private: str) -> str:
 
 
 def coming_name(key: str) -> str:
-    """Where the next private key lies until all let it in, and the next password of an account."""
+    """The key for the next private key until all accept it, and for the next password of an account."""
     return f"{key}{_COMING}"
 
 
 def coming_passwords(keys: Collection[str]) -> tuple[str, ...]:
-    """The passwords of accounts that keep their names, and have a next one beside them."""
+    """The passwords of accounts that keep their names and have a next password."""
     return tuple(sorted(key for key in _PASSWORDS if key in keys and coming_name(key) in keys))
 
 
 def is_temporary(key: str) -> bool:
-    """Whether a key of a Secret is there for the time of a rotation only."""
+    """Whether a key of a Secret exists only during a rotation."""
     coming = key in map(coming_name, _PASSWORDS) or key.endswith(SSH_PRIVATE_KEY + _COMING)
     return coming or is_kept(key)
 
 
 def pair_texts(stage: int, private: str, texts: Mapping[str, str], make: Callable[[], str]) -> Texts:
-    """What the Secret says of a pair from this stage on (1 to SSH_STAGES). `texts`: what it says now; `make`
-    gives a new private key. Raises CredentialUnusable where a key is none.
+    """The content of the Secret for a pair from this stage on (1 to SSH_STAGES).
 
-    What is let in is always taken from the private keys that are there, whatever the Secret says of it.
+    `texts`: its present content; `make` returns a new private key. Raises CredentialUnusable for an invalid
+    key. Accepted keys always come from the existing private keys, whatever the Secret says.
     """
     public, coming = public_name(private), coming_name(private)
     used = texts[private]
@@ -152,14 +154,17 @@ def pair_texts(stage: int, private: str, texts: Mapping[str, str], make: Callabl
 
 
 def _lines(*keys: str) -> str:
-    """Several public keys. With the last line ended, too: only so OpenStack-Helm writes them as they are
-    (helm-toolkit, snippets/_values_template_renderer.tpl)."""
+    """Several public keys, with a newline at the end, because only then OpenStack-Helm writes them
+    unchanged (helm-toolkit, snippets/_values_template_renderer.tpl).
+    """
     return "".join(f"{key}\n" for key in keys)
 
 
 def lets_in_next(private: str, texts: Mapping[str, str]) -> bool:
-    """Whether what the Secret says now lets in the next key of a pair, and the one in use. Raises
-    CredentialUnusable."""
+    """Whether the present Secret accepts the next key of a pair, and the one in use.
+
+    Raises CredentialUnusable.
+    """
     following = texts.get(coming_name(private))
     if not following:
         return False

@@ -1,4 +1,4 @@
-"""Why a credential is not rotated, in words. Pure."""
+"""Reasons why a credential is not rotated. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AT_ONCE = "both sides must change at the same moment"
 _REASONS: Mapping[str, Mapping[str, str]] = {
     "database": {
         "sst-password": _AT_ONCE,
-        "mariadb-password": "the database would start again for it",
+        "mariadb-password": "the database would restart",
     },
     "messaging": {"erlang-cookie": _AT_ONCE},
     "compute": {"ceph-secret-uuid": "it is a name, not a secret"},
@@ -22,38 +22,38 @@ _REASONS: Mapping[str, Mapping[str, str]] = {
         "auth-encryption-key": _KEY_OF_DATA,
     },
     "load-balancer": {
-        "heartbeat-key": "load balancers that run have it, and would be taken for dead and made again",
+        "heartbeat-key": "running load balancers use it, and would be considered dead and be replaced",
         "ca-passphrase": "the key of an authority is encrypted with it",
-        "certs-passphrase": "what is under way between Octavia's pods is encrypted with it",
+        "certs-passphrase": "running operations of Octavia's pods are encrypted with it",
     },
-    "object-storage": {"swift-password": "the Ceph cluster has it, too"},
+    "object-storage": {"swift-password": "the Ceph cluster also has it"},
 }
 
 
 def not_rotated(service: str, key: str, use: SecretUse) -> str:
-    """Why a key of the Secret of a service is not rotated; empty where it is."""
+    """Why a key of the Secret of a service is not rotated, or empty."""
     if key in use.keys or key in in_place(service, use.fixed, use).keys:
         return ""
     known = _REASONS.get(service, {}).get(key)
     if known:
         return known
     if key == "test-password":
-        return "only `helm test` uses it, which sets it each time"
+        return "only `helm test` uses it, and sets it each time"
     return use.fixed.get(key) or "no release uses it for an account of its own"
 
 
 def why_refused(use: SecretUse, shared: InPlace, keys: Collection[str], releases: Collection[Release]) -> str:
-    """Why nothing of a Secret with these generated keys is rotated; empty where something is."""
+    """Why no key of a Secret with these generated keys is rotated, or empty."""
     if shared.restarted and any(_lets_in_certificates(shared.restarted, one) for one in releases):
-        return f"only clients with a certificate may speak to the {shared.restarted.lower()}"
+        return f"the {shared.restarted.lower()} accepts only clients with a certificate"
     if not use.accounts or use.keys.isdisjoint(keys):
-        nothing = "no release has an account whose name and password it says, or a key that can be replaced"
+        nothing = "it holds neither an account of a release, with name and password, nor a replaceable key"
         return "" if shared else nothing
     by_name = {one.name: one for one in releases}
     for one in use.accounts:
         if is_closed(one.account, by_name[one.account.release]):
             what = one.account.server.lower()
-            return f"only clients with a certificate may speak to the {what} of {one.account.release}"
+            return f"the {what} of {one.account.release} accepts only clients with a certificate"
     return ""
 
 

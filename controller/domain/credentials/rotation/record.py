@@ -1,9 +1,9 @@
-"""What a rotation has to remember, and how far it is: one annotation of the Secret that is rotated. Pure.
+"""The record of a rotation and its progress: one annotation of the rotated Secret.
 
-The first write puts new passwords and another ending of the names into the Secret, with the accounts that go
-in the annotation; from then on the Secret says how everything is to be. The last takes the annotation away
-once nothing uses these accounts, and they are gone. In between are writes only where pairs of keys are
-replaced, one for each further stage. Between two writes nothing has to be remembered.
+Pure. The first write puts new passwords and a new suffix into the Secret, and the accounts to remove into the
+annotation. From then on the Secret is the desired state. The last write removes the annotation once nothing
+uses these accounts, and they are deleted. In between there are writes only for pairs of keys, one for each
+further stage. Nothing else needs to be remembered.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RECORD = 16384
 
 
 class Phase(StrEnum):
-    """How far a rotation is."""
+    """The progress of a rotation."""
 
     WAITING = "Waiting"  # asked for, and not begun
     ROLLING = "Rolling"  # releases and pods take up the new accounts
@@ -35,11 +35,13 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True)
 class RotationRecord:
-    """A rotation under way since `since`, and the accounts that go with it, whose names ended in
-    `suffix_before`. `shared` are the keys that were replaced in one write; the `pairs` of keys, by their
-    private ones, are in a `stage`; with `wraps` those of `rotation.wrapping` were moved. `kept_accounts`
-    are the passwords that servers were told of. `rewritten`: when the Secret was written to since, 0.0 for
-    never. Times are in seconds since the epoch."""
+    """A rotation that runs since `since`, and the accounts to remove, whose names ended with `suffix_before`.
+
+    `shared` are the keys that were replaced in one write. The `pairs` of keys, by their private ones, are in
+    a `stage`. With `wraps`, those of `rotation.wrapping` were moved. `kept_accounts` are the passwords that
+    were set on servers. `rewritten`: the last write to the Secret since then, 0.0 for never. Times are in
+    seconds since the epoch.
+    """
 
     since: float
     suffix_before: str
@@ -53,12 +55,12 @@ class RotationRecord:
 
     @property
     def written(self) -> float:
-        """When the Secret began to say what it says now."""
+        """The time of the Secret's present content."""
         return self.rewritten or self.since
 
     @property
     def has_stages(self) -> bool:
-        """Whether there is another write before the last one."""
+        """Whether there is another write besides the last one."""
         return bool(self.pairs) and self.stage < SSH_STAGES
 
 
@@ -80,7 +82,7 @@ class RotationView:
 
 
 def record_text(record: RotationRecord) -> str:
-    """The record as its annotation has it; there is no secret in it."""
+    """The record as the text of its annotation, without a secret."""
     accounts = [{k: str(v) for k, v in asdict(one).items() if v} for one in record.accounts]
     whole: dict[str, Any] = {
         "since": timestamp(record.since),
@@ -101,7 +103,7 @@ def record_text(record: RotationRecord) -> str:
 
 
 def parse_rotation(text: str) -> RotationRecord | None:
-    """The record of an annotation; None where nobody can read it, which is as if there were none."""
+    """The record of an annotation; None if it is unreadable, which counts as absent."""
     try:
         given = json.loads(text)
         return RotationRecord(
@@ -120,20 +122,20 @@ def parse_rotation(text: str) -> RotationRecord | None:
 
 
 def lost_rotations(osdpl: Mapping[str, Any], there: Collection[str]) -> dict[str, RotationView]:
-    """Rotations whose Secret is gone with its annotation, by the status. `there`: the Secrets that are."""
+    """Rotations in the status whose Secret is gone with its annotation. `there`: the existing Secrets."""
     found = {}
     for name in (osdpl.get("status") or {}).get("secrets") or {}:
         text = recorded_rotation(osdpl, name)
         record = parse_rotation(text)
         if name not in there and record is not None:
             found[name] = RotationView(
-                Phase.ROLLING, "it goes on once its Secret is back", record.since, text
+                Phase.ROLLING, "it continues once its Secret is back", record.since, text
             )
     return found
 
 
 def recorded_rotation(osdpl: Mapping[str, Any], secret: str) -> str:
-    """The record of a rotation as the status has it; empty for none."""
+    """The record of a rotation in the status, or empty."""
     entry = ((osdpl.get("status") or {}).get("secrets") or {}).get(secret) or {}
     return str((entry.get("rotation") or {}).get("record") or "")
 
@@ -145,14 +147,16 @@ def _account(given: Mapping[str, str]) -> Account:
 
 
 def restored_by_rotation(record: RotationRecord, texts: Mapping[str, str]) -> frozenset[str]:
-    """What a rotation that is under way puts back by itself where it is lost: Helm's records have what was
-    before, or do not agree. `texts`: what the Secret says now."""
+    """Lost keys that a running rotation generates again itself, because Helm's records have former texts,
+    or differ. `texts`: the Secret's present content.
+    """
     there = {key for key in (IN_USE, FORMER) if texts.get(kept_name(key))} | {NEXT}
     known = [key for key in record.kept_accounts if texts.get(coming_name(key))]
     return frozenset((*record.shared, *known, *(there if record.wraps else ())))
 
 
 def moved_by_rotation(record: RotationRecord) -> frozenset[str]:
-    """The keys of which a rotation under way knows the only text that is right: Helm's records may have
-    another one under the same name."""
+    """The keys whose right text only a running rotation knows: Helm's records may have another one under
+    the same name.
+    """
     return frozenset((*record.kept_accounts, *(KEYS if record.wraps else ())))

@@ -1,4 +1,4 @@
-"""When credentials are rotated by themselves: `spec.features.credentialRotation`. Pure; times are UTC."""
+"""The schedule of automatic rotation: `spec.features.credentialRotation`. Pure; times are UTC."""
 
 from __future__ import annotations
 
@@ -35,14 +35,16 @@ class Window:
 
 @dataclass(frozen=True)
 class RotationSchedule:
-    """Rotated is what is older than `every` seconds, in the `window`; at any time without one."""
+    """Rotates credentials older than `every` seconds, in the `window`, or at any time without one."""
 
     every: int
     window: Window | None = None
 
     def next(self, last: float, now: float) -> float:
-        """When what was made or rotated at `last` is rotated next: not after `now` where it is time. The same
-        all through a window, and between two. All in seconds since the epoch."""
+        """The next rotation of a credential from `last`: not after `now` if it is due.
+
+        It is constant during a window, and between two. All times are in seconds since the epoch.
+        """
         due = last + self.every
         if self.window is None:
             return due
@@ -61,8 +63,7 @@ class RotationTimes:
 
 
 def rotation_schedule(feature: CredentialRotationFeature) -> RotationSchedule | None:
-    """The schedule that a spec asks for; None where it asks for none, or for none that can be read, which the
-    API server refuses."""
+    """The schedule of a spec; None if there is none, or an invalid one, which the API server refuses."""
     days = feature.every.removesuffix("d")
     if not (days.isdecimal() and days.isascii()) or not int(days):
         return None

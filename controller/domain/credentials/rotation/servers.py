@@ -1,6 +1,6 @@
-"""Where the servers of accounts are, and who administers them, by the values of a release. Pure.
+"""The addresses of the servers of accounts, and their administrators, from the values of a release.
 
-What the values leave out is OpenStack-Helm's own default, as everywhere (nova/values.yaml, endpoints).
+Pure. Missing values are OpenStack-Helm's own defaults, as everywhere (nova/values.yaml, endpoints).
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ _ENDPOINTS = {Server.DATABASE: "oslo_db", Server.BROKER: "oslo_messaging"}
 
 @dataclass(frozen=True)
 class ServerPlace:
-    """Where a server is, and by which account it is administered. `keystone` has both for Keystone.
+    """The address of a server, and its administrator.
 
-    `client` names the Secret with the certificate to show the server, and with whom to trust; empty where it
-    is not encrypted."""
+    `keystone` has both for Keystone. `client` names the Secret with the client certificate and the trusted
+    authority; empty without TLS.
+    """
 
     server: Server
     host: str = ""
@@ -54,7 +55,7 @@ class ServerPlace:
 
 
 def server_of(account: Account, release: Release, namespace: str) -> ServerPlace | None:
-    """The server that knows the account; None where the values name no administrator that has a password."""
+    """The server of the account; None if the values name no administrator with a password."""
     values = release.values
     if account.server == Server.KEYSTONE:
         admin = administrator(values, namespace)
@@ -83,8 +84,9 @@ def server_of(account: Account, release: Release, namespace: str) -> ServerPlace
 
 @dataclass(frozen=True)
 class KeptAccount:
-    """An account that keeps its name and gets another password: the administrator of the server, or else
-    `account`."""
+    """An account that keeps its name and gets a new password: the administrator of the server, or
+    otherwise `account`.
+    """
 
     place: ServerPlace
     account: Account | None = None
@@ -122,7 +124,7 @@ def kept_accounts(
 def _named(
     settings: Mapping[str, Any], password: KeyOfSecret, release: Release, endpoint: str
 ) -> Iterator[Account]:
-    """Accounts with this password whose name the values say as it is."""
+    """Accounts with this password whose names are literal in the values."""
     for user, given in _part(settings, "auth").items():
         if user in ADMINISTRATORS or not isinstance(given, Mapping):
             continue
@@ -133,15 +135,16 @@ def _named(
 
 
 def is_closed(account: Account, release: Release) -> bool:
-    """Whether only clients with a certificate may speak to the server, and we have none."""
+    """Whether the server accepts only clients with a certificate, and we have none."""
     key = _ENDPOINTS.get(account.server)
     encrypted = bool(key and _part(release.values, "tls").get(key))
     return encrypted and not _client_secret(account.server, release)
 
 
 def _client_secret(server: Server, release: Release) -> str:
-    """The Secret with the certificate of the region's own authority that the release shows the server, or
-    that the server itself shows; empty where there is none."""
+    """The Secret with the certificate of the region's own authority that the release, or the server
+    itself, presents; or empty.
+    """
     values, key = release.values, _ENDPOINTS.get(server, "")
     secrets = _part(_part(values, "secrets"), "tls")
     if _part(values, "tls").get(key):

@@ -1,9 +1,9 @@
 """The key with which Barbican's simple crypto plugin wraps the keys of projects. Pure.
 
-Its option `kek` is a list: the first key wraps, all of them unwrap (plugin/crypto/simple_crypto.py).
-So there are three: the one in use, the next one, which every pod has before the first one wraps with it, and
-the former one. A rotation moves each by one place, in one write. What it takes out of the list is the former
-one of the rotation before: by then nothing may be wrapped with it, which is seen to before the write.
+Its option `kek` is a list: the first key wraps, all of them unwrap (plugin/crypto/simple_crypto.py). So there
+are three: the key in use, the next one, which every pod has before the first one wraps with it, and the
+former one. A rotation moves each by one place, in one write. It drops the former key of the previous
+rotation: before the write it is ensured that nothing is wrapped with it.
 """
 
 from __future__ import annotations
@@ -13,26 +13,28 @@ from collections.abc import Callable, Collection, Mapping
 IN_USE, NEXT, FORMER = "simple-crypto-key", "simple-crypto-next-key", "simple-crypto-former-key"
 KEYS = (IN_USE, NEXT, FORMER)
 _SERVICE = "key-manager"
-# For the time of a rotation: what is lost meanwhile is in no record of Helm's under the same name.
+# During a rotation: a key lost meanwhile is in no Helm record under the same name.
 _KEPT = "-kept"
 _KEPT_KEYS = (IN_USE, FORMER)
 
 
 def wraps(service: str, used: Collection[str]) -> bool:
-    """Whether the Secret of a service has the keys, of those that releases use."""
+    """Whether the keys are in the Secret of a service, among those that releases use."""
     return service == _SERVICE and set(KEYS) <= set(used)
 
 
 def moved_texts(texts: Mapping[str, str], make: Callable[[], str]) -> dict[str, str | None]:
-    """What the Secret says from a rotation on. Raises LookupError where one of the keys is not there."""
+    """The content of the Secret from a rotation on. Raises LookupError if one of the keys is missing."""
     used, following = texts[IN_USE], texts[NEXT]
     moved: dict[str, str | None] = {IN_USE: following, NEXT: make(), FORMER: used}
     return moved | {kept_name(IN_USE): following, kept_name(FORMER): used}
 
 
 def lost_texts(texts: Mapping[str, str], make: Callable[[], str]) -> dict[str, str]:
-    """What has gone since a rotation began, as far as the rotation has it: a key by its second name, and a
-    second name by its key. Nothing is wrapped yet with what is made here."""
+    """Restores keys lost since a rotation began: a key from its second name, and a second name from its key.
+
+    Nothing is wrapped yet with keys generated here.
+    """
     pairs = [(key, kept_name(key)) for key in _KEPT_KEYS]
     found = {
         gone: texts[left]
@@ -44,15 +46,15 @@ def lost_texts(texts: Mapping[str, str], make: Callable[[], str]) -> dict[str, s
 
 
 def ended_texts() -> dict[str, str | None]:
-    """What goes with the end of a rotation."""
+    """Keys that the end of a rotation removes."""
     return {kept_name(key): None for key in _KEPT_KEYS}
 
 
 def kept_name(key: str) -> str:
-    """Under which name a rotation keeps a key a second time."""
+    """The second name of a key during a rotation."""
     return f"{key}{_KEPT}"
 
 
 def is_kept(key: str) -> bool:
-    """Whether a key of a Secret is there for the time of a rotation only."""
+    """Whether a key of a Secret exists only during a rotation."""
     return key in map(kept_name, _KEPT_KEYS)

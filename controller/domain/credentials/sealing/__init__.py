@@ -1,1 +1,1 @@
-"""What seals keys and files, so that they can lie where others may read."""
+"""Encryption of keys and files that others may read."""

@@ -1,5 +1,6 @@
-"""Private keys that cannot be used as they are stored: under a passphrase, as Octavia reads that of its
-authority, and sealed, as the region's namespace has those of the region's. Pure but for the salt."""
+"""Encrypted private keys: under a passphrase, as Octavia reads the key of its authority, and sealed, as
+the region's namespace stores those of the region's authority. Pure, except for the salt.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +9,27 @@ import binascii
 import string
 from functools import lru_cache
 
-# What stands in a file of options as it is, between `=` and the end of the line: oslo.config takes blanks at
-# the ends away, and quotes around the whole.
+# Texts that an option file can hold between `=` and the end of the line: oslo.config removes blanks at the
+# ends, and quotes around the whole.
 _PLAIN = frozenset(string.ascii_letters + string.digits + string.punctuation) - {'"', "'"}
-# OpenSSL asks for no more (PEM_BUFSIZE).
+# OpenSSL reads no more (PEM_BUFSIZE).
 LONGEST_PASSPHRASE = 1023
 # Octets of a key that seals: AES-SIV with 256 bits, which gives the same text each time (RFC 5297), so that
-# nothing is written where nothing has changed.
+# an unchanged key causes no write.
 SEALING_OCTETS = 64
 _SEALED = "sealed.osctl.dev/1:"
 
 
 def is_passphrase(text: str) -> bool:
-    """Whether a file of options can hold it, and OpenSSL takes it."""
+    """Whether an option file can hold it, and OpenSSL accepts it."""
     return 0 < len(text) <= LONGEST_PASSPHRASE and _PLAIN.issuperset(text)
 
 
 def encrypted(key: str, passphrase: str) -> str:
-    """The private key in PEM, under the passphrase: each time another text. Raises ValueError for what is no
-    private key."""
+    """The private key in PEM, encrypted with the passphrase; the text differs each time.
+
+    Raises ValueError for anything else.
+    """
     from cryptography.hazmat.primitives import serialization
 
     read = serialization.load_pem_private_key(key.encode(), password=None)
@@ -36,7 +39,7 @@ def encrypted(key: str, passphrase: str) -> str:
 
 @lru_cache(maxsize=8)
 def decrypted(text: str, passphrase: str) -> str:
-    """The private key in PEM without its passphrase; empty where that does not open it."""
+    """The decrypted private key in PEM; empty if the passphrase is wrong."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
 
@@ -49,14 +52,17 @@ def decrypted(text: str, passphrase: str) -> str:
 
 
 def sealed(text: str, key: bytes, place: str) -> str:
-    """The text for those alone who have the key; `place`: where it is stored, and nowhere else counts."""
+    """The text encrypted with the key; `place`: where it is stored. It is not valid elsewhere."""
     from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
     return _SEALED + base64.b64encode(AESSIV(key).encrypt(text.encode(), [place.encode()])).decode()
 
 
 def opened(text: str, key: bytes, place: str) -> str:
-    """What was sealed for this place; empty where another key has sealed it. What is not sealed stays."""
+    """The text sealed for this place; empty if another key sealed it.
+
+    A text that is not sealed is returned unchanged.
+    """
     if not text.startswith(_SEALED):
         return text
     from cryptography.exceptions import InvalidTag

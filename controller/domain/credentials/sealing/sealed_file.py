@@ -1,7 +1,7 @@
-"""A file that only a passphrase opens, and that nobody can change unseen.
+"""A file that only a passphrase decrypts, and in which every change is detected.
 
-One line of JSON says how the rest was made, and is authenticated with it; then the rest in base64. The key
-comes of the passphrase by scrypt (RFC 7914), the rest is AES-256-GCM (NIST SP 800-38D).
+One line of JSON describes the encryption, and is authenticated; the rest is in base64. The key is derived
+from the passphrase by scrypt (RFC 7914), the rest is AES-256-GCM (NIST SP 800-38D).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from controller.errors import BackupUnusable
 
 FORMAT = "openstack-controller credentials"
 VERSION = 1
-# Shorter ones are found by trying.
+# Shorter ones can be guessed.
 SHORTEST_PASSPHRASE = 12
-# 128 MiB and about half a second for each try. A file may ask for less or more, within these.
+# 128 MiB and about half a second for each attempt. A file may request less or more, within these bounds.
 _COST = 2**17
 _LEAST_COST, _MOST_COST = 2**14, 2**20
 _BLOCKS, _PARALLEL = 8, 1
@@ -28,8 +28,10 @@ _WIDTH = 76
 
 
 def seal(content: bytes, passphrase: str, source: RandomSource, *, cost: int = _COST) -> bytes:
-    """The content as such a file. `cost` is scrypt's N. Raises BackupUnusable where it would be
-    larger than any that is read."""
+    """The content as such a file.
+
+    `cost` is scrypt's N. Raises BackupUnusable if it would exceed the limit for reading.
+    """
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     salt, nonce = source.octets(_SALT), source.octets(_NONCE)
@@ -44,13 +46,13 @@ def seal(content: bytes, passphrase: str, source: RandomSource, *, cost: int = _
     lines = [text[start : start + _WIDTH] for start in range(0, len(text), _WIDTH)]
     whole = line + b"\n" + "\n".join(lines).encode() + b"\n"
     if len(whole) > LARGEST_FILE:
-        size = f"what is to be kept takes {len(whole)} octets sealed"
-        raise BackupUnusable(f"{size}, and no file of more than {LARGEST_FILE} is read")
+        size = f"the backup has {len(whole)} bytes"
+        raise BackupUnusable(f"{size}, more than the limit of {LARGEST_FILE}")
     return whole
 
 
 def unseal(data: bytes, passphrase: str) -> bytes:
-    """The content of such a file. Raises BackupUnusable, which tells nothing of it."""
+    """The content of such a file. Raises BackupUnusable, without any content."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -62,19 +64,17 @@ def unseal(data: bytes, passphrase: str) -> bytes:
         sealed = base64.b64decode(b"".join(rest.split()), validate=True)
         return AESGCM(_key(passphrase, salt, cost)).decrypt(nonce, sealed, line)
     except (binascii.Error, InvalidTag):
-        raise BackupUnusable("the passphrase is another one, or the file was changed or cut off") from None
+        raise BackupUnusable("the passphrase is wrong, or the file was changed or truncated") from None
 
 
 def _parse_header(line: bytes) -> tuple[bytes, bytes, int]:
-    """Salt, nonce and cost. What a stranger's file asks for is bounded: it would use up the memory."""
+    """Salt, nonce and cost. Values of a foreign file are bounded, because they could exhaust the memory."""
     try:
         header: Any = json.loads(line)
         if header["format"] != FORMAT:
-            raise BackupUnusable("it is no backup of credentials")
+            raise BackupUnusable("it is not a backup of credentials")
         if header["version"] != VERSION:
-            raise BackupUnusable(
-                f"it is of format {header['version']!r}, and this osctl reads {VERSION} only"
-            )
+            raise BackupUnusable(f"its format is {header['version']!r}, and this osctl reads only {VERSION}")
         kdf, cipher = header["kdf"], header["cipher"]
         cost = kdf["n"]
         known = (kdf["name"], kdf["r"], kdf["p"], cipher["name"]) == (
@@ -86,9 +86,9 @@ def _parse_header(line: bytes) -> tuple[bytes, bytes, int]:
         bounded = isinstance(cost, int) and _LEAST_COST <= cost <= _MOST_COST and cost & (cost - 1) == 0
         salt, nonce = (base64.b64decode(text, validate=True) for text in (kdf["salt"], cipher["nonce"]))
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise BackupUnusable("it is no backup of credentials") from None
+        raise BackupUnusable("it is not a backup of credentials") from None
     if not (known and bounded and len(salt) == _SALT and len(nonce) == _NONCE):
-        raise BackupUnusable("it was made in a way that this osctl does not know")
+        raise BackupUnusable("this osctl does not know its encryption")
     return salt, nonce, cost
 
 

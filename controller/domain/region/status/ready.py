@@ -17,8 +17,8 @@ from controller.domain.shared.plurals import count
 # Characters of a message.
 MOST_TEXT = 4000
 
-_SILENT = "no sign of life, or of any progress, from"
-_UNTIL = "left as it is until spec.mode is Apply; with Plan, status.plan first shows what would be done"
+_SILENT = "no sign of life or progress from"
+_UNTIL = "unchanged until spec.mode is Apply; with Plan, status.plan first shows what would be done"
 
 
 def ready_condition(facts: RegionFacts, progress: RegionProgress) -> Condition:
@@ -38,7 +38,7 @@ def _ready(facts: RegionFacts, progress: RegionProgress) -> Condition:
         return _not_ready(facts, facts.problem_reason, facts.problem)
     if not progress.current and "helmbundle" not in facts.silence.silent:
         return _failing(facts, progress) or _not_ready(
-            facts, Reason.APPLYING, "bundles are taking up the spec"
+            facts, Reason.APPLYING, "bundles are processing the spec"
         )
     if obstacle := _objection(facts, progress) or _unknown(facts):
         return obstacle
@@ -105,7 +105,7 @@ def _objection(facts: RegionFacts, progress: RegionProgress) -> Condition | None
             return _not_ready(facts, Reason.APPLYING, text)
         if container == "health" and facts.before.get("healthOf") != _brought_about(facts):
             # Bundles change without the spec: with a Secret that they refer to, or with a version of ours.
-            text = "health has not seen yet what the newest releases have brought about"
+            text = "container health has not yet observed the effect of the newest releases"
             return _not_ready(facts, Reason.APPLYING, text)
     return None
 
@@ -132,7 +132,7 @@ def _silence_text(facts: RegionFacts) -> str:
     """Which containers do not live; empty when all of them do."""
     if facts.silence.silent:
         lost = ", ".join(f"{name} ({ANSWERED_BY[name]})" for name in sorted(facts.silence.silent))
-        return f"{_SILENT} {lost}: what the status reports of it may be out of date"
+        return f"{_SILENT} {lost}: its part of the status may be outdated"
     before = str(find(facts.before.get("conditions") or [], "Ready").get("message") or "")
     if facts.silence.unheard and _SILENT in before:
         # Whoever has just begun to listen does not know better yet.
@@ -151,17 +151,17 @@ def paused_text(facts: RegionFacts, progress: RegionProgress) -> str:
     if not facts.paused or facts.deleting:
         return ""
     if facts.awaiting_approval:
-        return f"spec.mode is Paused, and the spec asks for something else than what runs: it is {_UNTIL}"
+        return f"spec.mode is Paused, and the spec differs from what runs: the region is {_UNTIL}"
     if progress.suspended:
         names = ", ".join(progress.suspended)
-        return f"spec.mode is Paused, and not as the spec asks for: {names}. What runs is {_UNTIL}"
+        return f"spec.mode is Paused, and these differ from the spec: {names}. What runs is {_UNTIL}"
     return ""
 
 
 def planned_now(facts: RegionFacts) -> Condition:
     """`Planned` of the region."""
     if facts.problem and not facts.deleting:
-        text = "a spec that cannot be served is not planned"
+        text = "an invalid spec is not planned"
         return Condition("Planned", "False", facts.problem_reason, text, facts.generation)
     carried_on = facts.keeps_plan and not facts.paused
     plan = facts.plan if facts.plan is not None else RegionPlan() if carried_on else None

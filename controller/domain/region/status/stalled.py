@@ -1,7 +1,6 @@
-"""When a region is Stalled: nothing goes on any more until somebody edits its spec, or brings back
-credentials that were lost. Pure.
-
-A second OpenStackDeployment beside the one that is served is Stalled, too: `refusal` of `summary.py`.
+"""When a region is Stalled: nothing more happens before an edit of its spec, or a restore of lost
+credentials. Pure. A second OpenStackDeployment in the namespace is also Stalled: `refusal` of
+`summary.py`.
 """
 
 from __future__ import annotations
@@ -40,5 +39,5 @@ def has_lost_credentials(facts: RegionFacts, progress: RegionProgress) -> bool:
 def _text(facts: RegionFacts) -> str:
     until = "until the error in condition SpecValid is corrected"
     if facts.lacking and not facts.paused:
-        return f"nothing happens in {', '.join(facts.lacking)} {until}; all else is served"
-    return f"nothing happens {until}; what ran is untouched"
+        return f"nothing happens in {', '.join(facts.lacking)} {until}; all other services continue"
+    return f"nothing happens {until}; running services are untouched"

@@ -65,7 +65,7 @@ def summarize(facts: RegionFacts) -> RegionSummary:
             str(bundle["metadata"]["name"]): service_entry(bundle, facts.before, facts.openstack_version)
             for bundle in facts.bundles
         },
-        # Latched: once true it is repeated for ever, and the CRD refuses a status without it.
+        # Latched: once true it is always repeated, and the CRD refuses a status without it.
         "initialization": {"provisioned": True} if provisioned or ready.status == "True" else None,
         "plan": _plan(facts),
     }
@@ -74,10 +74,9 @@ def summarize(facts: RegionFacts) -> RegionSummary:
 
 
 def _as_accepted(facts: RegionFacts) -> RegionFacts:
-    """A spec that this version has accepted stays so while its charts cannot be looked at once more.
-
-    So it is with a pod that has lost its cache, whose repository may be away. Every service known before must
-    have its bundle still: without charts nobody knows whether one that is gone is missed.
+    """A spec that this version has accepted stays accepted while its charts cannot be read again, for
+    example in a pod without a cache while the repository does not answer. Every known service must
+    still have its bundle, because without charts it is not known whether a lost one is needed.
     """
     known = facts.before.get("conditions") or []
     valid = find(known, "SpecValid")
@@ -124,8 +123,8 @@ def refusal(managed: str, generation: int, before: Mapping[str, Any]) -> RegionS
     `before` is its status as read: what is latched stays.
     """
     text = (
-        f'this controller runs "{managed}"; delete one of the two, '
-        "or run another controller in a namespace of its own"
+        f'this controller runs "{managed}"; delete one of the two, or install another controller for '
+        "another namespace"
     )
     reported: dict[str, Status] = {"Ready": "False", "Stalled": "True"}
     conditions = tuple(
@@ -163,7 +162,7 @@ def _others(facts: RegionFacts, progress: RegionProgress) -> list[Condition]:
     busy = busy or goes_on or (facts.paused and bool(progress.moving))
     busy = busy and not has_lost_credentials(facts, progress)
     valid = (
-        # Without its charts nobody knows whether a spec can be served.
+        # Without its charts it is not known whether a spec can be served.
         Condition(
             "SpecValid", "False" if invalid else "Unknown", facts.problem_reason, facts.problem, generation
         )
@@ -196,7 +195,7 @@ def _applying_text(facts: RegionFacts, progress: RegionProgress) -> str:
     text = deployed_text(progress)
     if not facts.problem or facts.passing or facts.paused:
         return text
-    what = f"nothing happens in {', '.join(facts.lacking)}" if facts.lacking else "no more is begun"
+    what = f"nothing happens in {', '.join(facts.lacking)}" if facts.lacking else "nothing new begins"
     return f"{text}; {what} until the error in condition SpecValid is corrected"
 
 
@@ -207,7 +206,7 @@ def _paused(facts: RegionFacts, progress: RegionProgress) -> Condition:
     waits = paused_text(facts, progress)
     text = waits or "spec.mode is Paused: nothing is changed"
     if progress.moving:
-        text += f"; what had begun is let end: {', '.join(progress.moving)}"
+        text += f"; these actions still finish: {', '.join(progress.moving)}"
     return Condition("Paused", "True", Reason.HELD_BACK if waits else Reason.PAUSED, text, facts.generation)
 
 

@@ -40,8 +40,8 @@ def size_problem(service: str, spec: BundleSpec) -> Problem | None:
     obj = bundle_object(name=service, namespace="", spec=spec, labels={})
     text = bundle_too_large(obj)
     remedy = (
-        "large texts go into ConfigMaps or Secrets of your own, which the values name; what is under "
-        "spec.common is in every release"
+        "move large texts into your own ConfigMaps or Secrets, and name these in the values; values "
+        "under spec.common are in every release"
     )
     return Problem(f"spec.services.{service}", text, remedy) if text else None
 
@@ -50,8 +50,8 @@ def _text(octets: int, spec: Mapping[str, Any]) -> str:
     largest = _largest((str(one.get("name")), one) for one in _releases(spec))
     named = "; ".join(f"{name} {_kib(size)}{_keys(release)}" for name, size, release in largest)
     return (
-        f"its HelmBundle would take {_kib(octets)}, and at most {_kib(MOST)} can be stored in etcd; "
-        f"the largest of its releases: {named}"
+        f"its HelmBundle would take {_kib(octets)}, but etcd can store at most {_kib(MOST)}; the "
+        f"largest of its releases: {named}"
     )
 
 

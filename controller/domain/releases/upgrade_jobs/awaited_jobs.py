@@ -30,7 +30,7 @@ def template_of(obj: KubeObject) -> Mapping[str, Any]:
 
 
 def images_of(obj: KubeObject) -> Mapping[str, str]:
-    """The image of each container by its name, but for containers that only wait."""
+    """The image of each container by its name, except containers that only wait."""
     return {str(one.get("name")): str(one.get("image")) for one in _containers(obj) if not _waits(one)}
 
 

@@ -1,7 +1,7 @@
-"""The first half of an upgrade: the release as it is, but for the Jobs that its new pods will wait for. Pure.
+"""The first half of an upgrade: the present release, with the new Jobs that its new pods will wait for.
 
-Helm sends workloads before it runs the hooks of an upgrade. So the upgrade is made in two revisions: in the
-first, everything of the release stays as it is, and the Jobs of the new one run; the second is the upgrade.
+Pure. Helm sends workloads before it runs the hooks of an upgrade. So the upgrade has two revisions: in the
+first, the release stays unchanged, and the new Jobs run; the second is the upgrade.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ KubeObject = Mapping[str, Any]
 # Kind and name, of what lies in the namespace of the one that refers to it.
 Reference = tuple[str, str]
 
-# Where the values of such a revision have its objects as texts, and what the whole upgrade is given. Nothing
-# finds the latter by its path: no pod runs with it yet.
+# The place for the objects as texts in the values of such a revision, and for the values of the complete
+# upgrade. Nothing reads the latter by its path, because no pod runs with them yet.
 OBJECTS_KEY, GIVEN_KEY = "osctlObjects", "osctlGiven"
 # The digest of such a revision: it serves no spec.
 NO_DIGEST = "0" * 40
 # What a Job is granted, in place of what it was granted before.
 RIGHTS = ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
-# Where a pod names a file of each kind.
+# The fields of a pod that name each kind of file.
 _SOURCES: Mapping[str, str] = {
     **dict.fromkeys(("configMap", "configMapRef", "configMapKeyRef"), "ConfigMap"),
     **dict.fromkeys(("secret", "secretRef", "secretKeyRef"), "Secret"),
@@ -73,9 +73,9 @@ def as_hooks(jobs: Sequence[KubeObject], release: str, namespace: str) -> tuple[
 
 
 def copies_of(objects: Iterable[KubeObject]) -> tuple[KubeObject, ...]:
-    """The files of Jobs under names of their own, as hooks that go when the Jobs have succeeded.
+    """The files of Jobs under separate names, as hooks that are removed when the Jobs have succeeded.
 
-    Pods that serve still read those of before when a container of theirs starts again.
+    Serving pods still read the old files when one of their containers restarts.
     """
     found = []
     for obj in objects:

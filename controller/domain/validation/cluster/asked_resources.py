@@ -75,7 +75,7 @@ def parse_quantity(text: object) -> Decimal:
     """The number that a quantity such as `100m` or `2Gi` stands for. Raises ValueError."""
     found = _QUANTITY.fullmatch(str(text))
     if found is None or found[2] not in _FACTORS:
-        raise ValueError(f"{text} is no quantity")
+        raise ValueError(f"{text} is not a quantity")
     return Decimal(found[1]) * _FACTORS[found[2]]
 
 

@@ -1,4 +1,4 @@
-"""What a region asks of a cluster, held against the nodes and storage classes that the cluster has. Pure.
+"""Compares the requests of a region with the nodes and storage classes of a cluster.
 
 What else runs there is not counted: more may be lacking than is told. Nodes that are cordoned or not ready
 count for pods of DaemonSets only. Which taints keep which pods away: placed_pods.py.
@@ -75,10 +75,10 @@ def _nodes(asked: Sequence[AskedOfNodes], nodes: Sequence[NodeCapacity]) -> Iter
         verb = "has" if len(fitting) < 2 else "have"
         what = f"{verb} the label {one.label}" if one.label else "may be used"
         if not fitting:
-            text = f"none {what}: {count(one.pods, 'pod')} would wait for one for ever"
+            text = f"none {what}: {count(one.pods, 'pod')} would wait for one without end"
             yield Problem(NODES, text, _how_to_label(one.label))
         elif len(fitting) < one.apart:
-            text = f"{len(fitting)} {what}, and {one.apart} pods have to be on different ones"
+            text = f"{len(fitting)} {what}, but {one.apart} pods must be on different ones"
             yield Problem(NODES, text, f"{_how_to_label(one.label)}, or choose a smaller spec.size")
         elif not one.each:
             yield from _together(one, what, fitting, asked)
@@ -114,9 +114,9 @@ def _hypervisors(asked: Sequence[AskedOfNodes], nodes: Sequence[NodeCapacity]) -
             wanted = sum((getattr(one, resource) for one in own), Decimal())
             there = getattr(node, resource)
             if wanted > there:
-                text = f"{node.name} has {_shown(resource, there)}, and its labels ask for "
+                text = f"{node.name} has {_shown(resource, there)}, but its labels request "
                 text += _shown(resource, wanted)
-                yield Problem(NODES, text, "take one of its labels away, or choose a smaller spec.size")
+                yield Problem(NODES, text, "remove one of its labels, or choose a smaller spec.size")
 
 
 def _marked(asked: AskedResources, nodes: Sequence[NodeCapacity]) -> Iterator[Problem]:
@@ -129,11 +129,11 @@ def _marked(asked: AskedResources, nodes: Sequence[NodeCapacity]) -> Iterator[Pr
 def _classes(asked: AskedResources, cluster: ClusterCapacity) -> Iterator[Problem]:
     for one in asked.classes:
         if not one.name and not cluster.default_class:
-            text = f"none is the default, and claims name none ({one.claims})"
+            text = f"none is the default, and claims do not name one ({one.claims})"
             yield Problem(_CLASSES, text, "name one in spec.storageClass")
         elif one.name and one.name not in cluster.classes:
             known = ", ".join(sorted(cluster.classes)) or "none"
-            text = f"there is no {one.name}: claims of it would wait for ever ({one.claims})"
+            text = f"there is no {one.name}: its claims would wait without end ({one.claims})"
             yield Problem(_CLASSES, text, f"known: {known}")
 
 

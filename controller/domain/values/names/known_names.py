@@ -23,7 +23,7 @@ _EVERY = "every"
 _NEAR = 0.8
 _RULES: Path = ("conf", "policy")
 _REFERENCE = re.compile(r"(?<![\w:])rule:([^\s()]+)")
-_AS_WRITTEN = "It is sent as it is written."
+_AS_WRITTEN = "It is used as written."
 
 Sections = Mapping[str, frozenset[str]]
 
@@ -177,10 +177,10 @@ class Service:
     def _remedy(self, name: str, near: str) -> str:
         others = sorted(section for section, known in self.sections.items() if name in known)
         if len(others) in (1, 2):  # more have what many things are called
-            return f"is that of section {' or '.join(others)} meant? {_AS_WRITTEN}"
+            return f"did you mean section {' or '.join(others)}? {_AS_WRITTEN}"
         if near:
             return f'did you mean "{near}"? {_AS_WRITTEN}'
-        return "the service passes over it, unless a plugin reads it"
+        return "the service ignores it, unless a plugin reads it"
 
 
 def _listed(value: Any) -> frozenset[str]:
@@ -223,7 +223,7 @@ def unknown_rules(
         if name in known or name in asked or not isinstance(rule, str) or name == PATCH:
             continue
         near = _nearest(name, known)
-        remedy = f'did you mean "{near}"? {_AS_WRITTEN}' if near else "nothing asks it, unless a plugin does"
+        remedy = f'did you mean "{near}"? {_AS_WRITTEN}' if near else "nothing uses it, unless a plugin does"
         yield name, f'{who} has no rule "{name}"', remedy
 
 

@@ -23,12 +23,12 @@ def misread_texts(layer: Layer, lower: Values) -> Iterator[Problem]:
             continue
         there = lookup(lower, path)
         if isinstance(there, bool):
-            message = f"expected true or false, got {type_name(value)}, which charts take for true"
+            message = f"expected true or false, got {type_name(value)}, which charts read as true"
             yield Problem(
                 layer.full_path(path), message, "write true or false without quotes", layer.place(path)
             )
         elif _is_number(there) and not any(map(str.isdigit, value)):
-            message = f"expected a number, as chart and controller have here, got {type_name(value)}"
+            message = f"expected a number, as in the chart and the controller, got {type_name(value)}"
             yield Problem(layer.full_path(path), message, "give a number", layer.place(path))
 
 

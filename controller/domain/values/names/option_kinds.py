@@ -124,7 +124,7 @@ def _wrong(
 def _of_name(name: str) -> _Fault | None:
     if not name.strip() or name[0] in "#;[ \t" or set(name) & set("=:\r\n"):
         remedy = "write the name of an option, without = : # ; [ and line breaks"
-        return _Fault("has a name that is read as something else", remedy)
+        return _Fault("has a name with special characters", remedy)
     return None
 
 
@@ -142,9 +142,9 @@ def _of_shape(kind: str, value: Any) -> _Fault | None:
                 if "map" in (name, within[:3]) or name == "braces"
                 else "give a text, a number, true, false or a list"
             )
-            return _Fault("has a map, and charts write nothing for it", remedy)
+            return _Fault("has a map, for which charts write nothing", remedy)
         if value["type"] == "multistring" and kind and name != SEVERAL and len(_lines(value)) > 1:
-            message = "has several lines, and the service takes the last one"
+            message = "has several lines, of which the service uses the last one"
             return _Fault(message, "give one value", certain=False)
     inner = value.get("values") if is_map(value) else value
     if isinstance(inner, list):
@@ -153,7 +153,7 @@ def _of_shape(kind: str, value: Any) -> _Fault | None:
             return _Fault(message, "give a list of texts and numbers")
         if not is_map(value) and name == SEVERAL and len(inner) > 1:
             remedy = "write {type: multistring, values: [...]}, which becomes a line for each"
-            message = "may stand there several times, and a list becomes one line, with commas"
+            message = "may occur several times, but a list becomes one line with commas"
             return _Fault(message, remedy, certain=False)
         if name in ("list", "brackets") and not (is_map(value) and value["type"] == "multistring"):
             return _of_commas(inner)
@@ -162,8 +162,8 @@ def _of_shape(kind: str, value: Any) -> _Fault | None:
 
 def _of_commas(items: list[Any]) -> _Fault | None:
     if any(isinstance(item, str) and "," in item.strip().rstrip(",") and "{{" not in item for item in items):
-        message = "has a comma in an item of its list, and the service reads two of them"
-        return _Fault(message, "give each of them as an item of its own", certain=False)
+        message = "has a comma in an item of its list, which the service reads as two items"
+        return _Fault(message, "write each of them as a separate item", certain=False)
     return None
 
 
@@ -188,9 +188,9 @@ def _of_line_breaks(text: str) -> _Fault | None:
     """Of several lines, each but the first has to begin with a space: else it is an option of its own."""
     lines = _LINE_END.split(text.rstrip())
     if len(lines) > 1 and not all(line.strip() and line[0] in " \t" for line in lines[1:]):
-        message = "has several lines, each of which is read as an option of its own"
+        message = "has several lines, which the service reads as separate options"
         return _Fault(
-            message, "write one line (in YAML >- joins lines), or begin each further one with a space"
+            message, "write one line (in YAML >- joins lines), or start each further one with a space"
         )
     return None
 
@@ -198,8 +198,8 @@ def _of_line_breaks(text: str) -> _Fault | None:
 def _of_quotes(text: str) -> _Fault | None:
     bare = text.strip()
     if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "\"'":
-        message = "begins and ends with a quote, and the service reads it without them"
-        return _Fault(message, "leave them out; YAML's own quotes are not sent", certain=False)
+        message = "begins and ends with a quote, which the service removes"
+        return _Fault(message, "remove them; YAML's own quotes are not part of the value", certain=False)
     return None
 
 
@@ -217,10 +217,8 @@ def _of_kind(kind: str, value: Any, text: str) -> _Fault | None:
     if isinstance(value, list) and parts_of(kind)[0] == "brackets":
         text = f"[{text}]"  # as it is sent
     if parts_of(kind)[0] == "list" and text.startswith("[") and text.endswith("]"):
-        message = (
-            "is a list without brackets, and the service takes them for a part of its first and last item"
-        )
-        return _Fault(message, "leave them out, or give a list", certain=False)
+        message = "is a list without brackets: the service reads them as part of the first and last item"
+        return _Fault(message, "remove them, or give a list", certain=False)
     wanted = unmet(kind, text.replace("$$", "$"))
     if not wanted:
         return None
@@ -241,7 +239,7 @@ def _of_references(service: Service, file: str, section: str, value: Any) -> _Fa
             if service.has_option(file, "DEFAULT", name) or (dot and service.has_option(file, group, option)):
                 continue
             message = f'refers to an option "{name}", which no package of OpenStack {service.series} has'
-            return _Fault(message, "write $$ for a dollar sign, or name an option", certain=False)
+            return _Fault(message, "write $$ for a dollar sign, or name an existing option", certain=False)
     return None
 
 

@@ -36,8 +36,8 @@ from controller.reconcile.credentials.region_pass import RegionPass
 from controller.reconcile.credentials.steps import ELSEWHERE_SECONDS, CredentialStep, Published
 
 NO_RIGHT = (
-    "the controller may not read it; name the namespace in ceph.namespaces of its chart's values, "
-    "and in secrets there what has a name of your own"
+    "the controller may not read it; name the namespace in ceph.namespaces of the controller's "
+    "chart, and your own names of Secrets in its field secrets"
 )
 _KINDS = {SECRET.kind: SECRET, CONFIGMAP.kind: CONFIGMAP}
 
@@ -199,7 +199,7 @@ def _gateway_notes(needs: CephNeeds, offer: CephOffer, source: Place) -> tuple[s
     told, published = offer.gateway_url, needs.gateway_url.rstrip("/")
     if not told or not published or told == published:
         return ()
-    what = f"{source.kind} {needs.namespace}/{source.name}: its rgw has another url"
+    what = f"{source.kind} {needs.namespace}/{source.name}: its rgw has a url other"
     return (f"{what} than spec.features.ceph.objectStorage.url, which is published",)
 
 

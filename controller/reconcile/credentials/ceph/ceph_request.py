@@ -39,10 +39,10 @@ ROOK_KINDS = {
 }
 _GATEWAY_CHART = "ceph-rgw"
 _NO_RIGHT = (
-    "the controller may not write it; name the namespace in ceph.namespaces of its chart's values, "
-    "with rookObjects for Rook's objects"
+    "the controller may not write it; name the namespace in ceph.namespaces of the controller's "
+    "chart, with rookObjects for Rook's objects"
 )
-_NOT_THERE = "the namespace, or the definition of this kind, does not exist; is Rook installed?"
+_NOT_THERE = "the namespace, or the definition of this kind, does not exist; check that Rook is installed"
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ class CephRequest(CredentialStep[_There, _Request]):
             problems += _problems(needs, name, refused, SECRET.kind)
             if decided.more and not refused:
                 notes.append(
-                    f"Secret {needs.namespace}/{name} asks for more than is needed, for "
-                    f"{', '.join(decided.more)}; once no server uses it, have it written again with "
+                    f"Secret {needs.namespace}/{name} requests more capabilities than needed, for "
+                    f"{', '.join(decided.more)}; once no server uses them, delete it to renew it: "
                     f"kubectl -n {needs.namespace} delete secret {name}"
                 )
         return Published(tuple(problems), tuple(notes), facts=(CephAdministrators(administrators),))
@@ -173,22 +173,26 @@ def _left(
         return ""
     if theirs is None:
         if is_administrator(ours):
-            text = f"it gives an administrator's capabilities; narrow them to {_shown(wanted.spec['caps'])}"
+            text = f"it grants an administrator's capabilities; reduce them to {_shown(wanted.spec['caps'])}"
             administrators[name] = text
             return text
         if more := unneeded(ours, wanted.spec["caps"]):
             notes.append(
-                f"CephClient {namespace}/{name} may do more than is needed: {_shown(more)}; once no server "
-                f"uses it, narrow it with kubectl -n {namespace} edit cephclient {name}"
+                f"CephClient {namespace}/{name} has more capabilities than needed: {_shown(more)}; "
+                f"once no server uses them, reduce them with kubectl -n {namespace} edit cephclient "
+                f"{name}"
             )
         return ""
     given = _capabilities(theirs.get("spec") or {})
     if is_administrator(given):
-        text = "it is not the controller's, and gives an administrator's capabilities; narrow them"
+        text = "it does not belong to the controller, and grants an administrator's capabilities; reduce them"
         administrators[name] = text
         return text
     if lacking(wanted.spec["caps"], given):
-        return f"it is not the controller's, and lacks capabilities; give it {_shown(wanted.spec['caps'])}"
+        return (
+            "it does not belong to the controller, and lacks capabilities; grant it "
+            f"{_shown(wanted.spec['caps'])}"
+        )
     return ""
 
 

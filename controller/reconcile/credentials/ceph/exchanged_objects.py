@@ -65,17 +65,17 @@ class ExchangedObjects:
         elif not self._is_ours(there):
             return self._way_to_hand_over(resource, name)
         elif "deletionTimestamp" in there["metadata"]:
-            return "it is being deleted, and something holds it by a finalizer"
+            return "it is being deleted, and waits for a finalizer"
         elif (there.get("data") or {}) == body["data"]:
             return ""
         else:
             written = self._written(lambda: self._kube.replace({**there, "data": body["data"]}))
         if written is None:
-            return f"{REFUSED}; what is immutable may be deleted"
+            return f"{REFUSED}; an immutable object may be deleted"
         if resource is SECRET:
             self._secrets[name] = written
         place = f"{self._namespace}/{name}"
-        log_action("exchange", place, f"{resource.kind} {place}: brought up to date")
+        log_action("exchange", place, f"{resource.kind} {place}: updated")
         return ""
 
     def ensure_spec(
@@ -99,7 +99,7 @@ class ExchangedObjects:
             version = there["metadata"]["resourceVersion"]
             patch = {"metadata": {"resourceVersion": version}, "spec": dict(spec)}
             self._kube.merge_patch(resource, name, self._namespace, patch)
-            log_action("exchange", place, f"{resource.kind} {place}: brought up to date")
+            log_action("exchange", place, f"{resource.kind} {place}: updated")
         return None
 
     def keep_only(self, names: Collection[str]) -> dict[str, str]:
@@ -113,7 +113,7 @@ class ExchangedObjects:
                     refused[name] = text
                     continue
                 place = f"{self._namespace}/{name}"
-                log_action("delete", place, f"Secret {place}: deleted, nothing uses it any more")
+                log_action("delete", place, f"Secret {place}: deleted, because nothing uses it any more")
         return refused
 
     def owned(self) -> list[tuple[Resource, Mapping[str, Any]]]:
@@ -130,7 +130,7 @@ class ExchangedObjects:
             if "deletionTimestamp" not in meta:
                 self._kube.delete(resource, meta["name"], self._namespace, uid=str(meta["uid"]))
                 place = f"{self._namespace}/{meta['name']}"
-                log_action("delete", place, f"{resource.kind} {place}: deleted, its region has gone")
+                log_action("delete", place, f"{resource.kind} {place}: deleted, because its region is gone")
 
     def _there(self) -> Iterator[tuple[Resource, Mapping[str, Any]]]:
         """Metadata of all that there is; what is told to the partner is not among it."""
@@ -147,7 +147,7 @@ class ExchangedObjects:
             # Among a partner's objects a right may be missing, which is told otherwise.
             if not is_refusal(error) or (self._shared and isinstance(error, Forbidden)):
                 raise
-            # Its words may quote the object.
+            # Its text may quote the object.
             return None
         return found
 
@@ -166,7 +166,7 @@ class ExchangedObjects:
     def _way_to_hand_over(self, resource: Resource, name: str) -> str:
         labels = " ".join(f"{label}={value}" for label, value in self._labels().items())
         return (
-            "it is not the controller's, and is not touched; delete it, or hand it over: "
+            "it does not belong to the controller, and is not changed; delete it, or hand it over: "
             f"kubectl -n {self._namespace} label --overwrite {resource.kind.lower()} {name} {labels}"
         )
 

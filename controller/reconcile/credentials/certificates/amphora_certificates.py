@@ -64,23 +64,24 @@ AUTHORITIES = (SERVER_AUTHORITY_SECRET, CLIENT_AUTHORITY_SECRET)
 _PASSPHRASE = "passphrase"  # noqa: S105 - a key of the Secret
 _CREDENTIAL = (LOAD_BALANCER, "ca-passphrase")
 LOST = (
-    "it was there and is gone, and amphorae that run know nothing else; restore it from a backup: osctl "
-    "credentials restore FILE -n {namespace} --secret {name}; or have another one made, after which each "
-    "load balancer has to be failed over: kubectl -n {namespace} create secret generic {name} --type={type}"
+    "it was deleted, and running amphorae trust only it; restore it from a backup: osctl credentials "
+    "restore FILE -n {namespace} --secret {name}; or request another one, and fail over each load "
+    "balancer afterwards: kubectl -n {namespace} create secret generic {name} --type={type}"
 )
 UNREADABLE = "it cannot be read; restore it from a backup, or delete it"
 UNFIT = (
-    "its passphrase for the key of the amphorae's authority cannot stand in a file of options; it has to be "
-    f"of up to {LONGEST_PASSPHRASE} letters, digits and other characters of ASCII, without blanks and quotes"
+    "its passphrase for the authority of amphorae cannot be written into an option file; it may have "
+    f"up to {LONGEST_PASSPHRASE} letters, digits and other ASCII characters, without blanks and "
+    "quotes"
 )
 KEPT = (
-    'Secret "{name}": the key keeps the passphrase that it was made with, though the credential '
-    "ca-passphrase of load-balancer is another one by now"
+    'Secret "{name}": its key keeps the passphrase of its creation, although the credential '
+    "ca-passphrase of load-balancer has changed"
 )
 _WAITS = (
-    "amphorae that were made before {since} do not trust the certificate that Octavia shows from {until} on: "
-    "fail their load balancers over (openstack loadbalancer failover), then kubectl -n {namespace} annotate "
-    "--overwrite secret {name} {annotation}={mark}"
+    "amphorae created before {since} do not trust the certificate that Octavia presents from {until} "
+    "on; fail over their load balancers (openstack loadbalancer failover), then run kubectl -n "
+    "{namespace} annotate --overwrite secret {name} {annotation}={mark}"
 )
 
 
@@ -201,7 +202,7 @@ class AmphoraCertificates(CredentialStep["_Pass", _Made]):
         if is_current(there, CLIENT_NAMES, record, now):
             return StoredLeaf(there.chain, there.key, record.bundle)
         if record.signer is None:
-            raise AuthorityUnusable("nothing can sign it: the authority's key is not there")
+            raise AuthorityUnusable("it cannot be signed, because the authority's key is missing")
         begin, end = leaf_begin(record), leaf_end(record)
         pair = new_leaf(CLIENT_NAMES, begin, end, record.signer, self._randomness)
         return StoredLeaf(pair.chain, pair.key, record.bundle)

@@ -56,13 +56,14 @@ class AuthoritySecrets:
         """The operator's authority. Raises AuthorityUnusable."""
         if name == AUTHORITY_SECRET:
             # Its key would be taken for the operator's, which is not kept.
-            raise AuthorityUnusable("it is the region's own; name a Secret of yours")
+            raise AuthorityUnusable("it belongs to the region; name one of your own Secrets")
         secret = self._kube.get(SECRET, name, namespace)
         if secret is None:
             raise AuthorityUnusable(f"it does not exist; create it with the type {AUTHORITY_TYPE}")
         if secret.get("type") != AUTHORITY_TYPE:
             raise AuthorityUnusable(
-                f"its type is not {AUTHORITY_TYPE}, which keeps its key out of values; make it again"
+                f"its type is not {AUTHORITY_TYPE}, which keeps its key out of values; delete it, "
+                "and create it again"
             )
         texts = texts_of(secret)
         found = parse_authority(*(texts.get(key, "") for key in ("tls.crt", "tls.key", "ca.crt")))
@@ -71,9 +72,7 @@ class AuthoritySecrets:
         begin, end = authority_validity(found)
         if end <= now or begin > now:
             when = f"has ended on {timestamp(end)}" if end <= now else f"begins only on {timestamp(begin)}"
-            raise AuthorityUnusable(
-                f'its "tls.crt", or what has signed that, is not valid at this time: it {when}'
-            )
+            raise AuthorityUnusable(f'its "tls.crt", or an authority above it, is not valid now: it {when}')
         return found
 
 

@@ -92,14 +92,18 @@ class CertificateStore:
             written = self._kube.replace({**before, "metadata": meta, "data": data})
         self._objects[name] = written
         action = "complete" if before else "create"
-        log_action(action, f"{self.namespace}/{name}", f"Secret {name}: {kind} brought up to date")
+        log_action(action, f"{self.namespace}/{name}", f"Secret {name}: {kind} updated")
         return True
 
     def remove(self, name: str) -> None:
         """Deletes the Secret that was observed. Raises Conflict when another has taken its name."""
         self._kube.delete(SECRET, name, self.namespace, uid=str(self._objects[name]["metadata"]["uid"]))
         del self._objects[name]
-        log_action("delete", f"{self.namespace}/{name}", f"Secret {name}: deleted, nothing uses it any more")
+        log_action(
+            "delete",
+            f"{self.namespace}/{name}",
+            f"Secret {name}: deleted, because nothing uses it any more",
+        )
 
 
 def texts_of(secret: Mapping[str, Any] | None) -> dict[str, str]:

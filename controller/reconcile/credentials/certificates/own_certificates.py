@@ -71,11 +71,11 @@ from controller.reconcile.shared.action_log import log_action
 _BACKDATED_AUTHORITY = DAY
 # The label by which charts choose the nodes that run servers.
 HYPERVISORS = "openstack-compute-node=enabled"
-TAKEN = "a Secret of this name belongs to something else; rename that, or delete it"
-PAUSED = "the region is paused, and certificates end on {end}: they are renewed once it is not"
+TAKEN = "another program owns a Secret of this name; rename or delete it"
+PAUSED = "certificates expire on {end}, and the region is paused; they are renewed after the pause"
 UNAPPROVED = (
-    "certificates end on {end}, and the authority that the spec asks for is not theirs, or cannot sign: "
-    "approve the plan, or go back to the authority of before"
+    "certificates expire on {end}, and the authority in the spec is another one, or cannot sign; "
+    "approve the plan, or name the former authority"
 )
 # Clients outside the cluster are given the bundle by people, and nobody sees whether they have it: so long it
 # is in the bundle before another authority of ours signs what they are shown.
@@ -83,8 +83,8 @@ PUBLIC_NOTICE = 14 * DAY
 # Seconds between two looks at what consumers run with, while another authority is on its way.
 UPTAKE_SECONDS = 30.0
 _SOON = (
-    'its "tls.crt", or what has signed that, ends on {end}, and with it every certificate that it signs; '
-    "put a later one in its place"
+    'its "tls.crt", or an authority above it, expires on {end}, and so does every certificate that '
+    "it signs; replace it by one with a later end"
 )
 # Of what is wrong with addresses of Nodes.
 _TOLD = 3
@@ -296,9 +296,7 @@ class OwnCertificates(CredentialStep[_Certificates, _Signing]):
         step, texts = planned.step, self._authorities.texts(planned.record, planned.given)
         message, last = step.message, planned.announced_until
         if last > planned.now:
-            message += (
-                f"; from {timestamp(last)[:10]} on clients outside need {CA_BUNDLE_SECRET} as it is now"
-            )
+            message += f"; from {timestamp(last)[:10]} on clients outside need the current {CA_BUNDLE_SECRET}"
         if store.write(AUTHORITY_SECRET, "authority", texts, AUTHORITY_TYPE) and step.reason:
             meta = osdpl["metadata"]
             log_action("sign", f"{meta['namespace']}/{meta['name']}", message, reason=step.reason)
@@ -339,7 +337,7 @@ class _Pass:
         if is_current(there, names, record, self.now):
             return StoredLeaf(there.chain, there.key, record.bundle)
         if record.signer is None:
-            raise AuthorityUnusable("nothing can sign it: the authority's key is not there")
+            raise AuthorityUnusable("it cannot be signed, because the authority's key is missing")
         pair = new_leaf(names, leaf_begin(record), leaf_end(record), record.signer, randomness)
         return StoredLeaf(pair.chain, pair.key, record.bundle)
 

@@ -22,8 +22,8 @@ from controller.reconcile.shared.action_log import log_action
 ENTRY = "key"
 MANAGER = field_manager("secrets")
 REFUSED = (
-    'Secret "{name}" in namespace {namespace}, which opens keys of the authority, cannot be read or made: '
-    "{error}; helm upgrade of the controller's chart grants that"
+    'Secret "{name}" in namespace {namespace}, which decrypts keys of the authority, cannot be read '
+    "or created: {error}; helm upgrade of the controller's chart grants the right"
 )
 
 
@@ -70,8 +70,8 @@ class SealingKey:
             key = b""
         if len(key) != SEALING_OCTETS:
             raise AuthorityUnusable(
-                f'Secret "{self._name}" in namespace {self._namespace} has no key in its entry "{ENTRY}": '
-                "restore it from a backup, or delete it, and another authority follows"
+                f'Secret "{self._name}" in namespace {self._namespace} has no key in its entry '
+                f'"{ENTRY}": restore it from a backup, or delete it to get another authority'
             )
         return key
 
@@ -91,5 +91,5 @@ class SealingKey:
         # Not `create`, for which no Role knows a name. One that has come meanwhile is not overwritten.
         self._kube.apply(secret, manager=MANAGER, force=False)
         place = f"{self._namespace}/{self._name}"
-        log_action("create", place, f"Secret {self._name}: made, it seals the keys of the authority")
+        log_action("create", place, f"Secret {self._name}: created, it encrypts the keys of the authority")
         return self._stored()

@@ -140,7 +140,7 @@ class CloudsExport(CredentialStep[_Sources, _Clouds]):
         there = None if work.bundles else self._kube.get(SECRET, CLOUDS_SECRET, work.namespace)
         if there is not None and is_clouds_export(there["metadata"]):
             self._kube.delete(SECRET, CLOUDS_SECRET, work.namespace, uid=str(there["metadata"]["uid"]))
-            text = f"Secret {CLOUDS_SECRET}: deleted, its region has gone"
+            text = f"Secret {CLOUDS_SECRET}: deleted, because its region is gone"
             log_action("delete", f"{work.namespace}/{CLOUDS_SECRET}", text)
 
     def _disowned(self, there: KubeObject | None) -> KubeObject | None:

@@ -35,8 +35,8 @@ from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.own_record import own_record
 
 NO_RIGHT = (
-    "the controller may not {0} it; name it in exchange.namespaces of the values of its chart, "
-    "unless its namespace has gone"
+    "the controller may not {0} it; name it in exchange.namespaces of the controller's chart, unless "
+    "its namespace is gone"
 )
 # Seconds until a copy is emptied whose offer was deleted: what makes Secrets from a store, or applies them
 # again, may delete one and make it anew.
@@ -139,7 +139,7 @@ class NamespaceExchange:
         for secret in self.shared():
             source = copied_from(secret)
             if source is not None and requested_from(secret) == source:
-                self._write(emptied(secret), "emptied, its region has gone")
+                self._write(emptied(secret), "emptied, because its region is gone")
 
     def _tell_misread(self, secret: KubeObject, found: _Pass) -> None:
         name, text = str(secret["metadata"]["name"]), misread(secret)
@@ -158,7 +158,7 @@ class NamespaceExchange:
             offer = self._kube.get(SECRET, source.name, source.namespace)
         except Forbidden:
             # What was copied before stays: that nobody may look is no word of whoever offers it.
-            text = f"it asks for Secret {source}, and {NO_RIGHT.format('read')}"
+            text = f"it requests Secret {source}, and {NO_RIGHT.format('read')}"
             found.problems.append(CredentialProblem(target.name, text))
             return
         if offer is None and copied_from(request) == source and self._gone.may_come_back(source):
@@ -223,7 +223,7 @@ class NamespaceExchange:
                     found.notes.append(_gone_note(source, target))
                     return
                 why = f"Secret {source} is not offered to {target} any more"
-                refused = self._write(emptied(copy, why), f"emptied, {source} is not offered any more")
+                refused = self._write(emptied(copy, why), f"emptied, because {source} is no longer offered")
                 refused = refused and f"Secret {target}: {refused}"
         except Forbidden:
             refused = f"Secret {target} has a copy, and {NO_RIGHT.format('empty')}"
@@ -246,11 +246,11 @@ class NamespaceExchange:
             return ""
         if decision.step == Step.NOTHING:
             told = explained(request, source, decision.message)
-            return self._write(told, "what it asks for was looked at") if told else ""
+            return self._write(told, "its request was checked") if told else ""
         if decision.step == Step.FILL and offer is not None:
-            return self._write(filled(request, offer, source), f"brought up to date from {source}")
+            return self._write(filled(request, offer, source), f"updated from {source}")
         why = decision.message
-        return self._write(emptied(request, why), f"emptied, {source} is not offered any more")
+        return self._write(emptied(request, why), f"emptied, because {source} is no longer offered")
 
     def _write(self, secret: KubeObject, done: str) -> str:
         """Why it could not be, without the API server's words, which may quote the Secret. Raises Forbidden

@@ -132,7 +132,7 @@ class ReadOnlyAccount(CredentialStep[_Pass, tuple[_Way, _Pass]]):
         if way is _Way.KEPT:
             return self._published(at_work, self._kept(at_work))
         was_there = at_work.export.ours
-        note = self._gone(at_work, "it is switched off")
+        note = self._gone(at_work, "it is disabled")
         # Copies are emptied by the next pass.
         again = ROTATION_SECONDS if note or was_there else math.inf
         return self._published(at_work, Published(notes=(note,) if note else (), again=again))
@@ -144,7 +144,7 @@ class ReadOnlyAccount(CredentialStep[_Pass, tuple[_Way, _Pass]]):
         if at_work.has_credentials and at_work.administrator is not None:
             self._gone(at_work, "its region goes")
         elif not work.bundles:
-            at_work.export.remove("its region has gone")
+            at_work.export.remove("its region is gone")
 
     # -- what is done
 
@@ -174,8 +174,8 @@ class ReadOnlyAccount(CredentialStep[_Pass, tuple[_Way, _Pass]]):
         notes = []
         if look.found.others:
             notes.append(
-                f"account {account.name}, which is to read only, was given {look.found.others} roles or "
-                "groups beside; take them back in Keystone"
+                f"account {account.name}, which must be read-only, has {look.found.others} more "
+                "roles or groups; remove them in Keystone"
             )
         view = self._rotated(at_work, admin, account)
         if view is None:
@@ -226,13 +226,16 @@ class ReadOnlyAccount(CredentialStep[_Pass, tuple[_Way, _Pass]]):
                 if found.made:
                     place = f"{account.server}/{account.name}"
                     log_action(
-                        "create", place, f"account {account.name} at {login.place.shown}: may only read"
+                        "create", place, f"account {account.name} at {login.place.shown}: it may only read"
                     )
                 return account, found
-            done = f"account {account.name} at {login.place.shown} is somebody else's, another name is taken"
+            done = (
+                f"account {account.name} at {login.place.shown} belongs to another party, so another "
+                "name is used"
+            )
             store.rewrite(READER_CREDENTIALS, {}, {ACCOUNT_SUFFIX: next_suffix(suffix)}, done=done)
         raise ServerUnavailable(
-            f"up to {account.name} the names are taken in Keystone; delete what is unused"
+            f"all names up to {account.name} are taken in Keystone; delete unused accounts"
         )
 
     def _rotated(self, at_work: _Pass, admin: Administrator, account: Account) -> RotationView | None:
@@ -276,7 +279,7 @@ class ReadOnlyAccount(CredentialStep[_Pass, tuple[_Way, _Pass]]):
     def _drop(self, login: ServerLogin, account: Account, at_work: _Pass, keep: Collection[str]) -> None:
         """Of the accounts of ours, those that are not to be kept."""
         for name in self._accounts.drop_readers(login, account.domain, READER_PREFIX, at_work.mark, keep):
-            text = f"account {name} at {login.place.shown}: deleted, nothing names it any more"
+            text = f"account {name} at {login.place.shown}: deleted, because nothing refers to it any more"
             log_action("delete", f"{account.server}/{name}", text)
 
     # -- what is asked, and told

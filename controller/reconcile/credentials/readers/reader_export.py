@@ -25,8 +25,8 @@ from controller.reconcile.credentials.refused_writes import refusal_of
 from controller.reconcile.credentials.secret_text import secret_text
 from controller.reconcile.shared.action_log import log_action
 
-TAKEN = "a Secret of this name belongs to something else; rename that"
-_DELETING = "it is being deleted, and something holds it by a finalizer"
+TAKEN = "another program owns a Secret of this name; rename it"
+_DELETING = "it is being deleted, and waits for a finalizer"
 
 
 class ReaderExport:
@@ -102,7 +102,7 @@ class ReaderExport:
             self._there = self.kube.replace(body)
         else:
             return
-        done = "clouds.yaml of the account that may only read exported"
+        done = "clouds.yaml of the read-only account exported"
         log_action("export", self._place, f"Secret {self._place}: {done}")
 
     def _meta(self, before: Mapping[str, object], offered_to: Sequence[str]) -> dict[str, object]:

@@ -105,12 +105,14 @@ class ReaderRotation:
             store.rewrite(READER_CREDENTIALS, {ROTATION_ANNOTATION: record_text(record)}, done=done)
         end = record.rewritten + OVERLAP_SECONDS
         if now < end:
-            text = f"the account before is let in until {timestamp(end)}, for whoever has read it before"
+            text = (
+                f"the former account stays valid until {timestamp(end)}, for clients that have read it before"
+            )
             return RotationView(Phase.REMOVING, text, record.since)
         drop_others()
         notes = {ROTATION_ANNOTATION: None, ROTATED_ANNOTATION: timestamp(now)}
-        store.rewrite(READER_CREDENTIALS, notes, done="rotated, the account before is deleted")
-        text = f"Secret {READER_CREDENTIALS}: the account before is deleted"
+        store.rewrite(READER_CREDENTIALS, notes, done="rotated, the former account is deleted")
+        text = f"Secret {READER_CREDENTIALS}: the former account is deleted"
         self._tell(work, Reason.CREDENTIALS_ROTATED, text)
         return None
 

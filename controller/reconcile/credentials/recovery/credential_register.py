@@ -15,8 +15,8 @@ from controller.ports.kubernetes import CONFIGMAP, Kube, KubeObject
 from controller.reconcile.shared.action_log import log_action
 
 TAKEN = (
-    "a ConfigMap of this name belongs to something else; rename that, or delete it: the region notes there "
-    "which credentials it has, and otherwise an OpenStackDeployment that is lost takes that along"
+    "another program owns a ConfigMap of this name; rename or delete it. The region records its "
+    "credentials there, in case its OpenStackDeployment is lost"
 )
 
 

@@ -40,8 +40,8 @@ from controller.reconcile.credentials.steps import CredentialStep, Published
 from controller.reconcile.credentials.store import CredentialStore
 
 _NOT_USED = "no release uses it at present"
-_NOT_RECORDED = "no release that uses it has a record of it for its present values"
-_DOUBTFUL = "the records of releases do not agree on it"
+_NOT_RECORDED = "no release that uses it has a record of it for its current values"
+_DOUBTFUL = "the records of releases differ"
 _ON_HOLD = "nothing is written while the region is paused, or its plan awaits approval"
 
 
@@ -89,7 +89,7 @@ class LostCredentials(CredentialStep[_Lost, Sequence[_Return]]):
         self._in_vain: dict[tuple[str, str], tuple[object, ...]] = {}
 
     def observe(self, work: RegionPass, before: Published) -> _Lost | None:
-        """What was there and is gone, and what Helm has recorded of it."""
+        """What existed and is gone, and what Helm has recorded of it."""
         known = before.fact(KnownCredentials)
         keys = known.keys if known is not None else {}
         lost = plan_credentials(work.needs.credentials, work.store.stored(), recorded=keys).lost
@@ -130,7 +130,7 @@ class LostCredentials(CredentialStep[_Lost, Sequence[_Return]]):
                     problems.append(CredentialProblem(name, refused, lost=True))
                     continue
                 keys = ", ".join(sorted(one.texts))
-                message = f"Secret {name}: {keys} was gone, and is brought back from Helm's records"
+                message = f"Secret {name}: {keys} was lost, and is restored from Helm's records"
                 reason = Reason.CREDENTIALS_RESTORED
                 self._events.emit(work.osdpl, type_=reason.event, reason=reason, message=message)
             for why, kinds in one.left.items():
@@ -167,7 +167,7 @@ class LostCredentials(CredentialStep[_Lost, Sequence[_Return]]):
             try:
                 given = self._records.given_values(use.release, use.namespace, revision.version)
             except HelmFailed:
-                continue  # dropped from the history since, or nobody can read it
+                continue  # removed from the history since then, or unreadable
             texts = recorded_texts(use.values, given, self._files)
             if texts is not None:
                 return texts

@@ -29,7 +29,8 @@ class AccountLogins:
         place = server_of(account, release, self._namespace) if release else None
         if place is None:
             raise ServerUnavailable(
-                f"the values of release {account.release} name no administrator of its {account.server}"
+                f"the values of release {account.release} do not name an administrator of its "
+                f"{account.server}"
             )
         return self.at(place)
 
@@ -37,7 +38,7 @@ class AccountLogins:
         """The login of the administrator of this server. Raises ServerUnavailable, KubeError."""
         password = self._text(place.password)
         if not password:
-            raise ServerUnavailable(f"the password of the administrator of {place.shown} is not there")
+            raise ServerUnavailable(f"the password of the administrator of {place.shown} is missing")
         if place.client:
             return self._with_certificate(place, password)
         ca = place.keystone.ca if place.keystone else None

@@ -45,7 +45,7 @@ class CredentialUptake:
             if not history or history[-1].status != "deployed":
                 found.append(f"release {release.name} is not deployed")
             elif not self._is_made_of(release, namespace, history[-1].version, secret, values):
-                found.append(f"release {release.name} has not taken it up")
+                found.append(f"release {release.name} does not use it yet")
         # Pods of what is not upgraded yet say nothing.
         return tuple(found) or tuple(self._pods(namespace, names, since))
 
@@ -71,7 +71,7 @@ class CredentialUptake:
             for obj in self._kube.list(kind, namespace):
                 workload = parse_workload({**obj, "kind": kind.kind})
                 if workload is not None and workload.release in releases and not _is_replaced(workload):
-                    yield f"{kind.kind} {workload.name} has pods of before, or that are not ready"
+                    yield f"{kind.kind} {workload.name} has old pods, or pods that are not ready"
         for pod in self._kube.list(POD, namespace):
             meta = pod["metadata"]
             if not releases & {(meta.get("labels") or {}).get(label) for label in RELEASE_LABELS}:
@@ -79,7 +79,7 @@ class CredentialUptake:
             if meta.get("deletionTimestamp"):
                 yield f"Pod {meta['name']} has not ended yet"
             elif _is_run_of_before(pod, since):
-                yield f"Pod {meta['name']} of a Job began before"
+                yield f"Pod {meta['name']} of a Job started before"
 
 
 def _is_replaced(workload: Workload) -> bool:

@@ -50,7 +50,7 @@ class KeptPasswords:
             coming_name(key): make(key) for key in keys if not texts.get(coming_name(key))
         }
         if new:
-            self.store.rewrite(name, {}, new, done=f"{', '.join(sorted(new))} for what is to be changed")
+            self.store.rewrite(name, {}, new, done=f"{', '.join(sorted(new))} for accounts to change")
 
     def tell(self, name: str, keys: Collection[str]) -> None:
         """Has the servers let in the accounts with the next passwords. Raises ServerUnavailable, as
@@ -69,7 +69,7 @@ class KeptPasswords:
         """The next passwords, which nobody has. Raises Conflict, KubeError."""
         there = [coming_name(key) for key in keys if coming_name(key) in self.store.texts(name)]
         if there:
-            self.store.rewrite(name, {}, dict.fromkeys(there), done=f"{', '.join(there)} is not taken")
+            self.store.rewrite(name, {}, dict.fromkeys(there), done=f"{', '.join(there)} is not used")
 
     def drop_other_passwords(self, name: str, keys: Collection[str]) -> None:
         """Sees to it that the servers let in the accounts with what the Secret says. Raises
@@ -166,5 +166,5 @@ class InterruptedPasswords:
     def _write(self, name: str, keys: tuple[str, ...], now: float) -> None:
         record = RotationRecord(now, self.store.text(name, ACCOUNT_SUFFIX), (), kept_accounts=keys)
         new = {key: self.store.text(name, coming_name(key)) for key in keys}
-        done = f"new {', '.join(keys)}, which the server knows already"
+        done = f"new {', '.join(keys)}, which the server already accepts"
         self.store.rewrite(name, {ROTATION_ANNOTATION: record_text(record)}, new, done=done)

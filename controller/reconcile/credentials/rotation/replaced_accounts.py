@@ -73,7 +73,7 @@ class ReplacedAccounts:
                 return suffix
         names = ", ".join(sorted({one.name for one in accounts}))
         raise ServerUnavailable(
-            f"up to {names} the names of the next accounts are taken; delete what is unused"
+            f"all names for the next accounts up to {names} are taken; delete unused accounts"
         )
 
     def in_the_way(self, accounts: Iterable[Account]) -> tuple[str, ...]:
@@ -82,7 +82,10 @@ class ReplacedAccounts:
         for account in accounts:
             belongings = self._servers.belongings(self._logins.of(account, self._releases), account)
             if belongings:
-                found.append(f"account {account.name} has what would end with it: {', '.join(belongings)}")
+                found.append(
+                    f"account {account.name} owns objects that would be deleted with it: "
+                    f"{', '.join(belongings)}"
+                )
         return tuple(dict.fromkeys(found))
 
     def connected(self, accounts: Iterable[Account]) -> tuple[str, ...]:
@@ -121,7 +124,9 @@ class ReplacedAccounts:
                 continue
             login = self._logins.of(account, self._releases)
             self._servers.drop(login, account)
-            text = f"account {account.name} at {login.place.shown}: deleted, another one has its place"
+            text = (
+                f"account {account.name} at {login.place.shown}: deleted, because another one has replaced it"
+            )
             log_action("delete", f"{account.server}/{account.name}", text, release=account.release)
 
     def still_there(self, accounts: Iterable[Account]) -> tuple[str, ...]:
@@ -131,10 +136,15 @@ class ReplacedAccounts:
         for account in accounts:
             what = f"account {account.name} at the {account.server.lower()} of {account.release}"
             if account.release not in names:
-                text = f"{what} goes once that release is there again, whose values say where it is"
+                text = (
+                    f"{what} is deleted once that release returns, because its values have the address "
+                    "of the server"
+                )
                 found.append(text)
             elif self._is_there(account):
-                found.append(f"{what} is used by no values any more, and none has its place; delete it there")
+                found.append(
+                    f"no values use {what} any more, and no account has replaced it; delete it there"
+                )
         return tuple(dict.fromkeys(found))
 
     def _is_there(self, account: Account) -> bool:

@@ -30,7 +30,7 @@ class Rewrapping:
         was wrapped again. Raises ServerUnavailable, SpecInvalid, CredentialUnusable, KubeError."""
         missing = [key for key in KEYS if not store.text(name, key)]
         if missing:
-            raise CredentialUnusable(f"{', '.join(missing)} is not there")
+            raise CredentialUnusable(f"{', '.join(missing)} is missing")
         releases = tuple(releases)
         users = [one for one in releases if any(found.key == IN_USE for found in references_to(name, one))]
         rewrapped = 0
@@ -43,7 +43,7 @@ class Rewrapping:
                     logins.of(account, releases), database, store.text(name, IN_USE), store.text(name, FORMER)
                 )
             except ValueError:
-                raise CredentialUnusable(f"{IN_USE} or {FORMER} is no key of this kind") from None
+                raise CredentialUnusable(f"{IN_USE} or {FORMER} is not a key of this kind") from None
             if found:
                 text = f"database {database}: {count(found, 'key')} of projects wrapped with the key in use"
                 log_action("rewrap", f"{Server.DATABASE}/{database}", text, release=release.name)

@@ -22,9 +22,10 @@ from controller.reconcile.credentials.rotation.rotation_records import has_ended
 from controller.reconcile.credentials.steps import CredentialStep, Published
 
 UNREADABLE = (
-    f"its annotation {ROTATION_ANNOTATION} cannot be read, and status.secrets does not have it either: put "
-    f"back what it was, or take it away with `kubectl annotate secret NAME {ROTATION_ANNOTATION}-`; then "
-    "nothing is done about accounts of before any more, and those that nobody uses are yours to delete"
+    f"its annotation {ROTATION_ANNOTATION} cannot be read, and status.secrets does not have a copy: "
+    "restore the annotation, or remove it with `kubectl annotate secret NAME "
+    f"{ROTATION_ANNOTATION}-`; then the controller ignores former accounts, and you must delete "
+    "unused ones"
 )
 
 
@@ -77,7 +78,7 @@ class RotationRecall(CredentialStep[Sequence[_Lost], Sequence[_Lost]]):
                 views[one.name] = RotationView(Phase.ROLLING, UNREADABLE)
                 continue
             notes = {ROTATION_ANNOTATION: one.text}
-            back = partial(work.store.rewrite, one.name, notes, done="its rotation goes on")
+            back = partial(work.store.rewrite, one.name, notes, done="its rotation continues")
             waits = one.waits or refusal_of(back)
             if waits:
                 views[one.name] = RotationView(Phase.ROLLING, waits, one.record.since, one.text)

@@ -53,7 +53,7 @@ class RotationTexts:
         found: Texts = {}
         for private in record.pairs:
             if not texts.get(private):
-                raise CredentialUnusable(f"{private} is not there")
+                raise CredentialUnusable(f"{private} is missing")
             # A rotation begins with a key of its own, also where a backup has brought back one of another.
             left_out = "" if record.rewritten else coming_name(private)
             known = {key: text for key, text in texts.items() if key != left_out}

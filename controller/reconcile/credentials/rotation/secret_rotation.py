@@ -127,7 +127,7 @@ class SecretRotation:
             return None
         notes = {ROTATION_ANNOTATION: record_text(record), ROTATE_ANNOTATION: None}
         names = sorted(key for key in new if key in secret.credentials)
-        done = f"new {', '.join(names)}" + (", for accounts with other names" if before else "")
+        done = f"new {', '.join(names)}" + (", for accounts with new names" if before else "")
         store.rewrite(name, notes, new, done=done)
         stays = set(shared.kept_accounts) - set(record.kept_accounts)
         replaced = sorted({one.name for one in before} | shared.keys - stays)
@@ -223,7 +223,7 @@ class SecretRotation:
         region.work.store.rewrite(
             name, notes, self._texts.ended(record), done="rotated, what was before is not used any more"
         )
-        self._tell(region, Reason.CREDENTIALS_ROTATED, f"Secret {name}: everything uses what it says now")
+        self._tell(region, Reason.CREDENTIALS_ROTATED, f"Secret {name}: everything uses its current content")
         return None
 
     def _next_stage(self, store: CredentialStore, name: str, record: RotationRecord) -> RotationView:

@@ -161,7 +161,7 @@ class DrainLocks:
         marks = {key: meta[key] for key in ("labels", "annotations")}
         patch = {"metadata": {**marks, "resourceVersion": version}}
         self._kube.merge_patch(POD, _name(node), self._namespace, patch)
-        log_action("correct-drain-lock", node, f"node {node}: the pod of its drain lock has its label again")
+        log_action("correct-drain-lock", node, f"node {node}: the label of its drain lock's pod is restored")
         return pod
 
     def _ensure_budget(self, node: str, live: KubeObject | None) -> None:
@@ -169,7 +169,9 @@ class DrainLocks:
         if live is None:
             self._kube.create(budget)
             name = budget["metadata"]["name"]
-            log_action("drain-lock", node, f"node {node}: PodDisruptionBudget {name} of its drain lock made")
+            log_action(
+                "drain-lock", node, f"node {node}: PodDisruptionBudget {name} of its drain lock created"
+            )
             return
         changed = any(live["spec"].get(key) != budget["spec"].get(key) for key in _BOUND)
         if changed or not _is_marked(node, live):
@@ -192,7 +194,7 @@ class DrainLocks:
             )
         self._kube.delete(POD, pod["metadata"]["name"], self._namespace, uid=pod["metadata"]["uid"])
         log_action(
-            "correct-drain-lock", node, f"node {node}: the pod of its drain lock cannot run, and is deleted"
+            "correct-drain-lock", node, f"node {node}: the pod of its drain lock cannot run and is deleted"
         )
 
     def _by_node(self, resource: Resource, names: Mapping[str, str]) -> dict[str, KubeObject]:
@@ -205,7 +207,7 @@ class DrainLocks:
         if live is None:
             return
         self._kube.create(self._pod(node, str(live["metadata"]["uid"]), reason))
-        log_action("drain-lock", node, f"node {node}: drain lock made ({reason})")
+        log_action("drain-lock", node, f"node {node}: drain lock created ({reason})")
 
     def _meta(self, node: str) -> KubeObject:
         return {
@@ -299,7 +301,7 @@ def _why_not_locked(node: str, pod: Mapping[str, Any] | None, budget: Mapping[st
     pkg/registry/core/pod/storage/eviction.go, canIgnorePDB).
     """
     if pod is None:
-        return "the pod of its lock is being made"
+        return "the pod of its lock is being created"
     if _is_another(node, pod):
         return f'another pod has the name of its lock, "{pod["metadata"]["name"]}"'
     status = pod.get("status") or {}

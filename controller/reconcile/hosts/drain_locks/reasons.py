@@ -56,7 +56,7 @@ class DrainLockReasons:
         for name in [*snapshot.nodes, *former]:
             broken = groups_broken_by(name, groups)
             if broken:
-                desired[name] = f"its loss breaks the majority of {', '.join(broken)}"
+                desired[name] = f"its loss would break the majority of {', '.join(broken)}"
                 continue
             servers = _servers(name, snapshot, view) if view is not None else 0
             if not servers or not self._concerns(name, snapshot):
@@ -98,7 +98,7 @@ class DrainLockReasons:
         if view.hypervisor(host) is None and view.service(host) is not None:
             return "it is not known whether servers are on it"
         if self._empty.observe(name, True, self._clock.now()).observations < MISSING_OBSERVATIONS:
-            return "it is being checked that no server is on it"
+            return "checking that no server is on it"
         if cloud.late:
             return "the next pass checks that no server is on it"
         self._order.reached(name)

@@ -37,8 +37,8 @@ from controller.reconcile.releases.recorded_secrets import RecordedSecrets
 ERROR_LIMIT = 1000
 
 _STILL_SERVING = (
-    "; the pods of before go on serving, none is replaced until this Job has succeeded: "
-    "mend what it says, or its image"
+    "; the old pods keep serving, and none is replaced until this Job has succeeded: correct the "
+    "cause in its message, or its image"
 )
 
 _PHASES = {
@@ -78,20 +78,24 @@ class ActionErrors:
     def explain(self, request: ActionRequest, failure: ControllerError, *, superseded: bool) -> ActionError:
         """Why it failed, redacted and no longer than a status can hold."""
         if superseded:
-            return ActionError("ended early: what it served is not asked for any more")
+            return ActionError("ended early, because its spec is no longer desired")
         lost = isinstance(failure, ApiUnavailable) or (
             isinstance(failure, HelmFailed) and failure.interrupted
         )
         try:
             redactor = self._secrets.redactor(request)
         except KubeError as error:
-            text = f"{request.action} failed; why is not told, as its secrets cannot be read: {error}"
+            text = (
+                f"{request.action} failed; the cause is not shown, because its secrets cannot be read: "
+                f"{error}"
+            )
             return ActionError(text, interrupted=lost)
         cause = ActionError(str(failure), interrupted=lost, taken=isinstance(failure, ObjectsTaken))
         unreadable = self._unreadable(request) if isinstance(failure, ReleaseMissing) else ""
         if unreadable:
             cause = ActionError(
-                f"Helm cannot read its record: delete the Secret {unreadable}, and what is left counts"
+                f"Helm cannot read its record; delete the Secret {unreadable}, so that Helm uses the "
+                "remaining ones"
             )
         elif isinstance(failure, RightMissing):
             cause = ActionError(f"{failure}; {_way_to_grant(request.namespace, self._own)}", lacks_right=True)

@@ -92,8 +92,8 @@ def insist_on_revisions(records: ReleaseRecords, request: ActionRequest, seen: R
         return
     _insist_on_newest(now[-1][0] if now else 0, request)
     raise Conflict(
-        f"records of {request.release} were deleted or replaced while its {request.action} was prepared: "
-        "the next try starts from what is recorded then"
+        f"records of {request.release} were deleted or replaced during the preparation of its "
+        f"{request.action}; the next try starts from the records then"
     )
 
 
@@ -106,13 +106,13 @@ def _insist_on_newest(there: int, request: ActionRequest) -> None:
     prepared = request.version - 1 if request.action in MAKING else request.version
     if there > prepared:
         raise Conflict(
-            f"another Helm has made revision {there} while the {request.action} from revision {prepared} was "
-            f"prepared: the next try starts from {there}"
+            f"another Helm created revision {there} during the preparation of the {request.action} "
+            f"from revision {prepared}; the next try starts from {there}"
         )
     # Nothing at all is nothing to be uninstalled.
     if there < prepared and (there or request.action != Action.UNINSTALL):
         left = f"revision {there}" if there else "nothing"
         raise Conflict(
-            f"the record of revision {prepared} is gone since its {request.action} was decided on; {left} "
-            "is the newest now: the next try starts from that"
+            f"the record of revision {prepared} was deleted after its {request.action} was decided; "
+            f"{left} is now the newest, and the next try starts from it"
         )

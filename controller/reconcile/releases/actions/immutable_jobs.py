@@ -35,7 +35,7 @@ def replace_immutable_jobs(
         if not _refused(kube, job, namespace):
             continue
         kube.delete(JOB, name, namespace, uid=str(live["metadata"]["uid"]))
-        text = f"Job {name}: deleted to be made again, as it cannot be changed"
+        text = f"Job {name}: deleted to be created again, because it cannot be changed"
         log_action("replace", f"{namespace}/{name}", text, release=release)
         replaced.append(name)
     return tuple(replaced)

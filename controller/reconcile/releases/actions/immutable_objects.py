@@ -52,5 +52,7 @@ def fixed_problem(live: KubeObject, desired: KubeObject, namespace: str, error: 
     kind, name = str(desired["kind"]), str(desired["metadata"]["name"])
     what = "; ".join(fixed_changes(live, desired))
     if not what:
-        what = cause_of(error) if isinstance(error, ObjectRefused) else "its class lets no claim grow"
+        what = (
+            cause_of(error) if isinstance(error, ObjectRefused) else "its class does not allow claims to grow"
+        )
     return f"{kind}/{name} cannot be changed: {what}; {way_out(kind, name, namespace)}"

@@ -73,7 +73,7 @@ class AwaitedJobs:
 
     def __str__(self) -> str:
         names = ", ".join(str(one["metadata"]["name"]) for one in self.jobs)
-        return f"the Jobs that its new pods wait for have succeeded ({names}), its workloads are next"
+        return f"the Jobs that its new pods need have succeeded ({names}); its workloads follow"
 
 
 NONE_AWAITED = AwaitedJobs()
@@ -117,7 +117,7 @@ class JobsFirst:
             if live is not None:
                 delete_run(self._kube, JOB, live, cancellation=cancellation, timeout=request.timeout)
                 name = str(live["metadata"]["name"])
-                text = f"Job {name}: deleted, it runs again before pods are replaced"
+                text = f"Job {name}: deleted, so that it runs again before pods are replaced"
                 log_action("replace", f"{request.namespace}/{name}", text, release=request.release)
 
     def release(self, rendered: RenderedRelease, awaited: AwaitedJobs) -> RenderedRelease:

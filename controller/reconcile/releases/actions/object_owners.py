@@ -117,7 +117,7 @@ class OwnerGuard:
             if lost:
                 self._records.leave_out(self._release, self._namespace, version, lost)
                 for object_ in sorted(lost, key=str):
-                    text = f"{object_}: stays, it belongs to another now"
+                    text = f"{object_}: kept, because it now belongs to another release"
                     log_action("leave-to-others", object_.place, text, release=self._release)
                 ours = (one for one in named if identify(one, self._namespace) not in lost)
                 remaining[version] = RenderedRelease(tuple(ours), recorded.hooks)
@@ -226,7 +226,7 @@ class OwnerGuard:
 
     def _title(self, object_: ObjectId, owner: Owner) -> str:
         where = "" if object_.namespace in ("", self._namespace) else f" in {object_.namespace}"
-        whose = f"belongs to {owner.name}" if owner.name else "is there already, has no owner and differs"
+        whose = f"belongs to {owner.name}" if owner.name else "exists already, has no owner and differs"
         return f"{object_.kind}/{object_.name}{where} {whose}"
 
 

@@ -94,7 +94,7 @@ class ReleaseActions:
             case Action.CORRECT:
                 return Done(correct(self._drift, request, cancellation))
             case _:
-                raise ValueError(f"{request.action} is no action of Helm's")
+                raise ValueError(f"{request.action} is not an action of Helm")
 
     def _helm_request(self, request: ActionRequest) -> HelmRequest:
         return helm_request(self._ports.charts, request, history=self._history)

@@ -58,7 +58,7 @@ def uninstall(ports: ReleasePorts, request: ActionRequest, cancellation: Cancell
     records.delete_hooks(release, namespace)
     if request.volumes == "Delete" and for_good:
         if cancellation.cancelled:
-            raise HelmCancelled(f"{release}: cancelled before its claims went", "cancelled")
+            raise HelmCancelled(f"{release}: cancelled before its claims were deleted", "cancelled")
         # The data before the keys that open them: of what is left after a failure, nothing is locked up.
         records.delete_claims(release, namespace)
         _delete_kept_secrets(ports, request, recorded)
@@ -105,7 +105,7 @@ def _call_helm(
     )
     if keep_history and cancellation.cancelled:
         # Else the record would go that knows what else there is to do now.
-        raise HelmCancelled(f"{request.release}: cancelled before its record went", "cancelled")
+        raise HelmCancelled(f"{request.release}: cancelled before its record was deleted", "cancelled")
 
 
 def _delete_kept_secrets(ports: ReleasePorts, request: ActionRequest, recorded: RenderedRelease) -> None:
@@ -121,7 +121,7 @@ def _delete_kept_secrets(ports: ReleasePorts, request: ActionRequest, recorded: 
         live = ports.as_charts.get(SECRET, name, request.namespace)
         if live is not None and _has_made(ports, request, live, obj):
             ports.as_charts.delete(SECRET, name, request.namespace, uid=str(live["metadata"]["uid"]))
-            text = f"Secret {name}: deleted, it was kept beside volumes that go"
+            text = f"Secret {name}: deleted with the volumes that it was kept for"
             place = f"{request.namespace}/{name}"
             log_action("delete", place, text, release=request.release, bundle=request.bundle)
 

@@ -142,7 +142,7 @@ class VolumeKeeper:
         try:
             recorded = self._records.manifest(release, namespace, version)
         except ReleaseMissing as error:
-            raise Conflict(f"{error}: Helm would take the one before") from None
+            raise Conflict(f"{error}: Helm would use the previous one") from None
         unmarked = [
             identify(obj, namespace)
             for obj in recorded.manifest
@@ -155,7 +155,7 @@ class VolumeKeeper:
             if volume in unmarked and not meta.get("deletionTimestamp")
         ]
         if lost:
-            raise Conflict(f"revision {version} would take {', '.join(lost)} along: it is marked again first")
+            raise Conflict(f"revision {version} would delete {', '.join(lost)}; it is marked again first")
 
     def take_up(self, release: str, namespace: str, names: Iterable[str], version: int) -> tuple[str, ...]:
         """Of these kept claims, those that the revision does not have. The others lose the label.
@@ -187,16 +187,17 @@ class VolumeKeeper:
             kind, where, name = identify(hook, namespace)
             if self._kube.get(PVC, name, where) is not None:
                 found.append(
-                    f"{kind}/{name} is a hook that is deleted and made again at each {event}, with its data: "
-                    "have the chart give it the hook-delete-policy hook-succeeded, or make it no hook"
+                    f"{kind}/{name} is a hook that is deleted with its data and created again at "
+                    f"each {event}: give it the hook-delete-policy hook-succeeded in the chart, or "
+                    "do not make it a hook"
                 )
         for desired in statefulsets(rendered.manifest, namespace):
             live = self._kube.get(STATEFULSET, str(desired["metadata"]["name"]), namespace)
             text = claims_lost_by_scaling(live, desired) if live is not None else ""
             if text:
                 found.append(
-                    f"{text} deletes the claims of the pods that go: "
-                    "set persistentVolumeClaimRetentionPolicy.whenScaled to Retain"
+                    f"{text} deletes the claims of removed pods: set "
+                    "persistentVolumeClaimRetentionPolicy.whenScaled to Retain"
                 )
         return tuple(f"{text}, or set volumes: Delete" for text in found)
 
@@ -320,7 +321,7 @@ class VolumeKeeper:
         kind, where, name = volume
         patch = {"metadata": {**meta, "resourceVersion": seen["resourceVersion"]}}
         if self._kube.merge_patch(PVC if kind == CLAIM else PV, name, where or None, patch) is not None:
-            done = "kept when the release goes on without it" if action == "keep" else "no longer a kept one"
+            done = "kept when the release no longer contains it" if action == "keep" else "no longer kept"
             place = f"{where}/{name}" if where else name
             log_action(action, place, f"{kind} {name}: {done}", release=release)
 

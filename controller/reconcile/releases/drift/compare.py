@@ -122,7 +122,7 @@ def compare(
     if others:
         merged = drift.with_live(desired, live, others)
         if merged is None:
-            text = "an ignored field lies in a list that differs as a whole"
+            text = "an ignored field is in a list that differs as a whole"
             return Compared(Drifted(identity, Change.REFUSED, paths, tuple(by), text), seen)
         desired = merged
     lost = _lost_by_scaling(live, desired)
@@ -209,7 +209,7 @@ def not_comparable(object_: ObjectId, error: Exception, before: Drifted | None =
     if isinstance(error, Forbidden):
         text = "a right of the controller is missing, or an admission rule forbids it"
     elif isinstance(error, ObjectMissing):
-        text = "its kind or its namespace is not there"
+        text = "its kind or its namespace does not exist"
     elif isinstance(error, MALFORMED):
         text = "its manifest cannot be understood"
     else:
@@ -225,12 +225,12 @@ def cause_of(error: ObjectRefused) -> str:
     where = f" ({', '.join(fields)})" if fields else ""
     if any(words in str(error) for words in _FIXED):
         return f"a field that differs cannot be changed{where}"
-    return f"the API server refuses what the manifest asks for{where}"
+    return f"the API server refuses the manifest{where}"
 
 
 def _taken(identity: ObjectId, owner: str, release: str, namespace: str) -> Drifted:
     way = way_to_hand_over(identity.kind, identity.name, identity.namespace, release, namespace)
-    text = f"it belongs to {owner} by now; to hand it over to this release: {way}"
+    text = f"it now belongs to {owner}; to hand it over to this release: {way}"
     return Drifted(identity, Change.REFUSED, message=text)
 
 

@@ -50,7 +50,9 @@ def delete_last_runs(
             continue
         delete_run(kube, resource, live, cancellation=cancellation, timeout=timeout, pause=pause)
         name, where = str(live["metadata"]["name"]), str(live["metadata"]["namespace"])
-        log_action("replace", f"{where}/{name}", f"{resource.kind} {name}: deleted, its hook runs again")
+        log_action(
+            "replace", f"{where}/{name}", f"{resource.kind} {name}: deleted, because its hook runs again"
+        )
         deleted.append(f"{resource.kind}/{name}")
     return tuple(deleted)
 
@@ -86,10 +88,10 @@ def delete_run(
     while _is_there(kube, resource, name, where, uid):
         if cancellation.cancelled:
             cut = cancellation.overdue or "cancelled"
-            raise HelmCancelled(f"{cut}: {resource.kind} {name} of the last run is still there", cut)
+            raise HelmCancelled(f"{cut}: {resource.kind} {name} of the last run still exists", cut)
         if remaining <= 0:
             raise HelmFailed(
-                f"{resource.kind} {name} of the last run is still there {timeout:g} s after its deletion"
+                f"{resource.kind} {name} of the last run still exists {timeout:g} s after its deletion"
             )
         pause(_POLL_SECONDS)
         remaining -= _POLL_SECONDS

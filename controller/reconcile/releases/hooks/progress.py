@@ -42,7 +42,7 @@ from controller.reconcile.shared.object_store import ObjectStore
 from controller.reconcile.shared.pod_output import PodOutput
 from controller.reconcile.shared.secret_values import SecretValues
 
-# A Job that has just begun is nothing new; one that lasts is looked at more closely. Seconds.
+# Seconds after which a running Job is checked more closely.
 LASTS_AFTER = 3.0
 PODS_EVERY = 5.0
 PODS_SELDOM = 15.0

@@ -202,7 +202,7 @@ class BundlePlanner:
         notes = [note for note in (*found.notes, nearly_too_large(octets)) if note]
         if one.missing:
             missing = count(one.missing, "credential is", "credentials are")
-            notes.append(f"{missing} not there yet: names stand in their place here")
+            notes.append(f"{missing} still missing; this plan uses names instead")
         return ReleaseEffects(
             name=one.name,
             action=one.action,

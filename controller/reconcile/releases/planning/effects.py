@@ -102,7 +102,7 @@ class DryRun:
                 as_sent(obj, self._release, self._namespace), manager=HELM_FIELD_MANAGER, dry_run=True
             )
         except ObjectMissing:
-            effects.notes.append(f"{title} is of a kind, or in a namespace, that is not there yet")
+            effects.notes.append(f"{title} has a kind, or a namespace, that does not exist yet")
             effects.objects.append(f"create {title}")
             return
         except ObjectRefused as error:
@@ -130,7 +130,7 @@ class DryRun:
             effects.jobs.append(str(obj["metadata"]["name"]))
             effects.objects.append(f"replace {title}")
         elif "does not support dry run" in str(error):
-            effects.notes.append(f"{title} cannot be tried: a webhook does not support dry runs")
+            effects.notes.append(f"{title} cannot be tried, because a webhook does not support dry runs")
             effects.objects.append(f"{'create' if live is None else 'change'} {title}")
         elif live is not None and is_fixed(error) and fixed_changes(live, obj):
             effects.problems.append(fixed_problem(live, obj, self._namespace, error))
@@ -140,7 +140,7 @@ class DryRun:
     def _restarts(self, title: str, live: KubeObject, effects: ObjectEffects) -> None:
         strategy = str(((live.get("spec") or {}).get("updateStrategy") or {}).get("type") or "")
         if strategy == "OnDelete":
-            effects.notes.append(f"the pods of {title} take the change only when somebody deletes them")
+            effects.notes.append(f"the pods of {title} get the change only after you delete them")
             return
         effects.restarts.append(title)
         effects.pods += _pods(live)

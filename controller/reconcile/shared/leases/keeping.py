@@ -93,14 +93,14 @@ class LeaseKeeping:
         if not self._board.held() or late <= (times.give_up_after - times.renew_every) / 2:
             return
         extra = {"object": self._name, "reason": "LeaseLate"}
-        text = "the Lease was renewed %.1f s late, %.1f s before it would have been given up: %s"
+        text = "the Lease was renewed %.1f s late, %.1f s before its loss: %s"
         left = times.give_up_after - self._board.age()
         log.warning(text, late, left, self.cause(overslept), extra=extra)
 
     def cause(self, overslept: float = 0.0) -> str:
         """Why a renewal is late, as far as is known here."""
         if overslept > _LONG:
-            return f"this process got no processor for {overslept:.1f} s"
+            return f"this process got no CPU time for {overslept:.1f} s"
         return self._trouble or f"the request took {self._took:.1f} s"
 
     def overdue(self) -> Overdue | None:
@@ -111,9 +111,9 @@ class LeaseKeeping:
         if board.age() > times.end_after:
             late = board.age() - times.renew_every
             text = f"the Lease is lost: its renewal is {late:.1f} s late ({self.cause()})"
-            return Overdue(LEASE_LOST, f"{text}, and the work under it has not ended by itself")
+            return Overdue(LEASE_LOST, f"{text}, and its work has not stopped by itself")
         if board.silence() > times.silent_for:
-            text = f"nothing was heard of the work for {board.silence():.0f} s: its process stands still"
+            text = f"no sign of life from the work for {board.silence():.0f} s, so its process hangs"
             return Overdue(STOOD_STILL, text)
         return None
 

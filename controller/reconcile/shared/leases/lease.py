@@ -172,7 +172,7 @@ class WriterLease:
         spec = lease.get("spec") or {}
         holder = spec.get("holderIdentity") or ""
         if self._held and (holder != self._holder or str(spec.get("renewTime")) not in self._written):
-            raise _Lost(f"{holder} holds it" if holder != self._holder else "it is not as we left it")
+            raise _Lost(f"{holder} holds it" if holder != self._holder else "another client has changed it")
         if holder not in ("", self._holder) and not self._expired(lease):
             return False
         transitions = _transitions(lease) + (holder != self._holder)

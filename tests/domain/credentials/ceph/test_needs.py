@@ -90,17 +90,17 @@ def problems_of(**stores: str) -> str:
 
 
 def test_stores_of_two_users_are_refused_where_libvirt_knows_one_key() -> None:
-    assert "spec.features.blockStorage.backends[1].ceph.user: stores of one region have one user" in (
+    assert "spec.features.blockStorage.backends[1].ceph.user: all stores of a region share one user" in (
         problems_of(fast="one", slow="two")
     )
 
 
 def test_the_administrator_is_refused_as_the_user_of_a_store() -> None:
-    assert "is Ceph's administrator, whose key no pod may have" in problems_of(fast="admin")
+    assert "is Ceph's administrator, whose key must not be in a pod" in problems_of(fast="admin")
 
 
 def test_shares_in_cephfs_without_an_exchange_are_refused() -> None:
-    with pytest.raises(SpecInvalid, match="belongs to an exchange"):
+    with pytest.raises(SpecInvalid, match="needs an exchange"):
         deployment(core_spec(features={"ceph": {"shares": {"filesystem": "shared"}}}))
 
 

@@ -61,12 +61,12 @@ def test_pools_need_not_be_told() -> None:
         (f"fsid: {FSID}", f"fsid: '{FSID.replace('-', '_')}'", "its fsid is no UUID"),
         (f"fsid: {FSID}", "fsid: 00000000-0000-0000-0000-000000000000", "its fsid is no UUID"),
         (f"fsid: {FSID}", "", 'its "ceph.yaml" has no fsid'),
-        ("192.0.2.1:3300", "192.0.2.1", "monitors[1].v2 is no address with a port"),
-        ("192.0.2.1:3300", "mon1:3300", "monitors[1].v2 is no address with a port"),
-        ("192.0.2.1:3300", "2001:db8::1:3300", "monitors[1].v2 is no address with a port"),
+        ("192.0.2.1:3300", "192.0.2.1", "monitors[1].v2 is not an address with a port"),
+        ("192.0.2.1:3300", "mon1:3300", "monitors[1].v2 is not an address with a port"),
+        ("192.0.2.1:3300", "2001:db8::1:3300", "monitors[1].v2 is not an address with a port"),
         ("192.0.2.1:3300", "192.0.2.1:0", "monitors[1].v2 has no port from 1 to 65535"),
         *(
-            ("192.0.2.1:3300", place, "monitors[1].v2 is an address at which no other machine reaches it")
+            ("192.0.2.1:3300", place, "monitors[1].v2 is an address that other machines cannot reach")
             for place in (
                 "0.0.0.0:3300",
                 "127.0.0.1:3300",
@@ -75,23 +75,23 @@ def test_pools_need_not_be_told() -> None:
                 "[::ffff:127.0.0.1]:3300",
             )
         ),
-        ("192.0.2.1:3300", "224.0.0.1:3300", "monitors[1].v2 is an address at which no other machine"),
-        ("192.0.2.1:3300", "192.0.2.2:3300", "monitors[1] has an address and port that were named before"),
-        ("192.0.2.2:6789", "192.0.2.2:3300", "monitors[0] has an address and port that were named before"),
+        ("192.0.2.1:3300", "224.0.0.1:3300", "monitors[1].v2 is an address that other machines cannot reach"),
+        ("192.0.2.1:3300", "192.0.2.2:3300", "monitors[1] repeats an address and port"),
+        ("192.0.2.2:6789", "192.0.2.2:3300", "monitors[0] repeats an address and port"),
         (
             '- {v2: "192.0.2.1:3300"}',
             '- "[v2:192.0.2.1:3300,v1:192.0.2.1"',
-            "monitors[1] needs v2, v1 or both",
+            "monitors[1] must have v2, v1 or both",
         ),
-        ('- {v2: "192.0.2.1:3300"}', "- {v3: x}", "monitors[1] needs v2, v1 or both, and nothing else"),
-        ('- {v2: "192.0.2.1:3300"}', "- {}", "monitors[1] needs v2, v1 or both, and nothing else"),
-        ("clients:", "users:", 'its "ceph.yaml" has other fields than fsid, monitors, clients, pools, rgw'),
+        ('- {v2: "192.0.2.1:3300"}', "- {v3: x}", "monitors[1] must have v2, v1 or both, and nothing else"),
+        ('- {v2: "192.0.2.1:3300"}', "- {}", "monitors[1] must have v2, v1 or both, and nothing else"),
+        ("clients:", "users:", 'its "ceph.yaml" has fields other than fsid, monitors, clients, pools, rgw'),
         ("role: vms", "role: disks", "each of its pools needs a role, one of images, volumes, vms"),
-        ("volumeType: fast", "volumeType: 7", "the volumeType of a pool is no text"),
+        ("volumeType: fast", "volumeType: 7", "the volumeType of a pool is not a string"),
         ("https://rgw.example.org", "rgw.example.org", "its rgw needs url: http:// or https:// with a host"),
         ("https://rgw.example.org", "https://a:b@rgw", "its rgw needs url: http:// or https:// with a host"),
-        ("fsid:", "fsid: [", 'its "ceph.yaml" is no YAML, line '),
-        ("fsid:", "fsid: a\nfsid:", 'its "ceph.yaml" is no YAML, line '),
+        ("fsid:", "fsid: [", 'its "ceph.yaml" is not YAML, line '),
+        ("fsid:", "fsid: a\nfsid:", 'its "ceph.yaml" is not YAML, line '),
         ("pools:", "---\npools:", 'its "ceph.yaml" is not one map'),
     ],
 )
@@ -130,16 +130,16 @@ def test_a_secret_that_is_not_there_is_told_with_where_its_form_stands() -> None
     [
         ("{}", "clients.glance has no key"),
         ("{key: 7}", "clients.glance has no key"),
-        ("{key: abc}", "clients.glance .key is no key of Ceph"),
-        (f"{{key: {key_without_a_type()}}}", "clients.glance .key is no key of Ceph"),
+        ("{key: abc}", "clients.glance .key is not a key of Ceph"),
+        (f"{{key: {key_without_a_type()}}}", "clients.glance .key is not a key of Ceph"),
         (
             f"{{key: {base64.b64encode(b'x' * 28).decode()}}}",
-            "clients.glance .key is a part of a key of Ceph",
+            "clients.glance .key is only a part of a key of Ceph",
         ),
-        ("{keyring: abc}", "clients.glance needs key, may have caps, and nothing else"),
-        ("text", "clients.glance needs key, may have caps, and nothing else"),
-        ("{key: KEY, caps: [a]}", "clients.glance .caps is no map of texts"),
-        ("{key: KEY, caps: {osd: 7}}", "clients.glance .caps is no map of texts"),
+        ("{keyring: abc}", "clients.glance must have key, may have caps, and nothing else"),
+        ("text", "clients.glance must have key, may have caps, and nothing else"),
+        ("{key: KEY, caps: [a]}", "clients.glance .caps is not a map of strings"),
+        ("{key: KEY, caps: {osd: 7}}", "clients.glance .caps is not a map of strings"),
     ],
 )
 def test_a_client_that_cannot_be_read_is_a_problem_of_its_own(entry: str, message: str) -> None:
@@ -153,8 +153,10 @@ def test_a_client_that_cannot_be_read_is_a_problem_of_its_own(entry: str, messag
 def test_a_client_with_the_administrators_key_is_refused_and_so_is_any_key_of_two_clients() -> None:
     offer = read(DOCUMENT.replace("clients:\n", f"clients:\n  admin: {{key: {KEYS['cinder']}}}\n"))
     assert [one.message for one in offer.problems if one.client == "cinder"] == [
-        "clients.cinder has the key of another client, too; each needs the one that ceph auth get-key prints "
-        "for it"
+        (
+            "clients.cinder has the same key as another client; use the key that ceph auth get-key "
+            "prints for each"
+        )
     ]
     assert offer.clients.keys() == KEYS.keys() - {"cinder"} and offer.monitors
 

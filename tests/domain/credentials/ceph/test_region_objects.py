@@ -134,8 +134,10 @@ def wider(name: str, **capabilities: str) -> tuple[str, ...]:
 def test_a_client_that_may_do_more_than_is_needed_is_told_and_serves() -> None:
     assert with_client("glance", mon="profile rbd", osd="profile rbd") == []
     assert wider("glance", mon="profile rbd", osd="profile rbd") == (
-        "client glance may do more than is needed, which is "
-        "mon 'profile rbd', osd 'profile rbd pool=images', mgr 'profile rbd pool=images'",
+        (
+            "client glance has more capabilities than it needs; it needs mon 'profile rbd', osd 'profile "
+            "rbd pool=images', mgr 'profile rbd pool=images'"
+        ),
     )
     assert wider("glance", mon="profile rbd", osd="profile rbd pool=images") == ()
     assert wider("glance") == () and wider("glance", mon="allow *") == ()
@@ -144,15 +146,15 @@ def test_a_client_that_may_do_more_than_is_needed_is_told_and_serves() -> None:
 def test_capabilities_that_lack_something_are_told_with_those_that_serve() -> None:
     [message] = with_client("glance", mon="profile rbd", osd="profile rbd pool=other", mgr="profile rbd")
     assert message == (
-        "client glance has not all the capabilities it needs: "
-        "mon 'profile rbd', osd 'profile rbd pool=images', mgr 'profile rbd pool=images'"
+        "client glance lacks capabilities; it needs mon 'profile rbd', osd 'profile rbd "
+        "pool=images', mgr 'profile rbd pool=images'"
     )
 
 
 @pytest.mark.parametrize(
     ("pools", "message"),
     [
-        ((), "it has no pool images for images, which the spec names"),
+        ((), "the spec names pool images for images, which the offer lacks"),
         ((OfferedPool("images", "vms"),), "its pool images is for vms, and the spec uses it for images"),
     ],
 )
@@ -166,7 +168,7 @@ def test_a_pool_of_another_volume_type_is_told() -> None:
         OfferedPool(need.name, need.role, "slow" if need.volume_type else "") for need in NEEDS.pools
     )
     assert [gap.message for gap in planned(replace(offer(), pools=pools)).gaps] == [
-        "its pool volumes is for another volume type than fast"
+        "its pool volumes is not for the volume type fast"
     ]
 
 
@@ -215,4 +217,4 @@ def test_an_administrators_key_is_taken_for_no_role(secret: str) -> None:
     found = plan_objects(needs, given, CLUSTER, digest)
     assert secret not in found.keys and found.keys
     messages = [gap.message for gap in found.gaps if secret in gap.secrets]
-    assert messages == ["client admin is Ceph's administrator; name another in the spec"]
+    assert messages == ["client admin is Ceph's administrator; name another client in the spec"]

@@ -57,7 +57,7 @@ def test_monitors_have_addresses_of_the_sixth_version_too() -> None:
 @pytest.mark.parametrize(
     ("cluster", "problem"),
     [
-        (None, "it does not exist; is this the namespace of a CephCluster?"),
+        (None, "it does not exist; check that this is the namespace of a CephCluster"),
         ({}, 'it has no "fsid"'),
         ({"fsid": "8b1a"}, 'its "fsid" is no UUID'),
     ],
@@ -74,20 +74,20 @@ def test_without_the_clusters_id_nothing_is_known_of_it(
     ("text", "problem"),
     [
         ("", "names no monitor"),
-        ("a", "is not of the form NAME=ADDRESS:PORT,…"),
-        ("a=10.0.0.1:6789,", "is not of the form NAME=ADDRESS:PORT,…"),
-        ("a=10.0.0.1:6789,a=10.0.0.2:6789", 'monitor 2 in its "data" has a name that was named before'),
-        ("a=10.0.0.1:6789,b=10.0.0.1:6789", 'monitor 2 in its "data" has an address that was named before'),
-        ("a=10.0.0.1:6789,b=10.0.0.2", 'monitor 2 in its "data" is no address with a port'),
-        ("a=10.0.0.1", "is no address with a port"),
-        ("a=127.0.0.1:6789", "is an address at which no other machine reaches it"),
-        ("a=0.0.0.0:3300", "is an address at which no other machine reaches it"),
+        ("a", "does not have the form NAME=ADDRESS:PORT,…"),
+        ("a=10.0.0.1:6789,", "does not have the form NAME=ADDRESS:PORT,…"),
+        ("a=10.0.0.1:6789,a=10.0.0.2:6789", 'monitor 2 in its "data" repeats a name'),
+        ("a=10.0.0.1:6789,b=10.0.0.1:6789", 'monitor 2 in its "data" repeats an address'),
+        ("a=10.0.0.1:6789,b=10.0.0.2", 'monitor 2 in its "data" is not an address with a port'),
+        ("a=10.0.0.1", "is not an address with a port"),
+        ("a=127.0.0.1:6789", "is an address that other machines cannot reach"),
+        ("a=0.0.0.0:3300", "is an address that other machines cannot reach"),
         ("a=10.0.0.1:0", "has no port from 1 to 65535"),
         ("a=10.0.0.1:65536", "has no port from 1 to 65535"),
         ("a=10.0.0.1:6789]\nkeyring", "has no port from 1 to 65535"),
-        ("a=mon.example.org:6789", "is no address with a port"),
-        ("a=::1:6789", "is no address with a port"),
-        ("a=[fe80::1%eth0]:6789", "is no address with a port"),
+        ("a=mon.example.org:6789", "is not an address with a port"),
+        ("a=::1:6789", "is not an address with a port"),
+        ("a=[fe80::1%eth0]:6789", "is not an address with a port"),
     ],
 )
 def test_monitors_that_cannot_be_read_leave_nothing_known(text: str, problem: str) -> None:
@@ -108,12 +108,12 @@ def test_no_monitors_at_all_are_told() -> None:
         ({"glance": "", "userKey": ""}, 'it has neither "glance" nor "userKey"'),
         (
             {"glance": key_of("glance"), "userKey": key_of("other")},
-            'its "glance" and "userKey" are not the same',
+            'its "glance" and "userKey" differ',
         ),
-        ({"glance": "not a key"}, "what it has for glance is no key of Ceph"),
-        ({"glance": key_of("glance")[:-4]}, "what it has for glance is a part of a key of Ceph"),
-        ({"glance": "AAAA"}, "what it has for glance is no key of Ceph"),
-        ({"glance": "A" * 100_000}, "what it has for glance is no key of Ceph"),
+        ({"glance": "not a key"}, "its key for glance is not a key of Ceph"),
+        ({"glance": key_of("glance")[:-4]}, "its key for glance is only a part of a key of Ceph"),
+        ({"glance": "AAAA"}, "its key for glance is not a key of Ceph"),
+        ({"glance": "A" * 100_000}, "its key for glance is not a key of Ceph"),
     ],
 )
 def test_a_client_that_cannot_be_read_is_a_problem_of_its_own(
@@ -137,8 +137,10 @@ def test_a_client_with_a_key_of_the_administrator_is_refused(entry: str) -> None
     cluster = {**ROOK_CLUSTER, entry: f"{KEYS['cinder']}\n"}
     offer = read(cluster=cluster)
     assert told(offer) == [
-        "Secret rook-ceph-client-cinder: what it has for cinder is a key of Ceph's administrator; "
-        "make a CephClient"
+        (
+            "Secret rook-ceph-client-cinder: its key for cinder belongs to Ceph's administrator; create a "
+            "CephClient"
+        )
     ]
     assert "cinder" not in offer.clients and "glance" in offer.clients
 
@@ -148,7 +150,7 @@ def test_a_key_of_two_clients_is_taken_of_neither() -> None:
         glance={"glance": KEYS["cinder"]}, cinder=ROOK_CLIENTS["cinder"], manila=ROOK_CLIENTS["manila"]
     )
     assert [one.client for one in offer.problems] == ["cinder", "glance"]
-    assert "has the key of another client, too" in told(offer)[0] and offer.clients.keys() == {"manila"}
+    assert "has the same key as another client" in told(offer)[0] and offer.clients.keys() == {"manila"}
 
 
 def test_no_message_quotes_what_was_read() -> None:

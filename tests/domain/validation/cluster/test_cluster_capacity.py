@@ -41,14 +41,14 @@ def of(label: str, *, each: bool = False, cpu: str = "1", memory: int = 1, apart
 def test_a_label_that_no_node_has_is_told_with_the_command_that_gives_it() -> None:
     asked = AskedResources((of(CONTROL), of(COMPUTE, each=True)))
     (problem,) = capacity_problems(asked, cluster_capacity([node("a", CONTROL)], []))
-    assert problem.message == f"none has the label {COMPUTE}: 3 pods would wait for one for ever"
+    assert problem.message == f"none has the label {COMPUTE}: 3 pods would wait for one without end"
     assert problem.remedy == f"kubectl label node NODE {COMPUTE}"
 
 
 def test_servers_that_may_not_meet_need_as_many_nodes() -> None:
     asked = AskedResources((of(CONTROL, apart=3),))
     two = [node("a", CONTROL), node("b", CONTROL)]
-    assert told(asked, two) == [f"2 have the label {CONTROL}, and 3 pods have to be on different ones"]
+    assert told(asked, two) == [f"2 have the label {CONTROL}, but 3 pods must be on different ones"]
     assert told(asked, [*two, node("c", CONTROL)]) == []
 
 
@@ -64,15 +64,15 @@ def test_what_each_node_runs_is_not_left_for_the_others() -> None:
 def test_a_hypervisor_that_is_too_small_for_its_own_pods_is_named() -> None:
     asked = AskedResources((of(COMPUTE, each=True, memory=20),))
     assert told(asked, [node("big", COMPUTE, memory="64Gi"), node("small", COMPUTE)]) == [
-        "small has 16.0 GiB of memory, and its labels ask for 20.0 GiB of memory"
+        "small has 16.0 GiB of memory, but its labels request 20.0 GiB of memory"
     ]
 
 
 def test_claims_name_a_class_that_there_is_or_there_is_a_default() -> None:
     asked = AskedResources((), (AskedOfClass("", 2, GIB), AskedOfClass("fast", 1, GIB)))
     assert told(asked, [], storage("slow")) == [
-        "none is the default, and claims name none (2)",
-        "there is no fast: claims of it would wait for ever (1)",
+        "none is the default, and claims do not name one (2)",
+        "there is no fast: its claims would wait without end (1)",
     ]
     assert told(asked, [], storage("fast", default=True)) == []
 
