@@ -204,7 +204,7 @@ class BundleReconciler:
             results.again.append(decision.again_after)
         results.waits_for.update(decision.waits_for)
         last = release.revisions[-1] if release.revisions else None
-        results.kept[name] = self._kept.observe(observed.bundle.namespace, name, last, decision)
+        results.kept[name] = self._kept.ensure_marks(observed.bundle.namespace, name, last, decision)
         view = self._sizes.shown(
             observed, release_view(observed, results, release, decision, state, hooks=seen.hooks)
         )

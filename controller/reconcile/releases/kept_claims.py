@@ -38,11 +38,11 @@ class KeptClaims:
         with self._lock:
             self._known.pop(namespace, None)
 
-    def observe(
+    def ensure_marks(
         self, namespace: str, release: str, last: Revision | None, decision: NextAction
     ) -> tuple[str, ...]:
-        """Names of the release's kept claims, sorted. One that the release has, although it was marked
-        for a change that never came, is in use, and loses the mark. Raises KubeError and HelmFailed."""
+        """Names of the release's kept claims, sorted. Removes the mark from a claim that the release still
+        contains, after a change that did not happen. Raises KubeError and HelmFailed."""
         names, key = self._labelled(namespace).get(release, ()), (namespace, release)
         if not names or last is None or last.status != "deployed" or decision.reason not in _AT_REST:
             return names

@@ -236,7 +236,7 @@ def test_a_key_stays_as_it_is_while_it_is_the_same_one(world: World) -> None:
 def test_nothing_can_sign_without_a_key() -> None:
     made = World().make()
     without = AuthorityRecord(START, replace(made, key=""))
-    with pytest.raises(AuthorityUnusable, match="nothing can sign"):
+    with pytest.raises(AuthorityUnusable, match="cannot be signed"):
         mounted_texts(without, StoredLeaf(), WORDS, MountedCertificates())
 
 
