@@ -102,7 +102,7 @@ def narrow_to_awaited_jobs(found: Preparation) -> None:
 
 
 def delete_runs_of_awaited_jobs(found: Preparation) -> None:
-    """Pods would wait for the Jobs of before. Raises HelmFailed."""
+    """Pods would wait for the Jobs from before. Raises HelmFailed."""
     found.jobs.delete_last_runs(found.awaited, found.cancellation)
 
 
