@@ -253,7 +253,8 @@ def waits_for_slots(requests: Iterable[BudgetRequest], slots: Mapping[str, int])
         return {}
     holders = ", ".join(f"{name} ({number})" for name, number in used.items())
     text = (
-        f"waits for a slot: {count(budget, 'server')} of the region may move at once, and these do: {holders}"
+        f"waits for a slot: {count(budget, 'server')} of the region may move at once; "
+        f"the slots belong to {holders}"
     )
     return {one.name: text for one in busy if one.waiting and not (one.moving or slots[one.name])}
 
