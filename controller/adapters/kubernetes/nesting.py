@@ -66,7 +66,7 @@ class ShallowLines:
         return getattr(self._content, name)
 
     async def iter_chunked(self, size: int) -> AsyncIterator[bytes]:
-        """As aiohttp has it, but for the size of what is given."""
+        """As aiohttp has it, except for the size of what is given."""
         pending: list[bytes] = []
         async for data in self._content.iter_chunked(size):
             before, newline, after = data.rpartition(b"\n")

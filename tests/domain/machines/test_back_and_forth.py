@@ -182,21 +182,21 @@ def test_what_comes_back_has_the_same_mirror(case: Case) -> None:
 
 
 UNKNOWN_THERE = {
-    "a flavor by id": ("template", "flavorID", "1", "template.spec.template.spec.flavorID: has no place"),
+    "a flavor by id": ("template", "flavorID", "1", "template.spec.template.spec.flavorID: does not exist"),
     "hints": (
         "template",
         "schedulerHintAdditionalProperties",
         [{"name": "a"}],
-        "template.spec.template.spec.schedulerHintAdditionalProperties: has no place",
+        "template.spec.template.spec.schedulerHintAdditionalProperties: does not exist",
     ),
     "an image by id": ("template", "image", {"id": "1"}, "spec.template.spec.providerSpec.value.image"),
     "a way of naming": ("set", "machineNamingStrategy", {"template": "x"}, "spec.machineNamingStrategy"),
-    "a version": ("set", "template.spec.version", "v1.33", "spec.template.spec.version: has no place"),
+    "a version": ("set", "template.spec.version", "v1.33", "spec.template.spec.version: does not exist"),
     "a drain that ends": (
         "set",
         "template.spec.nodeDrainTimeout",
         "1h",
-        "spec.template.spec.nodeDrainTimeout: has no place",
+        "spec.template.spec.nodeDrainTimeout: does not exist",
     ),
 }
 

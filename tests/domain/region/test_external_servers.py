@@ -82,7 +82,7 @@ def test_a_database_that_this_build_of_the_chart_does_not_have_parts_nothing_and
     assert parted_databases("nova", merge_layers(known, [layer])) == []
     [warning] = unread_databases(layer, known, "nova")
     assert warning.path == "spec.endpoints.oslo_db_api"
-    assert 'has no endpoint "oslo_db_api"' in warning.message
+    assert 'ignores the endpoint "oslo_db_api"' in warning.message
     assert list(unread_databases(Layer("services", known), known, "nova")) == []
 
 
