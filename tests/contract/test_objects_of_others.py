@@ -60,7 +60,7 @@ def test_an_object_of_nobody_that_differs_is_refused_by_name(bench: Bench) -> No
     with pytest.raises(ObjectsTaken) as refusal:
         do(bench, Action.INSTALL, {"data": {"colour": "red"}})
     assert str(refusal.value) == (
-        "ConfigMap/web is there already, has no owner and differs; to hand it over to this release: "
+        "ConfigMap/web exists already, has no owner and differs; to hand it over to this release: "
         f"kubectl -n {bench.namespace} annotate configmap/web {HAND_OVER_ANNOTATION}={bench.namespace}/web"
     )
     assert bench.config("web") == {"colour": "grey"}

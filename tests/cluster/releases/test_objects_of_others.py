@@ -42,7 +42,7 @@ def test_an_object_of_others_is_left_alone_until_it_is_handed_over(bench: Region
     theirs = bench.get("service", "memcached")
     bundle(bench, "caches", memcached())
     message = wait_refused(bench, "ObjectNameTaken")
-    assert message.startswith("Service/memcached is there already, has no owner and differs; ")
+    assert message.startswith("Service/memcached exists already, has no owner and differs; ")
     assert bench.get("service", "memcached") == theirs
     assert bench.revisions() == {}
     follow(bench, message)

@@ -190,7 +190,7 @@ def test_an_authority_with_the_anchors_of_another_is_refused_at_each_pass(bed: B
     bed.kube.replace({**secret, "data": {**secret["data"], "ca.crt": foreign}})
     for _ in range(3):
         assert bed.reconcile() == SOON_SECONDS
-    assert 'no readable certificate in its "ca.crt" signed' in bed.condition()["message"]
+    assert 'no certificate in its "ca.crt" signed' in bed.condition()["message"]
     assert "AuthorityLost" not in [reason for _, reason, _ in bed.events.seen]
     after = bed.all_texts()
     assert all(after[name] == before[name] for name in before if name != "corporate-ca")
@@ -282,7 +282,7 @@ def test_the_regions_own_authority_is_not_the_operators_and_keeps_its_key(bed: B
     assert before["tls.key"]
     bed.edit(features={"tls": {"internal": {"enabled": True, "authoritySecret": AUTHORITY_SECRET}}})
     (problem,) = bed.take(Step.CERTIFICATES).problems
-    assert "the region's own" in problem.message
+    assert "belongs to the region" in problem.message
     assert bed.texts(AUTHORITY_SECRET) == before
 
 

@@ -105,7 +105,7 @@ def test_the_way_out_of_a_name_that_is_taken_is_told_and_leaves_what_is_there(be
     bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
     bench.settle()
     error = bench.release("images", "glance")["lastAttempt"]["error"]
-    assert error.startswith(f"Job/{CLEAN.name} is there already, has no owner and differs")
+    assert error.startswith(f"Job/{CLEAN.name} exists already, has no owner and differs")
     way_out = f"kubectl annotate hb images {SKIP_HOOKS_RELEASE_PREFIX}/glance=true"
     assert error.endswith(f"; to remove it without its hooks: {way_out}")
     bench.annotate("images", {f"{SKIP_HOOKS_RELEASE_PREFIX}/glance": "true"})

@@ -56,7 +56,7 @@ def test_keys_that_no_label_describes_are_taken_up_by_a_chart_that_labels_them(d
 
 def test_keys_that_the_next_chart_would_overwrite_are_refused() -> None:
     [text, _] = observe(secret(labels=LABELS, data=KEYS), secret(data={"0": "b3RoZXI="})).taken
-    assert text == f"Secret/{NAME} is there already, has no owner and differs"
+    assert text == f"Secret/{NAME} exists already, has no owner and differs"
 
 
 def test_keys_whose_label_names_another_release_are_refused() -> None:

@@ -91,7 +91,7 @@ def test_one_that_comes_while_helm_is_called_is_named_like_one_that_was_there(
     bench.bundle("pages", "web")
     bench.settle()
     message = bench.release("pages", "web")["message"]
-    assert message.startswith("ConfigMap/web is there already, has no owner and differs; to hand it over")
+    assert message.startswith("ConfigMap/web exists already, has no owner and differs; to hand it over")
     assert live(bench)["data"] == {"colour": "grey"}
 
 
@@ -270,7 +270,7 @@ def test_a_job_that_somebody_has_put_in_the_place_of_a_hooks_is_theirs(bench: Be
     uid = bench.kube.create({**theirs, "spec": {"theirs": True}})["metadata"]["uid"]
     bench.bundle("pages", {"name": "web", "values": {"more": 1}})
     bench.settle()
-    assert bench.release("pages", "web")["message"].startswith("Job/migrate is there already, has no owner")
+    assert bench.release("pages", "web")["message"].startswith("Job/migrate exists already, has no owner")
     assert (bench.kube.get(JOB, "migrate", NAMESPACE) or {})["metadata"]["uid"] == uid
 
 

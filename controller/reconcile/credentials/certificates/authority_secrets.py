@@ -71,7 +71,7 @@ class AuthoritySecrets:
             raise AuthorityUnusable(weakness)
         begin, end = authority_validity(found)
         if end <= now or begin > now:
-            when = f"has ended on {timestamp(end)}" if end <= now else f"begins only on {timestamp(begin)}"
+            when = f"expired on {timestamp(end)}" if end <= now else f"is only valid from {timestamp(begin)}"
             raise AuthorityUnusable(f'its "tls.crt", or an authority above it, is not valid now: it {when}')
         return found
 
