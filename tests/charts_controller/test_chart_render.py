@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from controller.domain.api.names import CONTAINERS, OPTIONAL_CONTAINERS, SEALING_KEY_SECRET
+from controller.domain.api.names import CONTAINERS, DIGEST_KEY_SECRET, OPTIONAL_CONTAINERS, SEALING_KEY_SECRET
 from controller.domain.validation.rbac_union import granted
 from controller.ports.kubernetes import resource_of
 from controller.settings import MIB, MachineSettings, read_settings
@@ -85,6 +85,15 @@ def test_a_disabled_container_is_not_deployed_and_not_waited_for() -> None:
     left = ["helmbundle", "health", "secrets"]
     assert [container["name"] for container in containers] == left
     assert {_environment(container)["DEPLOYED_CONTAINERS"] for container in containers} == {",".join(left)}
+
+
+def test_bundles_alone_may_complete_the_secret_of_their_key_and_change_no_other() -> None:
+    others = {name: {"enabled": False} for name in CONTAINERS if name != "helmbundle"}
+    roles = [
+        one for one in _of("Role", _render(containers=others)) if one["metadata"]["name"].endswith("-region")
+    ]
+    held = {(name, verb) for _, resource, name, verb in granted(roles) if resource == "secrets"}
+    assert held == {("", "get"), ("", "list"), ("", "create"), (DIGEST_KEY_SECRET, "patch")}
 
 
 def test_servers_are_served_only_where_that_was_chosen() -> None:

@@ -20,6 +20,7 @@ NOT_ACTIONS = {
     "reconcile/releases/hooks/previous_runs.py:delete_run",
     "reconcile/credentials/exchange/namespace_exchange.py:_write_record",
     "reconcile/shared/installation_key.py:_create",
+    "reconcile/shared/installation_key.py:_complete",
     "reconcile/machines/machine_sets.py:_written",
     # DriftWatch logs it, with what was corrected.
     "reconcile/releases/drift/compare.py:correct",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from controller.domain.api.names import DIGEST_KEY_SECRET
@@ -61,6 +63,73 @@ def test_another_one_in_its_place_is_left(kube: FakeKube) -> None:
     clock.advance(LOOK_SECONDS)
     assert key.read() == before != other
     assert key_of(kube, 3).read() == other
+
+
+def without_entry(kube: FakeKube, data: dict[str, str]) -> None:
+    """The Secret with this data in place of its own."""
+    kube.delete(SECRET, DIGEST_KEY_SECRET, NS)
+    meta = {"name": DIGEST_KEY_SECRET, "namespace": NS}
+    kube.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data})
+
+
+def stored(kube: FakeKube) -> dict[str, str]:
+    secret = kube.get(SECRET, DIGEST_KEY_SECRET, NS)
+    assert secret is not None
+    return dict(secret["data"])
+
+
+@pytest.mark.parametrize("data", [{}, {"other": "eA=="}, {"key": "", "other": "eA=="}])
+def test_a_secret_without_the_entry_gets_one_and_keeps_the_rest(
+    kube: FakeKube, data: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    without_entry(kube, data)
+    key = key_of(kube).read()
+
+    assert len(key) == 32
+    assert key_of(kube, 2).read() == key
+    assert {**stored(kube), "key": ""} == {**data, "key": ""}
+    assert "each release may be upgraded once" in caplog.text
+    assert base64.b64encode(key).decode() not in caplog.text
+
+
+def test_an_entry_of_another_length_is_a_key(kube: FakeKube) -> None:
+    without_entry(kube, {"key": "eA=="})
+    kube.forget_requests()
+
+    assert key_of(kube).read() == b"x"
+    assert kube.writes == []
+
+
+def test_an_entry_that_another_process_has_written_meanwhile_is_taken(kube: FakeKube) -> None:
+    without_entry(kube, {"other": "eA=="})
+    others: list[bytes] = []
+
+    def write_first(_: Request) -> None:
+        kube.before_write = lambda _: None
+        others.append(key_of(kube, 2).read())
+
+    kube.before_write = write_first
+    assert [key_of(kube).read()] == others
+
+
+def test_an_entry_that_is_gone_comes_back_as_it_was(kube: FakeKube) -> None:
+    clock = FakeClock()
+    key = KeptInstallationKey(key_of(kube), clock)
+    before = key.read()
+    without_entry(kube, {"other": "eA=="})
+    clock.advance(LOOK_SECONDS)
+
+    assert key.read() == before
+    assert key_of(kube, 2).read() == before
+    assert stored(kube)["other"] == "eA=="
+
+
+def test_an_entry_that_cannot_be_written_is_reported_with_the_remedy(kube: FakeKube) -> None:
+    without_entry(kube, {"other": "eA=="})
+    refuse_with(ObjectRefused("field is immutable"), kube)
+
+    with pytest.raises(ObjectRefused, match=r'no entry "key".*immutable.*delete the Secret'):
+        key_of(kube).read()
 
 
 def refuse_with(error: KubeError | None, kube: FakeKube) -> None:
