@@ -16,6 +16,7 @@ from controller.operator import Reconcile
 from controller.ports.kubernetes import OSDPL
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.secret_values import SecretValues
+from controller.settings import shipped_files
 
 # Seconds that a pass waits for a pull: a chart of 100 kB is there within one.
 PATIENCE = 5.0
@@ -64,5 +65,6 @@ def chart_store(parts: Parts) -> ChartStore:
         pulled=pulled,
         cache=cache,
         marks=CrashGuard(parts.settings.chart_cache / "reading"),
+        fixed=parts.settings.charts_dir == shipped_files() / "charts",
         builds=load_builds(parts.settings.values_dir),
     )

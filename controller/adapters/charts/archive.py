@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import tarfile
 import zlib
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
 from controller.adapters.charts.files import LARGEST_CHART, LARGEST_FILE, MOST_FILES
+from controller.adapters.charts.real_paths import open_plain
 from controller.errors import ChartInvalid
 
 # Limits of the headers before a file, of one file and of all: no file system allows paths over 4 KiB.
@@ -33,16 +35,19 @@ _WITHOUT_CONTENT = (
 )
 
 
-def read_archive(archive: Path, packed: bytes | None = None) -> dict[str, bytes]:
+def read_archive(archive: Path, packed: bytes | None = None, *, root: Path | None = None) -> dict[str, bytes]:
     """The contents of an archive's files by name in the order of their names, without unpacking to disk.
 
     Packed again, a chart is still the same. It lies in one directory of its archive, whose name is left out,
-    as Helm does. `packed` is the archive if it is not a separate file. Raises ChartInvalid if it is not an
-    archive, or exceeds the bounds.
+    as Helm does. `packed` is the archive if it is not a separate file. A link may lead only below `root`, a
+    real path. Raises ChartInvalid if it is not an archive, leaves `root`, or exceeds the bounds.
     """
+    real = archive if packed is not None else archive.resolve()
+    if root is not None and not real.is_relative_to(root):
+        raise ChartInvalid(f"chart {archive}: it is a link out of {root}")
     try:
         with (
-            io.BytesIO(packed) if packed is not None else archive.open("rb") as file,
+            io.BytesIO(packed) if packed is not None else os.fdopen(open_plain(real), "rb") as file,
             gzip.open(file) as unpacked,
         ):
             stream = _Stream(archive, cast(BinaryIO, unpacked))

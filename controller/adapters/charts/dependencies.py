@@ -33,7 +33,7 @@ _BUILD = "helm dependency build"
 class ChartDirectory:
     """Every file by its name in the complete chart, and the directories of these files.
 
-    `complete`: nothing was added, so Helm may load the directory itself.
+    `complete`: nothing was added, so the directory is the whole chart.
     """
 
     files: Mapping[str, bytes]
@@ -109,7 +109,7 @@ class _Reading:
             raise ChartInvalid(f"{what} is no path")
         # Cleaned of its dots before links are followed, as Helm does.
         plain = Path(os.path.normpath(path if path.startswith("/") else directory / path))
-        if not plain.resolve().is_relative_to(self.root.resolve()):
+        if not plain.resolve().is_relative_to(self.root):
             raise ChartInvalid(
                 f"{what} leads out of {self.root}; put it into the directory charts with {_BUILD}, "
                 "or name a repository that holds both"
@@ -120,7 +120,7 @@ class _Reading:
 
 
 def read_directory(chart: Path, root: Path) -> ChartDirectory:
-    """The chart with its dependencies, all below `root`.
+    """The chart with its dependencies, all below `root`, which is a real path.
 
     Raises ChartInvalid for a dependency that cannot be resolved, is outside of `root`, forms a circle or
     exceeds the bounds.

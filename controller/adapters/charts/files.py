@@ -13,6 +13,7 @@ from typing import Any
 
 from controller.adapters.charts.helmignore import FILE as HELMIGNORE
 from controller.adapters.charts.helmignore import Ignored, ignored_by
+from controller.adapters.charts.real_paths import read_plain
 from controller.adapters.helm.manifests import parse_document
 from controller.errors import ChartInvalid
 
@@ -29,7 +30,7 @@ DirectoryStamp = tuple[tuple[str, Stamp], ...]
 
 @dataclass(frozen=True)
 class ChartFiles:
-    """The path of each file by its name in the chart, sorted, and a stamp that changes with each of them."""
+    """The real path of each file by its name in the chart, sorted, and a stamp that changes with each."""
 
     files: tuple[tuple[str, str], ...]
     stamp: DirectoryStamp
@@ -55,12 +56,12 @@ def _stamp(path: str, read_stat: Callable[[], os.stat_result]) -> Stamp:
 def walk(chart: Path, root: Path) -> ChartFiles:
     """All files of the chart that its .helmignore does not exclude.
 
-    Links may point only to places below `root`. Raises ChartInvalid for links that leave `root` or form a
-    circle, and if bounds are exceeded.
+    `root` is a real path, and links may point only to places below it. Raises ChartInvalid for links that
+    leave `root` or form a circle, and if bounds are exceeded.
     """
     found: dict[str, str] = {}
     stamps: dict[str, Stamp] = {}
-    limit, start = root.resolve(), chart.resolve()
+    limit, start = root, chart.resolve()
     if not start.is_relative_to(limit):
         raise ChartInvalid(f"chart {chart}: . is a link out of {root}")
     ignored = _ignored(chart, limit, stamps)
@@ -86,7 +87,7 @@ def walk(chart: Path, root: Path) -> ChartFiles:
             if not entry.is_file():
                 raise ChartInvalid(f"chart {chart}: {name} is a dead link or no file")
             stamps[name] = _stamp(entry.path, entry.stat)
-            found[name] = entry.path
+            found[name] = str(target) if linked else f"{real}/{entry.name}"
             size += stamps[name][2]
             if stamps[name][2] > LARGEST_FILE or size > LARGEST_CHART or len(found) > MOST_FILES:
                 raise ChartInvalid(f"chart {chart}: too large at {name} for Helm to load")
@@ -99,10 +100,11 @@ def _ignored(chart: Path, limit: Path, stamps: dict[str, Stamp]) -> Ignored:
     if not path.is_file():
         return ignored_by("")
     stamps[HELMIGNORE] = stamp_of(path)
-    if not path.resolve().is_relative_to(limit) or stamps[HELMIGNORE][2] > LARGEST_FILE:
+    real = path.resolve()
+    if not real.is_relative_to(limit) or stamps[HELMIGNORE][2] > LARGEST_FILE:
         raise ChartInvalid(f"chart {chart}: {HELMIGNORE} is too large, or a link out of {limit}")
     try:
-        return ignored_by(path.read_bytes().decode("utf-8-sig", "replace"))
+        return ignored_by(read_plain(real, LARGEST_FILE).decode("utf-8-sig", "replace"))
     except OSError as error:
         raise ChartInvalid(f"chart {chart}: {HELMIGNORE} cannot be read: {error.strerror}") from None
     except ChartInvalid as error:
@@ -118,11 +120,14 @@ def _entries(chart: Path, directory: str) -> list[os.DirEntry[str]]:
 
 
 def read_files(chart: Path, files: ChartFiles) -> dict[str, bytes]:
-    """The contents of the files that `walk` found. Raises ChartInvalid if one cannot be read."""
+    """The contents of the files that `walk` found. A link made since then is not followed.
+
+    Raises ChartInvalid if a file cannot be read.
+    """
     contents = {}
     for name, file in files.files:
         try:
-            contents[name] = Path(file).read_bytes()
+            contents[name] = read_plain(Path(file), LARGEST_FILE)
         except OSError as error:
             raise ChartInvalid(f"chart {chart}: {name} cannot be read: {error.strerror}") from None
     return contents
@@ -141,7 +146,7 @@ def pack(chart: str, files: Mapping[str, bytes]) -> bytes:
             archive.addfile(member, io.BytesIO(content))
     packed = gzip.compress(raw.getvalue(), mtime=0)
     if len(packed) > LARGEST_ARCHIVE:
-        raise ChartInvalid(f"chart {chart}: with its dependencies too large for Helm to install")
+        raise ChartInvalid(f"chart {chart}: too large for Helm to install")
     return packed
 
 

@@ -24,6 +24,7 @@ from controller.adapters.charts.crash_guard import CrashGuard
 from controller.adapters.charts.dependencies import read_directory
 from controller.adapters.charts.files import pack, parse_map, stamp_of, walk
 from controller.adapters.charts.pull import PulledCharts
+from controller.adapters.charts.real_paths import chart_root
 from controller.adapters.charts.versions import is_version
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.chart_builds import NO_BUILDS, TestedBuilds
@@ -82,9 +83,12 @@ class ChartStore:
     """Charts below `directory`, and those of repositories.
 
     `pulled` None means that repositories on the network cannot be read here, `cache` None that Helm cannot be
-    given charts whose dependencies lie beside them. `builds` have versions that are known by content. A chart
-    is read again only if one of its files has changed. With `marks`, it is not read again after it has killed
-    its readers.
+    given charts that have to be packed. `builds` have versions that are known by content. A chart is read
+    again only if one of its files has changed. With `marks`, it is not read again after it has killed its
+    readers.
+
+    `fixed`: `directory` is part of the image, so that Helm may load charts there. What others may write is
+    given to Helm as an archive of the octets that were checked, because Helm follows every link.
     """
 
     def __init__(
@@ -94,12 +98,14 @@ class ChartStore:
         pulled: PulledCharts | None = None,
         cache: ChartCache | None = None,
         marks: CrashGuard | None = None,
+        fixed: bool = False,
         builds: TestedBuilds = NO_BUILDS,
     ) -> None:
         self._directory = directory
         self._pulled = pulled
         self._cache = cache
         self._marks = marks
+        self._fixed = fixed
         self._builds = builds
         self._known: dict[Path, _KnownChart] = {}
         self._lock = threading.Lock()
@@ -107,7 +113,8 @@ class ChartStore:
     def locate(self, chart: ChartRef) -> str:
         known = self._checked(chart)
         omitted = known.omitted(chart)
-        return str(known.path if known.complete and not omitted else self._packed(known, omitted))
+        as_it_is = known.complete and not omitted and self._is_ours(chart)
+        return str(known.path if as_it_is else self._packed(known, omitted))
 
     def of_objects(self) -> str:
         return str(Path(__file__).with_name("objects"))
@@ -127,7 +134,9 @@ class ChartStore:
     def versions(self, chart: ChartRef) -> tuple[str, ...]:
         """The versions that the chart's repository lists, or the archives of a directory."""
         if urlsplit(chart.repository).scheme == "file":
-            return _archived(_file_repository(chart.repository), chart.name)
+            directory = _file_repository(chart.repository)
+            chart_root(directory, f'chart "{chart.name}"')
+            return _archived(directory, chart.name)
         return self._pulled.versions(chart) if self._pulled is not None else ()
 
     def defaults(self, chart: ChartRef) -> Values:
@@ -155,10 +164,17 @@ class ChartStore:
                     del self._known[one.path]
         return bool(outdated)
 
+    def _is_ours(self, chart: ChartRef) -> bool:
+        """Whether only this controller writes the chart's files: those of the image and of the cache."""
+        return self._fixed if chart.path else urlsplit(chart.repository).scheme != "file"
+
     def _packed(self, known: _KnownChart, omitted: tuple[str, ...]) -> Path:
-        """The archive of a chart with its dependencies, without omitted files, stored by its digest."""
+        """The archive of a chart with its dependencies, without omitted files, stored by its digest.
+
+        It is made once for each content.
+        """
         if self._cache is None:
-            without = f" without {', '.join(omitted)}" if omitted else " with its dependencies"
+            without = f" without {', '.join(omitted)}" if omitted else ""
             raise ChartInvalid(f"chart {known.path}: no directory to assemble it in{without}")
         digest = _digest_without(known, omitted)
         built = ChartRef(known.name, digest.replace(":", "-"), repository="built")
@@ -173,11 +189,12 @@ class ChartStore:
         return self._cache.store(built, pack(known.name, kept))
 
     def _find(self, chart: ChartRef) -> tuple[Path, Path]:
-        """The chart's path, and the directory that its files may not lead out of."""
+        """The chart's path, and the real path of the directory that its files may not lead out of."""
         if bool(chart.path) == bool(chart.repository):
             raise ChartInvalid(f'chart "{chart.name}": exactly one of path and repository must be set')
         if chart.path:
-            return _inside(self._directory, chart.path, chart.name), self._directory
+            root = chart_root(self._directory, f'chart "{chart.name}"')
+            return _inside(self._directory, chart.path, chart.name), root
         try:
             scheme, place, _, query, _ = urlsplit(chart.repository)
         except ValueError:
@@ -191,10 +208,11 @@ class ChartStore:
             )
         if scheme == "file":
             directory = _file_repository(chart.repository)
-            return _in_repository(directory, chart, self._builds.version(chart.name)), directory
+            root = chart_root(directory, f'chart "{chart.name}"')
+            return _in_repository(directory, chart, self._builds.version(chart.name)), root
         if scheme in ("https", "http", "oci"):
             archive = self._archive(chart)
-            return archive, archive.parent
+            return archive, archive.parent.resolve()
         raise ChartInvalid(
             f'chart "{chart.name}": repository "{chart.repository}" is not supported; '
             "use file://, https:// or oci://"
@@ -302,7 +320,7 @@ def _require_name(chart: ChartRef) -> None:
 
 
 def _files_of(path: Path, root: Path) -> Mapping[str, bytes]:
-    return read_directory(path, root).files if path.is_dir() else read_archive(path)
+    return read_directory(path, root).files if path.is_dir() else read_archive(path, root=root)
 
 
 def _digest_without(known: _KnownChart, omitted: tuple[str, ...]) -> str:
@@ -327,7 +345,7 @@ def _read(path: Path, root: Path) -> _KnownChart:
         files, stamps, complete = directory.files, directory.read, directory.complete
     else:
         stamps, complete = ((path, stamp_of(path)),), True
-        files = read_archive(path)
+        files = read_archive(path, root=root)
     if "Chart.yaml" not in files:
         raise ChartInvalid(f"chart {path} has no Chart.yaml")
     metadata = parse_map(path, "Chart.yaml", files["Chart.yaml"])

@@ -18,6 +18,7 @@ from controller.domain.shared.secret_text import decode_text, without_end
 from controller.domain.values.chart_builds import TestedBuilds
 from controller.errors import RepositoryDenied
 from controller.ports.kubernetes import SECRET
+from controller.settings import shipped_files
 
 # Environment variables that stand for keys of the Secrets that `spec.charts` names.
 VARIABLES = {"username": "CHARTS_USERNAME", "password": "CHARTS_PASSWORD", "ca.crt": "CHARTS_CA_FILE"}
@@ -66,7 +67,8 @@ def offline_charts(directory: Path, secrets: GivenSecrets, builds: TestedBuilds)
     cache = ChartCache(chart_cache())
     pulled = PulledCharts(cache, SystemClock(), SystemRandomness(), read_secret=secrets.lookup)
     marks = CrashGuard(chart_cache() / "reading")
-    return ChartStore(directory, pulled=pulled, cache=cache, marks=marks, builds=builds)
+    fixed = directory == shipped_files() / "charts"
+    return ChartStore(directory, pulled=pulled, cache=cache, marks=marks, fixed=fixed, builds=builds)
 
 
 def chart_cache() -> Path:

@@ -33,12 +33,15 @@ def test_nothing_is_written_into_the_checkout(tmp_path: Path) -> None:
     assert sorted(charts.rglob("*")) == before
 
 
-def test_a_chart_that_is_complete_is_given_to_helm_as_it_lies(tmp_path: Path) -> None:
+def test_a_chart_that_is_complete_is_packed_once(tmp_path: Path) -> None:
     charts = tmp_path / "osh"
-    chart = write(charts / "web")
+    write(charts / "web")
+    path = store(charts).locate(web(charts))
+    made = Path(path).stat()
 
-    assert store(charts).locate(web(charts)) == str(chart)
-    assert not (tmp_path / "cache").exists()
+    assert path.startswith(str(tmp_path / "cache"))
+    assert store(charts).locate(web(charts)) == path
+    assert Path(path).stat() == made
 
 
 def test_an_edited_dependency_is_seen_and_makes_another_chart(tmp_path: Path) -> None:
