@@ -18,7 +18,7 @@ from controller.adapters.helm.release_records import revision
 from controller.domain.api.names import HELM_FIELD_MANAGER, HOOK, REMOVAL_LABEL
 from controller.domain.api.object_owner import is_marked
 from controller.domain.releases.drift import ObjectId
-from controller.domain.releases.hooks import EVENTS
+from controller.domain.releases.hooks import AWAITED, EVENTS
 from controller.domain.releases.upgrade_jobs.jobs_first import OBJECTS_KEY
 from controller.domain.releases.volume_claims import (
     KEEP,
@@ -40,7 +40,7 @@ from controller.ports.helm import (
     RollbackRequest,
     UninstallRequest,
 )
-from controller.ports.kubernetes import JOB, POD, Resource, resource_of
+from controller.ports.kubernetes import JOB, POD, PVC, STATEFULSET, Resource, resource_of
 from controller.reconcile.releases.drift.compare import as_sent
 from controller.reconcile.releases.drift.compare import identify as identify_object
 from tests.fakes.kube import FakeKube
@@ -59,8 +59,8 @@ FAILED = {
 
 @dataclass(frozen=True)
 class Hook:
-    """What the hooks of a release make, a Job or a Pod. `events` and `policy`, of its deletion, as in
-    annotations."""
+    """What the hooks of a release make: a Job, a Pod, a claim, or a StatefulSet, whose spec is `template`.
+    `events` and `policy`, of its deletion, as in annotations."""
 
     name: str
     events: str = "post-install,post-upgrade,post-rollback"
@@ -71,7 +71,7 @@ class Hook:
 
     @property
     def resource(self) -> Resource:
-        return POD if self.kind == "Pod" else JOB
+        return next(one for one in (JOB, POD, PVC, STATEFULSET) if one.kind == self.kind)
 
     def job(self, namespace: str) -> dict[str, Any]:
         annotations = {"helm.sh/hook": self.events, "helm.sh/hook-weight": str(self.weight)}
@@ -79,6 +79,10 @@ class Hook:
         meta = {"name": self.name, "namespace": namespace, "annotations": annotations}
         if self.kind == "Pod":
             return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": []}}
+        if self.kind in (PVC.kind, STATEFULSET.kind):
+            spec = copied(dict(self.template))
+            api = self.resource.api_version
+            return {"apiVersion": api, "kind": self.kind, "metadata": meta, "spec": spec}
         return {
             "apiVersion": "batch/v1",
             "kind": "Job",
@@ -428,7 +432,10 @@ class FakeHelm:
             )
             record.phases[hook.name] = "Running"
             uid = job["metadata"]["uid"]
-            outcome = self._ended.get(uid) or self._await(hook.name, cancellation)
+            ends_itself = hook.kind in AWAITED
+            outcome = self._ended.get(uid) or (
+                self._await(hook.name, cancellation) if ends_itself else "Succeeded"
+            )
             self._ended[uid] = "Succeeded" if outcome == "Succeeded" else "Failed"
             record.phases[hook.name] = self._ended[uid]
             if outcome == "cancelled":

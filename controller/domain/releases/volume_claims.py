@@ -18,6 +18,8 @@ CLAIM = "PersistentVolumeClaim"
 VOLUME_KINDS = (CLAIM, "PersistentVolume")
 KEEP_ANNOTATION = "helm.sh/resource-policy"
 KEEP = "keep"
+# Policies by which Helm deletes what a hook has made in the same action.
+_AFTERWARDS = frozenset(("hook-succeeded", "hook-failed"))
 
 KubeObject = Mapping[str, Any]
 # Kind, namespace (empty for what lies in none) and name.
@@ -128,21 +130,47 @@ def title_of(one: VolumeId, namespace: str) -> str:
 
 
 def hook_claims(hooks: Iterable[KubeObject], event: str) -> Iterator[KubeObject]:
-    """Claims that hooks of an `install`, `upgrade` or `rollback` delete and make again with their data gone.
+    """Claims that hooks of an `install`, `upgrade`, `rollback` or `delete` delete and make again with their
+    data gone.
 
     One that goes with the success of its hook (`hook-succeeded`) holds nothing between two actions.
     """
     for hook in hooks:
         if hook.get("kind") != CLAIM:
             continue
-        notes = (hook.get("metadata") or {}).get("annotations") or {}
-        events = _words(notes.get("helm.sh/hook"))
-        # Helm's default where the chart says nothing.
-        policy = _words(notes.get("helm.sh/hook-delete-policy")) or {"before-hook-creation"}
-        ours = events & {f"pre-{event}", f"post-{event}"}
-        if ours and "before-hook-creation" in policy and "hook-succeeded" not in policy:
+        policy = _delete_policy(hook)
+        if _runs_in(hook, event) and "before-hook-creation" in policy and "hook-succeeded" not in policy:
             yield hook
 
 
+def hook_sets(hooks: Iterable[KubeObject], event: str) -> Iterator[KubeObject]:
+    """StatefulSets that hooks of the event both make and delete, and whose claims go with them.
+
+    No mark helps: the new StatefulSet makes itself the owner of the claims that are there.
+    """
+    for hook in hooks:
+        if hook.get("kind") != "StatefulSet" or not takes_claims_along(hook):
+            continue
+        moments = _runs_in(hook, event)
+        # What a hook of the deletion makes goes with the release.
+        if moments and (event == "delete" or len(moments) > 1 or _delete_policy(hook) & _AFTERWARDS):
+            yield hook
+
+
+def _runs_in(hook: KubeObject, event: str) -> set[str]:
+    """When the hook runs in the event: before it, after it, or both."""
+    return _words(_notes(hook).get("helm.sh/hook")) & {f"pre-{event}", f"post-{event}"}
+
+
+def _delete_policy(hook: KubeObject) -> set[str]:
+    # Helm's default where the chart says nothing.
+    return _words(_notes(hook).get("helm.sh/hook-delete-policy")) or {"before-hook-creation"}
+
+
+def _notes(obj: KubeObject) -> Mapping[str, Any]:
+    return (obj.get("metadata") or {}).get("annotations") or {}
+
+
 def _words(text: Any) -> set[str]:
-    return {word.strip() for word in str(text or "").split(",") if word.strip()}
+    # Helm reads them in any case.
+    return {word.strip().lower() for word in str(text or "").split(",") if word.strip()}

@@ -9,6 +9,7 @@ import pytest
 from controller.domain.releases.volume_claims import (
     claims_lost_by_scaling,
     hook_claims,
+    hook_sets,
     identify,
     is_of_another,
     is_of_release,
@@ -79,10 +80,38 @@ def hook(events: str, policy: str = "", kind: str = CLAIM) -> dict[str, Any]:
         (hook("pre-upgrade", "hook-failed"), False),
         (hook("pre-install"), False),
         (hook("pre-upgrade", kind="Job"), False),
+        (hook("Pre-Upgrade", "Before-Hook-Creation"), True),
     ],
 )
 def test_a_claim_that_is_a_hook_is_made_anew_by_default(one: dict[str, Any], lost: bool) -> None:
     assert list(hook_claims([one], "upgrade")) == ([one] if lost else [])
+
+
+def hook_set(events: str, policy: str = "", when_deleted: str = "Delete") -> dict[str, Any]:
+    made = stateful(whenDeleted=when_deleted)
+    return {**made, "metadata": hook(events, policy)["metadata"]}
+
+
+@pytest.mark.parametrize(
+    ("one", "event", "lost"),
+    [
+        (hook_set("post-upgrade"), "upgrade", False),
+        (hook_set("post-upgrade", "before-hook-creation"), "upgrade", False),
+        (hook_set("post-upgrade", "hook-succeeded"), "upgrade", True),
+        (hook_set("post-upgrade", "hook-failed"), "upgrade", True),
+        (hook_set("pre-upgrade,Post-Upgrade"), "upgrade", True),
+        (hook_set("pre-install,post-upgrade"), "upgrade", False),
+        (hook_set("post-install", "hook-succeeded"), "upgrade", False),
+        (hook_set("post-upgrade", "hook-succeeded", "Retain"), "upgrade", False),
+        (hook_set("pre-delete"), "delete", True),
+        (hook_set("post-install"), "delete", False),
+        (hook("post-upgrade", "hook-succeeded", kind="StatefulSet"), "upgrade", False),
+    ],
+)
+def test_a_set_that_a_hook_makes_and_deletes_takes_its_claims_along(
+    one: dict[str, Any], event: str, lost: bool
+) -> None:
+    assert list(hook_sets([one], event)) == ([one] if lost else [])
 
 
 def test_a_volume_is_of_the_release_that_helm_or_its_label_names() -> None:

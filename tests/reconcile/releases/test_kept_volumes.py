@@ -327,6 +327,15 @@ def test_a_claim_that_is_kept_loses_its_statefulset_and_no_other_owner(member: B
     assert found["metadata"]["ownerReferences"] == [OTHER_OWNER]
 
 
+def test_a_claim_that_the_release_names_itself_loses_the_statefulset_that_goes(member: Bench) -> None:
+    """The claim stays the release's; a StatefulSet that is deleted would take it along."""
+    named = {**DATA, "metadata": {"name": "data-db-0"}}
+    VolumeKeeper(member.kube, member.helm).keep("web", NAMESPACE, RenderedRelease((named,), ()))
+    found = member.kube.get(PVC, "data-db-0", NAMESPACE)
+    assert found is not None and KEPT_LABEL not in (found["metadata"].get("labels") or {})
+    assert found["metadata"]["ownerReferences"] == [OTHER_OWNER]
+
+
 def test_a_statefulset_that_another_release_has_taken_over_is_left_as_it_is(member: Bench) -> None:
     make_again(member, STATEFULSET, "db")
     before = member.kube.get(STATEFULSET, "db", NAMESPACE)
@@ -341,10 +350,8 @@ def test_an_uninstall_that_would_take_a_claim_along_is_not_begun(bench: Bench) -
     bench.kube.delete(HELMBUNDLE, "pages", NAMESPACE)
     bench.settle()
     assert ("Uninstall", "web") not in bench.helm.calls
-    assert (
-        "would take PersistentVolumeClaim/web-data along"
-        in bench.statuses()["pages"]["releases"][0]["message"]
-    )
+    message = bench.statuses()["pages"]["releases"][0]["message"]
+    assert "would delete PersistentVolumeClaim/web-data" in message
     bench.helm.keep_volumes = noted  # type: ignore[method-assign]
     bench.clock.advance(600)
     bench.settle()

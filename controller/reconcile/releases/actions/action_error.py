@@ -104,7 +104,7 @@ class ActionErrors:
         text = shorten(" ".join(redactor.redact(cause.text).split()), ERROR_LIMIT)
         if request.action == Action.UPGRADE and cause.hooks and self._is_half(request):
             text = shorten(text, ERROR_LIMIT - len(_STILL_SERVING)) + _STILL_SERVING
-        of_hooks = bool(cause.hooks) or cause.taken
+        of_hooks = bool(cause.hooks) or cause.taken or isinstance(failure, FieldsFixed)
         if of_hooks and request.action == Action.UNINSTALL and not cause.interrupted:
             way_out = (
                 f"kubectl annotate hb {request.bundle} {SKIP_HOOKS_RELEASE_PREFIX}/{request.release}=true"

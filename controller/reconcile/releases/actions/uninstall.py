@@ -32,8 +32,8 @@ def uninstall(ports: ReleasePorts, request: ActionRequest, cancellation: Cancell
     """Gives in words which volumes it keeps. One with a spec makes room for a new install: it runs no hooks
     and leaves all volumes.
 
-    Raises ObjectsTaken, HelmFailed, also as HelmCancelled, and KubeError: Conflict where another Helm has
-    made a revision meanwhile.
+    Raises ObjectsTaken, FieldsFixed, HelmFailed, also as HelmCancelled, and KubeError: Conflict where another
+    Helm has made a revision meanwhile.
     """
     # First what Helm would leave, then the release: a kill in between leaves the release, so that
     # this is done again. The other order would forget what there was. And before either the
@@ -54,17 +54,22 @@ def uninstall(ports: ReleasePorts, request: ActionRequest, cancellation: Cancell
     hooks = allowed and state.runs_hooks and not is_ending(ports.kube, namespace)
     recorded = records.manifest(release, namespace, request.version)
     every = all_revisions(records, release, namespace)
+    volumes, deletes = VolumeKeeper(ports.as_charts, records), request.volumes == "Delete" and for_good
+    if hooks and not deletes:
+        volumes.refuse(RenderedRelease((), recorded.hooks), namespace, "delete")
     leave_to_others(ports, request, recorded.hooks if hooks else (), every)
-    records.delete_hooks(release, namespace)
-    if request.volumes == "Delete" and for_good:
-        if cancellation.cancelled:
-            raise HelmCancelled(f"{release}: cancelled before its claims were deleted", "cancelled")
+    if deletes:
+        # A StatefulSet of a hook may take its claims along.
+        _insist_on_deletion(release, cancellation)
+        records.delete_hooks(release, namespace)
+        _insist_on_deletion(release, cancellation)
         # The data before the keys that open them: of what is left after a failure, nothing is locked up.
         records.delete_claims(release, namespace)
         _delete_kept_secrets(ports, request, recorded)
     else:
         # In every record: whichever is the newest in the end is what Helm goes by.
-        kept = VolumeKeeper(ports.as_charts, records).keep(release, namespace, NOTHING, before=every)
+        kept = volumes.keep(release, namespace, NOTHING, before=every)
+        records.delete_hooks(release, namespace)
     if hooks:
         delete_hooks_of_before(ports, request, recorded, cancellation)
     elif state.runs_hooks:
@@ -78,6 +83,11 @@ def uninstall(ports: ReleasePorts, request: ActionRequest, cancellation: Cancell
         records.delete_hooks(release, namespace, of_the_uninstall=True)
     _call_helm(ports, request, cancellation, seen, hooks=False)
     return keeps(kept)
+
+
+def _insist_on_deletion(release: str, cancellation: Cancellation) -> None:
+    if cancellation.cancelled:
+        raise HelmCancelled(f"{release}: cancelled before its claims were deleted", "cancelled")
 
 
 def _call_helm(

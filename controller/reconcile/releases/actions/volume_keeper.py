@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.api.names import KEPT_LABEL
+from controller.domain.api.names import HOOK, KEPT_LABEL
 from controller.domain.api.region_spec import VolumePolicy
 from controller.domain.releases.volume_claims import (
     CLAIM,
@@ -22,6 +22,7 @@ from controller.domain.releases.volume_claims import (
     VolumeNames,
     claims_lost_by_scaling,
     hook_claims,
+    hook_sets,
     identify,
     is_kept,
     is_of_another,
@@ -40,6 +41,12 @@ from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.preconditioned_writes import read_again
 
 NOTHING = RenderedRelease((), ())
+# What a log says of a volume after each action.
+_DONE = {
+    "keep": "kept when the release no longer contains it",
+    "take-up": "no longer kept",
+    "free": "kept when its StatefulSet is deleted",
+}
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,8 @@ class DroppedVolume:
 class _Survey:
     dropped: tuple[DroppedVolume, ...]
     taken_up: tuple[tuple[VolumeId, Mapping[str, Any]], ...]
+    # They stay the release's, but their StatefulSet goes.
+    owned: tuple[tuple[VolumeId, Mapping[str, Any]], ...]
     sets: tuple[str, ...]
     versions: tuple[int, ...]
 
@@ -124,6 +133,9 @@ class VolumeKeeper:
             for name in survey.sets:
                 # Before its claims: else the StatefulSet's controller makes itself their owner again.
                 self._spare_claims(name, release, namespace)
+            for volume, meta in survey.owned:
+                free = {"ownerReferences": _without_sets(meta), "labels": {KEPT_LABEL: None}}
+                self._patch(volume, meta, free, "free", release)
         kept = [one for one in survey.dropped if volumes == "Retain" or (one.kept and not one.lost)]
         for one in kept:
             if not one.marked:
@@ -132,8 +144,10 @@ class VolumeKeeper:
         if recorded:
             for version in survey.versions:
                 self._records.keep_volumes(release, namespace, version, recorded)
+        done = survey.owned if volumes == "Retain" else ()
         for volume, meta in survey.taken_up:
-            self._unlabel(volume, meta, release)
+            if (volume, meta) not in done:
+                self._unlabel(volume, meta, release)
         return tuple(one.title for one in kept if one.recorded)
 
     def insist_on_marks(self, release: str, namespace: str, version: int) -> None:
@@ -180,26 +194,38 @@ class VolumeKeeper:
         return tuple(remaining)
 
     def problems(self, rendered: RenderedRelease, namespace: str, event: str) -> tuple[str, ...]:
-        """Claims that an `install`, `upgrade` or `rollback` deletes although it has them: what a chart asks
-        for, and no mark prevents. Each with the way out. Raises KubeError."""
+        """Claims that an `install`, `upgrade`, `rollback` or `delete` deletes although it has them: what a
+        chart asks for, and no mark prevents. Each with the way out. Raises KubeError."""
+        # What an uninstall runs is recorded: another chart comes too late for it.
+        late, action = event == "delete", "uninstall" if event == "delete" else event
         found = []
         for hook in hook_claims(rendered.hooks, event):
             kind, where, name = identify(hook, namespace)
             if self._kube.get(PVC, name, where) is not None:
-                found.append(
-                    f"{kind}/{name} is a hook that is deleted with its data and created again at "
-                    f"each {event}: give it the hook-delete-policy hook-succeeded in the chart, or "
-                    "do not make it a hook"
-                )
+                text = f"{kind}/{name} is a hook that is deleted with its data and created again at each"
+                way = "give it the hook-delete-policy hook-succeeded in the chart, or do not make it a hook"
+                found.append(f"{text} {action}: " + ("" if late else f"{way}, or "))
+        for hook in hook_sets(rendered.hooks, event):
+            if self._has_claims(hook, namespace):
+                name = hook["metadata"]["name"]
+                text = f"StatefulSet/{name} is a hook that is deleted with its claims at each"
+                way = "set persistentVolumeClaimRetentionPolicy.whenDeleted to Retain in the chart"
+                found.append(f"{text} {action}: " + ("" if late else f"{way}, or "))
         for desired in statefulsets(rendered.manifest, namespace):
             live = self._kube.get(STATEFULSET, str(desired["metadata"]["name"]), namespace)
             text = claims_lost_by_scaling(live, desired) if live is not None else ""
             if text:
                 found.append(
                     f"{text} deletes the claims of removed pods: set "
-                    "persistentVolumeClaimRetentionPolicy.whenScaled to Retain"
+                    "persistentVolumeClaimRetentionPolicy.whenScaled to Retain, or "
                 )
-        return tuple(f"{text}, or set volumes: Delete" for text in found)
+        return tuple(f"{text}set volumes: Delete" for text in found)
+
+    def _has_claims(self, statefulset: Mapping[str, Any], namespace: str) -> bool:
+        names = volume_names([statefulset], namespace)
+        metas = [claim["metadata"] for claim in self._kube.list_metadata(PVC, namespace)]
+        there = [str(meta["name"]) for meta in metas if not meta.get("deletionTimestamp")]
+        return any(names.has_made((CLAIM, namespace, name)) for name in there)
 
     def refuse(self, rendered: RenderedRelease, namespace: str, event: str) -> None:
         """Raises FieldsFixed where there are `problems`."""
@@ -220,23 +246,18 @@ class VolumeKeeper:
         desired = volume_names((*rendered.manifest, *rendered.hooks), namespace)
         had = volume_names((obj for one in before for obj in (*one.manifest, *one.hooks)), namespace)
         manifest = volume_names((obj for one in before for obj in one.manifest), namespace)
-        staying = {str(obj["metadata"]["name"]) for obj in statefulsets(rendered.manifest, namespace)}
-        gone = [
-            obj
-            for one in before
-            for obj in statefulsets(one.manifest, namespace)
-            if str(obj["metadata"]["name"]) not in staying
-        ]
+        gone = self._gone_sets(before, rendered, namespace)
         taking = volume_names([obj for obj in gone if takes_claims_along(obj)], namespace)
         deleting = volume_names(gone, namespace)
-        dropped, taken_up = [], []
+        dropped, taken_up, owned_ones = [], [], []
         for volume, meta in self._present(release, namespace, had, desired):
             if meta.get("deletionTimestamp"):
                 continue
+            owned = deleting.has_made(volume) and _has_owner(meta)
             if volume in desired:
                 taken_up += [(volume, meta)] if kept_for(meta) else []
+                owned_ones += [(volume, meta)] if owned else []
                 continue
-            owned = deleting.has_made(volume) and _has_owner(meta)
             by_helm = volume in manifest.named and not is_kept(meta)
             dropped.append(
                 DroppedVolume(
@@ -251,17 +272,40 @@ class VolumeKeeper:
                 )
             )
         sets = {str(obj["metadata"]["name"]) for obj in gone if takes_claims_along(obj)}
+        owned_names = [one.volume for one in dropped if one.owned] + [volume for volume, _ in owned_ones]
         sets |= {
             str(obj["metadata"]["name"])
             for obj in gone
-            if any(one.owned and volume_names([obj], namespace).has_made(one.volume) for one in dropped)
+            if any(map(volume_names([obj], namespace).has_made, owned_names))
         }
         return _Survey(
             tuple(sorted(dropped, key=lambda one: one.volume)),
             tuple(sorted(taken_up, key=lambda one: one[0])),
+            tuple(sorted(owned_ones, key=lambda one: one[0])),
             tuple(sorted(sets)),
             versions,
         )
+
+    def _gone_sets(
+        self, before: Iterable[RenderedRelease], rendered: RenderedRelease, namespace: str
+    ) -> list[Mapping[str, Any]]:
+        """StatefulSets that the change deletes: those that the manifest drops, and those of hooks, which Helm
+        deletes before it makes them again. An uninstall deletes what any hook has made."""
+        before = tuple(before)
+        staying = {str(obj["metadata"]["name"]) for obj in statefulsets(rendered.manifest, namespace)}
+        gone: list[Mapping[str, Any]] = [
+            obj
+            for one in before
+            for obj in statefulsets(one.manifest, namespace)
+            if str(obj["metadata"]["name"]) not in staying
+        ]
+        hooks = rendered.hooks if rendered != NOTHING else [obj for one in before for obj in one.hooks]
+        for name in sorted({str(obj["metadata"]["name"]) for obj in statefulsets(hooks, namespace)}):
+            # The record does not say by which chart the one that is there was made.
+            live = self._kube.get(STATEFULSET, name, namespace)
+            if live is not None and HOOK in (live["metadata"].get("annotations") or {}):
+                gone.append({"kind": STATEFULSET.kind, **live})
+        return gone
 
     def _present(
         self, release: str, namespace: str, had: VolumeNames, desired: VolumeNames
@@ -294,8 +338,7 @@ class VolumeKeeper:
             "labels": {KEPT_LABEL: release},
         }
         if one.owned:
-            owners = one.meta.get("ownerReferences") or []
-            meta["ownerReferences"] = [owner for owner in owners if not _is_a_set(owner)] or None
+            meta["ownerReferences"] = _without_sets(one.meta)
         self._patch(one.volume, one.meta, meta, "keep", release)
 
     def _unlabel(self, volume: VolumeId, seen: Mapping[str, Any], release: str) -> None:
@@ -321,7 +364,7 @@ class VolumeKeeper:
         kind, where, name = volume
         patch = {"metadata": {**meta, "resourceVersion": seen["resourceVersion"]}}
         if self._kube.merge_patch(PVC if kind == CLAIM else PV, name, where or None, patch) is not None:
-            done = "kept when the release no longer contains it" if action == "keep" else "no longer kept"
+            done = _DONE[action]
             place = f"{where}/{name}" if where else name
             log_action(action, place, f"{kind} {name}: {done}", release=release)
 
@@ -332,6 +375,11 @@ def _named(volumes: Iterable[VolumeId], namespace: str) -> VolumeNames:
 
 def _has_owner(meta: Mapping[str, Any]) -> bool:
     return any(map(_is_a_set, meta.get("ownerReferences") or []))
+
+
+def _without_sets(meta: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
+    """The owners that remain, None for none."""
+    return [owner for owner in meta.get("ownerReferences") or [] if not _is_a_set(owner)] or None
 
 
 def _is_a_set(owner: Mapping[str, Any]) -> bool:
