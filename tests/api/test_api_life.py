@@ -84,7 +84,7 @@ def test_a_plan_of_a_maintenance_may_begin_and_one_that_began_is_no_plan_again(
     assert api.patch(plan, {"spec": {"dryRun": True, "retries": 1}}).accepted
     assert api.patch(plan, {"spec": {"dryRun": None}}).accepted
     refused = api.patch(plan, {"spec": {"dryRun": True}})
-    assert refused.status == 422 and "does not become a plan again" in refused.message
+    assert refused.status == 422 and "cannot become a dry run" in refused.message
     assert api.patch(plan, {"spec": {"retries": 2}}).accepted
 
 

@@ -187,7 +187,7 @@ def _record_deleted(bench: Bench) -> None:
     ("meanwhile", "said"),
     [
         (_another_revision, "another Helm created revision 3"),
-        (_record_deleted, "the record of revision 2 is gone"),
+        (_record_deleted, "the record of revision 2 was deleted"),
     ],
 )
 def test_a_claim_stays_whatever_another_does_to_the_release_during_the_uninstall(

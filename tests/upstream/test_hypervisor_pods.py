@@ -89,7 +89,7 @@ def test_monitors_of_masakari_are_said_to_tolerate_no_taint(charts: Path) -> Non
     [spec] = [spec for obj, spec in production.pod_specs(objects(release)) if obj["kind"] == "DaemonSet"]
     assert "tolerations" not in spec  # once it has them, the warning can go
     [warning] = [one for one in found.warnings if one.path == "spec.features.compute.pods.tolerations"]
-    assert "reads no tolerations" in warning.message
+    assert "ignores tolerations" in warning.message
 
 
 @pytest.mark.parametrize("backend", ["ml2/ovs", "ml2/ovn"])

@@ -97,7 +97,7 @@ def test_an_edit_is_told_until_it_is_taken_back(settled: Region) -> None:
         look(region)
 
     write("of-a-person")
-    wait_until("the edit is told", lambda: reported(region, f"{key} is not what the controller has written"))
+    wait_until("the edit is told", lambda: reported(region, f"{key} was edited by another client"))
     assert region.condition(CONDITION)["status"] == "True"
     assert region.secret_texts() == {**before, f"{name}/{key}": "of-a-person"}
     write(before[f"{name}/{key}"])

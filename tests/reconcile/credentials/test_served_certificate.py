@@ -88,4 +88,4 @@ def test_the_key_of_another_certificate_is_told(bed: Bed) -> None:
     good, other = leaf(bed, operators(1), *HOSTS), leaf(bed, operators(1), *HOSTS, seed=8)
     bed.put_secret(NAME, {**good, "tls.key": other["tls.key"]})
     bed.reconcile()
-    assert "has a tls.key that is not the key of tls.crt" in bed.condition()["message"]
+    assert "has a tls.key that does not belong to tls.crt" in bed.condition()["message"]

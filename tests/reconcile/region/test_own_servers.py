@@ -71,7 +71,7 @@ def test_nothing_of_the_edit_is_begun_while_the_region_s_own_servers_are_there(w
     again = world.edited(**OTHERS)
     assert (world.spec_valid["status"], world.spec_valid["reason"]) == ("False", "SpecInvalid")
     message = world.spec_valid["message"]
-    assert "spec.features.database.external: the region's own mariadb is there still" in message
+    assert "spec.features.database.external: the region's own mariadb still exists" in message
     assert "kubectl -n openstack delete service mariadb" in message
     assert "spec.features.messaging.external: the region's own rabbitmq is there still" in message
     assert world.bundles_written == []

@@ -99,7 +99,7 @@ def test_a_broker_that_would_not_start_is_not_begun_and_nothing_of_the_edit_is(w
     assert world.said() == world.said("Ready") == REFUSED
     assert world.bundles_written == []
     message = find(status(world.kube)["conditions"], "Ready")["message"]
-    assert "RabbitMQ 3.13 runs in release rabbitmq, and 4.3 is asked for" in message
+    assert "RabbitMQ 3.13 runs in release rabbitmq, and 4.3 is requested" in message
     assert "osctl.dev/accept-version=rabbitmq=4.3" in message
     assert status(world.kube)["openstackVersion"] == "2025.1"
     # Nothing tells that somebody has emptied the broker.
