@@ -46,6 +46,8 @@ def without_depths(text: bytes) -> bytes:
 class ShallowResponse(aiohttp.ClientResponse):
     """What Kopf is given: its own reading of JSON ends the watch where it fails."""
 
+    content: aiohttp.StreamReader
+
     async def start(self, connection: Any) -> aiohttp.ClientResponse:
         await super().start(connection)
         if self.url.query.get("watch"):

@@ -176,7 +176,7 @@ def test_neither_does_a_clouds_yaml(tmp_path: Path, nested: str) -> None:
 
     taken, said = read("clouds", path)
     assert taken < 64
-    assert "no clouds.yaml" in said
+    assert "not a clouds.yaml" in said
 
 
 @pytest.mark.slow

@@ -455,7 +455,7 @@ def test_credentials_are_not_sent_in_clear_over_a_network() -> None:
     access = Access(USERNAME, PASSWORD, credentials_secret="login")
     with (
         RepositoryClient("repository", access) as client,
-        pytest.raises(RepositoryDenied, match="in clear") as caught,
+        pytest.raises(RepositoryDenied, match="without TLS") as caught,
     ):
         repository_http.fetch_index("http://charts.example", client)
     assert PASSWORD not in str(caught.value)

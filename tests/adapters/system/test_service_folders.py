@@ -53,7 +53,11 @@ WRONG: dict[str, tuple[Edit, str]] = {
         "'sizes(features.compute.pods.tolerations) == 0' refers to sizes, which checks do not have",
     ),
     "a check without a remedy": (
-        replaced("service.yaml", "    remedy: remove the taints from hypervisors, or run without the monitors\n", ""),
+        replaced(
+            "service.yaml",
+            "    remedy: remove the taints from hypervisors, or run without the monitors\n",
+            "",
+        ),
         "values/services/instance-ha/service.yaml: checks.1: 'remedy' is a required property",
     ),
     "a kind of credential that nothing generates": (

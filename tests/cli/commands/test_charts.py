@@ -100,4 +100,4 @@ def test_of_a_region_with_the_charts_of_the_image_it_says_so(tmp_path: Path) -> 
 
     assert result.exit_code == 0, result.stderr
     assert "not there" not in result.stdout
-    assert "no builds of OpenStack-Helm" in result.stderr
+    assert "not builds of OpenStack-Helm" in result.stderr

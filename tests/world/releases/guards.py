@@ -67,7 +67,7 @@ def _no_note(stack: ExitStack) -> None:
 def _minds_no_other_helm(stack: ExitStack) -> None:
     actions = "controller.reconcile.releases.actions"
     _set(stack, f"{actions}.helm_request._insist_on_newest", lambda *_: None)
-    for module in ("preparation", "uninstall", "rollback"):
+    for module in ("preparation", "uninstall"):
         _set(stack, f"{actions}.{module}.insist_on_revisions", lambda *_: None)
     _looks_not_again(stack)
 
