@@ -69,7 +69,7 @@ def test_every_field_of_a_bundle_is_compared(name: str):
 def broker_lacks_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
     part = MissingPart("rabbitmq-compute", Problem("spec.features", "lacks a part", "bring it"))
 
-    def found(_: object, releases: dict[str, Any]) -> list[MissingPart]:
+    def found(_checks: object, _features: object, releases: dict[str, Any]) -> list[MissingPart]:
         return [part] if part.release in releases else []
 
     monkeypatch.setattr(rendering, "missing_parts", found)
@@ -179,7 +179,9 @@ def test_another_volume_of_the_database_says_that_what_is_there_cannot_follow(wr
 def test_what_the_broker_would_not_survive_is_told_first(written: Written):
     result = osctl("diff", written("2025.1", openstackVersion="2025.1"), written(), "--no-manifests")
     assert result.exit_code == ExitCode.NEEDS_EDIT
-    assert result.stdout.startswith("refused  spec: RabbitMQ 3.13 runs in release rabbitmq, and 4.3 is asked")
+    assert result.stdout.startswith(
+        "refused  spec: RabbitMQ 3.13 runs in release rabbitmq, and 4.3 is requested"
+    )
 
 
 @pytest.mark.slow

@@ -71,7 +71,7 @@ def test_the_login_of_a_registry_is_to_be_brought_and_how(tmp_path: Path) -> Non
     assert result.exit_code == 0
     assert "spec: Secret registry-login is not in any release, but " in result.stderr
     assert (
-        "bring it: podman login --authfile login.json other.example.org"
+        "create it: podman login --authfile login.json other.example.org"
         " && podman login --authfile login.json registry.example.org:5000"
         " && kubectl -n openstack create secret generic registry-login --type=kubernetes.io/dockerconfigjson"
         " --from-file=.dockerconfigjson=login.json"

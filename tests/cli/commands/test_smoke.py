@@ -144,7 +144,7 @@ def test_a_server_that_never_starts_ends_with_the_time(cloud: SmokeServer, cloud
     cloud.server_ends = {"status": "", "fault": ""}
     found = osctl("smoke", "--clouds", clouds, "--timeout", "3s")
     assert found.exit_code == 9
-    assert "the server is BUILD, not ACTIVE, , when the time was over" in found.stdout
+    assert "the server is BUILD, not ACTIVE, when the time was over" in found.stdout
     assert "not tried" in found.stdout  # the attachment
     assert cloud.left() == {}
 
