@@ -230,7 +230,7 @@ def test_a_failing_job_is_told_with_its_pods_reason_and_heals_when_it_is_made_an
 
 def test_a_hanging_job_says_since_when_and_heals_when_it_is_made_anew(workloads: Workloads) -> None:
     workloads.apply("Job", "bootstrap", fail="job-hangs")
-    workloads.wait("bootstrap", "Progressing", "Job nova-bootstrap runs since")
+    workloads.wait("bootstrap", "Progressing", "Job nova-bootstrap has run since")
     workloads.make_anew("bootstrap")
     workloads.wait("bootstrap", "Ready")
     workloads.wait_healthy()
@@ -241,7 +241,7 @@ def test_a_hanging_job_is_unhealthy_after_its_own_deadline_and_heals_when_it_is_
 ) -> None:
     """Of the deadline of Kubernetes' own; health's is half an hour, and its examples are in tests/domain."""
     workloads.apply("Job", "bootstrap", fail="job-hangs", spec={"activeDeadlineSeconds": 3600})
-    workloads.wait("bootstrap", "Progressing", "Job nova-bootstrap runs since")
+    workloads.wait("bootstrap", "Progressing", "Job nova-bootstrap has run since")
     # Only now, however long it took to see it run.
     soon = json.dumps({"spec": {"activeDeadlineSeconds": 1}})
     workloads.region.kubectl("patch", "job/nova-bootstrap", "--type=merge", "-p", soon)
