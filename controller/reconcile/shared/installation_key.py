@@ -71,7 +71,8 @@ class InstallationKey:
         else:
             self._complete(secret, key)
             why = f'had no entry "{ENTRY}", and has a new key: each release may be upgraded once'
-            log.warning(f"Secret {DIGEST_KEY_SECRET}: {why}", extra={"object": DIGEST_KEY_SECRET})
+            extra = {"object": DIGEST_KEY_SECRET, "reason": "NewKey"}
+            log.warning(f"Secret {DIGEST_KEY_SECRET}: {why}", extra=extra)
             self._log("patch", why)
         return key
 
