@@ -80,7 +80,8 @@ def _bundle(name: str, *, deployed: bool = True) -> dict[str, Any]:
 
 def _plan(number: int) -> RegionPlan:
     entry = {"name": "keystone", "service": "identity", "action": "Upgrade"}
-    return RegionPlan((entry,), f"sha256:{number:064d}", f"round {number} would upgrade keystone")
+    digest, sentence = f"sha256:{number:064d}", f"round {number} would upgrade keystone"
+    return RegionPlan((entry,), digest=digest, sentence=sentence)
 
 
 def _other(container: str, reason: Reason, entry: Callable[[int], Any]) -> Part:
