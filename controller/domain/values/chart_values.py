@@ -83,6 +83,18 @@ def leaves(values: Values, prefix: Path = ()) -> Iterator[tuple[Path, Any]]:
             yield path, value
 
 
+def texts_in(value: Any) -> Iterator[str]:
+    """Every text in values or in an object, keys left out."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            yield from texts_in(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from texts_in(part)
+
+
 def lookup(values: Values, path: DocumentPath, default: Any = None) -> Any:
     """The value at the path, or `default` where the path leads nowhere."""
     current: Any = values

@@ -12,6 +12,7 @@ from typing import Any
 from controller.domain.releases.actions import Action
 from controller.domain.releases.upgrade_jobs.jobs_first import OBJECTS_KEY
 from controller.domain.shared.redaction import Redactor
+from controller.domain.values.chart_values import texts_in
 from controller.errors import HelmFailed
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import Kube, KubeObject
@@ -41,7 +42,7 @@ class RecordedSecrets:
         namespace, release = request.key
         try:
             values = self._records.given_values(release, namespace, version)
-            given = set(_texts({key: part for key, part in values.items() if key != OBJECTS_KEY}))
+            given = set(texts_in({key: part for key, part in values.items() if key != OBJECTS_KEY}))
             rendered = self._records.manifest(release, namespace, version)
         except HelmFailed:
             # No such revision, or one that nobody can read: no action can have had its values.
@@ -72,15 +73,3 @@ def _images(value: Any) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for part in value:
             yield from _images(part)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Every text in values or in an object, keys left out."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for part in value.values():
-            yield from _texts(part)
-    elif isinstance(value, list | tuple):
-        for part in value:
-            yield from _texts(part)

@@ -12,7 +12,7 @@ from typing import Any
 
 from controller.domain.api.conditions import is_true
 from controller.domain.health.workloads import parse_workload
-from controller.domain.values.chart_values import SECRET_REF, is_secret_ref
+from controller.domain.values.chart_values import SECRET_REF, is_secret_ref, texts_in
 from controller.domain.values.secret_refs import find_references
 from controller.errors import SpecInvalid
 from controller.ports.kubernetes import DAEMONSET, DEPLOYMENT, STATEFULSET, Kube, KubeObjects
@@ -45,7 +45,7 @@ def is_taken_up(kube: Kube, namespace: str, bundles: KubeObjects, digests: Mappi
 
 def texts_in_use(bundles: KubeObjects) -> frozenset[str]:
     """Every text in the values of all releases: names of Secrets are among them."""
-    return frozenset(text for release in _releases(bundles) for text in _texts(release.get("values")))
+    return frozenset(text for release in _releases(bundles) for text in texts_in(release.get("values")))
 
 
 def used_by_installed(bundles: KubeObjects) -> frozenset[str]:
@@ -84,17 +84,6 @@ def _references(bundles: KubeObjects) -> Iterator[tuple[str, str]]:
 def _releases(bundles: KubeObjects) -> Iterator[Mapping[str, Any]]:
     for bundle in bundles:
         yield from (bundle.get("spec") or {}).get("releases") or ()
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for part in value.values():
-            yield from _texts(part)
-    elif isinstance(value, list | tuple):
-        for part in value:
-            yield from _texts(part)
 
 
 def _annotation(obj: Mapping[str, Any]) -> str:
