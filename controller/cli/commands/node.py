@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import secrets
-import time
-from collections.abc import Callable, Mapping
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -14,15 +11,37 @@ from rich.text import Text
 from controller.adapters.system.clock import SystemClock
 from controller.cli.cluster import Cluster, open_cluster
 from controller.cli.exit_codes import ExitCode
+from controller.cli.maintenance_objects import (
+    change,
+    create,
+    maintenances_of,
+    message_of,
+    named_for,
+    print_result,
+    wait_for_phase,
+    wait_until_gone,
+)
+from controller.cli.maintenance_options import (
+    Deadline,
+    LocalDisks,
+    ModeWord,
+    NodesPerAggregate,
+    OnUnmovable,
+    Retries,
+    ServerDeadline,
+    ServersPerNode,
+    ServersPerRegion,
+    fields_of,
+    mode_of,
+)
 from controller.cli.options import DEFAULT_TIMEOUT, Context, Kubeconfig, Namespace, Output, Region, Timeout
 from controller.cli.output import Format, print_data, print_table, soft_wrapped, stderr, stdout
 from controller.cli.views.node import network_rows, node_causes, node_rows, plan_rows, plan_summary
-from controller.cli.waiting import PLAN_WITHIN, POLL_SECONDS
-from controller.domain.api.conditions import find, timestamp
-from controller.domain.api.names import API_VERSION, DISKS_ANNOTATION, FENCED_ANNOTATION, REPORT_ANNOTATION
-from controller.domain.api.region_name import RegionName, node_note, node_notes, region_of
+from controller.cli.waiting import PLAN_WITHIN
+from controller.domain.api.conditions import timestamp
+from controller.domain.api.names import DISKS_ANNOTATION, FENCED_ANNOTATION, REPORT_ANNOTATION
+from controller.domain.api.region_name import RegionName, node_note, node_notes
 from controller.domain.hosts.fencing_confirmation import Confirmation, Machine, given_as, machine_of
-from controller.domain.hosts.host_facts import is_plan
 from controller.domain.hosts.nodes import machine_facts, parse_node
 from controller.domain.maintenance.move_choice import Mode
 from controller.domain.maintenance.server_moves import Phase
@@ -33,16 +52,8 @@ app = typer.Typer(no_args_is_help=True, help="The nodes of a region: their state
 Node = Annotated[str, typer.Argument(help="Name of the node.", show_default=False)]
 
 
-class _Mode(StrEnum):
-    """`--mode`, in lower case like other options."""
-
-    CORDON = "cordon"
-    MIGRATE = "migrate"
-    EVACUATE = "evacuate"
-
-
 ModeOption = Annotated[
-    _Mode, typer.Option("--mode", help="What happens to its servers.", case_sensitive=False)
+    ModeWord, typer.Option("--mode", help="What happens to its servers.", case_sensitive=False)
 ]
 
 
@@ -77,7 +88,7 @@ def why(
     region = cluster.find_region()
     entry = ((region.get("status") or {}).get("nodes") or {}).get(node)
     meta = region["metadata"]
-    maintenances = _maintenances(cluster, node, RegionName(meta["namespace"], meta["name"]))
+    maintenances = maintenances_of(cluster, node, RegionName(meta["namespace"], meta["name"]))
     if entry is None and not maintenances:
         raise ObjectMissing(f'the region "{region["metadata"]["name"]}" has no node "{node}"')
     for line in node_causes(node, entry or {}, maintenances):
@@ -88,7 +99,9 @@ def why(
 def plan(
     node: Node,
     *,
-    mode: ModeOption = _Mode.MIGRATE,
+    mode: ModeOption = ModeWord.MIGRATE,
+    on_unmovable: OnUnmovable = None,
+    local_disks: LocalDisks = None,
     region: Region = "",
     output: Output = Format.TABLE,
     kubeconfig: Kubeconfig = None,
@@ -97,10 +110,12 @@ def plan(
     """Show what a maintenance would do with servers, routers and networks of a node; nothing is done."""
     cluster = open_cluster(kubeconfig, context, "")
     name = f"plan-{node[:200]}-{secrets.token_hex(3)}"
-    _make(cluster, name, cluster.choose_region(region), node=node, mode=mode, dryRun=True)
+    spec = fields_of(on_unmovable=on_unmovable, local_disks=local_disks)
+    chosen = cluster.choose_region(region)
+    create(cluster, name, chosen, node=node, mode=mode_of(mode), dryRun=True, **spec)
     reported: list[str] = []
     try:
-        planned = _wait(cluster, name, _is_planned, PLAN_WITHIN, reported)
+        planned = wait_for_phase(cluster, name, _is_planned, PLAN_WITHIN, reported)
     finally:
         cluster.kube.delete(NODE_MAINTENANCE, name)
     if planned is None:
@@ -109,17 +124,17 @@ def plan(
         raise ObjectMissing(f"there is no plan after {PLAN_WITHIN:.0f} s: {why}")
     status = planned["status"]
     if status["phase"] == Phase.BLOCKED:
-        raise ObjectMissing(_message(status))
+        raise ObjectMissing(message_of(status))
     if output != Format.TABLE:
         shown = {key: value for key, value in status.items() if key != "conditions"}
-        print_data({**shown, "message": _message(status)}, output)
+        print_data({**shown, "message": message_of(status)}, output)
         return
     stdout().print(Text(f"{node}: {plan_summary(status)}", "bold"))
     if status.get("servers"):
         print_table(stdout(), ("SERVER", "ID", "ACTION", "WHY"), plan_rows(status["servers"]))
     if status.get("network"):
         print_table(stdout(), ("KIND", "ID", "WHY"), network_rows(status["network"]))
-    stdout().print(soft_wrapped(_message(status)))
+    stdout().print(soft_wrapped(message_of(status)))
 
 
 @app.command()
@@ -127,7 +142,7 @@ def maintain(
     node: Node,
     *,
     mode: Annotated[
-        _Mode | None,
+        ModeWord | None,
         typer.Option("--mode", help="What happens to its servers: migrate.", case_sensitive=False),
     ] = None,
     fenced: Annotated[
@@ -136,52 +151,94 @@ def maintain(
             "--fenced", help="With evacuate: confirm that you have checked that its machine is off now."
         ),
     ] = False,
+    servers_per_node: ServersPerNode = None,
+    servers_per_region: ServersPerRegion = None,
+    nodes_per_aggregate: NodesPerAggregate = None,
+    server_deadline: ServerDeadline = None,
+    deadline: Deadline = None,
+    retries: Retries = None,
+    on_unmovable: OnUnmovable = None,
+    local_disks: LocalDisks = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until you may work on the node.")] = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
     region: Region = "",
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
-    """Take a node out of service and move its servers away. This changes an existing maintenance."""
+    """Take a node out of service and move its servers away. This changes an existing maintenance, also a
+    running one. `osctl node return` aborts it.
+    """
+    fields = fields_of(
+        servers_per_node=servers_per_node,
+        servers_per_region=servers_per_region,
+        nodes_per_aggregate=nodes_per_aggregate,
+        server_deadline=server_deadline,
+        deadline=deadline,
+        retries=retries,
+        on_unmovable=on_unmovable,
+        local_disks=local_disks,
+    )
     cluster = open_cluster(kubeconfig, context, "")
     chosen = cluster.choose_region(region)
-    name, known = _named_for(cluster, node, chosen)
-    confirmation = _confirmation_for(cluster, chosen.namespace, node, mode, known) if fenced else {}
+    name, known = named_for(cluster, node, chosen)
+    if fenced:
+        fields |= _confirmation_for(cluster, chosen.namespace, node, mode, known)
     if known is None:
-        if cluster.kube.get(NODE, node) is None and mode != _Mode.EVACUATE:
+        if cluster.kube.get(NODE, node) is None and mode != ModeWord.EVACUATE:
             raise ObjectMissing(f'there is no node "{node}"')
-        _make(cluster, name, chosen, node=node, mode=mode or _Mode.MIGRATE, **confirmation)
+        create(cluster, name, chosen, node=node, mode=mode_of(mode or ModeWord.MIGRATE), **fields)
         stderr().print(f"nodemaintenance/{name} made")
     else:
-        changed = _change(cluster, known, chosen, node=node, mode=mode, confirmation=confirmation)
+        desired = {"mode": mode_of(mode), **fields} if mode is not None else fields
+        changed = change(cluster, known, chosen, node=node, desired=desired)
         stderr().print(f"nodemaintenance/{name} {changed}")
-    if not wait:
-        return
+    if wait:
+        _wait_for_work(cluster, name, timeout)
+
+
+def _wait_for_work(cluster: Cluster, name: str, timeout: float) -> None:
+    """Ends when a person may work on the node. Raises Exit if only a person helps, and at the deadline."""
     reported: list[str] = []
 
     def decided(phase: str) -> bool:
         return phase in (Phase.COMPLETED, Phase.BLOCKED)
 
-    found = _wait(cluster, name, decided, timeout, reported)
+    found = wait_for_phase(cluster, name, decided, timeout, reported)
     if found is None:
         raise typer.Exit(ExitCode.NOT_READY)
-    _print_result(found["status"], reported)
+    print_result(found["status"], reported)
     if found["status"]["phase"] == Phase.BLOCKED:
         raise typer.Exit(ExitCode.NEEDS_EDIT)
 
 
 @app.command("return")
 def return_node(
-    node: Node, *, region: Region = "", kubeconfig: Kubeconfig = None, context: Context = ""
+    node: Node,
+    *,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the rollback is over.")] = False,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+    region: Region = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
 ) -> None:
-    """Put a node back into service: delete its maintenances, which reverts them."""
+    """Put a node back into service, or abort its maintenance half-way: delete its maintenances, which aborts
+    live migrations and reverts what they did. Servers that have moved stay where they are.
+    """
     cluster = open_cluster(kubeconfig, context, "")
-    found = _maintenances(cluster, node, cluster.choose_region(region))
+    found = maintenances_of(cluster, node, cluster.choose_region(region))
     if not found:
         raise ObjectMissing(f'the node "{node}" is not in maintenance; kubectl uncordon reverts a cordon')
     for one in found:
         cluster.kube.delete(NODE_MAINTENANCE, one["metadata"]["name"], uid=one["metadata"]["uid"])
         stderr().print(f"nodemaintenance/{one['metadata']['name']} is being rolled back")
+    if not wait:
+        return
+    for one in found:
+        left = wait_until_gone(cluster, one["metadata"]["name"], one["metadata"]["uid"], timeout)
+        if left is not None:
+            blocked = (left.get("status") or {}).get("phase") == Phase.BLOCKED
+            raise typer.Exit(ExitCode.NEEDS_EDIT if blocked else ExitCode.NOT_READY)
+        stderr().print(f"nodemaintenance/{one['metadata']['name']} is gone")
 
 
 @app.command()
@@ -217,10 +274,10 @@ def fenced(node: Node, *, region: Region = "", kubeconfig: Kubeconfig = None, co
 
 
 def _confirmation_for(
-    cluster: Cluster, namespace: str, node: str, mode: _Mode | None, known: KubeObject | None
+    cluster: Cluster, namespace: str, node: str, mode: ModeWord | None, known: KubeObject | None
 ) -> dict[str, dict[str, str]]:
     """`spec.fenced` for the present machine. Raises ObjectMissing if that must not be confirmed."""
-    desired = _mode_of(mode) if mode is not None else (known or {"spec": {}})["spec"].get("mode")
+    desired = mode_of(mode) if mode is not None else (known or {"spec": {}})["spec"].get("mode")
     if desired != Mode.EVACUATE:
         raise ObjectMissing("--fenced needs --mode evacuate: use migrate for servers of a machine that runs")
     live = cluster.kube.get(NODE, node)
@@ -277,106 +334,5 @@ def disks_shared(
     stderr().print(f"node/{node}: its disks count as shared until the configuration of a host changes")
 
 
-def _maintenances(cluster: Cluster, node: str, region: RegionName) -> list[KubeObject]:
-    listed = [one for one in cluster.kube.list(NODE_MAINTENANCE) if region_of(one) == region]
-    return [one for one in listed if one["spec"]["nodeName"] == node and not is_plan(one)]
-
-
-def _named_for(cluster: Cluster, node: str, region: RegionName) -> tuple[str, KubeObject | None]:
-    """The name of the region's maintenance of a node, and the maintenance, if it exists.
-
-    Another region with the same node may use the short name.
-    """
-    names = (f"node-{node[:180]}", f"node-{node[:180]}.{region.namespace}")
-    found = [(name, cluster.kube.get(NODE_MAINTENANCE, name)) for name in names]
-    ours = [one for one in found if one[1] is not None and region_of(one[1]) == region]
-    return next(iter([*ours, *(one for one in found if one[1] is None)]), found[0])
-
-
-def _make(cluster: Cluster, name: str, region: RegionName, *, node: str, mode: _Mode, **spec: Any) -> None:
-    cluster.kube.create(
-        {
-            "apiVersion": API_VERSION,
-            "kind": NODE_MAINTENANCE.kind,
-            "metadata": {"name": name},
-            "spec": {"region": region.written(), "nodeName": node, "mode": _mode_of(mode), **spec},
-        }
-    )
-
-
-def _change(
-    cluster: Cluster,
-    known: KubeObject,
-    region: RegionName,
-    *,
-    node: str,
-    mode: _Mode | None,
-    confirmation: Mapping[str, Any],
-) -> str:
-    """Changes an existing maintenance as requested, and returns a message."""
-    meta, spec = known["metadata"], known["spec"]
-    if region_of(known) != region:
-        raise ObjectMissing(f'the NodeMaintenance "{meta["name"]}" belongs to the region {region_of(known)}')
-    if spec["nodeName"] != node:
-        raise ObjectMissing(f'the NodeMaintenance "{meta["name"]}" is for the node "{spec["nodeName"]}"')
-    if meta.get("deletionTimestamp"):
-        raise ObjectMissing(
-            f'the NodeMaintenance "{meta["name"]}" is being rolled back; repeat this when it is gone'
-        )
-    changes: dict[str, Any] = {"mode": _mode_of(mode)} if mode is not None else {}
-    changes |= confirmation
-    changed = {key: value for key, value in changes.items() if spec.get(key) != value}
-    if not changed:
-        return "is there already"
-    patch = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "spec": changed}
-    cluster.kube.merge_patch(NODE_MAINTENANCE, meta["name"], None, patch)
-    reported = [
-        f"{key} {value.lower() if isinstance(value, str) else 'again'}" for key, value in changed.items()
-    ]
-    return "is changed: " + ", ".join(reported)
-
-
-def _mode_of(mode: _Mode) -> str:
-    return str(Mode(mode.value.capitalize()))
-
-
-def _message(status: Mapping[str, Any]) -> str:
-    return str(find(status.get("conditions") or (), "Ready").get("message", ""))
-
-
-def _print_result(status: Mapping[str, Any], reported: list[str]) -> None:
-    message = _message(status)
-    if message and message not in reported[-1:]:
-        reported.append(message)
-        stderr().print(soft_wrapped(f"{status.get('phase')}  {message}"))
-
-
 def _is_planned(phase: str) -> bool:
     return phase in (Phase.PLANNED, Phase.BLOCKED)
-
-
-def _wait(
-    cluster: Cluster,
-    name: str,
-    decided: Callable[[str], bool],
-    timeout: float,
-    reported: list[str],
-) -> KubeObject | None:
-    """Waits for the phase of a maintenance; None at the deadline.
-
-    Its messages are shown meanwhile, and kept in `reported`.
-    """
-    deadline = time.monotonic() + timeout
-    while True:
-        found = cluster.kube.get(NODE_MAINTENANCE, name)
-        if found is None:
-            raise ObjectMissing(f'the NodeMaintenance "{name}" was deleted')
-        status = found.get("status") or {}
-        current = status.get("observedGeneration") == found["metadata"].get("generation")
-        if current and decided(str(status.get("phase"))):
-            return found
-        if current:
-            _print_result(status, reported)
-        if time.monotonic() > deadline:
-            return None
-        time.sleep(POLL_SECONDS)

@@ -36,7 +36,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[NodeWorld]:
     world = NodeWorld("cmp1", "cmp2")
     world.reconcile(2)
     monkeypatch.setattr(commands, "open_cluster", lambda *_: Cluster(world.kube, "openstack"))
-    monkeypatch.setattr(commands.time, "sleep", lambda _: world.reconcile())
+    monkeypatch.setattr("time.sleep", lambda _: world.reconcile())
     yield world
 
 
@@ -106,7 +106,7 @@ def test_a_plan_tells_what_it_would_stop_at_and_names_routers(world: NodeWorld) 
 
 
 def test_a_plan_that_is_not_made_in_time_says_why(world: NodeWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands.time, "monotonic", world.clock.monotonic)
+    monkeypatch.setattr("time.monotonic", world.clock.monotonic)
     world.cloud.before = fail("identity GET: ConnectFailure")
     found = osctl("node", "plan", "cmp1")
     assert found.exit_code == 6
@@ -133,6 +133,83 @@ def test_maintain_and_return(world: NodeWorld) -> None:
     world.reconcile(4)
     assert world.kube.get(NODE_MAINTENANCE, "node-cmp1") is None
     assert world.cloud.services["cmp1"].enabled
+
+
+def test_maintain_writes_budgets_deadlines_and_choices(world: NodeWorld) -> None:
+    budgets = ("--servers-per-node", "2", "--servers-per-region", "4", "--nodes-per-aggregate", "3")
+    deadlines = ("--server-deadline", "1h30m", "--deadline", "2h", "--retries", "0")
+    choices = ("--on-unmovable", "cold", "--local-disks", "rebuild")
+    found = osctl("node", "maintain", "cmp1", *budgets, *deadlines, *choices)
+    assert found.exit_code == 0, found.output
+    live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    assert live is not None
+    assert live["spec"] == {
+        "region": world.name.written(),
+        "nodeName": "cmp1",
+        "mode": "Migrate",
+        "budgets": {"serversPerNode": 2, "serversPerRegion": 4, "nodesPerAggregate": 3},
+        "deadlines": {"server": "5400s", "whole": "7200s"},
+        "retries": 0,
+        "onUnmovable": "Cold",
+        "localDisks": "Rebuild",
+        "dryRun": False,
+    }
+
+
+def test_maintain_changes_the_budgets_of_a_running_one_and_keeps_the_others(world: NodeWorld) -> None:
+    assert osctl("node", "maintain", "cmp1", "--servers-per-node", "1", "--deadline", "2h").exit_code == 0
+    found = osctl("node", "maintain", "cmp1", "--servers-per-node", "2", "--deadline", "2h")
+    assert found.exit_code == 0 and "is changed: budgets.serversPerNode 2\n" in found.stderr
+    live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    assert live is not None and live["spec"]["budgets"] == {"serversPerNode": 2}
+    assert live["spec"]["deadlines"] == {"whole": "7200s"}
+    again = osctl("node", "maintain", "cmp1", "--servers-per-node", "2")
+    assert "is there already" in again.stderr
+
+
+def test_two_servers_at_a_time_are_two(world: NodeWorld) -> None:
+    world.cloud.boot(5, "cmp1")
+    assert osctl("node", "maintain", "cmp1", "--servers-per-node", "2").exit_code == 0
+    world.reconcile(5, cloud_moves=False)
+    live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    assert live is not None
+    assert [one["state"] for one in live["status"]["servers"]].count("Moving") == 2
+
+
+def test_return_aborts_a_maintenance_half_way_and_waits_for_its_end(world: NodeWorld) -> None:
+    world.cloud.boot(5, "cmp1")
+    assert osctl("node", "maintain", "cmp1", "--servers-per-node", "2").exit_code == 0
+    world.reconcile(5, cloud_moves=False)
+    found = osctl("node", "return", "cmp1", "--wait")
+    assert found.exit_code == 0, found.output
+    assert found.stderr.splitlines()[-1] == "nodemaintenance/node-cmp1 is gone"
+    world.reconcile(3)
+    assert world.cloud.services["cmp1"].enabled
+    assert {one.status for one in world.cloud.moves.values()} == {"cancelled"}
+    assert {one.host for one in world.cloud.hosted.values()} == {"cmp1"}
+
+
+def test_a_wait_for_the_end_of_a_rollback_has_a_deadline(
+    world: NodeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert osctl("node", "maintain", "cmp1").exit_code == 0
+    world.reconcile(3)
+    monkeypatch.setattr("time.monotonic", world.clock.monotonic)
+    world.cloud.before = fail("identity GET: ConnectFailure")
+    found = osctl("node", "return", "cmp1", "--wait", "--timeout", "1m")
+    assert found.exit_code == 4 and world.kube.get(NODE_MAINTENANCE, "node-cmp1") is not None
+
+
+@pytest.mark.parametrize("given", [("--servers-per-node", "0"), ("--deadline", "soon"), ("--retries", "101")])
+def test_a_number_out_of_its_range_is_a_wrong_command_line(world: NodeWorld, given: tuple[str, str]) -> None:
+    assert osctl("node", "maintain", "cmp1", *given).exit_code == 2
+    assert world.kube.list(NODE_MAINTENANCE) == []
+
+
+def test_a_plan_takes_the_choice_for_unmovable_servers(world: NodeWorld) -> None:
+    world.cloud.boot(1, "cmp1", extra_specs={"resources:VGPU": "1"})
+    found = osctl("node", "plan", "cmp1", "--on-unmovable", "leave")
+    assert found.exit_code == 0 and "1 Leave" in found.stdout.splitlines()[-1]
 
 
 def test_a_plan_for_a_node_that_is_nowhere_is_refused(world: NodeWorld) -> None:
