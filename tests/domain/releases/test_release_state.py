@@ -52,7 +52,7 @@ BACK_ASKED = marks_in([label_of(BACK.rollback)])
 
 
 def rolled_back(**more: object) -> Recorded:
-    """Revision 3, a rollback to revision 2 that was asked for while WANTED was desired."""
+    """Revision 3, a rollback to revision 2 that was requested while WANTED was desired."""
     known = {"asked": BACK_ASKED, "rolled_back_to": 2, "desired_at_rollback": WANTED, **more}
     return recorded(digest="bbbb", **known)
 
@@ -151,7 +151,7 @@ TABLE = {
         Action.UPGRADE,
         Reason.SPEC_CHANGED,
     ),
-    "rolled back as asked for, others have changed objects of it": (
+    "rolled back as requested, others have changed objects of it": (
         at(there=rolled_back(), requests=BACK, drift=drifted()),
         ReleaseState.DRIFTED,
         Action.CORRECT,
@@ -169,19 +169,19 @@ TABLE = {
         Action.UPGRADE,
         Reason.SPEC_CHANGED,
     ),
-    "deployed as desired, an upgrade is asked for": (
+    "deployed as desired, an upgrade is requested": (
         at(there=recorded(), requests=FORCED),
         ReleaseState.UPGRADE_REQUESTED,
         Action.UPGRADE,
         Reason.FORCED,
     ),
-    "deployed as desired, the upgrade asked for was made": (
+    "deployed as desired, the requested upgrade was made": (
         at(there=recorded(forced=marks_in([label_of("now")])), requests=FORCED),
         ReleaseState.IN_SYNC,
         Action.NOTHING,
         Reason.IN_SYNC,
     ),
-    "deployed as desired, the upgrade asked for failed a moment ago": (
+    "deployed as desired, the requested upgrade failed a moment ago": (
         at(there=recorded(), requests=FORCED, attempt=Attempt("Upgrade", WANTED, NOW, 1, FORCED)),
         ReleaseState.UPGRADE_REQUESTED,
         Action.WAIT,
@@ -209,31 +209,31 @@ TABLE = {
         Action.UPGRADE,
         Reason.RETRYING,
     ),
-    "a rollback is asked for": (
+    "a rollback is requested": (
         at(there=recorded(), requests=BACK),
         ReleaseState.ROLLBACK_REQUESTED,
         Action.ROLLBACK,
         Reason.ROLLBACK_REQUESTED,
     ),
-    "a rollback is asked for, an upgrade failed a moment ago": (
+    "a rollback is requested, an upgrade failed a moment ago": (
         at(there=recorded("failed"), requests=BACK, attempt=failed_attempt()),
         ReleaseState.ROLLBACK_REQUESTED,
         Action.ROLLBACK,
         Reason.ROLLBACK_REQUESTED,
     ),
-    "a rollback is asked for, that rollback failed a moment ago": (
+    "a rollback is requested, that rollback failed a moment ago": (
         at(there=recorded("failed"), requests=BACK, attempt=Attempt("Rollback", WANTED, NOW, 1, BACK)),
         ReleaseState.ROLLBACK_REQUESTED,
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
-    "rolled back, cut off before that was noted": (
+    "rolled back, interrupted before the note": (
         at(there=recorded(ours=False, copied_from=frozenset({2}), usable=frozenset({3})), requests=BACK),
         ReleaseState.ROLLBACK_REQUESTED,
         Action.ROLLBACK,
         Reason.ROLLBACK_REQUESTED,
     ),
-    "rolled back as asked for": (
+    "rolled back as requested": (
         at(there=rolled_back(), requests=BACK),
         ReleaseState.ROLLED_BACK,
         Action.NOTHING,
@@ -251,37 +251,37 @@ TABLE = {
         Action.NOTHING,
         Reason.IN_SYNC,
     ),
-    "rolled back, and no longer asked for": (
+    "rolled back, and no longer requested": (
         at(there=rolled_back()),
         ReleaseState.OUT_OF_SYNC,
         Action.UPGRADE,
         Reason.SPEC_CHANGED,
     ),
-    "rolled back, an upgrade is asked for": (
+    "rolled back, an upgrade is requested": (
         at(there=rolled_back(), requests=dataclasses.replace(BACK, force="now")),
         ReleaseState.UPGRADE_REQUESTED,
         Action.UPGRADE,
         Reason.FORCED,
     ),
-    "a rollback is asked for to a revision whose accounts others have replaced": (
+    "a rollback is requested to a revision whose accounts others have replaced": (
         at(there=recorded(), requests=BACK, replaced=lambda revision: f"revision {revision} has others"),
         ReleaseState.ROLLBACK_IMPOSSIBLE,
         Action.NOTHING,
         Reason.ROLLBACK_IMPOSSIBLE,
     ),
-    "a rollback is asked for to a revision that is not there": (
+    "a rollback is requested to a revision that is not there": (
         at(there=recorded(), requests=Requests(rollback="9")),
         ReleaseState.ROLLBACK_IMPOSSIBLE,
         Action.NOTHING,
         Reason.ROLLBACK_IMPOSSIBLE,
     ),
-    "rolled back, another rollback is asked for to a revision that is not there": (
+    "rolled back, another rollback is requested to a revision that is not there": (
         at(there=rolled_back(), requests=Requests(rollback="9")),
         ReleaseState.ROLLBACK_IMPOSSIBLE,
         Action.NOTHING,
         Reason.ROLLBACK_IMPOSSIBLE,
     ),
-    "newest revision by someone's own helm upgrade": (
+    "newest revision by a manual helm upgrade": (
         at(there=recorded(ours=False)),
         ReleaseState.OUT_OF_SYNC,
         Action.UPGRADE,
@@ -299,13 +299,13 @@ TABLE = {
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
-    "last revision failed a moment ago, another try is asked for": (
+    "last revision failed a moment ago, another try is requested": (
         at(there=recorded("failed"), attempt=failed_attempt(), requests=Requests(reconcile="now")),
         ReleaseState.FAILED,
         Action.UPGRADE,
         Reason.RETRYING,
     ),
-    "last revision failed a moment ago, at a try that was asked for": (
+    "last revision failed a moment ago, at a requested try": (
         at(
             there=recorded("failed"),
             attempt=Attempt("Upgrade", WANTED, NOW, 1, Requests(reconcile="now")),
@@ -321,7 +321,7 @@ TABLE = {
         Action.UPGRADE,
         Reason.RETRYING,
     ),
-    "last revision failed, its writer left no attempt": (
+    "last revision failed, its writer recorded no attempt": (
         at(there=recorded("failed")),
         ReleaseState.FAILED,
         Action.UPGRADE,
@@ -339,7 +339,7 @@ TABLE = {
         Action.UPGRADE,
         Reason.RETRYING,
     ),
-    "last revision failed as a request was lost, its hook goes on, another try is asked for": (
+    "last revision failed as a request was lost, its hook goes on, another try is requested": (
         at(
             there=recorded("failed"),
             attempt=LOST,
@@ -386,7 +386,7 @@ TABLE = {
         Action.UNLOCK,
         Reason.UNLOCKING,
     ),
-    "pending rollback that was asked for": (
+    "pending rollback that was requested": (
         at(
             there=recorded("pending-rollback", ours=False, copied_from=frozenset({2})),
             requests=BACK,
@@ -395,7 +395,7 @@ TABLE = {
         Action.UNLOCK,
         Reason.UNLOCKING,
     ),
-    "pending rollback of someone else's Helm": (
+    "pending rollback of another Helm": (
         at(there=recorded("pending-rollback", ours=False, copied_from=frozenset({2}))),
         ReleaseState.IN_PROGRESS,
         Action.WAIT,
@@ -413,13 +413,13 @@ TABLE = {
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
-    "pending, someone else's Helm": (
+    "pending, another Helm": (
         at(there=recorded("pending-upgrade", ours=False)),
         ReleaseState.IN_PROGRESS,
         Action.WAIT,
         Reason.BUSY_ELSEWHERE,
     ),
-    "pending, someone else's Helm, aged out": (
+    "pending, another Helm, aged out": (
         at(there=recorded("pending-upgrade", ours=False), unchanged_for=1801),
         ReleaseState.LOCKED,
         Action.UNLOCK,
@@ -431,13 +431,13 @@ TABLE = {
         Action.UNINSTALL,
         Reason.RETRYING,
     ),
-    "being uninstalled by someone else's Helm": (
+    "being uninstalled by another Helm": (
         at(there=recorded("uninstalling")),
         ReleaseState.IN_PROGRESS,
         Action.WAIT,
         Reason.BUSY_ELSEWHERE,
     ),
-    "half uninstalled by someone else's Helm, aged out": (
+    "half uninstalled by another Helm, aged out": (
         at(there=recorded("uninstalling"), unchanged_for=1801),
         ReleaseState.HALF_UNINSTALLED,
         Action.UNINSTALL,
@@ -467,13 +467,13 @@ TABLE = {
         Action.CORRECT,
         Reason.DRIFTED,
     ),
-    "deployed, a Secret is missing, an upgrade is asked for": (
+    "deployed, a Secret is missing, an upgrade is requested": (
         at("", recorded(), obstacle=MISSING, requests=FORCED),
         ReleaseState.UPGRADE_REQUESTED,
         Action.WAIT,
         Reason.SECRET_MISSING,
     ),
-    "deployed, a Secret is missing, a rollback is asked for": (
+    "deployed, a Secret is missing, a rollback is requested": (
         at("", recorded(), obstacle=MISSING, requests=BACK),
         ReleaseState.ROLLBACK_REQUESTED,
         Action.ROLLBACK,
@@ -509,7 +509,7 @@ TABLE = {
         Action.UNINSTALL,
         Reason.RETRYING,
     ),
-    "deployed as desired, its repository is away": (
+    "deployed as desired, its repository is unavailable": (
         at(there=recorded(), obstacle=AWAY),
         ReleaseState.IN_SYNC,
         Action.NOTHING,
@@ -533,19 +533,19 @@ TABLE = {
         Action.UNINSTALL,
         Reason.NO_LONGER_WANTED,
     ),
-    "no longer desired, pending, someone else's Helm": (
+    "no longer desired, pending, another Helm": (
         at(None, recorded("pending-upgrade", ours=False)),
         ReleaseState.IN_PROGRESS,
         Action.WAIT,
         Reason.BUSY_ELSEWHERE,
     ),
-    "no longer desired, pending, someone else's Helm, aged out": (
+    "no longer desired, pending, another Helm, aged out": (
         at(None, recorded("pending-upgrade", ours=False), unchanged_for=1801),
         ReleaseState.UNWANTED,
         Action.UNINSTALL,
         Reason.NO_LONGER_WANTED,
     ),
-    "no longer desired, being uninstalled by someone else's Helm": (
+    "no longer desired, being uninstalled by another Helm": (
         at(None, recorded("uninstalling")),
         ReleaseState.IN_PROGRESS,
         Action.WAIT,
@@ -557,7 +557,7 @@ TABLE = {
         Action.UNINSTALL,
         Reason.NO_LONGER_WANTED,
     ),
-    "no longer desired, half uninstalled by someone else's Helm, aged out": (
+    "no longer desired, half uninstalled by another Helm, aged out": (
         at(None, recorded("uninstalling"), unchanged_for=1801),
         ReleaseState.UNWANTED,
         Action.UNINSTALL,
@@ -755,7 +755,7 @@ def test_no_state_is_without_an_answer_and_none_breaks_a_promise() -> None:
         if situation.suspended:
             assert decision.action == Action.NOTHING
         if decision.action == Action.ROLLBACK:
-            assert situation.requests == BACK, "a rollback is made only where one is asked for"
+            assert situation.requests == BACK, "a rollback is made only where one is requested"
         if decision.action in (Action.INSTALL, Action.UPGRADE) and situation.unmet:
             assert decision.reason == Reason.FORCED, "only an operator is served before a dependency"
         if decision.action in (Action.INSTALL, Action.UPGRADE):
