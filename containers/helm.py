@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from controller.adapters.helm.client import HelmLimits, HelmProgram
+from controller.adapters.helm.client import HelmProgram
+from controller.adapters.helm.process_bounds import HelmLimits
 from controller.adapters.helm.program import ProgramMissing, find_program, require_worker
 from controller.ports.helm import HelmClient
 from controller.ports.kubernetes import Kube

@@ -14,7 +14,7 @@ from pathlib import Path
 from controller.domain.api.keys import ReleaseKey
 from controller.domain.api.names import CONTAINERS, OPTIONAL_CONTAINERS
 from controller.domain.health.workload_health import PROGRESS_DEADLINE
-from controller.domain.releases.situation import RETRY_PAUSES
+from controller.domain.releases.retry_time import RETRY_PAUSES
 from controller.errors import ControllerError
 from controller.reconcile.releases.parts import BundleSettings, DriftRates
 from controller.reconcile.shared.leases.lease import LeaseTimes

@@ -12,9 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from controller.adapters.helm.conversation import MIB, Bounds
 from controller.adapters.helm.manifests import split_documents
 from controller.adapters.helm.memory_budget import MemoryBudget
+from controller.adapters.helm.process_bounds import MIB, Bounds
 from controller.adapters.helm.program import find_program
 from controller.adapters.helm.workers import Workers
 

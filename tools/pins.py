@@ -21,7 +21,7 @@ from controller.adapters.system.values_files import load_builds, load_library
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.catalogue import UPSTREAM, Catalogue
 from controller.domain.values.chart_builds import BuildSet, ChartBuild
-from controller.domain.values.password_guard import literal_secrets
+from controller.domain.values.plain_text_secrets import literal_secrets
 from tests.archives import unpack
 from tests.upstream import images, shapes
 from tools.service import written_files

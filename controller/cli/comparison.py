@@ -20,7 +20,7 @@ from controller.domain.credentials.rotation.accounts import releases_of
 from controller.domain.region.spec_changes import spec_changes
 from controller.domain.region.version_steps import accepted_versions, image_problems, series_problems
 from controller.domain.releases.bundle import ReleaseSpec
-from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 from controller.errors import HelmFailed, KubeError, SpecInvalid
 from controller.ports.helm import HelmClient, RenderedRelease
 from controller.ports.kubernetes import SECRET, Kube

@@ -13,7 +13,7 @@ from controller.cli.targets import Target
 from controller.cli.waiting import POLL_SECONDS
 from controller.domain.api.conditions import timestamp
 from controller.domain.api.reasons import Reason
-from controller.domain.releases.bundle_status import ReportedState
+from controller.domain.releases.reported_state import ReportedState
 from controller.errors import ApiUnavailable
 from controller.ports.kubernetes import HELMBUNDLE
 from controller.ports.system import Clock

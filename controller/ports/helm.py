@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from controller.domain.releases.drift import ObjectId
+from controller.domain.releases.drift.difference import ObjectId
+from controller.domain.releases.kept_claims import VolumeId
 from controller.domain.releases.situation import RevisionRecord
-from controller.domain.releases.volume_claims import VolumeId
 from controller.domain.values.chart_values import Values
 from controller.ports.kubernetes import KubeObject
 

@@ -10,9 +10,9 @@ from controller.domain.validation.value_relations import broken_relations
 from controller.domain.values.chart_values import DocumentPath, format_path, lookup
 from controller.domain.values.merge import MergedValues
 from controller.domain.values.names.known_names import KnownNames, unknown_rules, unknown_store_options
-from controller.domain.values.names.option_kinds import wrong_store_values
+from controller.domain.values.names.wrong_option_values import wrong_store_values
 from controller.domain.values.shipped_values import Library
-from controller.domain.values.template_input import RegionInput
+from controller.domain.values.templates.template_input import RegionInput
 from controller.domain.values.written.volume_stores import is_device_driver
 from controller.errors import Problem
 from controller.render.missing_parts import doubtful_parts

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from controller.domain.values.chart_values import parse_path
+from controller.domain.values.layer import nearest_line
 from controller.domain.values.layer_order import (
     SpecSource,
 )
-from controller.domain.values.merge import nearest_line
 from controller.errors import Problem
 
 

@@ -21,7 +21,7 @@ from controller.domain.region.required_certificates import region_certificates
 from controller.domain.region.service_releases import ReleaseTemplate, read_releases, unmet_dependencies
 from controller.domain.region.tls_features import tls_problems, tls_warnings
 from controller.domain.releases.bundle import BundleSpec, ChartRef, ReleaseSpec
-from controller.domain.releases.drift_rules import drift_of, unknown_releases
+from controller.domain.releases.drift.ignore_rules import drift_of, unknown_releases
 from controller.domain.releases.sizes.bundle_size import size_problem
 from controller.domain.values.catalogue import (
     CertificateRequest,
@@ -33,6 +33,7 @@ from controller.domain.values.catalogue import (
 from controller.domain.values.ceph_needs import CephNeeds, ceph_needs
 from controller.domain.values.chart_values import DocumentPath, Values, is_map, lookup
 from controller.domain.values.images import check_image_overrides, image_layer
+from controller.domain.values.layer import Layer
 from controller.domain.values.layer_order import (
     LayerKind,
     Layers,
@@ -42,10 +43,10 @@ from controller.domain.values.layer_order import (
     library_layers,
     spec_layers,
 )
-from controller.domain.values.merge import Layer, MergedValues, merge_layers, merge_onto
-from controller.domain.values.service_template import RenderedTemplate, ServiceTemplates
+from controller.domain.values.merge import MergedValues, merge_layers, merge_onto
 from controller.domain.values.shipped_values import Library, main_field_problems
-from controller.domain.values.template_input import RegionInput, ValueOf
+from controller.domain.values.templates.service_template import RenderedTemplate, ServiceTemplates
+from controller.domain.values.templates.template_input import RegionInput, ValueOf
 from controller.errors import ChartInvalid, Problem, SpecInvalid
 from controller.render.chart_builds import ChartBuilds, ChartDefaults
 from controller.render.feature_warnings import feature_warnings, unknown_names
@@ -351,12 +352,7 @@ class _RegionRenderer:
         known = self.done.get(release)
         if known is None and self.owners.get(release) in (*self.failed, *self.unchecked):
             raise _NotKnown
-        if known is None:
-            return None
-        current: Any = known.merged.values
-        for key in path:
-            current = current.get(key) if isinstance(current, Mapping) else None
-        return current
+        return lookup(known.merged.values, path) if known is not None else None
 
     def _knows(self, chart: str, path: DocumentPath, *, a_map: bool = False) -> bool:
         """Whether the values.yaml of a chart has this key, and a map there, if that is asked."""

@@ -12,13 +12,14 @@ from controller.domain.region.required_certificates import omitted_templates
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.validation.policy_rules import policy_problems
 from controller.domain.values.chart_values import Values
+from controller.domain.values.layer import Layer
 from controller.domain.values.layer_order import SpecSource
-from controller.domain.values.merge import Layer, MergedValues
+from controller.domain.values.merge import MergedValues
 from controller.domain.values.names.known_names import Service, unknown_options, unknown_policy_names
 from controller.domain.values.names.misread_texts import misread_texts
-from controller.domain.values.names.option_kinds import with_brackets, wrong_values
-from controller.domain.values.password_guard import password_problems
-from controller.domain.values.typos import misspelt_keys
+from controller.domain.values.names.misspelt_keys import misspelt_keys
+from controller.domain.values.names.wrong_option_values import with_brackets, wrong_values
+from controller.domain.values.plain_text_secrets import password_problems
 from controller.errors import Problem
 from controller.render.missing_parts import MissingPart
 

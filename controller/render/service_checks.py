@@ -46,7 +46,7 @@ def failed_checks(
 
 def is_operators(merged: MergedValues, *path: str) -> bool:
     """Whether a value, or something below it, is neither the chart's nor ours."""
-    layer = merged.layer_of(path)
+    layer = merged.history.layer_of(path)
     return layer is not None and not any(f"{layer.name} ".startswith(f"{kind} ") for kind in _OURS)
 
 
@@ -73,7 +73,7 @@ def functions_on(merged: MergedValues) -> Mapping[str, Callable[..., Any]]:
         # Whether it is there, and neither empty nor off.
         "given": lambda path: bool(lookup(merged.values, _path(path))),
         # Whether anything but the chart has set it, or something below it.
-        "chosen": lambda path: merged.layer_of(_path(path)) is not None,
+        "chosen": lambda path: merged.history.layer_of(_path(path)) is not None,
         # Whether the operator has set it, or something below it.
         "own": lambda path: is_operators(merged, *_path(path)),
         "keys": lambda found: sorted(found or {}),

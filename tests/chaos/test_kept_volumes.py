@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from controller.domain.api.names import KEPT_LABEL, ROLLBACK_RELEASE_PREFIX
-from controller.domain.releases.volume_claims import is_kept
+from controller.domain.releases.kept_claims import is_kept
 from controller.ports.kubernetes import HELMBUNDLE, PVC
 from sandbox.cluster import Sandbox
 from tests.chaos.test_kills import killed

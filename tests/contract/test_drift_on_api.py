@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from controller.domain.releases.bundle import DriftIgnore
-from controller.domain.releases.drift import Change, Drifted
+from controller.domain.releases.drift.difference import Change, Drifted
 from controller.ports.kubernetes import DEPLOYMENT, JOB, Resource
 from controller.reconcile.releases.drift.compare import compare, correct
 from tests.contract.conftest import Bench, wait_until

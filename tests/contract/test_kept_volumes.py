@@ -11,13 +11,13 @@ import pytest
 
 from controller.domain.api.names import KEPT_LABEL
 from controller.domain.releases.actions import Action
-from controller.domain.releases.volume_claims import KEEP_ANNOTATION
+from controller.domain.releases.kept_claims import KEEP_ANNOTATION
 from controller.errors import Conflict, FieldsFixed, HelmCancelled
 from controller.ports.helm import Cancellation, HelmRequest, RollbackRequest, UninstallRequest
 from controller.ports.kubernetes import PV, PVC, SECRET, STATEFULSET
 from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.preparation import call_prepared
-from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeKeeper
+from controller.reconcile.releases.kept_claims.keeper import NOTHING, VolumeKeeper
 from tests.contract.conftest import Bench, wait_until
 
 pytestmark = pytest.mark.cluster

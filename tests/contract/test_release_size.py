@@ -11,7 +11,7 @@ import pytest
 
 from controller.adapters.charts.source import ChartStore
 from controller.domain.releases.bundle import ChartRef
-from controller.domain.releases.release_size import LIMIT, release_octets
+from controller.domain.releases.sizes.release_size import LIMIT, release_octets
 from controller.errors import ControllerError
 from controller.ports.helm import HelmRequest
 from controller.ports.kubernetes import SECRET

@@ -12,7 +12,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from controller.domain.values.merge import Layer, merge_layers
+from controller.domain.values.layer import Layer
+from controller.domain.values.merge import merge_layers
 from controller.errors import SpecInvalid
 from tests.helm_program import Chart
 

@@ -17,10 +17,9 @@ from controller.adapters.helm.manifests import parse_manifests
 from controller.adapters.helm.release_records import revision
 from controller.domain.api.names import HELM_FIELD_MANAGER, HOOK, REMOVAL_LABEL
 from controller.domain.api.object_owner import is_marked
-from controller.domain.releases.drift import ObjectId
+from controller.domain.releases.drift.difference import ObjectId
 from controller.domain.releases.hooks import AWAITED, EVENTS
-from controller.domain.releases.upgrade_jobs.jobs_first import OBJECTS_KEY
-from controller.domain.releases.volume_claims import (
+from controller.domain.releases.kept_claims import (
     KEEP,
     KEEP_ANNOTATION,
     VOLUME_KINDS,
@@ -28,6 +27,7 @@ from controller.domain.releases.volume_claims import (
     identify,
     is_kept,
 )
+from controller.domain.releases.upgrade_jobs.jobs_first import OBJECTS_KEY
 from controller.domain.values.chart_values import Values, coalesced, copied
 from controller.errors import ControllerError, HelmCancelled, HelmFailed, ReleaseMissing
 from controller.ports.helm import (

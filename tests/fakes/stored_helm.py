@@ -19,9 +19,9 @@ from controller.adapters.helm.release_records import RECORD_TYPE, SecretRecords,
 from controller.domain.api.conditions import timestamp
 from controller.domain.api.names import HELM_FIELD_MANAGER, HOOK
 from controller.domain.api.object_owner import is_marked
-from controller.domain.releases.drift import ObjectId
+from controller.domain.releases.drift.difference import ObjectId
 from controller.domain.releases.hooks import DELETE_POLICY, EVENTS, WEIGHT
-from controller.domain.releases.volume_claims import is_kept
+from controller.domain.releases.kept_claims import is_kept
 from controller.domain.values.chart_values import copied
 from controller.errors import (
     ApiUnavailable,

@@ -10,7 +10,8 @@ import yaml
 
 from controller.domain.api.conditions import Condition, entries
 from controller.domain.api.reasons import Reason
-from controller.domain.releases.bundle_status import ReleaseView, ReportedState, bundle_conditions
+from controller.domain.releases.bundle_status import ReleaseView, bundle_conditions
+from controller.domain.releases.reported_state import ReportedState
 from controller.domain.servers.cloud_resources import Kind
 from controller.ports.kubernetes import HELMBUNDLE, NODE_MAINTENANCE, OSDPL, KubeObject
 from controller.reconcile.region.deployment import DeploymentReconciler

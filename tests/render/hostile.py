@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 from controller.domain.region.deployment import parse_deployment
-from controller.domain.values.service_template import DEFECT
+from controller.domain.values.templates.service_template import DEFECT
 from controller.domain.values.yaml_reader import read_documents
 from controller.errors import SpecInvalid
 from controller.render.region import render_region

@@ -9,7 +9,7 @@ import pytest
 
 from controller.domain.credentials.generate import KINDS
 from controller.domain.region.required_certificates import secrets_made
-from controller.domain.values.password_guard import literal_secrets
+from controller.domain.values.plain_text_secrets import literal_secrets
 from controller.errors import SpecInvalid
 from controller.render.region import Region
 from tests.render.region import core_spec, library, render

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from controller.domain.values.service_template import DEFECT
+from controller.domain.values.templates.service_template import DEFECT
 from controller.errors import Problem, SpecInvalid
 from sandbox.patience import patient
 from tests.render import hostile

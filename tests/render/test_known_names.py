@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from controller.domain.values.merge import Layer
-from controller.domain.values.typos import misspelt_keys
+from controller.domain.values.layer import Layer
+from controller.domain.values.names.misspelt_keys import misspelt_keys
 from controller.errors import Problem, SpecInvalid
 from controller.render.missing_parts import admit_running
 from tests.render.region import core_spec, library, render, upstream_defaults

@@ -113,8 +113,8 @@ def test_each_layer_wins_over_all_below_it(top: int, tmp_path: Path) -> None:
     release = rendered(tmp_path, frozenset(below)).release("keystone")
     assert release is not None
     assert release.merged.values == setting(LAYERS[top])
-    assert release.merged.origin(LEAF) == LAYERS[top]
-    assert [said.layer for said in release.merged.chain(LEAF)] == list(below[1:])
+    assert release.merged.history.origin(LEAF) == LAYERS[top]
+    assert [said.layer for said in release.merged.history.chain(LEAF)] == list(below[1:])
 
 
 def test_images_and_nodes_have_their_place_among_the_others() -> None:
@@ -128,11 +128,12 @@ def test_images_and_nodes_have_their_place_among_the_others() -> None:
         )
     ).release("nova")
     assert release is not None
-    image = [said.layer for said in release.merged.chain(("images", "tags", "nova_api"))]
+    image = [said.layer for said in release.merged.history.chain(("images", "tags", "nova_api"))]
     assert image == ["version 2025.2", "images", "services"]
-    assert {said.layer for chain in release.merged.history.values() for said in chain} >= {"images", "nodes"}
+    layers = {said.layer for chain in release.merged.history.settings.values() for said in chain}
+    assert layers >= {"images", "nodes"}
     order = list(LayerKind)
-    for chain in release.merged.history.values():
+    for chain in release.merged.history.settings.values():
         places = [order.index(kind_of(said.layer)) for said in chain]
         assert places == sorted(places)
 
@@ -146,17 +147,17 @@ def test_a_layer_in_the_middle_wins_when_those_above_say_nothing(tmp_path: Path)
     layers = frozenset({"chart defaults", "version 2025.2", "common.charts"})
     release = rendered(tmp_path, layers).release("keystone")
     assert release is not None
-    assert release.merged.origin(LEAF) == "common.charts"
+    assert release.merged.history.origin(LEAF) == "common.charts"
 
 
 def test_the_chain_of_a_leaf_names_files_and_lines(tmp_path: Path) -> None:
     release = rendered(tmp_path, frozenset(LAYERS)).release("keystone")
     assert release is not None
-    places = {said.layer: said.place for said in release.merged.chain(LEAF)}
+    places = {said.layer: said.place for said in release.merged.history.chain(LEAF)}
     assert places["size single"] == "values/services/identity/sizes.yaml:6"
     assert places["service identity"] == "values/services/identity/releases.yaml.j2:8"
     assert (
-        release.merged.chain(LEAF)[-1].path
+        release.merged.history.chain(LEAF)[-1].path
         == "spec.services.identity.keystone.values.conf.keystone.DEFAULT.leaf"
     )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from controller.cli.offline.manifests import offline_helm
-from controller.domain.values.template_functions import literal
+from controller.domain.values.templates.template_functions import literal
 from controller.ports.helm import HelmRequest
 from tests.render.region import core_spec, render
 from tests.render.specs import OIDC

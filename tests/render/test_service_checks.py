@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from controller.domain.shared.cel import CelError
-from controller.domain.values.merge import Layer, MergedValues, merge_layers
+from controller.domain.values.layer import Layer
+from controller.domain.values.merge import MergedValues, merge_layers
 from controller.domain.values.rules.checks import FUNCTIONS, parse_check
 from controller.render.service_checks import failed_checks, functions_on
 

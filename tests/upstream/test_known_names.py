@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from controller.domain.values.names.secret_options import known_secrets
 from tests.render.region import library
 from tests.upstream.option_packages import PACKAGES, SERIES
 from tools.known_names import (
@@ -37,7 +38,7 @@ def test_the_kinds_of_options_are_those_of_the_packages(series: str, chart: str)
 @pytest.mark.parametrize("series", SERIES)
 def test_the_secret_options_are_those_of_the_packages(series: str, chart: str) -> None:
     found = {section: frozenset(names) for section, names in observe_secrets(series, chart).items()}
-    recorded = library().names.secrets_of(chart, series)
+    recorded = known_secrets(library().names, chart, series)
     assert {section: names for section, names in recorded.items() if names} == found
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from controller.domain.values.merge import Layer
+from controller.domain.values.layer import Layer
 from controller.domain.values.names.known_names import Service
-from controller.domain.values.names.option_kinds import with_brackets, wrong_values
+from controller.domain.values.names.wrong_option_values import with_brackets, wrong_values
 from tests.render.region import library
 from tests.upstream.option_packages import PACKAGES, SERIES, ask
 from tests.upstream.regions import of_chart

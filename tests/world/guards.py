@@ -137,12 +137,12 @@ def _wall_clock(stack: ExitStack) -> None:
 
 @guard("an evacuation waits for a fencing confirmation", TWICE, CUT)
 def _without_fencing(stack: ExitStack) -> None:
-    _set(stack, "controller.domain.maintenance.obstacles._is_off", lambda *_: True)
+    _set(stack, "controller.domain.maintenance.obstacles.is_certainly_off", lambda *_: True)
 
 
 @guard("only what we disabled is enabled", OTHERS, PERSONS)
 def _all_is_ours(stack: ExitStack) -> None:
-    for where in ("hosts.cordon_and_return", "hosts.next_step"):
+    for where in ("hosts.cordon_and_return", "hosts.lost_node"):
         _set(stack, f"controller.domain.{where}.is_ours", lambda *_: True)
 
 

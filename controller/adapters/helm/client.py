@@ -17,18 +17,18 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from controller.adapters.helm.cancellation import CancellationToken
-from controller.adapters.helm.conversation import MIB, Bounds, Finished
+from controller.adapters.helm.conversation import Finished
 from controller.adapters.helm.exchange import hook_runs, require_chart, values_text
 from controller.adapters.helm.failures import failure
 from controller.adapters.helm.impersonation import service_account_user
 from controller.adapters.helm.manifests import HOOK_ANNOTATION, annotations_of, parse_manifests
 from controller.adapters.helm.memory_budget import MemoryBudget
+from controller.adapters.helm.process_bounds import HelmLimits, action_bounds, render_bounds
 from controller.adapters.helm.release_records import SecretRecords, revision
 from controller.adapters.helm.render_memo import RenderMemo, RenderRefused
 from controller.adapters.helm.running_hooks import fail_running_hooks
@@ -51,13 +51,6 @@ from controller.ports.helm import (
 )
 from controller.ports.kubernetes import Kube, KubeObject
 
-# Wall time of a render: much more than its processor time, for a busy machine.
-RENDER_SECONDS = 120.0
-RENDER_PROCESSOR_SECONDS = 20.0
-# Of an action, which mostly waits.
-ACTION_PROCESSOR_SECONDS = 120.0
-# The output must fit into a record of 1 MiB, which compresses YAML about 1:10.
-OUTPUT_OCTETS = 12 * MIB
 # The capabilities of the API server are read once for all processes, and again after this time.
 DISCOVERY_SECONDS = 900.0
 _PASSED_ON = ("PATH", "HOME", "TMPDIR", "KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
@@ -65,21 +58,6 @@ _PASSED_ON = ("PATH", "HOME", "TMPDIR", "KUBECONFIG", "KUBERNETES_SERVICE_HOST",
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 # One number: when the next request to the API server is due (helm/budget.go).
 _BUDGET_OCTETS = 8
-
-
-@dataclass(frozen=True)
-class HelmLimits:
-    """`qps` and `burst`: requests to the API server per second, and at once, of all processes together.
-
-    `memory`: octets that each may use, and `together` all of them, 0 for no limit. `history`: revisions kept
-    at a rollback.
-    """
-
-    qps: float = 200.0
-    burst: int = 400
-    memory: int = 512 * MIB
-    together: int = 0
-    history: int = 5
 
 
 class HelmProgram:
@@ -151,7 +129,7 @@ class HelmProgram:
             "version": request.revision,
         }
         asked = self._asked("render", request.release, request.namespace, more)
-        bounds = self._bounds(RENDER_SECONDS, RENDER_PROCESSOR_SECONDS)
+        bounds = render_bounds(self._limits.memory)
         ended = self._workers.call(asked, bounds)
         if ended.killed:
             # Perhaps before the request. A render changes nothing, so it can be repeated.
@@ -193,7 +171,7 @@ class HelmProgram:
             raise HelmCancelled(f"{release}: cancelled before it began")
         ended = self._workers.call(
             self._asked(action, release, namespace, {"timeout": timeout, **more}),
-            self._bounds(timeout, ACTION_PROCESSOR_SECONDS),
+            action_bounds(self._limits.memory, timeout),
             token=token,
             make_it_end=partial(fail_running_hooks, self._kube, self._records, release, namespace),
         )
@@ -245,9 +223,6 @@ class HelmProgram:
                 if int(old.name) < period - 1:
                     shutil.rmtree(old, ignore_errors=True)
         return str(place)
-
-    def _bounds(self, seconds: float, processor: float) -> Bounds:
-        return Bounds(self._limits.memory, processor, seconds, OUTPUT_OCTETS)
 
     def _unreadable(self, release: str, namespace: str) -> str:
         """The unreadable records that could be the cause."""

@@ -21,8 +21,8 @@ from typing import IO, Any
 
 from controller.adapters.helm.cancellation import CancellationToken
 from controller.adapters.helm.memory_budget import MemoryBudget
+from controller.adapters.helm.process_bounds import MIB, Bounds
 
-MIB = 1024 * 1024
 # The limit of the error output: a dying process prints its cause first, and then its stacks.
 ERROR_OCTETS = 16 * 1024
 _CAUSES = ("fatal error: ", "panic: ", "runtime: ")
@@ -46,16 +46,6 @@ _LOOK_SECONDS = 0.5
 _CLOSED_SECONDS = 5.0
 _CHUNK = 256 * 1024
 _TICKS = os.sysconf("SC_CLK_TCK")
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """Bounds of one request: `memory` and `output` in octets, `processor` and `seconds` in seconds."""
-
-    memory: int
-    processor: float
-    seconds: float
-    output: int
 
 
 @dataclass(frozen=True)

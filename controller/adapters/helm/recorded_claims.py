@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 from controller.adapters.helm.manifests import annotations_of, items_of, parse_document, split_documents
-from controller.domain.releases.volume_claims import (
+from controller.domain.releases.kept_claims import (
     KEEP,
     KEEP_ANNOTATION,
     VOLUME_KINDS,

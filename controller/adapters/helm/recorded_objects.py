@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 from controller.adapters.helm.manifests import items_of, parse_document, split_documents
-from controller.domain.releases.drift import ObjectId
+from controller.domain.releases.drift.difference import ObjectId
 from controller.errors import ChartInvalid
 from controller.reconcile.releases.drift.compare import identify, is_named
 

@@ -38,8 +38,8 @@ from controller.domain.api.names import (
     SPEC_DIGEST_LABEL,
 )
 from controller.domain.api.object_owner import Ownership, is_handed_over, owner_of
-from controller.domain.releases.drift import ObjectId
-from controller.domain.releases.volume_claims import (
+from controller.domain.releases.drift.difference import ObjectId
+from controller.domain.releases.kept_claims import (
     CLAIM,
     VolumeId,
     is_of_another,

@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from controller.adapters.helm.cancellation import CancellationToken
-from controller.adapters.helm.conversation import MIB, Bounds, Conversation, Finished, kill, processor_seconds
+from controller.adapters.helm.conversation import Conversation, Finished, kill, processor_seconds
 from controller.adapters.helm.memory_budget import MemoryBudget, private_octets
+from controller.adapters.helm.process_bounds import MIB, Bounds
 
 # The number kept after their answer, and for how long: requests after an action follow at once.
 MOST_IDLE = 16

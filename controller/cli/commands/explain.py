@@ -9,9 +9,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from controller.cli.offline.field_causes import causes_of
 from controller.cli.offline.input_files import read_objects
 from controller.cli.offline.region import offline_renderer
-from controller.cli.offline.template_provenance import causes_of
 from controller.cli.options import Output
 from controller.cli.output import Cell, Format, Row, print_data, print_table, soft_wrapped, stdout
 from controller.cli.release_choice import choose

@@ -10,11 +10,11 @@ from controller.adapters.charts.source import ChartStore
 from controller.adapters.helm.client import HelmProgram
 from controller.adapters.helm.program import VARIABLE, find_program
 from controller.domain.releases.bundle import ReleaseSpec
-from controller.domain.releases.release_size import nearly_too_large, release_octets, too_large
+from controller.domain.releases.sizes.release_size import nearly_too_large, release_octets, too_large
 from controller.domain.values.chart_values import Values
 from controller.domain.values.option_files import NO_OPTION_FILES
 from controller.domain.values.secret_refs import resolve
-from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 from controller.ports.helm import HelmClient, HelmRequest, RenderedRelease
 from controller.ports.kubernetes import Kube
 

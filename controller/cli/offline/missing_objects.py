@@ -23,7 +23,7 @@ from controller.domain.validation.known_references import KnownReferences
 from controller.domain.values.ceph_needs import CEPH_CONF, CONSUMERS_SECRET, OFFER_SECRET, ROOK, CephNeeds
 from controller.domain.values.images import log_in_command
 from controller.domain.values.secret_refs import find_references
-from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 from controller.errors import Problem
 from controller.ports.kubernetes import KubeObject
 

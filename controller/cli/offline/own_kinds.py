@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from controller.cli.offline.input_files import InputObject
 from controller.domain.api.names import API_VERSION, GROUP
-from controller.domain.values.typos import suggestion
+from controller.domain.values.suggestion import suggestion
 from controller.errors import Problem
 from controller.ports.kubernetes import HELMBUNDLE, NODE_MAINTENANCE, OSDPL, SERVER
 

@@ -23,9 +23,9 @@ from controller.domain.releases.bundle_object import bundle_object, parse_bundle
 from controller.domain.validation.crd_schema import ResourceSchema
 from controller.domain.validation.known_references import KnownReferences
 from controller.domain.validation.metadata_rules import metadata_problems
-from controller.domain.values.merge import Layer
+from controller.domain.values.layer import Layer
 from controller.domain.values.shipped_values import Library
-from controller.domain.values.template_input import ValueOf
+from controller.domain.values.templates.template_input import ValueOf
 from controller.errors import Problem, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, NODE_MAINTENANCE, OSDPL, SERVER, KubeObject
 from controller.render.region import Region, render_region, template_layers

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.validation.printed_numbers import misprinted
-from controller.domain.values.chart_values import PATCH, DocumentPath, Path, format_path, is_map, lookup
-from controller.domain.values.merge import Layer, MergedValues, Setting
+from controller.domain.values.chart_values import PATCH, Path, format_path, is_map, lookup
+from controller.domain.values.layer import Layer
+from controller.domain.values.merge import MergedValues
 from controller.domain.values.names.unknown_keys import OpenMaps, unknown_keys, without_paths
 from controller.errors import ChartInvalid, Problem
 from controller.ports.kubernetes import KubeObject
@@ -61,7 +62,7 @@ def _candidates(merged: MergedValues, open_maps: OpenMaps) -> Iterator[tuple[Pat
 
 def _operators(merged: MergedValues) -> list[Layer]:
     """The layers of the spec, without those of labelled nodes."""
-    layers = {id(one.origin): one.origin for settings in merged.history.values() for one in settings}
+    layers = {id(one.origin): one.origin for settings in merged.history.settings.values() for one in settings}
     return [layer for layer in layers.values() if layer.root[:1] == ("spec",)]
 
 
@@ -70,7 +71,7 @@ def _known_elsewhere(releases: list[RegionRelease]) -> set[str]:
     return {
         setting.path
         for release in releases
-        for path, settings in release.merged.history.items()
+        for path, settings in release.merged.history.settings.items()
         for setting in settings
         if setting.origin.root[:2] == ("spec", "common")
         and lookup(release.merged.defaults, path, _NOTHING) is not _NOTHING
@@ -103,14 +104,9 @@ def large_numbers(release: RegionRelease, objects: Iterable[KubeObject]) -> Iter
     unchanged.
     """
     for path, number, printed in misprinted(release.spec.values, objects):
-        setting = next(
-            (found[-1] for length in range(len(path), 0, -1) if (found := _chain(release, path[:length]))),
-            None,
-        )
+        history = release.merged.history
+        chains = (history.chain(tuple(map(str, path[:length]))) for length in range(len(path), 0, -1))
+        setting = next((chain[-1] for chain in chains if chain), None)
         shown = setting.path if setting else f"{release.spec.name}: {format_path(path)}"
         message = f"chart {release.spec.chart.name} writes {number} as {printed}, which programs cannot read"
         yield Problem(shown, message, f'write it in quotes: "{number}"', setting.place if setting else "")
-
-
-def _chain(release: RegionRelease, path: DocumentPath) -> tuple[Setting, ...]:
-    return release.merged.history.get(tuple(map(str, path)), ())

@@ -18,7 +18,7 @@ from controller.domain.credentials.rotation.accounts import (
 from controller.domain.credentials.rotation.in_place import InPlace, in_place, is_temporary
 from controller.domain.credentials.rotation.not_rotated import not_rotated
 from controller.domain.values.secret_refs import SecretReference
-from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 from controller.errors import SpecInvalid
 
 HEADERS = ("SERVICE", "AGE", "LAST", "NEXT", "KEYS", "ROTATION")

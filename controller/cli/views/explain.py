@@ -9,8 +9,9 @@ from typing import Any
 from controller.cli.views.node_values import NodeValue, node_values
 from controller.domain.validation.crd_schema import nearest
 from controller.domain.values.chart_values import PATCH, Path, format_path, is_map, leaves, lookup
-from controller.domain.values.merge import CHART_DEFAULTS, MergedValues, Setting
-from controller.domain.values.template_provenance import FieldOrigin
+from controller.domain.values.merge import MergedValues
+from controller.domain.values.templates.field_causes import FieldOrigin
+from controller.domain.values.value_history import CHART_DEFAULTS, Setting
 from controller.domain.values.values_diff import ABSENT
 from controller.errors import Problem, SpecInvalid
 from controller.render.region import RegionRelease
@@ -72,7 +73,7 @@ def explain_set(release: RegionRelease, causes: Causes = _NONE) -> tuple[Explana
     """Every value that some layer over the chart's defaults has set or deleted."""
     merged = release.merged
     on_nodes = node_values(merged)
-    explained = {path for path in merged.history if _is_explained(merged, path)}
+    explained = {path for path in merged.history.settings if _is_explained(merged, path)}
     paths = sorted(explained | {one.path for one in on_nodes})
     return tuple(_explanation(release, path, causes, on_nodes) for path in paths)
 
@@ -88,7 +89,7 @@ def _is_explained(merged: MergedValues, path: Path) -> bool:
 def _known_paths(merged: MergedValues) -> list[Path]:
     present = {path for path, _ in leaves(merged.values)}
     return sorted(
-        present | {path for path in merged.history if lookup(merged.values, path, ABSENT) is ABSENT}
+        present | {path for path in merged.history.settings if lookup(merged.values, path, ABSENT) is ABSENT}
     )
 
 
@@ -105,7 +106,7 @@ def _steps(merged: MergedValues, path: Path, version: str, causes: Causes) -> It
     default = lookup(merged.defaults, path, ABSENT)
     if default is not ABSENT:
         yield SettingStep(CHART_DEFAULTS, default, place=version)
-    for setting in merged.chain(path):
+    for setting in merged.history.chain(path):
         yield SettingStep(setting.layer, setting.value, setting.path, setting.place, behind(causes, setting))
 
 

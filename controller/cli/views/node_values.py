@@ -11,7 +11,9 @@ from typing import Any
 
 from controller.domain.region.node_overrides import SEPARATOR
 from controller.domain.values.chart_values import DocumentPath, Path, is_map, leaves, lookup
-from controller.domain.values.merge import CHART_DEFAULTS, Layer, MergedValues
+from controller.domain.values.layer import Layer
+from controller.domain.values.merge import MergedValues
+from controller.domain.values.value_history import CHART_DEFAULTS
 
 _CONF: Path = ("conf", "overrides")
 _VALUES: Path = ("overrides",)
@@ -50,7 +52,7 @@ def node_values(merged: MergedValues, about: Path = ()) -> tuple[NodeValue, ...]
     node wins.
     """
     return tuple(
-        _node_value(merged.layer_of(group.leaf), group, path, value)
+        _node_value(merged.history.layer_of(group.leaf), group, path, value)
         for group in (*_of_conf(merged), *_of_values(merged))
         for path, value in leaves(group.values)
         if path[: len(about)] == about

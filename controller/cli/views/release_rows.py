@@ -11,7 +11,7 @@ from typing import Any
 from controller.domain.api.conditions import find
 from controller.domain.api.names import SERVICE_LABEL
 from controller.domain.api.reasons import Reason
-from controller.domain.releases.bundle_status import ReportedState
+from controller.domain.releases.reported_state import ReportedState
 
 
 class RowState(StrEnum):

@@ -24,7 +24,7 @@ from controller.domain.api.names import (
     MANAGED_BY_US,
     READER_SECRET,
 )
-from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 from controller.errors import BackupUnusable
 
 HELM = "Helm"

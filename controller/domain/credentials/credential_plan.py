@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from controller.domain.api.region_spec import OwnSecret, VolumePolicy
 from controller.domain.credentials.generate import SSH_PUBLIC_KEY, private_name
 from controller.domain.values.catalogue import CredentialSecret
-from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 
 
 @dataclass(frozen=True)

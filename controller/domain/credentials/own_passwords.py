@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from controller.domain.credentials.rotation.accounts import Release, Server, accounts_of, server_at
 from controller.domain.values.chart_values import SECRET_REF
 from controller.domain.values.secret_refs import is_complete
-from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 from controller.errors import Problem
 
 # The `account-suffix` of a Secret, or empty; None if it is not known.

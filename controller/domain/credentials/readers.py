@@ -16,7 +16,7 @@ from controller.domain.credentials.clouds_yaml import CA_FILE, CLOUD, Administra
 from controller.domain.credentials.rotation.accounts import Account, Release, Server
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.chart_values import secret_ref
-from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 
 READER_SERVICE = "read-only-account"
 READER_CREDENTIALS = f"{READER_SERVICE}-credentials"

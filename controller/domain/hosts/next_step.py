@@ -7,14 +7,11 @@ never counts as zero or empty: then the step is to wait. Only changes with our m
 from __future__ import annotations
 
 from controller.domain.api.reasons import Reason
-from controller.domain.hosts.cordon_and_return import MAP_AFTER, decide_ready_host, left_as_is
+from controller.domain.hosts.cordon_and_return import MAP_AFTER, decide_ready_host
 from controller.domain.hosts.host_facts import PASSIVE, ComputeNode, HostFacts, NextStep, Step
+from controller.domain.hosts.lost_node import decide_lost_node, servers_remaining
 from controller.domain.hosts.node_policy import NodePolicy
-from controller.domain.shared.cloud_facts import (
-    REMOVED,
-    is_ours,
-)
-from controller.domain.shared.plurals import count
+from controller.domain.shared.cloud_facts import REMOVED
 
 # Seconds in which a new compute service should register.
 REGISTER_WITHIN = 600.0
@@ -46,7 +43,9 @@ def _decide(facts: HostFacts, policy: NodePolicy, breaker_open: str, now: float)
     if facts.service is None:
         return _unregistered(facts, facts.node, now)
     if not facts.node.ready:
-        return _not_ready(facts, facts.node, policy=policy, breaker_open=breaker_open, now=now)
+        return decide_lost_node(
+            facts, facts.node, facts.service, policy=policy, breaker_open=breaker_open, now=now
+        )
     replaced = facts.known_uid not in ("", facts.node.uid)
     if replaced and not facts.is_settled:
         return _replaced(facts, policy=policy, breaker_open=breaker_open)
@@ -65,7 +64,7 @@ def _without_node(facts: HostFacts, breaker_open: str) -> NextStep:
     if facts.servers is None:
         return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers remain on it")
     if facts.servers:
-        return _servers_remaining(facts, "the node was removed")
+        return servers_remaining(facts, "the node was removed")
     if service.up:
         text = "its compute service still reports; it is removed once that stops"
         return NextStep(Step.WAIT, Reason.COMPUTE_STILL_REPORTS, text)
@@ -95,15 +94,6 @@ def _without_service(facts: HostFacts, breaker_open: str) -> NextStep:
     return NextStep(Step.REMOVE, Reason.NODE_REMOVED, "its remaining objects in OpenStack are removed")
 
 
-def _servers_remaining(facts: HostFacts, why: str) -> NextStep:
-    servers = count(facts.servers or 0, "server")
-    text = (
-        f"{why}, and OpenStack has {servers} on it: evacuate them if the machine is off (osctl node "
-        f"maintain {facts.name} --mode evacuate --fenced), or bring the node back"
-    )
-    return NextStep(Step.BLOCKED, Reason.SERVERS_LEFT, text)
-
-
 def _unregistered(facts: HostFacts, node: ComputeNode, now: float) -> NextStep:
     remaining = max(node.created, facts.missing_since) + REGISTER_WITHIN - now
     if remaining > 0:
@@ -131,58 +121,5 @@ def _replaced(facts: HostFacts, *, policy: NodePolicy, breaker_open: str) -> Nex
     if facts.servers is None:
         return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers remain on it")
     if facts.servers:
-        return _servers_remaining(facts, "the node was replaced by another one with the same name")
+        return servers_remaining(facts, "the node was replaced by another one with the same name")
     return NextStep(Step.REMOVE, Reason.NODE_REPLACED, "the old compute service is removed for the new one")
-
-
-def _not_ready(
-    facts: HostFacts, node: ComputeNode, *, policy: NodePolicy, breaker_open: str, now: float
-) -> NextStep:
-    service = facts.service
-    if service is None:
-        return _unregistered(facts, node, now)
-    # Our own evacuation may be for an earlier absence: then it waits for fencing, like a new one.
-    if facts.maintenance and (not facts.automatic or node.fenced):
-        return NextStep(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
-    if not node.since:
-        return NextStep(Step.WAIT, Reason.NODE_NOT_READY, "it is not ready; it is not known since when")
-    remaining = node.since + policy.hold_down - now
-    if remaining > 0:
-        text = f"not ready; its compute service is disabled if this lasts {policy.hold_down:.0f} s"
-        return NextStep(Step.WAIT, Reason.NODE_NOT_READY, text, after=remaining)
-    if breaker_open:
-        return NextStep(Step.BLOCKED, Reason.TOO_MANY_UNHEALTHY, breaker_open)
-    if service.enabled:
-        text = f"not ready for more than {policy.hold_down:.0f} s"
-        return NextStep(Step.DISABLE, Reason.NODE_NOT_READY, text, mark=facts.mark("node not ready"))
-    if not is_ours(service.reason):
-        return left_as_is(service)
-    if not policy.evacuate:
-        text = "not ready; its compute service is disabled, its servers stay (evacuation: Never)"
-        return NextStep(Step.NOTHING, Reason.NODE_NOT_READY, text)
-    if service.up:
-        text = "the node is not ready, but its compute service reports: its servers run and are not moved"
-        return NextStep(Step.BLOCKED, Reason.COMPUTE_STILL_REPORTS, text)
-    if not node.fenced:
-        text = (
-            "servers are evacuated once the fencing service, or a person with osctl node fenced "
-            f"{node.name}, confirms that the node is off"
-        )
-        return NextStep(Step.BLOCKED, Reason.FENCING_AWAITED, text)
-    return _evacuation(facts, node)
-
-
-def _evacuation(facts: HostFacts, node: ComputeNode) -> NextStep:
-    """For a host whose machine is certainly off."""
-    if facts.servers is None:
-        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known which servers are on it")
-    if facts.servers == 0:
-        return NextStep(Step.NOTHING, Reason.NODE_NOT_READY, "not ready; no server is on it")
-    if facts.known_uid not in ("", node.uid):
-        # The machine of this Node is off. Its compute service never reported, so the servers are older.
-        return _servers_remaining(facts, "they belong to the machine that had this name before")
-    return NextStep(
-        Step.EVACUATE,
-        Reason.EVACUATING,
-        f"fenced; {count(facts.servers, 'server is', 'servers are')} evacuated",
-    )

@@ -12,6 +12,7 @@ from controller.domain.api.names import FENCED_ANNOTATION
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_name import node_note
 from controller.domain.hosts.fencing_confirmation import Confirmation, Machine, ran_since, shown_since
+from controller.domain.hosts.lost_node import is_certainly_off, still_runs
 from controller.domain.hosts.nodes import NodeFacts
 from controller.domain.maintenance.move_choice import Mode
 from controller.domain.maintenance.network_moves import AgentAvailability, NetworkMove, NetworkMoveState
@@ -58,7 +59,7 @@ def before_taking_out(mode: Mode, snapshot: HostSnapshot) -> Obstacle | None:
     if snapshot.doubt:
         return Reason.HOST_AMBIGUOUS, snapshot.doubt
     if mode == Mode.EVACUATE:
-        return _not_dead(snapshot)
+        return _not_lost(snapshot)
     if not snapshot.there:
         return Reason.NODE_REMOVED, f'there is no node "{snapshot.name}"'
     return None
@@ -109,16 +110,11 @@ def why_void(confirmation: Confirmation, snapshot: HostSnapshot) -> str:
     return ran_since(confirmation.seen, snapshot.service, [one.as_peer() for one in snapshot.beside])
 
 
-def _not_dead(snapshot: HostSnapshot) -> Obstacle | None:
+def _not_lost(snapshot: HostSnapshot) -> Obstacle | None:
     """Why nothing may be evacuated from this node; None if it is certainly off."""
-    if snapshot.node is not None and snapshot.node.is_ready:
-        return Reason.COMPUTE_STILL_REPORTS, "the node is ready, so its servers run; migrate them instead"
-    ready = next((one.name for one in snapshot.beside if one.is_ready), "")
-    if ready:
-        text = (
-            f"its machine is now the node {ready}, which is ready, so its servers run; migrate them instead"
-        )
-        return Reason.COMPUTE_STILL_REPORTS, text
+    runs = still_runs(snapshot.node, snapshot.beside)
+    if runs:
+        return Reason.COMPUTE_STILL_REPORTS, runs
     if snapshot.service is not None and snapshot.service.up:
         return STILL_REPORTS
     why = snapshot.void
@@ -127,7 +123,7 @@ def _not_dead(snapshot: HostSnapshot) -> Obstacle | None:
         if not why:
             return None
     nodes = [*([snapshot.node] if snapshot.node is not None else []), *snapshot.beside]
-    if any(_is_off(node, [one for one in nodes if one is not node], snapshot.service) for node in nodes):
+    if is_certainly_off(nodes, snapshot.service):
         return None
     name = max(nodes, key=lambda one: one.created).name if nodes else snapshot.name
     text = f"it is not certain that the node is off; confirm it with osctl node fenced {name}, or spec.fenced"
@@ -138,8 +134,3 @@ def _not_dead(snapshot: HostSnapshot) -> Obstacle | None:
         annotation = node_note(snapshot.namespace, FENCED_ANNOTATION)
         text += f"; the annotation {annotation} of the Node does not identify a machine"
     return Reason.FENCING_AWAITED, text
-
-
-def _is_off(node: NodeFacts, others: Sequence[NodeFacts], service: ComputeService | None) -> bool:
-    """Whether a confirmation on this Node of the machine is valid."""
-    return node.is_fenced and not node.runs(service, others)

@@ -16,7 +16,7 @@ from controller.domain.api.region_spec import RegionSpec, parse_region_spec
 from controller.domain.region.deployment_rules import feature_problems
 from controller.domain.region.tls_features import with_default_traffic
 from controller.domain.releases.bundle import DriftMode
-from controller.domain.releases.drift_rules import DriftRule, drift_rules
+from controller.domain.releases.drift.ignore_rules import DriftRule, drift_rules
 from controller.domain.shared.nesting import deeper_than
 from controller.domain.validation.crd_schema import ResourceSchema
 from controller.domain.values.catalogue import EMBEDDED, UPSTREAM

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller.domain.values.chart_values import Values, is_map, lookup
-from controller.domain.values.merge import Layer, MergedValues
+from controller.domain.values.layer import Layer
+from controller.domain.values.merge import MergedValues
 from controller.errors import Problem
 
 Features = Mapping[str, Any]

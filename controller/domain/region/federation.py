@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from controller.domain.values.chart_values import DocumentPath, format_path, type_name
-from controller.domain.values.typos import suggestion
+from controller.domain.values.suggestion import suggestion
 from controller.errors import Problem
 
 _PROVIDERS: DocumentPath = ("spec", "features", "identity", "federation", "providers")

@@ -11,7 +11,7 @@ from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.catalogue import Catalogue
 from controller.domain.values.chart_builds import TestedBuilds
 from controller.domain.values.chart_values import DocumentPath, format_path, lookup
-from controller.domain.values.typos import unknown_key
+from controller.domain.values.suggestion import unknown_key
 from controller.errors import Problem
 
 _VERSIONS: DocumentPath = ("spec", "charts", "versions")

@@ -28,9 +28,10 @@ from controller.domain.values.chart_values import (
     lookup,
     type_name,
 )
+from controller.domain.values.layer import Layer
 from controller.domain.values.layer_order import LayerKind, SpecSource
-from controller.domain.values.merge import Layer, MergedValues, merge_onto
-from controller.domain.values.typos import suggestion, unknown_key
+from controller.domain.values.merge import MergedValues, merge_onto
+from controller.domain.values.suggestion import suggestion, unknown_key
 from controller.errors import Problem, SpecInvalid
 
 _LABEL = re.compile(
@@ -123,7 +124,7 @@ def _given_twice(chart: str, found: list[_NodeValues], below: MergedValues) -> I
     for daemonset in dict.fromkeys(item.daemonset for item in found):
         path: Path = ("conf", "overrides", f"{chart}_{daemonset}", "labels")
         if lookup(below.values, path):
-            layer = below.layer_of(path)
+            layer = below.history.layer_of(path)
             yield Problem(
                 layer.full_path(path) if layer else f"{chart}: {format_path(path)}",
                 "labels are listed here and in spec.nodes, and those here would be lost",

@@ -14,7 +14,9 @@ from controller.domain.releases.digests import fingerprint
 from controller.domain.releases.plan import PlanAction, bounded, plan_sentence
 from controller.domain.releases.release_settings import VOLUMES, SettingChange, release_changes
 from controller.domain.values.chart_values import format_path
-from controller.domain.values.merge import Layer, MergedValues, merge_layers
+from controller.domain.values.layer import Layer
+from controller.domain.values.merge import MergedValues, merge_layers
+from controller.domain.values.value_history import ValueHistory
 from controller.domain.values.values_diff import ValueChange, diff_values, value_text
 from controller.errors import SpecInvalid
 
@@ -242,13 +244,13 @@ def _values(current: ReleaseSpec, merged: MergedValues) -> list[dict[str, Any]]:
         before = merge_layers(merged.defaults, [Layer("applied", current.values)])
     except SpecInvalid:
         # The chart's defaults are of another shape now: only what was sent can be compared.
-        before = MergedValues({}, dict(current.values), {})
+        before = MergedValues({}, dict(current.values), ValueHistory())
         merged = MergedValues({}, merged.overlay, merged.history)
     return [_change(change, merged) for change in diff_values(before, merged)]
 
 
 def _change(change: ValueChange, merged: MergedValues) -> dict[str, Any]:
-    layers = merged.chain(change.path)
+    layers = merged.history.chain(change.path)
     found = {
         "path": format_path(change.path)[:2048],
         "before": value_text(change.before, MOST_VALUE),

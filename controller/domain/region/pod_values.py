@@ -13,9 +13,9 @@ from typing import Any
 
 from controller.domain.validation.cluster.asked_resources import parse_quantity
 from controller.domain.values.chart_values import PATCH, Path, Values, is_map, lookup, type_name
+from controller.domain.values.layer import Layer
 from controller.domain.values.layer_order import LayerKind
-from controller.domain.values.merge import Layer
-from controller.domain.values.typos import suggestion
+from controller.domain.values.suggestion import suggestion
 from controller.errors import Problem
 
 _REPLICAS, _RESOURCES = ("pod", "replicas"), ("pod", "resources")

@@ -9,7 +9,7 @@ from typing import Any
 
 from controller.domain.api.conditions import find
 from controller.domain.api.reasons import Reason
-from controller.domain.releases.bundle_status import ReportedState
+from controller.domain.releases.reported_state import ReportedState
 
 # States of releases that something is being done to.
 AT_WORK = (ReportedState.INSTALLING, ReportedState.UPGRADING, ReportedState.UNINSTALLING)

@@ -6,8 +6,8 @@ from controller.domain.region.deployment import DeploymentSpec
 from controller.domain.values.catalogue import CredentialSecret, ServiceEntry, decide_services
 from controller.domain.values.ceph_needs import CephNeeds, ceph_needs
 from controller.domain.values.shipped_values import Library
-from controller.domain.values.template_input import filled_features
-from controller.domain.values.typos import suggestion
+from controller.domain.values.suggestion import suggestion
+from controller.domain.values.templates.template_input import filled_features
 from controller.errors import Problem, SpecInvalid
 
 

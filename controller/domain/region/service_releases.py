@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controller.domain.releases.bundle import DEFAULT_TIMEOUT_SECONDS, DriftIgnore
-from controller.domain.releases.drift_rules import ignore_rules
+from controller.domain.releases.drift.ignore_rules import ignore_rules
 from controller.domain.values.catalogue import ServiceEntry
 from controller.domain.values.chart_values import DocumentPath, Values, format_path, type_name
+from controller.domain.values.layer import Layer, nearest_line
 from controller.domain.values.layer_order import LayerKind
-from controller.domain.values.merge import Layer, nearest_line
-from controller.domain.values.service_template import RenderedTemplate, template_defect
-from controller.domain.values.typos import suggestion
+from controller.domain.values.suggestion import suggestion
+from controller.domain.values.templates.service_template import RenderedTemplate, template_defect
 from controller.errors import Problem, SpecInvalid
 
 _TOP = "releases"

@@ -9,8 +9,8 @@ from typing import Any
 from controller.domain.api.conditions import is_true
 from controller.domain.api.names import DEPLOYMENT_LABEL, MANAGED_BY, MANAGED_BY_US
 from controller.domain.health.region_health import Release
-from controller.domain.releases.bundle_status import ReportedState
 from controller.domain.releases.digests import fingerprint
+from controller.domain.releases.reported_state import ReportedState
 from controller.domain.values.secret_refs import secret_names
 from controller.errors import SpecInvalid
 

@@ -18,7 +18,7 @@ from controller.domain.releases.bundle import (
     PlannedSpec,
     ReleaseSpec,
 )
-from controller.domain.releases.drift_rules import ignore_objects
+from controller.domain.releases.drift.ignore_rules import ignore_objects
 from controller.domain.shared.durations import format_duration, parse_duration
 from controller.domain.shared.nesting import deeper_than
 from controller.domain.values.chart_values import copied

@@ -4,27 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from controller.domain.api.conditions import Condition, shorten
 from controller.domain.api.reasons import Reason
-from controller.domain.releases.release_size import nearly_too_large
-from controller.domain.releases.situation import Attempt
+from controller.domain.releases.attempt import Attempt
+from controller.domain.releases.reported_state import ReportedState
+from controller.domain.releases.sizes.release_size import nearly_too_large
 from controller.domain.shared.plurals import count
-
-
-class ReportedState(StrEnum):
-    """The one word for a release in `status.releases[].state`."""
-
-    WAITING = "Waiting"
-    INSTALLING = "Installing"
-    UPGRADING = "Upgrading"
-    DEPLOYED = "Deployed"
-    FAILED = "Failed"
-    UNINSTALLING = "Uninstalling"
-    SUSPENDED = "Suspended"
-
 
 # Characters that the messages and errors of all releases of a bundle share.
 MOST_TEXT = 300_000

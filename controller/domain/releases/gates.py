@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import partial
@@ -10,26 +9,14 @@ from functools import partial
 from controller.domain.api.conditions import timestamp
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.actions import MAKING, SERVING, Action, NextAction
-from controller.domain.releases.drift import FIGHT_AFTER
-from controller.domain.releases.situation import RETRY_PAUSES, Attempt, ReleaseSituation
-from controller.domain.shared import backoff
+from controller.domain.releases.attempt import Attempt
+from controller.domain.releases.retry_time import OWNER_CHECK_SECONDS, correction_time, retry_time
+from controller.domain.releases.situation import ReleaseSituation
 from controller.domain.shared.plurals import count
-from controller.domain.shared.times import FAR_AHEAD, is_ahead
-
-# The first pause, in seconds, before an object is corrected that others change again and again.
-FIGHT_PAUSE = 15.0
-
-# The longest pause, in seconds, after a failure that was none of the release's own.
-INTERRUPTED_CAP = 60.0
-
-# The pause, in seconds, after each failure because of a missing right, which only others can grant.
-DENIED_PAUSE = 60.0
+from controller.domain.shared.times import FAR_AHEAD
 
 # How often, in seconds, it is looked whether a hook has ended that no action waits for.
 HOOK_CHECK_SECONDS = 5.0
-
-# How often, in seconds, it is looked whether others have given a release or an object up, or handed it over.
-OWNER_CHECK_SECONDS = 30.0
 
 
 class Gate(StrEnum):
@@ -117,12 +104,10 @@ def _drift_mode(situation: ReleaseSituation, step: NextAction) -> NextAction | N
 
 def _recurring_drift(situation: ReleaseSituation, step: NextAction) -> NextAction | None:
     drift = situation.drift
-    if step.action != Action.CORRECT or drift.corrections < FIGHT_AFTER:
+    if step.action != Action.CORRECT:
         return None
-    fights = drift.corrections - FIGHT_AFTER + 1
-    pause = backoff.delay(fights, situation.jitter, first=FIGHT_PAUSE, cap=situation.retry_cap)
-    due = drift.corrected + pause
-    if due <= situation.now or is_ahead(drift.corrected, situation.now):
+    due = correction_time(drift, jitter=situation.jitter, longest=situation.retry_cap, now=situation.now)
+    if due is None:
         return None
     by = f" by {', '.join(drift.rivals)}" if drift.rivals else ""
     text = (
@@ -152,17 +137,8 @@ def _backoff(situation: ReleaseSituation, step: NextAction) -> NextAction | None
     last = _failed_before(situation, step)
     if last is None:
         return None
-    # Whoever is cut off once goes on at once: it was a restart. Cut off again and again, it may be the cause.
-    failures = last.failures - (last.action == Action.UNLOCK)
-    if failures == 0:
-        return None
-    if last.lacks_right:
-        pause = DENIED_PAUSE
-    else:
-        longest = min(situation.retry_cap, _cap(last))
-        pause = backoff.delay(failures, situation.jitter, first=RETRY_PAUSES.first, cap=longest)
-    due = last.finished + pause
-    if due <= situation.now or is_ahead(last.finished, situation.now):
+    due = retry_time(last, jitter=situation.jitter, longest=situation.retry_cap, now=situation.now)
+    if due is None:
         return None
     if last.lacks_right:
         text = f"retried every minute, next at {timestamp(due + 1)}"
@@ -171,12 +147,6 @@ def _backoff(situation: ReleaseSituation, step: NextAction) -> NextAction | None
     text = f"failed {count(last.failures, 'time')}, next try at {timestamp(due + 1)}"
     reason = Reason.OBJECT_NAME_TAKEN if last.taken else Reason.BACKING_OFF
     return NextAction(Action.WAIT, reason, text, again_after=due - situation.now)
-
-
-def _cap(last: Attempt) -> float:
-    if last.taken:
-        return OWNER_CHECK_SECONDS
-    return INTERRUPTED_CAP if last.interrupted else math.inf
 
 
 def _failed_before(situation: ReleaseSituation, step: NextAction) -> Attempt | None:

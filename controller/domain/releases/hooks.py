@@ -13,7 +13,7 @@ from controller.domain.api.names import HOOK, RELEASE_LABELS, RELEASE_NAME
 from controller.domain.health.pods import CauseKind, PodFacts
 from controller.domain.health.workload_health import Surroundings, WorkloadHealth, judge_workload
 from controller.domain.health.workloads import Workload, parse_workload
-from controller.domain.releases.volume_claims import is_kept
+from controller.domain.releases.kept_claims import is_kept
 from controller.domain.shared.times import seconds_of
 
 JOB_NAME = "batch.kubernetes.io/job-name"

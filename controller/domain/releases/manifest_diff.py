@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.releases.immutable_fields import fixed_changes, way_out
-from controller.domain.releases.volume_claims import CLAIM, VOLUME_KINDS, is_kept, takes_claims_along
+from controller.domain.releases.kept_claims import CLAIM, VOLUME_KINDS, is_kept, takes_claims_along
 
 KubeObject = Mapping[str, Any]
 DAEMONSET = "DaemonSet"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.releases.bundle import BundleSpec, ReleaseSpec
-from controller.domain.releases.drift_rules import ignore_objects
+from controller.domain.releases.drift.ignore_rules import ignore_objects
 from controller.domain.shared.durations import format_duration
 
 VOLUMES = "volumes"

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from controller.domain.validation.awaited import SERVICE
 from controller.domain.validation.dangling import Made, Reference
 from controller.domain.values.chart_values import is_map, lookup
-from controller.domain.values.merge import DELETED, MergedValues
+from controller.domain.values.merge import MergedValues
+from controller.domain.values.value_history import DELETED
 from controller.errors import Problem
 
 _OF_THE_SPEC = "spec."
@@ -15,7 +16,7 @@ _OF_THE_SPEC = "spec."
 
 def unmade_hosts(release: str, merged: MergedValues, there: Made) -> Iterator[Problem]:
     """A warning for each host without a dot, in the operator's values, that is no Service there."""
-    for path, settings in merged.history.items():
+    for path, settings in merged.history.settings.items():
         if len(path) not in (4, 5) or path[0] != "endpoints" or path[2] != "hosts":
             continue
         last = settings[-1]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.values.typos import suggestion
+from controller.domain.values.suggestion import suggestion
 from controller.errors import Problem, SpecInvalid
 
 Schema = Mapping[str, Any]

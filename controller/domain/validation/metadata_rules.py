@@ -11,7 +11,7 @@ from typing import Any
 
 from controller.domain.api.object_meta import a
 from controller.domain.values.chart_values import DocumentPath, format_path
-from controller.domain.values.typos import suggestion
+from controller.domain.values.suggestion import suggestion
 from controller.errors import Problem
 
 _KNOWN = (

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller.domain.values.chart_values import PATCH, Path, is_map, lookup, type_name
-from controller.domain.values.merge import Layer
+from controller.domain.values.layer import Layer
 from controller.errors import Problem
 
 REMEDY = "write it as role:admin, or as role:member and project_id:%(project_id)s"

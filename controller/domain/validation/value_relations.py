@@ -120,7 +120,7 @@ def _paths(pool: Pool, one: Connections) -> tuple[Path, ...]:
 
 def _told(merged: MergedValues, paths: tuple[Path, ...], message: str, remedy: str) -> Iterator[Problem]:
     """At the first of the values that the operator set; what the chart has of its own is not told."""
-    settings = (merged.history[path][-1] for path in paths if merged.history.get(path))
+    settings = (chain[-1] for path in paths if (chain := merged.history.chain(path)))
     own = next((one for one in settings if one.path.startswith("spec.")), None)
     if own is not None:
         yield Problem(own.path, message, remedy, own.place)

@@ -13,7 +13,7 @@ from typing import Any
 from controller.domain.values.chart_values import DocumentPath, format_path
 from controller.domain.values.names.chart_options import NO_OPTIONS, ChartOptions, parse_chart_options
 from controller.domain.values.option_files import NO_FILES, ChartFiles, OptionFiles, parse_chart_files
-from controller.domain.values.typos import suggestion
+from controller.domain.values.suggestion import suggestion
 from controller.errors import ControllerError, Problem
 
 GROUPS = ("openstack", "infra")

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controller.domain.values.chart_values import DocumentPath, Values, lookup
+from controller.domain.values.layer import Layer
 from controller.domain.values.layer_order import LayerKind, SpecSource
-from controller.domain.values.merge import Layer
-from controller.domain.values.typos import unknown_key
+from controller.domain.values.suggestion import unknown_key
 from controller.errors import Problem
 
 _DOCKER_HUB = "docker.io"

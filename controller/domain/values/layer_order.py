@@ -15,9 +15,10 @@ from controller.domain.values.chart_values import (
     lookup,
     type_name,
 )
-from controller.domain.values.merge import CHART_DEFAULTS, Layer
+from controller.domain.values.layer import Layer
 from controller.domain.values.shipped_values import FileChoice, Library
-from controller.domain.values.typos import unknown_key
+from controller.domain.values.suggestion import unknown_key
+from controller.domain.values.value_history import CHART_DEFAULTS
 from controller.errors import Problem
 
 

@@ -1,4 +1,4 @@
-"""Merging of values layers into one, remembering which layer set what.
+"""Merging of values layers into one.
 
 Maps merge; scalars and lists replace. `null` and `{$patch: delete}` delete, `{$patch: replace, …}`
 replaces a whole map, `{$secretRef: {name, key}}` is one leaf. A map over something that is no map (or
@@ -8,8 +8,8 @@ the reverse) is an error. The words are those of Kubernetes' strategic merge pat
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,96 +20,19 @@ from controller.domain.values.chart_values import (
     PATCH_DELETE,
     PATCH_REPLACE,
     SECRET_REF,
-    DocumentPath,
     Path,
     Values,
     copied,
-    format_path,
     is_map,
     is_secret_ref,
     type_name,
 )
+from controller.domain.values.layer import Layer
+from controller.domain.values.value_history import DELETED, HistoryRecorder, ValueHistory
 from controller.errors import Problem, SpecInvalid
-
-CHART_DEFAULTS = "chart defaults"
 
 _SECRET_NAME = re.compile(r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$")
 _SECRET_KEY = re.compile(r"^[-._a-zA-Z0-9]{1,253}$")
-
-
-@dataclass(frozen=True)
-class Layer:
-    """Values from one place.
-
-    `name` is what people call it (`size small`, `services`), `source` the file it was read from (empty
-    for an object that came from the API), `root` where its values lie in that file or object, and
-    `lines` the line of each path of the file, counted from 1. `origins` are given where values do not lie
-    in the file as they are: the field of the file behind each path of the values, and all below it.
-    """
-
-    name: str
-    values: Values
-    source: str = ""
-    root: DocumentPath = ()
-    lines: Mapping[DocumentPath, int] = field(default_factory=dict)
-    origins: Mapping[DocumentPath, DocumentPath] = field(default_factory=dict)
-
-    def place(self, path: DocumentPath) -> str:
-        """Where this layer sets the path: `values/sizes/small.yaml:41`; the source if no line is known.
-
-        Empty for a field that the file does not have: its default counts then.
-        """
-        origin = self._origin(path)
-        if origin and self.lines and origin not in self.lines:
-            return ""
-        line = nearest_line(self.lines, origin or (*self.root, *path))
-        return f"{self.source}:{line}" if self.source and line else self.source
-
-    def full_path(self, path: DocumentPath) -> str:
-        """The path as seen from the top of the source: `spec.services.compute.nova.values.conf…`"""
-        return format_path(self._origin(path) or (*self.root, *path))
-
-    def _origin(self, path: DocumentPath) -> DocumentPath:
-        """The field behind the path, empty where the path is the field."""
-        for length in range(len(path), 0, -1) if self.origins else ():
-            if path[:length] in self.origins:
-                return self.origins[path[:length]]
-        return ()
-
-
-@dataclass(frozen=True)
-class Deleted:
-    """Stands for the value of a path that a layer deleted."""
-
-
-DELETED = Deleted()
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One layer setting (or deleting) the value of one path.
-
-    `written` is the path in the layer of what says it: the map, where one was deleted or replaced.
-    """
-
-    origin: Layer = field(repr=False)
-    written: Path
-    value: Any
-
-    @property
-    def layer(self) -> str:
-        """The name of the layer."""
-        return self.origin.name
-
-    @property
-    def path(self) -> str:
-        """The field as seen from the top of its source."""
-        return self.origin.full_path(self.written)
-
-    @property
-    def place(self) -> str:
-        """`file:line`, or empty."""
-        return self.origin.place(self.written)
 
 
 @dataclass(frozen=True)
@@ -117,12 +40,12 @@ class MergedValues:
     """What a release gets in the end.
 
     `values` are the effective ones, chart defaults included; they share structure with the defaults and
-    are only to be read. `history` has, for every path that any layer touched, who set it, lowest first.
+    are only to be read. `history`: which layer set which of them.
     """
 
     defaults: Values
     values: Values
-    history: Mapping[Path, tuple[Setting, ...]]
+    history: ValueHistory
 
     @cached_property
     def overlay(self) -> dict[str, Any]:
@@ -134,52 +57,25 @@ class MergedValues:
         sent = _overlay((), self.defaults, self.values, self.history)
         return sent if isinstance(sent, dict) else {}
 
-    def origin(self, path: Path) -> str:
-        """The layer that set this leaf."""
-        settings = self.history.get(path)
-        return settings[-1].layer if settings else CHART_DEFAULTS
-
-    def chain(self, path: Path) -> tuple[Setting, ...]:
-        """Everything that had a say about this path, lowest first: also the end of a map above it."""
-        return self.history.get(path, ())
-
-    def layer_of(self, path: Path) -> Layer | None:
-        """A layer that gave this path a value, or something below it; None where only the chart did."""
-        found = [
-            settings[-1].origin
-            for known, settings in self.history.items()
-            if known[: len(path)] == path and settings[-1].value is not DELETED
-        ]
-        return found[-1] if found else None
-
-
-def nearest_line(lines: Mapping[DocumentPath, int], path: DocumentPath) -> int:
-    """The line of the path, or of the nearest path above it that has one; 0 if there is none."""
-    for length in range(len(path), 0, -1):
-        line = lines.get(path[:length])
-        if line is not None:
-            return line
-    return 0
-
 
 def merge_layers(defaults: Values, layers: Sequence[Layer]) -> MergedValues:
     """Merges the layers, lowest first, over the chart's defaults; no input is changed.
 
     Raises SpecInvalid with every type conflict and every malformed mark found, naming both layers.
     """
-    return merge_onto(MergedValues(defaults=defaults, values=dict(defaults), history={}), layers)
+    return merge_onto(MergedValues(defaults=defaults, values=dict(defaults), history=ValueHistory()), layers)
 
 
 def merge_onto(lower: MergedValues, layers: Sequence[Layer]) -> MergedValues:
     """Merges further layers over what was merged already; as `merge_layers`."""
-    history = dict(lower.history)
+    history = HistoryRecorder(lower.history)
     problems: list[Problem] = []
     merged: Any = lower.values
     for layer in layers:
         merged = _LayerMerge(layer, history, problems).over(merged)
     if problems:
         raise SpecInvalid(problems)
-    return MergedValues(defaults=lower.defaults, values=merged, history=history)
+    return MergedValues(defaults=lower.defaults, values=merged, history=history.recorded())
 
 
 class _LayerMerge:
@@ -188,9 +84,7 @@ class _LayerMerge:
     deepmerge's own map strategy changes its base, and its list strategy appends: neither is used.
     """
 
-    def __init__(
-        self, layer: Layer, history: dict[Path, tuple[Setting, ...]], problems: list[Problem]
-    ) -> None:
+    def __init__(self, layer: Layer, history: HistoryRecorder, problems: list[Problem]) -> None:
         self._layer = layer
         self._history = history
         self._problems = problems
@@ -208,15 +102,15 @@ class _LayerMerge:
             return self._resolve_conflict(merger, path, base, upper)
         patch = self._patch(here, upper)
         if patch == PATCH_REPLACE:
-            self._forget_below(here, base)
+            self._history.end_below(self._layer, here, base)
             return self._fresh(here, {key: value for key, value in upper.items() if key != PATCH})
         result = dict(base)
         for key, value in upper.items():
             below = (*here, key)
             if value is None or (isinstance(value, dict) and self._patch(below, value) == PATCH_DELETE):
                 if key in result:
-                    self._record(below, DELETED)
-                    self._forget_below(below, result.pop(key))
+                    self._history.record(self._layer, below, DELETED)
+                    self._history.end_below(self._layer, below, result.pop(key))
             elif result.get(key) is None:
                 result[key] = self._fresh(below, value)
             else:
@@ -234,23 +128,13 @@ class _LayerMerge:
         self._problems.append(
             Problem(
                 path=self._layer.full_path(here),
-                message=f"expected {_kind(base)}, as in {self._owner(here)}; "
+                message=f"expected {_kind(base)}, as in {self._history.owner(here)}; "
                 f"{self._layer.name} has {type_name(upper)}",
                 remedy="give a map of the same shape" if is_map(base) else "give a value that is not a map",
                 source=self._layer.place(here),
             )
         )
         return base
-
-    def _owner(self, path: Path) -> str:
-        """Who gave the value at this path its type, with its place."""
-        for known in sorted(self._history):
-            if known[: len(path)] == path:
-                settings = [s for s in self._history[known] if s.value is not DELETED]
-                if settings:
-                    last = settings[-1]
-                    return f"{last.layer} ({last.place or last.path})"
-        return f"the {CHART_DEFAULTS}"
 
     def _fresh(self, path: Path, value: Any) -> Any:
         """A copy of a value that meets nothing below it, without marks, each leaf recorded."""
@@ -264,11 +148,11 @@ class _LayerMerge:
                 if key != PATCH and item is not None and not self._deletes((*path, key), item)
             }
             if not clean and patch != PATCH_DELETE:
-                self._record(path, {})
+                self._history.record(self._layer, path, {})
             return clean
         elif isinstance(value, list):
             self._check_list(path, value)
-        self._record(path, value)
+        self._history.record(self._layer, path, value)
         return copied(value)
 
     def _deletes(self, path: Path, value: Any) -> bool:
@@ -321,25 +205,6 @@ class _LayerMerge:
         if problem not in self._problems:
             self._problems.append(problem)
 
-    def _record(self, path: Path, value: Any, said_at: Path | None = None) -> None:
-        setting = Setting(self._layer, path if said_at is None else said_at, value)
-        before = self._history.get(path, ())
-        if before and before[-1].origin is self._layer and before[-1].value is DELETED:
-            before = before[:-1]  # ended with the map around it, and set again by the same words
-        self._history[path] = (*before, setting)
-
-    def _forget_below(self, path: Path, ended: Any) -> None:
-        """Notes at all that is in a map that is deleted or replaced, chart defaults too, who ended it."""
-        for within in _paths_below(path, ended):
-            self._record(within, DELETED, said_at=path)
-
-
-def _paths_below(path: Path, value: Any) -> Iterator[Path]:
-    """Every key in the map, those of maps within it included."""
-    for key, item in value.items() if is_map(value) else ():
-        yield (*path, key)
-        yield from _paths_below((*path, key), item)
-
 
 def _kind(value: object) -> str:
     return "a map" if is_map(value) else "a single value or list"
@@ -348,7 +213,7 @@ def _kind(value: object) -> str:
 _OMIT = object()
 
 
-def _overlay(path: Path, default: Any, final: Any, history: Mapping[Path, Any]) -> Any:
+def _overlay(path: Path, default: Any, final: Any, history: ValueHistory) -> Any:
     if default is final and is_map(final):  # no layer came by: merging copies what it changes
         return _OMIT
     if not (is_map(default) and is_map(final)):

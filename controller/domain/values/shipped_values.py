@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from controller.domain.values.catalogue import Catalogue
 from controller.domain.values.chart_builds import NO_BUILDS, TestedBuilds
 from controller.domain.values.chart_values import DocumentPath, Values
-from controller.domain.values.merge import Layer
+from controller.domain.values.layer import Layer
 from controller.domain.values.names.known_names import NO_NAMES, KnownNames
 from controller.domain.values.names.unknown_keys import NO_OPEN_MAPS, OpenMaps
 from controller.domain.values.rules.checks import ServiceCheck
 from controller.domain.values.rules.relations import NO_RELATIONS, Relations
-from controller.domain.values.typos import suggestion
+from controller.domain.values.suggestion import suggestion
 from controller.errors import Problem
 
 

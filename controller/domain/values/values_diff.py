@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.values.chart_values import SECRET_REF, Path, is_secret_ref, leaves
-from controller.domain.values.merge import CHART_DEFAULTS, Deleted, MergedValues
+from controller.domain.values.merge import MergedValues
+from controller.domain.values.value_history import CHART_DEFAULTS, Deleted
 
 # Characters of a value that people read in one line.
 WIDTH = 80
@@ -57,7 +58,7 @@ def diff_values(old: MergedValues | None, new: MergedValues | None) -> tuple[Val
                 path,
                 was,
                 becomes,
-                layer_before=old.origin(path) if old is not None and was is not ABSENT else "",
+                layer_before=old.history.origin(path) if old is not None and was is not ABSENT else "",
                 layer_after=_layer_after(new, path, becomes),
                 place=_place(new, path),
             )
@@ -72,14 +73,14 @@ def _same(was: Any, becomes: Any) -> bool:
 
 def _layer_after(merged: MergedValues | None, path: Path, becomes: Any) -> str:
     """The layer that set the leaf, or deleted it; empty where it is simply not there any more."""
-    layers = merged.chain(path) if merged is not None else ()
+    layers = merged.history.chain(path) if merged is not None else ()
     if layers:
         return layers[-1].layer
     return "" if becomes is ABSENT else CHART_DEFAULTS
 
 
 def _place(merged: MergedValues | None, path: Path) -> str:
-    layers = merged.chain(path) if merged is not None else ()
+    layers = merged.history.chain(path) if merged is not None else ()
     return layers[-1].place if layers else ""
 
 

@@ -19,16 +19,16 @@ from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import CloudView
 from controller.domain.shared.plurals import count
 from controller.errors import CloudRefused, KubeError, is_refusal
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, Events, Kube, KubeObject
+from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, Events, Kube
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts import openstack_writes
 from controller.reconcile.hosts.retry_pauses import RetryPauses
+from controller.reconcile.maintenance.maintenance_finalizer import has_finalizer, remove_finalizer
 from controller.reconcile.maintenance.network_moves import AgentQueries, is_gone
 from controller.reconcile.maintenance.out_of_service import HostDisabler
 from controller.reconcile.maintenance.server_moves import ask, seen
 from controller.reconcile.maintenance.status import MaintenanceWork, StatusWriter
-from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.fair_order import FairOrder
 
 # Between two passes: while servers are under way, and while there is nothing to do but to watch.
@@ -56,7 +56,7 @@ class MaintenanceDeletion:
 
     def roll_back(self, work: MaintenanceWork, cloud: Cloud, view: CloudView, agents: AgentQueries) -> float:
         """Ends what is under way, puts back what is ours to put back, and lets the object go."""
-        if not work.blocked:
+        if not has_finalizer(work.obj):
             return IDLE_EVERY
         self._out.forget_cordon(work)
         overdue = bool(work.ending) and work.now - work.ending > work.spec.server_deadline
@@ -157,7 +157,6 @@ class MaintenanceDeletion:
         live = self._kube.get(NODE_MAINTENANCE, work.name)
         if live is None or live["metadata"]["uid"] != meta["uid"]:
             return
-        kept = [one for one in live["metadata"].get("finalizers") or () if one != work.finalizer]
         node = self._kube.get(NODE, work.spec.node)
         if going_on:
             moves = count(len(going_on), "move continues", "moves continue")
@@ -168,17 +167,9 @@ class MaintenanceDeletion:
             text = f"the maintenance {work.name} has ended"
             reason = Reason.MAINTENANCE_ENDED
             self._events.emit(node, type_=reason.event, reason=reason, message=text)
-        self.set_finalizers(live, kept)
+        remove_finalizer(self._kube, live)
         self._asked.pop(_uid(work), None)
         self._orders.pop(_uid(work), None)
-
-    def set_finalizers(self, seen: KubeObject, desired: Sequence[str]) -> None:
-        """Of a NodeMaintenance that is as it was seen. Raises KubeError."""
-        meta = seen["metadata"]
-        patch = {"metadata": {"finalizers": list(desired), "resourceVersion": meta["resourceVersion"]}}
-        self._kube.merge_patch(NODE_MAINTENANCE, meta["name"], None, patch)
-        text = f"maintenance {meta['name']}: finalizers {', '.join(desired) or 'removed'}"
-        log_action("set-finalizers", meta["name"], text)
 
 
 def _uid(work: MaintenanceWork) -> str:

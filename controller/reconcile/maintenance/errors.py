@@ -10,6 +10,7 @@ from controller.domain.maintenance.server_moves import Phase
 from controller.errors import ApiUnavailable, CloudRefused, CloudUnavailable, KubeError, is_refusal
 from controller.reconcile.hosts.retry_pauses import AGAIN_AFTER
 from controller.reconcile.maintenance.deletion import BUSY_EVERY, IDLE_EVERY, MaintenanceDeletion
+from controller.reconcile.maintenance.maintenance_finalizer import has_finalizer
 from controller.reconcile.maintenance.out_of_service import HostDisabler
 from controller.reconcile.maintenance.status import MaintenanceWork, ObservedStatus, StatusWriter
 
@@ -49,7 +50,7 @@ class MaintenanceErrors:
         """Where there is no region, there is nothing in OpenStack to put back."""
 
         def serving() -> float:
-            if work.deleting and work.blocked:
+            if work.deleting and has_finalizer(work.obj):
                 self._out.put_back_node(work)
                 self._end.release(work)
                 return AGAIN_AFTER
@@ -59,12 +60,12 @@ class MaintenanceErrors:
         return self._reported(work, serving)
 
     def _without_cloud(self, work: MaintenanceWork, error: CloudUnavailable) -> float:
-        if work.deleting and work.blocked and not work.started:
+        if work.deleting and has_finalizer(work.obj) and not work.started:
             self._end.release(work)
         else:
             self._out.note_void(work, self._status)
             text = f"waits for OpenStack: {error}"
-            phase = Phase.ROLLING_BACK if work.deleting and work.blocked else work.phase
+            phase = Phase.ROLLING_BACK if work.deleting and has_finalizer(work.obj) else work.phase
             self._write(work, work.status_with(phase, Reason.CLOUD_UNKNOWN, text))
         return max(AGAIN_AFTER, error.retry_after or 0.0)
 

@@ -50,6 +50,7 @@ from controller.reconcile.maintenance.deletion import BUSY_EVERY, IDLE_EVERY, Ma
 from controller.reconcile.maintenance.elapsed_times import ElapsedTimes
 from controller.reconcile.maintenance.errors import REFUSED, MaintenanceErrors
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts, missing
+from controller.reconcile.maintenance.maintenance_finalizer import add_finalizer, has_finalizer
 from controller.reconcile.maintenance.move_rounds import MoveRounds, ObservedMoves
 from controller.reconcile.maintenance.network_moves import AgentQueries, with_those_kept, write_moves
 from controller.reconcile.maintenance.out_of_service import HostDisabler
@@ -266,8 +267,9 @@ class MaintenancesReconciler:
         if work.planning:
             self._plan(work, cloud, view, agents, share.queue_reason)
             return IDLE_EVERY
-        if not work.blocked:
-            return self._ensure_finalizer(work)
+        if not has_finalizer(work.obj):
+            add_finalizer(self._kube, work.obj)
+            return 0.0
         stopped = self._stopped(work)
         if not work.started and (stopped or share.queue_reason):
             reason = Reason.TOO_MANY_UNHEALTHY if stopped else Reason.QUEUED
@@ -316,11 +318,6 @@ class MaintenancesReconciler:
             volumes=sum(one.volumes for one in servers),
         )
         self._status.write(work, observed)
-
-    def _ensure_finalizer(self, work: MaintenanceWork) -> float:
-        before = work.obj["metadata"].get("finalizers") or ()
-        self._end.set_finalizers(work.obj, [*before, work.finalizer])
-        return 0.0
 
     def _move(
         self,

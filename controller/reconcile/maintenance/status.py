@@ -25,6 +25,7 @@ from controller.domain.shared.times import seconds_of
 from controller.errors import ControllerError
 from controller.ports.kubernetes import NODE_MAINTENANCE, Events, Kube, KubeObject
 from controller.ports.system import Clock
+from controller.reconcile.maintenance.maintenance_finalizer import finalizer_of
 from controller.reconcile.shared.preconditioned_writes import apply_to_seen
 
 log = logging.getLogger(__name__)
@@ -75,18 +76,8 @@ class MaintenanceWork:
         return region_of(self.obj)
 
     @property
-    def finalizer(self) -> str:
-        """Of its region: that of another is not ours to take off."""
-        return self.region.finalizer(CONTAINER)
-
-    @property
     def deleting(self) -> bool:
         return bool(self.obj["metadata"].get("deletionTimestamp"))
-
-    @property
-    def blocked(self) -> bool:
-        """Whether it cannot go before we let it."""
-        return self.finalizer in (self.obj["metadata"].get("finalizers") or ())
 
     @property
     def planning(self) -> bool:
@@ -241,7 +232,7 @@ class StatusWriter:
             "another version of the controller wrote the status, and this one cannot read it "
             f"({error}): nothing is moved or reverted; install that version again, or a newer one. "
             f"Without it: end running moves, enable disabled services on {node}, uncordon it, and "
-            f"remove {region.finalizer(CONTAINER)} from metadata.finalizers"
+            f"remove {finalizer_of(obj)} from metadata.finalizers"
         )
         generation, reason = int(meta.get("generation") or 0), Reason.STATUS_UNREADABLE
         conditions = [

@@ -15,7 +15,6 @@ from controller.domain.api.names import (
     RECONCILE_ANNOTATION,
     REGION_RECONCILE_ANNOTATION,
     SERVICE_LABEL,
-    finalizer,
 )
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import RegionSpec, fields_in, parse_region_spec
@@ -67,17 +66,15 @@ from controller.reconcile.region.plan import (
     region_plan,
     renames,
 )
+from controller.reconcile.region.region_finalizer import REGION_FINALIZER
 from controller.reconcile.region.taken_names import observe_namesakes
 from controller.reconcile.region.version_gate import refuse_version_steps
 from controller.reconcile.region.volume_node import keep_volume_place
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.chart_errors import RETRY_SECONDS, chart_reason, retry_after
 from controller.reconcile.shared.managed_region import is_ending, observe_regions
-from controller.reconcile.shared.preconditioned_writes import apply_to_seen
 from controller.reconcile.shared.region_status import apply_region_status
 from controller.render.region import Region, RegionBundle
-
-FINALIZER = finalizer("core")
 
 # An approval is written into the status first; what it allows is begun at the pass after that.
 AT_ONCE = 0.1
@@ -128,13 +125,13 @@ class DeploymentReconciler:
             # Whatever comes of the spec: neither of these may wait until it can be served.
             found = replace(found, bundles=self._writer.disown(bundles))
             if bundles:
-                self._hold(osdpl)
+                REGION_FINALIZER.ensure(self._ports.kube, osdpl)
             region = refuse_missing_parts(self._render(osdpl), bundles)
             region = keep_volume_sizes(self._ports.kube, osdpl, region, bundles)
             region = keep_volume_place(self._ports.kube, region, bundles)
             found = self._with_kept_services(osdpl, replace(found, region=region))
             if not bundles:
-                self._hold(osdpl)
+                REGION_FINALIZER.ensure(self._ports.kube, osdpl)
             found = self._awaiting_approval(osdpl, found) if spec.paused else self._follow(osdpl, found)
         except SpecInvalid as error:
             found = refused(found, error)
@@ -282,7 +279,7 @@ class DeploymentReconciler:
         )
 
     def _delete(self, osdpl: KubeObject) -> float | None:
-        if FINALIZER not in (osdpl["metadata"].get("finalizers") or []):
+        if not REGION_FINALIZER.is_on(osdpl):
             return None
         spec, bundles = parse_region_spec(osdpl.get("spec")), self._bundles(osdpl)
         try:
@@ -298,16 +295,8 @@ class DeploymentReconciler:
                 raise
             if bundles:  # Our Roles have gone with the namespace, which deletes the rest.
                 return RETRY_SECONDS
-        self._set_finalizers(osdpl, [])
+        REGION_FINALIZER.remove(self._ports.kube, osdpl)
         return None
-
-    def _hold(self, osdpl: KubeObject) -> None:
-        """Has the osdpl stay until its bundles are gone: nobody would uninstall their releases after it."""
-        if FINALIZER not in (osdpl["metadata"].get("finalizers") or []):
-            self._set_finalizers(osdpl, [FINALIZER])
-
-    def _set_finalizers(self, osdpl: KubeObject, desired: list[str]) -> None:
-        apply_to_seen(self._ports.kube, OSDPL, osdpl, manager=MANAGER, finalizers=desired)
 
     def _refuse_second(self, osdpl: KubeObject, managed: str) -> None:
         """Says why nothing happens. The object is not touched otherwise: no finalizer, no bundles."""

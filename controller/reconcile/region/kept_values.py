@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from controller.domain.values.chart_values import Path, Values
+from controller.domain.values.layer import Layer
 from controller.domain.values.layer_order import LayerKind
-from controller.domain.values.merge import Layer, merge_onto
+from controller.domain.values.merge import merge_onto
 from controller.ports.kubernetes import KubeObjects
 from controller.render.region import Region, RegionBundle, RegionRelease
 
@@ -23,7 +24,7 @@ def values_there(bundles: KubeObjects) -> dict[str, Values]:
 
 def is_written_by_template(release: RegionRelease, path: Path) -> bool:
     """Whether the template of the service has set this leaf last: nobody's own words are changed."""
-    return release.merged.origin(path).split(" ")[0] == LayerKind.SERVICE
+    return release.merged.history.origin(path).split(" ")[0] == LayerKind.SERVICE
 
 
 def with_values(release: RegionRelease, layer: Layer) -> RegionRelease:

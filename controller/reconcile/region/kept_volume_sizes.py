@@ -10,7 +10,7 @@ from typing import Any
 
 from controller.domain.api.names import RELEASE_NAME
 from controller.domain.values.chart_values import Path, Values, lookup
-from controller.domain.values.merge import Layer
+from controller.domain.values.layer import Layer
 from controller.errors import Forbidden
 from controller.ports.kubernetes import STATEFULSET, Kube, KubeObject, KubeObjects
 from controller.reconcile.region.kept_values import (

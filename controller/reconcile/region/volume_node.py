@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from controller.domain.values.chart_values import lookup
-from controller.domain.values.merge import Layer
+from controller.domain.values.layer import Layer
 from controller.errors import Forbidden, Problem
 from controller.ports.kubernetes import NODE, Kube, KubeObjects
 from controller.reconcile.region.kept_values import (

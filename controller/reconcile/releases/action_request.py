@@ -7,17 +7,15 @@ from dataclasses import dataclass, field
 from controller.domain.api.keys import ReleaseKey
 from controller.domain.api.region_spec import VolumePolicy
 from controller.domain.releases.actions import Action
+from controller.domain.releases.attempt import Attempt
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.hooks import HookView
 from controller.domain.releases.requests import NOTHING_ASKED, Requests
-from controller.domain.releases.situation import Attempt
 from controller.domain.shared.redaction import Redactor
 from controller.domain.values.chart_values import Values
 from controller.ports.helm import Cancellation
 from controller.ports.system import Clock
-
-# How long the uninstall of what is in no spec any more may take with its hooks; a setting may say otherwise.
-UNINSTALL_SECONDS = 600
+from controller.reconcile.releases.action_deadline import UNINSTALL_SECONDS, seconds_given
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ class ActionRequest:
     @property
     def timeout(self) -> int:
         """Seconds that the action may take."""
-        return self.spec.timeout if self.spec else self.uninstall_within
+        return seconds_given(self.spec, self.uninstall_within)
 
     def failures_with(self, *, interrupted: bool) -> int:
         """The number of failures in a row with one more. The first of the release's own begins again: how

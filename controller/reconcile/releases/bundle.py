@@ -13,26 +13,28 @@ from controller.domain.api.object_owner import made_by_bundle
 from controller.domain.api.reasons import NORMAL, Reason
 from controller.domain.api.region_spec import VolumePolicy
 from controller.domain.releases.actions import MAKING, Action, NextAction
+from controller.domain.releases.attempt import Attempt
 from controller.domain.releases.bundle import BundleSpec
 from controller.domain.releases.bundle_object import Bundle, parse_bundle
-from controller.domain.releases.bundle_status import ReportedState
 from controller.domain.releases.gates import no_slot, owned_by
-from controller.domain.releases.situation import Attempt
+from controller.domain.releases.reported_state import BEGUN, ReportedState, resting_state
 from controller.domain.shared import metrics
 from controller.domain.shared.redaction import Redactor
 from controller.errors import Forbidden, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, KubeObject
+from controller.reconcile.releases.action_deadline import action_deadline
 from controller.reconcile.releases.action_request import ActionOutcome, ActionRequest, RunningAction
 from controller.reconcile.releases.action_slots import ActionSlots
 from controller.reconcile.releases.actions.perform import ReleaseActions
-from controller.reconcile.releases.actions.superseded import is_superseded, seconds_allowed
+from controller.reconcile.releases.actions.superseded import is_superseded
+from controller.reconcile.releases.bundle_finalizer import BUNDLE_FINALIZER
 from controller.reconcile.releases.bundle_status import BundleStatusWriter
 from controller.reconcile.releases.decide import ReleaseDecisions
 from controller.reconcile.releases.drift.event_filter import report_drift
 from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.histories import ReleaseHistories
 from controller.reconcile.releases.hooks.progress import LASTS_AFTER, NO_HOOKS, HookFollower, ObservedHooks
-from controller.reconcile.releases.kept_claims import KeptClaims
+from controller.reconcile.releases.kept_claims.reported import KeptClaims
 from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import (
     ObservedRelease,
@@ -43,7 +45,7 @@ from controller.reconcile.releases.observe_release import (
 from controller.reconcile.releases.parts import BundleListeners, BundleSettings, ReleasePorts
 from controller.reconcile.releases.planning.bundle_plan import BundlePlanner
 from controller.reconcile.releases.release_sizes import ReleaseSizes
-from controller.reconcile.releases.release_view import as_before, release_view, resting_state
+from controller.reconcile.releases.release_view import as_before, release_view
 from controller.reconcile.releases.waiting_bundles import WaitingBundles
 from controller.reconcile.shared.managed_region import is_ending
 from controller.reconcile.shared.secret_values import SecretValues
@@ -51,16 +53,6 @@ from controller.reconcile.shared.secret_values import SecretValues
 log = logging.getLogger(__name__)
 # Until it is looked whether a right has been granted meanwhile: no event says so.
 DENIED_SECONDS = 60.0
-
-
-_BEGUN = {
-    Action.INSTALL: (ReportedState.INSTALLING, Reason.INSTALLING),
-    Action.UPGRADE: (ReportedState.UPGRADING, Reason.UPGRADING),
-    Action.ROLLBACK: (ReportedState.UPGRADING, Reason.ROLLING_BACK),
-    Action.UNLOCK: (ReportedState.UPGRADING, Reason.UNLOCKING),
-    Action.CORRECT: (ReportedState.DEPLOYED, Reason.CORRECTING),
-    Action.UNINSTALL: (ReportedState.UNINSTALLING, Reason.UNINSTALLING),
-}
 
 
 class BundleReconciler:
@@ -128,7 +120,7 @@ class BundleReconciler:
                 self._report.write_denied(obj, error, generation)
                 return DENIED_SECONDS
             # Our Roles have gone with the namespace, and so goes whatever its releases have there.
-            self._report.let_go(obj)
+            BUNDLE_FINALIZER.remove(self._ports.kube, obj)
             self._keep_only(key, ())
             return None
 
@@ -137,7 +129,7 @@ class BundleReconciler:
     ) -> float | None:
         namespace, name = key
         if not bundle.deleting:
-            self._report.ensure_finalizer(obj)
+            BUNDLE_FINALIZER.ensure(self._ports.kube, obj)
         # Taken before the records are read: an action that ends in between would make them look as if
         # its writer had died. Its end has this bundle looked at once more.
         busy = self._slots.busy()
@@ -151,7 +143,7 @@ class BundleReconciler:
         self._keep_only(key, names)
         waits_for.update(results.waits_for)
         if bundle.deleting and not results.remaining:
-            self._report.let_go(obj)
+            BUNDLE_FINALIZER.remove(self._ports.kube, obj)
             self._keep_only(key, ())
             return None
         if results.put_off:
@@ -179,7 +171,7 @@ class BundleReconciler:
         running, seen = observed.busy.get(key), NO_HOOKS
         if running is not None and running.request.bundle != observed.bundle.name:
             decision = owned_by(made_by_bundle(running.request.bundle))
-            state = resting_state(decision, release)
+            state = _resting(decision, release)
             if release.desired is None:
                 return
         elif running is not None:
@@ -188,7 +180,7 @@ class BundleReconciler:
                 results.drifts[name] = self._drift.known(key, running.request.version)
             else:
                 self._drift.leave(key)
-            state, reason = _BEGUN[running.request.action]
+            state, reason = BEGUN[running.request.action]
             decision = NextAction(running.request.action, reason, seen.message, seen.again_after)
         else:
             decision = self._decisions.decide(observed, results, release)
@@ -255,15 +247,16 @@ class BundleReconciler:
             volumes=observed.bundle.spec.volumes,
             suspended=suspended,
         )
-        allowed = seconds_allowed(running, desired, suspended=suspended)
-        remaining = allowed - running.age(self._ports.clock)
+        newest = desired.spec if desired else None
+        deadline = action_deadline(running.request.action, running.timeout, newest, suspended=suspended)
+        remaining = deadline.seconds - running.age(self._ports.clock)
         if superseded:
             running.cancellation.cancel()
-        elif allowed < running.timeout and remaining <= 0:
-            running.cancellation.cancel(f"not done within {allowed:g} s, the timeout in its present spec")
-        elif allowed < running.timeout:
+        elif deadline.shortened and remaining <= 0:
+            running.cancellation.cancel(deadline.overdue)
+        elif deadline.shortened:
             results.again.append(remaining)
-        seen = self._hooks.observe(key, replace(running, shortened_to=allowed))
+        seen = self._hooks.observe(key, replace(running, shortened_to=deadline.seconds))
         for bundle in self._slots.note_waiting(key, seen.waiting):
             self._listeners.requeue(bundle)
         if running.cancellation.cancelled:
@@ -279,8 +272,8 @@ class BundleReconciler:
         decision: NextAction,
     ) -> tuple[ReportedState, NextAction]:
         """Starts what was decided, if there is a slot for it; the state from now on, and why."""
-        if decision.action not in _BEGUN:
-            return resting_state(decision, release), decision
+        if decision.action not in BEGUN:
+            return _resting(decision, release), decision
         resolved = release.desired.resolved if release.desired else None
         secrets = resolved.secrets if resolved else observed.secrets_of(release.name)
         self._listeners.learn(secrets)
@@ -300,12 +293,12 @@ class BundleReconciler:
         if not started and self._slots.closed:
             # It waits for no slot, and nothing is to be said of what this process will not do.
             results.put_off.add(release.name)
-            return resting_state(decision, release), decision
+            return _resting(decision, release), decision
         if not started:
             refused = no_slot()
-            return resting_state(refused, release), refused
+            return _resting(refused, release), refused
         # No watch reports what an action waits for that has no Job; one that is soon over is looked at then.
-        return _BEGUN[decision.action][0], replace(decision, again_after=LASTS_AFTER)
+        return BEGUN[decision.action][0], replace(decision, again_after=LASTS_AFTER)
 
     def _perform(self, running: RunningAction) -> ActionOutcome:
         # All of it while the slot is held: nobody else then acts on the release.
@@ -348,6 +341,10 @@ class BundleReconciler:
     def _report_end(self, obj: Mapping[str, Any], type_: str, reason: Reason, text: str) -> None:
         # `perform` has logged it.
         self._ports.events.emit(obj, type_=type_, reason=reason, message=text, logged=True)
+
+
+def _resting(decision: NextAction, release: ObservedRelease) -> ReportedState:
+    return resting_state(decision, release.last_status, as_desired=release.is_as_desired)
 
 
 def _reported(done: str) -> str:

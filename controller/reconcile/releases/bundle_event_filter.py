@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from controller.domain.api.keys import BundleKey
-from controller.reconcile.releases.bundle_status import FINALIZER
+from controller.reconcile.releases.bundle_finalizer import BUNDLE_FINALIZER
 
 
 class BundleEventFilter:
@@ -32,7 +32,7 @@ class BundleEventFilter:
         if event == "DELETED":
             return self._known.pop(key, None) is not None
         fields = ("uid", "generation", "deletionTimestamp", "annotations", "labels")
-        free = FINALIZER not in (meta.get("finalizers") or ())
+        free = not BUNDLE_FINALIZER.is_on(obj)
         before, seen = self._known.get(key), ([meta.get(field) for field in fields], free)
         self._known[key] = seen
         # Our own finalizer coming is our own doing; its going is not.

@@ -1,4 +1,4 @@
-"""Writes what one pass at a HelmBundle found: its finalizer and its status, if they differ."""
+"""Writes the status that one pass at a HelmBundle found, if it differs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controller.domain.api.conditions import Condition, entries, shorten
-from controller.domain.api.names import field_manager, finalizer
+from controller.domain.api.names import field_manager
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.bundle_object import Bundle
 from controller.domain.releases.bundle_status import (
@@ -24,9 +24,6 @@ from controller.ports.system import Clock
 from controller.reconcile.shared.preconditioned_writes import apply_to_seen
 
 MANAGER = field_manager("helmbundle")
-FINALIZER = finalizer("helmbundle")
-
-
 # A status is for people.
 DENIED_LIMIT = 1000
 
@@ -37,15 +34,6 @@ class BundleStatusWriter:
     def __init__(self, kube: Kube, clock: Clock) -> None:
         self._kube = kube
         self._clock = clock
-
-    def ensure_finalizer(self, obj: Mapping[str, Any]) -> None:
-        """Keeps the object from vanishing before its releases are gone."""
-        if FINALIZER not in (obj["metadata"].get("finalizers") or []):
-            self._set_finalizers(obj, [FINALIZER])
-
-    def let_go(self, obj: Mapping[str, Any]) -> None:
-        """Nothing of the bundle is left: the object may vanish."""
-        self._set_finalizers(obj, [])
 
     def write_invalid(self, obj: Mapping[str, Any], error: SpecInvalid, generation: int) -> None:
         """Reports what is wrong; the releases keep the entries they have, as nothing touches them."""
@@ -95,9 +83,6 @@ class BundleStatusWriter:
             return
         conditions = bundle_conditions(views, seen, deleting=bundle.deleting, paused=paused)
         self._apply_status(obj, conditions, release_entries(views), seen, status.get("plan"))
-
-    def _set_finalizers(self, obj: Mapping[str, Any], desired: list[str]) -> None:
-        apply_to_seen(self._kube, HELMBUNDLE, obj, manager=MANAGER, finalizers=desired)
 
     def _apply_status(
         self,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from controller.domain.api.keys import ReleaseKey
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.actions import Action, NextAction
-from controller.domain.releases.drift import NO_DRIFT, Drift
+from controller.domain.releases.drift.difference import NO_DRIFT, Drift
 from controller.domain.releases.next_action import decide
 from controller.domain.releases.situation import OpenHook, ReleaseSituation
 from controller.domain.values.account_names import replaced_accounts, replaced_passwords

@@ -10,7 +10,7 @@ from controller.domain.api.keys import ReleaseKey
 from controller.domain.api.names import SUSPEND_RELEASE_PREFIX
 from controller.domain.releases.bundle_object import Bundle
 from controller.domain.releases.bundle_status import ReleaseView
-from controller.domain.releases.drift import Drift
+from controller.domain.releases.drift.difference import Drift
 from controller.domain.releases.requests import Requests, is_suspended, requests_of, skips_hooks, suspended_by
 from controller.ports.helm import Revision
 from controller.reconcile.releases.action_request import RunningAction

@@ -8,10 +8,11 @@ from typing import Any
 
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.actions import Action, NextAction
+from controller.domain.releases.attempt import Attempt, parse_attempt
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.digests import spec_digest, values_digest
 from controller.domain.releases.requests import marks_in
-from controller.domain.releases.situation import Attempt, Recorded, RevisionRecord, parse_attempt
+from controller.domain.releases.situation import Recorded, RevisionRecord
 from controller.domain.shared import backoff
 from controller.domain.values.option_files import OptionFiles
 from controller.domain.values.secret_refs import ResolvedValues, resolve
@@ -52,6 +53,17 @@ class ObservedRelease:
     revisions: tuple[Revision, ...]
     attempt: Attempt | None
     hook_entries: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def last_status(self) -> str:
+        """Helm's word for its newest revision, empty for none."""
+        return self.revisions[-1].status if self.revisions else ""
+
+    @property
+    def is_as_desired(self) -> bool:
+        """Whether its newest revision was made by us for what is desired now."""
+        last = self.revisions[-1] if self.revisions else None
+        return bool(last and self.desired and last.digest == self.desired.digest and last.ours)
 
 
 def observe_release(

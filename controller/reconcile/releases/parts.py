@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from controller.domain.api.keys import BundleKey, ReleaseKey
-from controller.domain.releases.situation import RETRY_PAUSES
+from controller.domain.releases.retry_time import RETRY_PAUSES
 from controller.domain.values.option_files import OptionFiles
 from controller.ports.charts import ChartSource
 from controller.ports.helm import HelmClient, ReleaseRecords
 from controller.ports.kubernetes import Events, Kube
 from controller.ports.metrics import Metrics, NoMetrics
 from controller.ports.system import Clock
-from controller.reconcile.releases.action_request import UNINSTALL_SECONDS
+from controller.reconcile.releases.action_deadline import UNINSTALL_SECONDS
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from controller.domain.api.keys import ReleaseKey
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.bundle_status import ReleaseView
-from controller.domain.releases.release_size import nearly_too_large, release_octets, too_large
+from controller.domain.releases.sizes.release_size import nearly_too_large, release_octets, too_large
 from controller.domain.values.secret_refs import ResolvedValues
 from controller.errors import ChartInvalid, HelmFailed, SecretMissing
 from controller.ports.helm import HelmRequest, RenderedRelease

@@ -5,49 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from controller.domain.api.reasons import Reason, known_reason
-from controller.domain.releases.actions import Action, NextAction
-from controller.domain.releases.bundle_status import ReleaseView, ReportedState
+from controller.domain.api.reasons import known_reason
+from controller.domain.releases.actions import NextAction
+from controller.domain.releases.bundle_status import ReleaseView
 from controller.domain.releases.hooks import HookView
+from controller.domain.releases.reported_state import ReportedState
 from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import ObservedRelease
-
-
-def resting_state(decision: NextAction, release: ObservedRelease) -> ReportedState:
-    """The state of a release that nothing is being done to."""
-    revisions = release.revisions
-    if decision.reason == Reason.PLAN_PENDING:
-        return ReportedState.SUSPENDED
-    if decision.reason in (Reason.SUSPENDED, Reason.ROLLED_BACK):
-        # Suspended as it should be is deployed all the same; otherwise nobody knows what it lacks.
-        last = revisions[-1] if revisions else None
-        as_desired = last and release.desired and last.digest == release.desired.digest and last.ours
-        if as_desired and last and last.status == "deployed":
-            return ReportedState.DEPLOYED
-        # Whoever suspends it to look into a failure must still see that.
-        failed = last is not None and last.status == "failed"
-        return ReportedState.FAILED if failed else ReportedState.SUSPENDED
-    if decision.action == Action.NOTHING or decision.reason == Reason.DRIFT_RECURS:
-        return ReportedState.DEPLOYED
-    failing = (
-        Reason.BACKING_OFF,
-        Reason.RIGHT_MISSING,
-        Reason.CHART_INVALID,
-        Reason.CHART_NOT_FOUND,
-        Reason.CHART_UNTRUSTED,
-        Reason.OBJECT_NAME_TAKEN,
-        Reason.REPOSITORY_DENIED,
-        Reason.REPOSITORY_UNTRUSTED,
-        Reason.RELEASE_NAME_TAKEN,
-        Reason.RELEASE_TOO_LARGE,
-        Reason.SPEC_INVALID,
-    )
-    if decision.reason in failing or (revisions and revisions[-1].status == "failed"):
-        return ReportedState.FAILED
-    if decision.reason == Reason.REPOSITORY_UNAVAILABLE and not revisions:
-        # What is deployed goes on running without its repository, and may well be as desired.
-        return ReportedState.FAILED
-    return ReportedState.WAITING
 
 
 def release_view(

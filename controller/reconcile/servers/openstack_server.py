@@ -27,6 +27,7 @@ from controller.reconcile.servers.dependencies import DependencyMissing, resolve
 from controller.reconcile.servers.open_clouds import NoAccess, OpenClouds
 from controller.reconcile.servers.removal import Removal
 from controller.reconcile.servers.running import RunningServer, VolumeBroken
+from controller.reconcile.servers.server_finalizer import has_finalizer, set_finalizer
 from controller.reconcile.servers.work import ServerPass, ServerStatusWriter, ServerWork, read_server
 
 log = logging.getLogger(__name__)
@@ -72,7 +73,7 @@ class ServersReconciler:
         if obj is None:
             return None
         work = read_server(obj)
-        if work.deleting and not work.blocked:
+        if work.deleting and not has_finalizer(work):
             self._failures.pop(work.uid, None)
             return None
         one = ServerPass(work, self._clock.now(), work.record)
@@ -114,7 +115,7 @@ class ServersReconciler:
         work = one.work
         cloud = self._clouds.of(work).until(self._clock.monotonic() + PASS_WITHIN, grace=PASS_GRACE)
         project = cloud.authenticate()
-        if work.blocked and work.record.is_blank:
+        if has_finalizer(work) and work.record.is_blank:
             self._creation.find_volumes(one, cloud)
         self._require_same_project(one, project)
         one.true(Aspect.AUTHENTICATION, Reason.CREDENTIALS_ACCEPTED, "Keystone accepts the credentials")
@@ -146,7 +147,7 @@ class ServersReconciler:
 
     def _is_resolved(self, one: ServerPass) -> bool:
         resolved = one.record.resolved
-        if resolved is None or not one.work.blocked:
+        if resolved is None or not has_finalizer(one.work):
             return False
         return one.work.spec.floating_ip is None or bool(resolved.floating_network)
 
@@ -159,9 +160,9 @@ class ServersReconciler:
             # What was made from the earlier ids stays: only the floating IP is new.
             resolved = replace(before, floating_network=resolved.floating_network)
             awaited = (Aspect.FLOATING_IP,)
-        if not work.blocked:
+        if not has_finalizer(work):
             # What cannot be resolved has nothing in OpenStack, and can be deleted without it.
-            self._status.set_finalizer(work, present=True)
+            set_finalizer(self._kube, work, present=True)
         one.record = replace(one.record, resolved=resolved)
         for aspect in awaited:
             one.found(aspect, NOT_REACHED)
@@ -214,14 +215,14 @@ class ServersReconciler:
         if pause is not None:
             self._status.write(one)
             return pause
-        self._status.set_finalizer(one.work, present=False)
+        set_finalizer(self._kube, one.work, present=False)
         self._failures.pop(one.work.uid, None)
         return None
 
     def _disable(self, one: ServerPass, cloud: ServerCloud) -> float:
         one.overall = Finding("False", Reason.DISABLED, "spec.enabled is false, so its objects are removed")
         pause, record = None, one.record
-        lost = one.work.blocked and one.work.record.is_blank
+        lost = has_finalizer(one.work) and one.work.record.is_blank
         if record.things or record.resolved is not None or record.removing or lost:
             pause = self._begun_removal(one, cloud, _kept(one))
         if pause is None:

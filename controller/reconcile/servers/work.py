@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controller.domain.api.conditions import Condition, entries, find, shorten
-from controller.domain.api.names import SUSPEND_ANNOTATION, field_manager, finalizer
+from controller.domain.api.names import SUSPEND_ANNOTATION, field_manager
 from controller.domain.api.reasons import Reason, known_reason
 from controller.domain.servers.plan import ServerPlan
 from controller.domain.servers.server_conditions import Aspect, Finding, ServerFindings
@@ -16,12 +16,10 @@ from controller.domain.servers.server_status import ServerRecord, read_record
 from controller.errors import ControllerError
 from controller.ports.kubernetes import SERVER, Events, Kube, KubeObject
 from controller.ports.system import Clock
-from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.preconditioned_writes import apply_to_seen
 
 CONTAINER = "servers"
 MANAGER = field_manager(CONTAINER)
-FINALIZER = finalizer(CONTAINER)
 
 
 class ServerUnreadable(ControllerError):
@@ -60,11 +58,6 @@ class ServerWork:
     @property
     def deleting(self) -> bool:
         return bool(self.obj["metadata"].get("deletionTimestamp"))
-
-    @property
-    def blocked(self) -> bool:
-        """Whether it cannot go before we let it."""
-        return FINALIZER in (self.obj["metadata"].get("finalizers") or ())
 
     @property
     def suspended(self) -> bool:
@@ -149,19 +142,6 @@ class ServerStatusWriter:
     def tell(self, one: ServerPass, reason: Reason, message: str) -> None:
         """An event about what no condition says."""
         self._events.emit(one.work.obj, type_=reason.event, reason=reason, message=message)
-
-    def set_finalizer(self, work: ServerWork, *, present: bool) -> None:
-        """Puts ours on or takes it off; those of others stay. Conflict where the object has changed."""
-        meta = work.obj["metadata"]
-        others = [name for name in meta.get("finalizers") or () if name != FINALIZER]
-        wanted = [*others, FINALIZER] if present else others
-        patch = {"metadata": {"finalizers": wanted, "resourceVersion": meta["resourceVersion"]}}
-        after = self._kube.merge_patch(SERVER, meta["name"], meta["namespace"], patch)
-        text = f"server {meta['name']}: finalizer {'added' if present else 'removed'}"
-        log_action("set-finalizers", work.place, text)
-        if after is not None:
-            meta["resourceVersion"] = after["metadata"]["resourceVersion"]
-            meta["finalizers"] = wanted
 
 
 def _read(entry: Mapping[str, Any]) -> Condition:

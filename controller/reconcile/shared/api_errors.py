@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.domain.releases.drift import ObjectId
+from controller.domain.releases.drift.difference import ObjectId
 from controller.domain.shared import backoff
 
 # So many different objects in a row without an answer: the API server is away, it is not about them.

@@ -14,7 +14,7 @@ from controller.domain.health.workload_health import Health
 from controller.domain.hosts.host_facts import is_plan
 from controller.domain.hosts.nodes import NodeState
 from controller.domain.hosts.nodes_status import CONDITION
-from controller.domain.releases.bundle_status import ReportedState
+from controller.domain.releases.reported_state import ReportedState
 from controller.domain.shared import metrics
 from controller.domain.shared.metrics import Gauge
 from controller.domain.shared.times import seconds_of

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from controller.adapters.helm import client, workers
-from controller.adapters.helm.client import HelmLimits, HelmProgram
-from controller.adapters.helm.conversation import MIB, processor_seconds
+from controller.adapters.helm import process_bounds, workers
+from controller.adapters.helm.client import HelmProgram
+from controller.adapters.helm.conversation import processor_seconds
+from controller.adapters.helm.process_bounds import MIB, HelmLimits
 from controller.adapters.helm.program import find_program
 from controller.errors import ChartInvalid
 from controller.ports.helm import HelmRequest
@@ -73,7 +74,7 @@ def _children(pid: int | str) -> list[int]:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "RENDER_PROCESSOR_SECONDS", 3.0)
+    monkeypatch.setattr(process_bounds, "RENDER_PROCESSOR_SECONDS", 3.0)
 
 
 @pytest.fixture
@@ -119,7 +120,7 @@ def test_a_long_run_of_blanks_is_read_in_linear_time(tmp_path: Path) -> None:
 def test_others_are_rendered_beside_a_template_that_does_not_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "RENDER_PROCESSOR_SECONDS", 3.0)
+    monkeypatch.setattr(process_bounds, "RENDER_PROCESSOR_SECONDS", 3.0)
     one = helm()
     endless = request(chart(tmp_path / "endless", NEVER_ENDS))
     refused: list[BaseException] = []

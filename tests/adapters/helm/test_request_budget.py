@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.adapters.helm.client import HelmLimits, HelmProgram
+from controller.adapters.helm.client import HelmProgram
+from controller.adapters.helm.process_bounds import HelmLimits
 from controller.adapters.helm.program import find_program
 from controller.ports.helm import UninstallRequest
 from tests.adapters.helm.empty_api import EmptyApi, empty_api

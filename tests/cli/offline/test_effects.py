@@ -10,7 +10,8 @@ from controller.domain.releases.bundle import BundleSpec, ChartRef, ReleaseSpec
 from controller.domain.validation.dangling import made_by
 from controller.domain.validation.endpoint_hosts import unmade_hosts
 from controller.domain.values.chart_values import lookup
-from controller.domain.values.merge import Layer, MergedValues, merge_layers
+from controller.domain.values.layer import Layer
+from controller.domain.values.merge import MergedValues, merge_layers
 from controller.domain.values.names.unknown_keys import OpenMaps
 from controller.render.region import Region, RegionBundle, RegionRelease
 from tests.fakes.option_files import option_files

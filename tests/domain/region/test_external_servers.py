@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from controller.domain.region.external_servers import parted_databases, unread_databases
-from controller.domain.values.merge import Layer, MergedValues, merge_layers
+from controller.domain.values.layer import Layer
+from controller.domain.values.merge import MergedValues, merge_layers
 from tests.domain.region.test_deployment_rules import problems
 
 DATABASE = {"external": {"address": "192.0.2.10"}}

@@ -16,8 +16,9 @@ from controller.domain.region.node_overrides import (
 )
 from controller.domain.releases.bundle import ChartRef, ReleaseSpec
 from controller.domain.values.catalogue import ChartEntry, ServiceEntry
+from controller.domain.values.layer import Layer
 from controller.domain.values.layer_order import SpecSource
-from controller.domain.values.merge import Layer, merge_layers, merge_onto
+from controller.domain.values.merge import merge_layers, merge_onto
 from controller.errors import Problem
 
 CHARTS = {

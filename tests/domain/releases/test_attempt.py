@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from controller.domain.releases.attempt import Attempt, parse_attempt
 from controller.domain.releases.requests import Requests
-from controller.domain.releases.situation import Attempt, parse_attempt
 
 PLAIN = Attempt("Install", "", 1_800_000_060.0, 0, started=1_800_000_000.0, duration=59.5)
 WHOLE = replace(

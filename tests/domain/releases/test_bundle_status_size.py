@@ -7,8 +7,9 @@ import json
 import pytest
 
 from controller.domain.api.reasons import Reason
-from controller.domain.releases.bundle_status import ReleaseView, ReportedState, release_entries
-from controller.domain.releases.situation import Attempt
+from controller.domain.releases.attempt import Attempt
+from controller.domain.releases.bundle_status import ReleaseView, release_entries
+from controller.domain.releases.reported_state import ReportedState
 
 LOUD = "the server says: " + "x" * 5000 + " at the end"
 

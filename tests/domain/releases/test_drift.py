@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.domain.releases.bundle import DriftIgnore
-from controller.domain.releases.drift import (
+from controller.domain.releases.drift.difference import (
     OBJECTS_SHOWN,
     PATHS_SHOWN,
     Change,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from controller.domain.releases.bundle import DriftIgnore
-from controller.domain.releases.drift_rules import (
+from controller.domain.releases.drift.ignore_rules import (
     drift_of,
     drift_rules,
     ignore_objects,

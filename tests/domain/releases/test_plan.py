@@ -27,7 +27,8 @@ from controller.domain.releases.plan import (
     desired_digest,
     plan_sentence,
 )
-from controller.domain.values.merge import Layer, merge_layers
+from controller.domain.values.layer import Layer
+from controller.domain.values.merge import merge_layers
 
 EFFECTS = ReleaseEffects(
     name="keystone",

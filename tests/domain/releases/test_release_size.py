@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from controller.domain.releases.release_size import LIMIT, nearly_too_large, release_octets, too_large
+from controller.domain.releases.sizes.release_size import LIMIT, nearly_too_large, release_octets, too_large
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,13 @@ import pytest
 
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.actions import Action, NextAction
-from controller.domain.releases.drift import Change, Drift, Drifted, ObjectId
+from controller.domain.releases.attempt import Attempt
+from controller.domain.releases.drift.difference import Change, Drift, Drifted, ObjectId
 from controller.domain.releases.gates import Gate
 from controller.domain.releases.next_action import ACTION_OF, decide
 from controller.domain.releases.release_state import ReleaseState, release_state
 from controller.domain.releases.requests import Requests, label_of, marks_in
-from controller.domain.releases.situation import Attempt, OpenHook, Recorded, ReleaseSituation
+from controller.domain.releases.situation import OpenHook, Recorded, ReleaseSituation
 
 NOW = 1_000_000.0
 WANTED = "aaaa"

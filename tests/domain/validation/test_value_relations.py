@@ -13,7 +13,8 @@ from controller.adapters.system.values_files import load_library
 from controller.domain.shared.cron_schedule import shortest_gap
 from controller.domain.validation.value_relations import broken_relations
 from controller.domain.values.catalogue import CatalogueInvalid
-from controller.domain.values.merge import Layer, merge_layers
+from controller.domain.values.layer import Layer
+from controller.domain.values.merge import merge_layers
 from tests.render.region import ROOT, core_spec, library, render
 
 CRON = {"jobs": {"fernet_rotate": {"cron": "0 */12 * * *"}}}

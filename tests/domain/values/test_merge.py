@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from controller.domain.values.merge import CHART_DEFAULTS, DELETED, Layer, MergedValues, merge_layers
+from controller.domain.values.layer import Layer
+from controller.domain.values.merge import MergedValues, merge_layers
+from controller.domain.values.value_history import CHART_DEFAULTS, DELETED
 from controller.errors import Problem, SpecInvalid
 
 
@@ -118,28 +120,30 @@ def test_a_malformed_mark_is_refused_with_its_path(value: Any) -> None:
 
 def test_the_origin_of_a_leaf_is_the_last_layer_that_set_it() -> None:
     merged = merge({"a": {"x": 1, "y": 1}}, {"a": {"x": 2}}, {"a": {"x": 3}})
-    assert merged.origin(("a", "x")) == "layer 2"
-    assert merged.origin(("a", "y")) == CHART_DEFAULTS
-    assert [(s.layer, s.value) for s in merged.chain(("a", "x"))] == [("layer 1", 2), ("layer 2", 3)]
+    assert merged.history.origin(("a", "x")) == "layer 2"
+    assert merged.history.origin(("a", "y")) == CHART_DEFAULTS
+    assert [(s.layer, s.value) for s in merged.history.chain(("a", "x"))] == [("layer 1", 2), ("layer 2", 3)]
 
 
 def test_the_chain_of_a_leaf_tells_of_the_map_above_it_being_deleted() -> None:
     merged = merge({"a": {"x": 1}}, {"a": None}, {"a": {"x": 2}})
-    assert [setting.layer for setting in merged.chain(("a", "x"))] == ["layer 1", "layer 2"]
+    assert [setting.layer for setting in merged.history.chain(("a", "x"))] == ["layer 1", "layer 2"]
 
 
 def test_the_chain_of_a_default_below_a_map_that_was_replaced_ends_with_its_deletion() -> None:
     merged = merge(
         {"a": {"x": 1, "y": {"z": 1}}}, {"a": {"x": 2}}, {"a": {"$patch": "replace", "x": 3, "n": 4}}
     )
-    assert [(s.layer, s.value, s.path) for s in merged.chain(("a", "y", "z"))] == [("layer 2", DELETED, "a")]
-    assert [(s.layer, s.value) for s in merged.chain(("a", "x"))] == [("layer 1", 2), ("layer 2", 3)]
+    assert [(s.layer, s.value, s.path) for s in merged.history.chain(("a", "y", "z"))] == [
+        ("layer 2", DELETED, "a")
+    ]
+    assert [(s.layer, s.value) for s in merged.history.chain(("a", "x"))] == [("layer 1", 2), ("layer 2", 3)]
 
 
 def test_a_layer_that_replaces_all_values_is_behind_every_default_that_is_gone() -> None:
     merged = merge({"a": {"x": 1}, "b": 1}, {"$patch": "replace", "b": 2})
     assert merged.overlay == {"a": None, "b": 2}
-    assert [(s.layer, s.value) for s in merged.chain(("a", "x"))] == [("layer 1", DELETED)]
+    assert [(s.layer, s.value) for s in merged.history.chain(("a", "x"))] == [("layer 1", DELETED)]
 
 
 def test_a_layer_that_deletes_itself_is_refused() -> None:

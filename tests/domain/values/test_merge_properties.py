@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.domain.values.chart_values import is_map, leaves, lookup
-from controller.domain.values.merge import DELETED, Layer, MergedValues, merge_layers
+from controller.domain.values.layer import Layer
+from controller.domain.values.merge import MergedValues, merge_layers
+from controller.domain.values.value_history import DELETED
 from controller.errors import SpecInvalid
 
 pytestmark = pytest.mark.slow
@@ -81,7 +83,7 @@ def unexplained_leaves(merged: MergedValues) -> list[Any]:
     return [
         path
         for path, value in leaves(merged.values)
-        if (not merged.history.get(path) or merged.history[path][-1].value is DELETED)
+        if (not merged.history.chain(path) or merged.history.chain(path)[-1].value is DELETED)
         and (path not in known or known[path] != value)
         and value != {}
     ]
@@ -94,7 +96,7 @@ def test_every_leaf_has_exactly_one_origin(defaults: dict[str, Any], layers: lis
     if merged is not None:
         assert unexplained_leaves(merged) == []
         names = {"chart defaults", *(str(n) for n in range(len(layers)))}
-        assert {merged.origin(path) for path, _ in leaves(merged.values)} <= names
+        assert {merged.history.origin(path) for path, _ in leaves(merged.values)} <= names
 
 
 @given(DEFAULTS, st.lists(WITH_NULLS, max_size=4))
@@ -104,10 +106,10 @@ def test_every_leaf_that_is_gone_has_the_layer_that_ended_it(
 ) -> None:
     merged = merge_or_none(defaults, layers)
     if merged is not None:
-        known = {path for path, _ in leaves(defaults)} | set(merged.history)
+        known = {path for path, _ in leaves(defaults)} | set(merged.history.settings)
         gone = [path for path in known if lookup(merged.values, path, DELETED) is DELETED]
-        assert [path for path in gone if not merged.chain(path)] == []
-        assert [path for path in gone if merged.chain(path)[-1].value is not DELETED] == []
+        assert [path for path in gone if not merged.history.chain(path)] == []
+        assert [path for path in gone if merged.history.chain(path)[-1].value is not DELETED] == []
 
 
 @given(DEFAULTS, st.lists(WITH_NULLS, max_size=4))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.domain.values.merge import Layer
+from controller.domain.values.layer import Layer
 from controller.domain.values.names.misread_texts import misread_texts
 
 LOWER: dict[str, Any] = {

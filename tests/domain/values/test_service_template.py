@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.domain.values.service_template import ServiceTemplates
+from controller.domain.values.templates.service_template import ServiceTemplates
 from controller.errors import Problem, SpecInvalid
 
 TEMPLATES = ServiceTemplates()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.domain.values.merge import Layer
+from controller.domain.values.layer import Layer
 from controller.domain.values.names.unknown_keys import OpenMaps, known_part
 
 OPEN = OpenMaps.of({"files": ["conf.nova.*", "endpoints.*.host_fqdn_override.public"]})

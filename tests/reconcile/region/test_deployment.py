@@ -29,8 +29,9 @@ from controller.domain.region.deployment import parse_deployment
 from controller.domain.releases.bundle_facts import bundle_mark, marks_digest
 from controller.errors import Forbidden, ObjectRefused, ObjectTooLarge
 from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, NAMESPACE, OSDPL, SECRET, Resource
-from controller.reconcile.region.deployment import FINALIZER, DeploymentReconciler
+from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.parts import RegionPorts, RegionSettings
+from controller.reconcile.region.region_finalizer import REGION_FINALIZER
 from controller.render.region import Region, render_region
 from tests.fakes.held_rights import CONTROLLER, HeldRights
 from tests.fakes.kube import FakeKube, Request
@@ -443,7 +444,7 @@ def test_deletion_waits_for_the_bundles_and_then_lets_go(core: DeploymentReconci
     assert status(kube)["state"] == "Deleting"
     kept = kube.get(OSDPL, KEY[1], KEY[0])
     assert kept is not None
-    assert kept["metadata"]["finalizers"] == [FINALIZER]
+    assert kept["metadata"]["finalizers"] == [REGION_FINALIZER.name]
     hold_bundles(kube, held=False)
     core.reconcile(KEY)
     assert kube.get(OSDPL, KEY[1], KEY[0]) is None
@@ -472,7 +473,7 @@ def test_in_a_namespace_that_is_being_deleted_it_lets_go_without_our_roles(
         kube.delete(HELMBUNDLE, bundle["metadata"]["name"], "openstack")
     core.reconcile(KEY)
     kept = kube.get(OSDPL, KEY[1], KEY[0])
-    assert kept is not None and kept["metadata"]["finalizers"] == [FINALIZER]
+    assert kept is not None and kept["metadata"]["finalizers"] == [REGION_FINALIZER.name]
     hold_bundles(kube, held=False)
     core.reconcile(KEY)
     assert kube.get(OSDPL, KEY[1], KEY[0]) is None

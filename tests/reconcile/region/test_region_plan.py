@@ -20,7 +20,8 @@ from controller.domain.releases.plan import (
     desired_digest,
     desired_of,
 )
-from controller.domain.values.merge import Layer, merge_layers
+from controller.domain.values.layer import Layer
+from controller.domain.values.merge import merge_layers
 from controller.errors import ApiUnavailable, Problem, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.region.deployment import DeploymentReconciler

@@ -9,7 +9,8 @@ import pytest
 
 from controller.domain.api.conditions import find
 from controller.domain.releases.bundle import BundleSpec, ChartRef, ReleaseSpec
-from controller.domain.values.merge import Layer, merge_layers
+from controller.domain.values.layer import Layer
+from controller.domain.values.merge import merge_layers
 from controller.errors import Forbidden
 from controller.ports.kubernetes import OSDPL, STATEFULSET
 from controller.reconcile.region.deployment import DeploymentReconciler

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from controller.domain.releases.actions import Action
-from controller.domain.releases.situation import Attempt
+from controller.domain.releases.attempt import Attempt
 from controller.domain.shared import metrics
 from controller.errors import ControllerError
 from controller.reconcile.releases.action_request import ActionOutcome, ActionRequest, RunningAction

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from controller.reconcile.releases.bundle_event_filter import BundleEventFilter
-from controller.reconcile.releases.bundle_status import FINALIZER
+from controller.reconcile.releases.bundle_finalizer import BUNDLE_FINALIZER
 
 
 def bundle(generation: int = 1, **metadata: Any) -> dict[str, Any]:
     meta = {"namespace": "openstack", "name": "identity", "uid": "a", "generation": generation}
-    meta |= {"finalizers": [FINALIZER], **metadata}
+    meta |= {"finalizers": [BUNDLE_FINALIZER.name], **metadata}
     return {"metadata": meta}
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from controller.domain.releases.bundle import DriftIgnore
-from controller.domain.releases.drift import Change, Drift
+from controller.domain.releases.drift.difference import Change, Drift
 from controller.domain.shared import metrics
 from controller.errors import ApiUnavailable, Forbidden, ObjectMissing, ObjectRefused
 from controller.ports.helm import ReleaseRecords

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from controller.domain.api.names import KEPT_LABEL, SKIP_HOOKS_RELEASE_PREFIX
-from controller.domain.releases.volume_claims import is_kept
+from controller.domain.releases.kept_claims import is_kept
 from controller.ports.helm import RemovalState
 from controller.ports.kubernetes import HELMBUNDLE, PVC, STATEFULSET
 from tests.fakes.helm import Hook

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from controller.domain.api.names import DEPLOYMENT_LABEL, KEPT_LABEL
-from controller.domain.releases.volume_claims import KEEP, KEEP_ANNOTATION, is_kept
+from controller.domain.releases.kept_claims import KEEP, KEEP_ANNOTATION, is_kept
 from controller.errors import Conflict, HelmFailed
 from controller.ports.helm import HelmRequest, RemovalState, RenderedRelease
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, PVC, SECRET, STATEFULSET, Resource
-from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
+from controller.reconcile.releases.kept_claims.keeper import VolumeKeeper
 from tests.fakes.kube import Request
 from tests.reconcile.bundles import DEADLINE, NAMESPACE, Bench
 

@@ -10,7 +10,8 @@ import pytest
 from controller.domain.api.names import API_VERSION
 from controller.errors import Conflict, ObjectReplaced, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, KubeObject, Resource
-from controller.reconcile.releases.bundle_status import FINALIZER, BundleStatusWriter
+from controller.reconcile.releases.bundle_finalizer import BUNDLE_FINALIZER
+from controller.reconcile.releases.bundle_status import BundleStatusWriter
 from controller.reconcile.shared.preconditioned_writes import apply_to_seen
 from controller.reconcile.shared.region_status import apply_region_status
 from tests.domain.health_objects import deployment
@@ -29,8 +30,8 @@ WRITES: dict[str, Callable[[FakeKube, KubeObject], object]] = {
     "status of a bundle": lambda kube, seen: BundleStatusWriter(kube, FakeClock()).write_invalid(
         seen, SpecInvalid([]), 1
     ),
-    "a bundle is held": lambda kube, seen: BundleStatusWriter(kube, FakeClock()).ensure_finalizer(seen),
-    "a bundle is let go": lambda kube, seen: BundleStatusWriter(kube, FakeClock()).let_go(seen),
+    "a bundle is held": BUNDLE_FINALIZER.ensure,
+    "a bundle is let go": BUNDLE_FINALIZER.remove,
 }
 
 
@@ -79,10 +80,10 @@ def test_the_object_that_was_read_is_written(kube: FakeKube, what: str) -> None:
 
 def test_letting_a_bundle_go_takes_its_finalizer_away(kube: FakeKube) -> None:
     _, seen = made(kube, "bundle")
-    BundleStatusWriter(kube, FakeClock()).ensure_finalizer(seen)
+    BUNDLE_FINALIZER.ensure(kube, seen)
     held = kube.get(HELMBUNDLE, "one", "openstack")
-    assert held is not None and held["metadata"]["finalizers"] == [FINALIZER]
-    BundleStatusWriter(kube, FakeClock()).let_go(held)
+    assert held is not None and held["metadata"]["finalizers"] == [BUNDLE_FINALIZER.name]
+    BUNDLE_FINALIZER.remove(kube, held)
     free = kube.get(HELMBUNDLE, "one", "openstack")
     assert free is not None and not free["metadata"].get("finalizers")
 

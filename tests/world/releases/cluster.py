@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.api.names import HOOK, RELEASE_NAME, ROLLBACK_RELEASE_PREFIX
-from controller.domain.releases.volume_claims import kept_for
+from controller.domain.releases.kept_claims import kept_for
 from controller.errors import ApiUnavailable, Conflict
 from controller.ports.helm import HelmRequest
 from controller.ports.kubernetes import JOB, LEASE, OSDPL, PVC, KubeObject, Resource

@@ -13,7 +13,8 @@ from typing import Any
 from controller.domain.api.names import CLOUDS_SECRET
 from controller.domain.releases.bundle import BundleSpec, ChartRef, ReleaseSpec
 from controller.domain.values.catalogue import CredentialSecret
-from controller.domain.values.merge import Layer, merge_layers
+from controller.domain.values.layer import Layer
+from controller.domain.values.merge import merge_layers
 from controller.ports.helm import HelmRequest, RenderedRelease
 from controller.render.chart_builds import ChartDefaults
 from controller.render.region import Region, RegionBundle, RegionRelease

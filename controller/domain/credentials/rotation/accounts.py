@@ -14,7 +14,7 @@ from typing import Any
 
 from controller.domain.values.chart_values import Values, format_path, lookup
 from controller.domain.values.secret_refs import SecretReference, find_references
-from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 
 _IDENTITY, _BROKER, _DATABASE = "identity", "oslo_messaging", "oslo_db"
 # The values of a chart name it, but no region uses it.

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from controller.domain.values.chart_values import PATCH, Path, Values, is_map, lookup
-from controller.domain.values.merge import Layer
+from controller.domain.values.layer import Layer
 from controller.domain.values.names.chart_options import NO_OPTIONS, ChartOptions
 from controller.domain.values.option_files import NO_OPTION_FILES, OptionFiles
 from controller.errors import Problem
@@ -52,20 +52,16 @@ class KnownNames:
 
     def sections(self, chart: str, series: str) -> Sections:
         """The options of the service of a chart by section; empty where nothing is recorded."""
-        return self._words(self.options, chart, series) if chart in self.options else {}
+        return self.words(self.options, chart, series) if chart in self.options else {}
 
     def kinds_of(self, chart: str, series: str) -> Mapping[str, Mapping[str, str]]:
         """What the values of options of the service of a chart have to be, by section and option."""
         return {
             section: {name: kind for name, _, kind in (word.partition("=") for word in words)}
-            for section, words in self._words(self.kinds, chart, series).items()
+            for section, words in self.words(self.kinds, chart, series).items()
         }
 
-    def secrets_of(self, chart: str, series: str) -> Sections:
-        """The secret options of the service of a chart by section."""
-        return self._words(self.secrets, chart, series)
-
-    def _words(self, recorded: Mapping[str, Mapping[str, str]], chart: str, series: str) -> Sections:
+    def words(self, recorded: Mapping[str, Mapping[str, str]], chart: str, series: str) -> Sections:
         """The words of a chart and those of every one, by section."""
         found: dict[str, frozenset[str]] = {}
         for part in (_EVERY, chart) if series in self.series else ():
@@ -99,11 +95,6 @@ class Service:
         """What the values of its options have to be, by section and option."""
         return self.names.kinds_of(self.chart, self.series)
 
-    @cached_property
-    def secrets(self) -> Sections:
-        """Its secret options by section."""
-        return self.names.secrets_of(self.chart, self.series)
-
     @property
     def files(self) -> OptionFiles:
         """The files of options that charts write."""
@@ -117,23 +108,19 @@ class Service:
         """Whether the options of a section have the names of plug-ins, each with the one that serves it."""
         return section in self._options.plugin_lists
 
-    def _places(self, file: str, section: str) -> tuple[str, ...]:
+    def places(self, file: str, section: str) -> tuple[str, ...]:
         """The sections whose options may stand in one: of one that people name, those of a store."""
         at = section if section == "DEFAULT" else section.lower()
         return (at,) if at in self.sections else (at, *self._options.stores.get(file, ()))
 
     def has_option(self, file: str, section: str, option: str) -> bool:
         """Whether a package has the option."""
-        return any(option in self.sections.get(one, ()) for one in self._places(file, section))
-
-    def is_secret(self, file: str, section: str, option: str) -> bool:
-        """Whether a package calls the option a secret."""
-        return any(option in self.secrets.get(one, ()) for one in self._places(file, section))
+        return any(option in self.sections.get(one, ()) for one in self.places(file, section))
 
     def kind_of(self, file: str, section: str, option: str) -> str:
         """What the value of an option has to be, as `option_types` writes it; nothing where it may be any
         text, or is not known."""
-        places = (self.kinds.get(one, {}) for one in self._places(file, section))
+        places = (self.kinds.get(one, {}) for one in self.places(file, section))
         return next((there[option] for there in places if option in there), "")
 
     @cached_property

@@ -1,6 +1,6 @@
 """Texts where charts have a boolean or a number: to Helm's templates every text but an empty one is true.
 
-Files of oslo.config are another matter (`option_kinds`), and so is all that services read as text.
+Files of oslo.config are another matter (`wrong_option_values`), and so is all that services read as text.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from controller.domain.values.chart_values import Values, leaves, lookup, type_name
-from controller.domain.values.merge import Layer
+from controller.domain.values.layer import Layer
 from controller.errors import Problem
 
 # What stands below is printed into files, or handed to Kubernetes as it is.

@@ -16,7 +16,7 @@ from controller.domain.values.chart_values import (
     is_map,
     is_secret_ref,
 )
-from controller.domain.values.merge import Layer
+from controller.domain.values.layer import Layer
 
 
 @dataclass(frozen=True)

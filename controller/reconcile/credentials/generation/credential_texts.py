@@ -18,7 +18,7 @@ from controller.domain.credentials.doubts import (
 from controller.domain.credentials.served_certificate import CHAIN, KEY, certificate_faults
 from controller.domain.credentials.signs_of_life import KnownCredentials
 from controller.domain.region.required_certificates import GATEWAY
-from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 from controller.ports.system import Clock
 from controller.reconcile.credentials.generation.credential_views import CredentialViews
 from controller.reconcile.credentials.refused_writes import refusal_of

@@ -9,7 +9,7 @@ from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.domain.credentials.doubts import CredentialDoubt
 from controller.domain.credentials.secret_status import SecretView, messages_of
 from controller.domain.values.catalogue import CredentialSecret
-from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.remaining_claims import credentials_name
 

@@ -27,7 +27,7 @@ from controller.domain.credentials.rotation.accounts import Account, Server, nex
 from controller.domain.credentials.rotation.record import Phase, RotationView
 from controller.domain.credentials.rotation.servers import ServerPlace
 from controller.domain.credentials.secret_status import SecretView, messages_of
-from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 from controller.errors import KubeError, ServerUnavailable, is_refusal
 from controller.ports.accounts import ReaderAccounts, ReaderFound, ServerLogin
 from controller.ports.kubernetes import Events, Kube

@@ -24,7 +24,7 @@ from controller.domain.credentials.rotation.accounts import Account, next_suffix
 from controller.domain.credentials.rotation.record import Phase, RotationRecord, RotationView, record_text
 from controller.domain.credentials.rotation.schedule import RotationTimes, rotation_schedule
 from controller.domain.shared.times import seconds_of
-from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 from controller.ports.kubernetes import Events, Kube
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.exchange.namespace_exchange import GoneOffers, NamespaceExchange

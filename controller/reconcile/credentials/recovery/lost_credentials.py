@@ -29,7 +29,7 @@ from controller.domain.credentials.signs_of_life import KnownCredentials
 from controller.domain.values.chart_values import Values
 from controller.domain.values.option_files import OptionFiles
 from controller.domain.values.secret_refs import find_references
-from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 from controller.errors import HelmFailed, SpecInvalid
 from controller.ports.helm import ReleaseRecords, Revision
 from controller.ports.kubernetes import Events, KubeObject, KubeObjects

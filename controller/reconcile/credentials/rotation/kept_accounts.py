@@ -22,7 +22,7 @@ from controller.domain.credentials.rotation.record import (
     record_text,
 )
 from controller.domain.credentials.rotation.servers import KeptAccount, kept_accounts
-from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 from controller.errors import PasswordRefused, ServerUnavailable
 from controller.ports.accounts import RegionAccounts, ServerLogin
 from controller.ports.kubernetes import Kube

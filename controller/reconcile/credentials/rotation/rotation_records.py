@@ -14,7 +14,7 @@ from controller.domain.credentials.rotation.record import (
     parse_rotation,
 )
 from controller.domain.shared.times import is_ahead, seconds_of
-from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 from controller.reconcile.credentials.store import CredentialStore
 
 

@@ -15,7 +15,7 @@ from controller.domain.credentials.rotation.in_place import coming_name, pair_te
 from controller.domain.credentials.rotation.record import RotationRecord
 from controller.domain.credentials.rotation.wrapping import ended_texts, lost_texts, moved_texts
 from controller.domain.values.catalogue import CredentialSecret
-from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 from controller.ports.system import Randomness
 from controller.reconcile.credentials.store import CredentialStore
 

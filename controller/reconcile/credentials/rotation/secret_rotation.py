@@ -43,7 +43,7 @@ from controller.domain.credentials.rotation.record import (
 from controller.domain.shared.times import is_ahead
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.secret_refs import find_references
-from controller.domain.values.template_functions import ACCOUNT_SUFFIX
+from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 from controller.errors import PasswordRefused, ServerUnavailable, SpecInvalid
 from controller.ports.accounts import WrappedKeys
 from controller.ports.kubernetes import HELMBUNDLE

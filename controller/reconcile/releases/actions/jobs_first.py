@@ -23,9 +23,9 @@ from controller.domain.api.names import (
 )
 from controller.domain.api.object_owner import Ownership, owner_of
 from controller.domain.releases.actions import Action
-from controller.domain.releases.drift import ObjectId
+from controller.domain.releases.drift.difference import ObjectId
 from controller.domain.releases.hooks import runs_in
-from controller.domain.releases.release_size import release_octets, too_large
+from controller.domain.releases.sizes.release_size import release_octets, too_large
 from controller.domain.releases.upgrade_jobs.awaited_jobs import (
     PODS_OF,
     SERVING,
@@ -53,7 +53,7 @@ from controller.errors import Forbidden, HelmFailed, ObjectMissing, ObjectRefuse
 from controller.ports.helm import Cancellation, HelmRequest, RenderedRelease
 from controller.ports.kubernetes import JOB, resource_of
 from controller.reconcile.releases.action_request import ActionRequest
-from controller.reconcile.releases.actions.base_revisions import BaseRevisions
+from controller.reconcile.releases.base_revisions import BaseRevisions
 from controller.reconcile.releases.drift.compare import as_sent, identify, is_named
 from controller.reconcile.releases.hooks.previous_runs import delete_run, last_run
 from controller.reconcile.releases.parts import ReleasePorts

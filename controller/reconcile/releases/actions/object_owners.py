@@ -21,12 +21,12 @@ from controller.domain.api.object_owner import (
     take_over_patch,
     ways_to_hand_over,
 )
-from controller.domain.releases.drift import Keys, ObjectId, changed_keys
+from controller.domain.releases.drift.difference import Keys, ObjectId, changed_keys
 from controller.domain.releases.hooks import outlives_its_release, runs_in
 from controller.errors import Forbidden, ObjectMissing, ObjectRefused, ObjectsTaken
 from controller.ports.helm import ReleaseRecords, RenderedRelease
 from controller.ports.kubernetes import Kube, KubeObject, Resource, resource_of
-from controller.reconcile.releases.actions.base_revisions import BaseRevisions, deployed_manifest
+from controller.reconcile.releases.base_revisions import BaseRevisions, deployed_manifest
 from controller.reconcile.releases.drift.compare import as_sent, identify, is_named
 from controller.reconcile.shared.action_log import log_action
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from controller.domain.releases.actions import Action
-from controller.domain.releases.situation import Attempt
+from controller.domain.releases.attempt import Attempt
 from controller.errors import ControllerError, HelmCancelled
 from controller.ports.helm import Cancellation, HelmRequest
 from controller.reconcile.releases.action_request import ActionOutcome, ActionRequest, Done

@@ -12,7 +12,6 @@ from controller.errors import ObjectsTaken
 from controller.ports.helm import Cancellation, HelmRequest, RenderedRelease, Revision
 from controller.ports.kubernetes import KubeObject
 from controller.reconcile.releases.action_request import ActionRequest, Done
-from controller.reconcile.releases.actions.base_revisions import BaseRevisions, base_revisions
 from controller.reconcile.releases.actions.helm_request import (
     RecordedRevisions,
     insist_on_revisions,
@@ -22,8 +21,9 @@ from controller.reconcile.releases.actions.immutable_jobs import replace_immutab
 from controller.reconcile.releases.actions.immutable_objects import refuse_fixed_changes
 from controller.reconcile.releases.actions.jobs_first import NONE_AWAITED, AwaitedJobs, JobsFirst, refuse_size
 from controller.reconcile.releases.actions.object_owners import ObjectOwners, OwnerGuard
-from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeKeeper, has_volumes
+from controller.reconcile.releases.base_revisions import BaseRevisions, base_revisions
 from controller.reconcile.releases.hooks.previous_runs import delete_last_runs
+from controller.reconcile.releases.kept_claims.keeper import NOTHING, VolumeKeeper, has_volumes
 from controller.reconcile.releases.parts import ReleasePorts
 
 # Names of kept volumes in an Event.

@@ -14,13 +14,13 @@ from controller.domain.api.names import (
 from controller.errors import HelmFailed, ReleaseMissing
 from controller.ports.helm import Cancellation, ReleaseRecords, RollbackRequest
 from controller.reconcile.releases.action_request import ActionRequest
-from controller.reconcile.releases.actions.base_revisions import base_revisions
 from controller.reconcile.releases.actions.helm_request import (
     newest_revision,
     recorded_revisions,
     request_labels,
 )
 from controller.reconcile.releases.actions.preparation import BEFORE_ROLLBACK, Preparation, prepare
+from controller.reconcile.releases.base_revisions import base_revisions
 from controller.reconcile.releases.parts import ReleasePorts
 
 

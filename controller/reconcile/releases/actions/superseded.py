@@ -50,13 +50,6 @@ def is_superseded(
             return False
 
 
-def seconds_allowed(running: RunningAction, desired: ResolvedRelease | None, *, suspended: str) -> float:
-    """Seconds that the action may take in all: by the newest spec less than it was given, never more."""
-    if suspended or desired is None or running.request.action not in MAKING:
-        return running.timeout
-    return min(running.timeout, float(desired.spec.timeout))
-
-
 def _deletes_volumes(served: ActionRequest) -> bool:
     """Whether volumes go that it drops. An uninstall that makes room for a new install leaves all."""
     drops = served.action in MAKING or (served.action == Action.UNINSTALL and served.spec is None)

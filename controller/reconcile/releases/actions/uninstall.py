@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from controller.domain.api.names import DEPLOYMENT_LABEL, HOOK
 from controller.domain.api.object_owner import Ownership, owner_of
-from controller.domain.releases.volume_claims import is_kept
+from controller.domain.releases.kept_claims import is_kept
 from controller.errors import HelmCancelled, ReleaseMissing
 from controller.ports.helm import Cancellation, RenderedRelease, UninstallRequest
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, SECRET, Kube, KubeObject
 from controller.reconcile.releases.action_request import ActionRequest
-from controller.reconcile.releases.actions.base_revisions import all_revisions
 from controller.reconcile.releases.actions.helm_request import (
     RecordedRevisions,
     insist_on_revisions,
     recorded_revisions,
 )
 from controller.reconcile.releases.actions.preparation import delete_hooks_of_before, keeps, leave_to_others
-from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeKeeper
+from controller.reconcile.releases.base_revisions import all_revisions
 from controller.reconcile.releases.drift.compare import identify
+from controller.reconcile.releases.kept_claims.keeper import NOTHING, VolumeKeeper
 from controller.reconcile.releases.parts import ReleasePorts
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.managed_region import is_ending

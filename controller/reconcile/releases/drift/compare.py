@@ -13,10 +13,10 @@ from typing import Any
 
 from controller.domain.api.names import HELM_FIELD_MANAGER, MANAGED_BY, RELEASE_NAME, RELEASE_NAMESPACE
 from controller.domain.api.object_owner import Ownership, owner_of, take_over_patch, way_to_hand_over
-from controller.domain.releases import drift
 from controller.domain.releases.bundle import DriftIgnore
-from controller.domain.releases.drift import Change, Drifted, Keys, ObjectId
-from controller.domain.releases.volume_claims import claims_lost_by_scaling
+from controller.domain.releases.drift import difference
+from controller.domain.releases.drift.difference import Change, Drifted, Keys, ObjectId
+from controller.domain.releases.kept_claims import claims_lost_by_scaling
 from controller.errors import Conflict, Forbidden, ObjectMissing, ObjectRefused
 from controller.ports.kubernetes import STATEFULSET, Kube, KubeObject, Resource, resource_of
 from controller.reconcile.shared.preconditioned_writes import NOTHING_READ
@@ -94,7 +94,7 @@ def compare(
             if not _may_not_be_asked(error):
                 return Compared(Drifted(identity, Change.REFUSED, message=cause_of(error)), "")
         return Compared(Drifted(identity, Change.DELETED), "", _as_read(desired, NOTHING_READ))
-    seen = drift.fingerprint(live["metadata"])
+    seen = difference.fingerprint(live["metadata"])
     if live["metadata"].get("deletionTimestamp"):
         # On its way out; the end of it is reported by the watch.
         return Compared(None, seen)
@@ -112,15 +112,15 @@ def compare(
             # And where nobody can be asked, nothing is known to differ.
             return Compared(None, seen)
         return Compared(Drifted(identity, Change.REFUSED, message=cause_of(error)), seen)
-    changed = drift.changed_keys(live, after)
+    changed = difference.changed_keys(live, after)
     others = [keys for keys in changed if _is_others(kube, identity, live, keys, rules)]
     own = [keys for keys in changed if keys not in others]
     if not own:
         return Compared(None, seen)
-    by = sorted({name for keys in own for name in drift.managers_of(live, keys)})
-    paths = tuple(drift.pointer(keys) for keys in own)
+    by = sorted({name for keys in own for name in difference.managers_of(live, keys)})
+    paths = tuple(difference.pointer(keys) for keys in own)
     if others:
-        merged = drift.with_live(desired, live, others)
+        merged = difference.with_live(desired, live, others)
         if merged is None:
             text = "an ignored field is in a list that differs as a whole"
             return Compared(Drifted(identity, Change.REFUSED, paths, tuple(by), text), seen)
@@ -159,7 +159,7 @@ def correct(kube: Kube, observe: Callable[[], Compared]) -> Corrected:
             return Corrected(before, remaining, "")
         except Conflict:
             continue
-        return Corrected(before, None, drift.fingerprint(after["metadata"]))
+        return Corrected(before, None, difference.fingerprint(after["metadata"]))
     # The watch reports whoever writes that often, and it is compared again.
     return Corrected(before, before, "")
 
@@ -241,7 +241,7 @@ def _tried(
     try:
         return kube.apply(desired, manager=HELM_FIELD_MANAGER, dry_run=True)
     except ObjectRefused:
-        merged = drift.with_live(desired, live, drift.ignored_places(identity, live, rules))
+        merged = difference.with_live(desired, live, difference.ignored_places(identity, live, rules))
         if merged is None or merged == desired:
             raise
         return kube.apply(merged, manager=HELM_FIELD_MANAGER, dry_run=True)
@@ -261,9 +261,9 @@ def _passes_away(obj: Mapping[str, Any]) -> bool:
 def _is_others(
     kube: Kube, identity: ObjectId, live: KubeObject, keys: Keys, rules: Sequence[DriftIgnore]
 ) -> bool:
-    if drift.is_ignored(identity, keys, rules):
+    if difference.is_ignored(identity, keys, rules):
         return True
-    return keys == _REPLICAS and (drift.is_autoscaled(live) or _has_autoscaler(kube, identity))
+    return keys == _REPLICAS and (difference.is_autoscaled(live) or _has_autoscaler(kube, identity))
 
 
 def _has_autoscaler(kube: Kube, identity: ObjectId) -> bool:

@@ -8,9 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controller.domain.api.keys import BundleKey, ReleaseKey
-from controller.domain.releases import drift
 from controller.domain.releases.bundle import DriftIgnore
-from controller.domain.releases.drift import NO_DRIFT, Change, Corrections, Drift, Drifted, ObjectId
+from controller.domain.releases.drift import difference
+from controller.domain.releases.drift.difference import (
+    NO_DRIFT,
+    Change,
+    Corrections,
+    Drift,
+    Drifted,
+    ObjectId,
+)
 
 
 @dataclass(frozen=True)
@@ -154,8 +161,8 @@ class DriftIndex:
 
 
 def print_of(metadata: Mapping[str, Any]) -> str:
-    """A short print of an object: what `drift.fingerprint` says, in 16 bytes."""
-    return _short(drift.fingerprint(metadata))
+    """A short print of an object: what `difference.fingerprint` says, in 16 bytes."""
+    return _short(difference.fingerprint(metadata))
 
 
 def _short(fingerprint: str) -> str:

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from controller.domain.api.keys import BundleKey, ReleaseKey
-from controller.domain.releases.drift import NO_DRIFT, Drift, Drifted, ObjectId
+from controller.domain.releases.drift.difference import NO_DRIFT, Drift, Drifted, ObjectId
 from controller.domain.shared import backoff, metrics
 from controller.errors import ApiUnavailable, ChartInvalid, HelmFailed, KubeError, ReleaseMissing
 from controller.ports.helm import Cancellation, ReleaseRecords

@@ -17,7 +17,7 @@ from controller.domain.releases.plan import (
     desired_digest,
     desired_of,
 )
-from controller.domain.releases.release_size import nearly_too_large, too_large
+from controller.domain.releases.sizes.release_size import nearly_too_large, too_large
 from controller.domain.shared.plurals import count
 from controller.domain.shared.redaction import Redactor
 from controller.domain.values.secret_refs import ResolvedValues, find_references, resolve
@@ -25,7 +25,7 @@ from controller.errors import ChartInvalid, HelmFailed, ReleaseMissing, SecretMi
 from controller.ports.helm import HelmRequest, RenderedRelease, Revision
 from controller.reconcile.releases.actions.helm_request import next_revision
 from controller.reconcile.releases.actions.object_owners import OwnerGuard
-from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
+from controller.reconcile.releases.kept_claims.keeper import VolumeKeeper
 from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import DIGEST_LENGTH
 from controller.reconcile.releases.parts import BundleSettings, ReleasePorts

@@ -10,15 +10,15 @@ from controller.domain.api.names import HELM_FIELD_MANAGER
 from controller.domain.api.object_owner import Ownership, owner_of
 from controller.domain.api.region_spec import VolumePolicy
 from controller.domain.releases.immutable_fields import fixed_changes
+from controller.domain.releases.kept_claims import CLAIM, VOLUME_KINDS, is_kept
 from controller.domain.releases.manifest_diff import HOOK, WORKLOADS
 from controller.domain.releases.plan import PlanAction
-from controller.domain.releases.volume_claims import CLAIM, VOLUME_KINDS, is_kept
 from controller.errors import Conflict, Forbidden, ObjectMissing, ObjectRefused
 from controller.ports.helm import RenderedRelease
 from controller.ports.kubernetes import Kube, KubeObject, resource_of
 from controller.reconcile.releases.actions.immutable_objects import fixed_problem, is_fixed
-from controller.reconcile.releases.actions.volume_keeper import DroppedVolume
 from controller.reconcile.releases.drift.compare import as_sent, cause_of
+from controller.reconcile.releases.kept_claims.keeper import DroppedVolume
 
 MOST_PROBLEMS = 3
 _RUNNING_KINDS = ("Job", "Pod")

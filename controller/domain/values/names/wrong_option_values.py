@@ -23,7 +23,7 @@ from controller.domain.values.chart_values import (
     type_name,
     with_leaf,
 )
-from controller.domain.values.merge import Layer
+from controller.domain.values.layer import Layer
 from controller.domain.values.names.known_names import Service
 from controller.domain.values.names.option_types import SEVERAL, is_certain, parts_of, unmet, words_of
 from controller.domain.values.option_files import confs, printed_number

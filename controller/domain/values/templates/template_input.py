@@ -18,9 +18,9 @@
     warn(path, message, remedy)    says what is allowed and probably not enough, and goes on
     refuse(path, message, remedy)  ends the rendering with a problem of the input
 
-and the functions of controller.domain.values.template_functions. The template of every release also sees
-`service`, `release`, `chart`, `published` (public endpoints that it may serve) and `defaults(path)`: what
-the chart's values.yaml has there.
+and the functions of template_functions.py. The template of every release also sees `service`, `release`,
+`chart`, `published` (public endpoints that it may serve) and `defaults(path)`: what the chart's values.yaml
+has there.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ from controller.domain.values.chart_values import (
 )
 from controller.domain.values.images import mirrored
 from controller.domain.values.shipped_values import Library
-from controller.domain.values.template_functions import TEMPLATE_FUNCTIONS
-from controller.domain.values.typos import suggestion, unknown_key
+from controller.domain.values.suggestion import suggestion, unknown_key
+from controller.domain.values.templates.template_functions import TEMPLATE_FUNCTIONS
 from controller.errors import Problem
 
 ValueOf = Callable[[str, DocumentPath], Any]

@@ -1,4 +1,4 @@
-"""Keys that are unknown, and the one that was probably meant.
+"""Keys that are nearly known ones, and so probably slips.
 
 Charts take any key without a word, and many maps are free on purpose: oslo.config options, policies,
 extra objects. A key that is new is therefore no error; one that looks like a slip is worth a warning.
@@ -7,31 +7,17 @@ extra objects. A key that is new is therefore no error; one that looks like a sl
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from controller.domain.values.chart_values import DocumentPath, Path, Values, format_path, is_map
-from controller.domain.values.merge import Layer
+from controller.domain.values.chart_values import Path, Values, is_map
+from controller.domain.values.layer import Layer
 from controller.domain.values.names.known_names import Service
 from controller.errors import Problem
 
 _NEAR = 0.85
 _PLUGINS = "plugins"
 _SHORTEST = 4  # shorter names are near to everything
-
-
-def suggestion(key: str, known: Iterable[str]) -> str:
-    """A remedy for a key that is unknown: the nearest known one, or all of them when none is near."""
-    names = sorted(known)
-    near = difflib.get_close_matches(key, names, n=1, cutoff=0.6)
-    if near:
-        return f'did you mean "{near[0]}"?'
-    return f"known are {', '.join(names)}" if names else "none is known here"
-
-
-def unknown_key(path: DocumentPath, what: str, key: str, known: Iterable[str]) -> Problem:
-    """The problem of an unknown key: `no chart "nvoa" in service compute; did you mean "nova"?`"""
-    return Problem(format_path((*path, key)), f"no {what.replace('%', key)}", suggestion(key, known))
 
 
 def misspelt_keys(layer: Layer, lower: Values, service: Service) -> Iterator[Problem]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from controller.domain.values.merge import Layer
-from controller.domain.values.template_provenance import FieldOrigin, FieldTree, find_causes, named_in
+from controller.domain.values.layer import Layer
+from controller.domain.values.templates.field_causes import FieldOrigin, FieldTree, find_causes, named_in
 from controller.errors import Problem, SpecInvalid
 
 LINES = {("spec", "a"): 2, ("spec", "list"): 3, ("spec", "list", 1): 5}

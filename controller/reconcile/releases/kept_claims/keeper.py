@@ -13,7 +13,7 @@ from typing import Any
 
 from controller.domain.api.names import HOOK, KEPT_LABEL
 from controller.domain.api.region_spec import VolumePolicy
-from controller.domain.releases.volume_claims import (
+from controller.domain.releases.kept_claims import (
     CLAIM,
     KEEP,
     KEEP_ANNOTATION,
@@ -36,7 +36,7 @@ from controller.domain.releases.volume_claims import (
 from controller.errors import Conflict, FieldsFixed, Forbidden, ReleaseMissing
 from controller.ports.helm import ReleaseRecords, RenderedRelease
 from controller.ports.kubernetes import PV, PVC, STATEFULSET, Kube, KubeObject
-from controller.reconcile.releases.actions.base_revisions import BaseRevisions, base_revisions
+from controller.reconcile.releases.base_revisions import BaseRevisions, base_revisions
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.preconditioned_writes import read_again
 

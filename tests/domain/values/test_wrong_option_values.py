@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from controller.domain.values.merge import Layer
+from controller.domain.values.layer import Layer
 from controller.domain.values.names.known_names import KnownNames
-from controller.domain.values.names.option_kinds import with_brackets, wrong_store_values, wrong_values
 from controller.domain.values.names.option_types import unmet
+from controller.domain.values.names.wrong_option_values import with_brackets, wrong_store_values, wrong_values
 from controller.errors import Problem
 from tests.fakes.option_files import chart_options, option_files
 

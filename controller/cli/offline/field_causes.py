@@ -9,9 +9,9 @@ from typing import Any
 from controller.cli.offline.region import OfflineRegion, OfflineRenderer
 from controller.cli.views.explain import Causes
 from controller.domain.values.chart_values import DocumentPath, Path, format_path, lookup
-from controller.domain.values.merge import Layer
+from controller.domain.values.layer import Layer
 from controller.domain.values.shipped_values import Library, ValuesFile
-from controller.domain.values.template_provenance import FieldOrigin, FieldTree, find_causes, named_in
+from controller.domain.values.templates.field_causes import FieldOrigin, FieldTree, find_causes, named_in
 
 # The source of charts changes all output, but is not a cause of it.
 _NO_CAUSE = ("charts", "common", "services", "nodes")
@@ -98,7 +98,7 @@ def _others_values(
     def named(path: DocumentPath) -> FieldOrigin:
         other, keys = paths[str(path[0])]
         found = region.region.release(other)
-        settings = found.merged.history.get(tuple(map(str, keys)), ()) if found is not None else ()
+        settings = found.merged.history.chain(tuple(map(str, keys))) if found is not None else ()
         return FieldOrigin(f"{other} {format_path(keys)}", settings[-1].place if settings else "")
 
     renderer.template_layers(region, release, spec, value_of=remember)

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from controller.domain.values.layer import Layer
 from controller.domain.values.layer_order import SpecSource
-from controller.domain.values.merge import Layer, merge_layers
+from controller.domain.values.merge import merge_layers
 from controller.domain.values.names.known_names import KnownNames
-from controller.domain.values.password_guard import literal_secrets, password_problems
+from controller.domain.values.plain_text_secrets import literal_secrets, password_problems
 from controller.errors import Problem
 from tests.fakes.option_files import chart_options, option_files
 

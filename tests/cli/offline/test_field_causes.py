@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from controller.cli.offline.field_causes import causes_of
 from controller.cli.offline.input_files import InputObject
 from controller.cli.offline.region import OfflineRenderer
-from controller.cli.offline.template_provenance import causes_of
 from controller.cli.views.explain import behind
 from controller.domain.values.chart_values import format_path
 from controller.render.chart_builds import ChartDefaults
@@ -123,7 +123,7 @@ def test_every_leaf_that_a_feature_changes_names_a_field_of_the_feature(name: st
             was = before.release(release.spec.name)
             if was is None:
                 continue  # the whole release is there because of the feature
-            old = {path: said[-1].value for path, said in was.merged.history.items()}
+            old = {path: said[-1].value for path, said in was.merged.history.settings.items()}
             new = {path: said[-1] for path, said in release.merged.history.items()}
             changed = [
                 path

@@ -20,7 +20,7 @@ from jinja2.lexer import Token, TokenStream
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from controller.domain.values.chart_values import DocumentPath
-from controller.domain.values.merge import Layer
+from controller.domain.values.layer import Layer
 from controller.domain.values.yaml_reader import read_documents
 from controller.errors import Problem, SpecInvalid
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from controller.domain.values.chart_values import DocumentPath, Values, format_path, is_secret_ref, lookup
 from controller.domain.values.layer_order import SpecSource
-from controller.domain.values.merge import MergedValues, Setting
+from controller.domain.values.merge import MergedValues
 from controller.domain.values.names.known_names import Service
-from controller.domain.values.option_files import confs
+from controller.domain.values.names.secret_options import secret_options
 from controller.errors import Problem
 
 # Names whose value is the secret itself; `secret_name`, `user_secret_name` … name a Kubernetes Secret.
@@ -56,18 +56,13 @@ def set_secrets(merged: MergedValues, service: Service) -> Iterator[DocumentPath
     """Options with a text in clear that the packages call secret, whatever their names are, but for what is
     the chart's own default."""
     found = _of_options(merged.values, service) if service.sections else ()
-    yield from (path for path in found if _setting(merged, path) is not None)
+    yield from (path for path in found if merged.history.setting_of(path) is not None)
 
 
 def _of_options(values: Values, service: Service) -> Iterator[DocumentPath]:
     """The options that the packages call secret, with a text in clear."""
-    for place, conf in confs(values):
-        for file, below, content in service.files.of_conf(conf):
-            for section, options in content.items() if isinstance(content, dict) else ():
-                for name in options if isinstance(options, dict) else ():
-                    if service.is_secret(file, section, name.replace("-", "_")):
-                        path = (*place, *below, section, name)
-                        yield from (found for found in _texts_below(options[name], path))
+    for path, value in secret_options(values, service):
+        yield from _texts_below(value, path)
 
 
 def _texts_below(value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
@@ -112,7 +107,7 @@ def password_problems(
 def _problem(release: str, merged: MergedValues, path: DocumentPath, fields: _Fields) -> Problem:
     message, source = f"release {release} would get a secret in plain text", ""
     shown = f"{release}: {format_path(path)}"
-    setting = _setting(merged, path)
+    setting = merged.history.setting_of(path)
     if setting is None:
         message += ", from the chart's defaults"
     else:
@@ -125,16 +120,6 @@ def _problem(release: str, merged: MergedValues, path: DocumentPath, fields: _Fi
             shown, source = format_path(field), ""  # whoever knows the file adds the line
     remedy = "refer to a Secret instead: {$secretRef: {name: <Secret>, key: <key>}}"
     return Problem(shown, message, remedy, source)
-
-
-def _setting(merged: MergedValues, path: DocumentPath) -> Setting | None:
-    """What set the leaf, or the list or map around it."""
-    for length in range(len(path), 0, -1):
-        keys = path[:length]
-        settings = merged.history.get(tuple(map(str, keys)), ())
-        if settings and not isinstance(keys[-1], int):
-            return settings[-1]
-    return None
 
 
 def _secret_fields(spec: SpecSource) -> _Fields:

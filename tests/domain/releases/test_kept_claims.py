@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.domain.releases.volume_claims import (
+from controller.domain.releases.kept_claims import (
     claims_lost_by_scaling,
     hook_claims,
     hook_sets,

@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Any
 
 from controller.domain.values.chart_values import PATCH, DocumentPath, Path, format_path, leaves
-from controller.domain.values.merge import Layer, nearest_line
+from controller.domain.values.layer import Layer, nearest_line
 from controller.errors import SpecInvalid
 
 Written = Mapping[tuple[str, Path], Any]  # by layer and path

@@ -1,0 +1,1 @@
+"""What others changed of a release, and what of it is ignored."""

@@ -1,0 +1,1 @@
+"""Claims that are kept when a release no longer contains them."""
