@@ -10,8 +10,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from controller.domain.validation.store_options import unready_stores
 from controller.domain.values.merge import MergedValues
 from controller.domain.values.rules.checks import ServiceCheck
+from controller.domain.values.shipped_values import Library
 from controller.errors import Problem
 from controller.render.service_checks import failed_checks
 
@@ -25,12 +27,17 @@ class MissingPart:
 
 
 def missing_parts(
-    checks: Iterable[ServiceCheck], features: Mapping[str, Any], releases: Mapping[str, MergedValues]
+    library: Library, features: Mapping[str, Any], releases: Mapping[str, MergedValues]
 ) -> Iterator[MissingPart]:
-    """What releases lack, by the checks that refuse. `releases` are the final values of all, by name."""
-    for check in checks:
+    """What releases lack, by the checks that refuse, and what their stores lack. `releases` are the final
+    values of all, by name."""
+    for check in library.checks:
         if not check.warns:
             yield from (MissingPart(check.release, one) for one in failed_checks(check, features, releases))
+    for kind in library.stores:
+        if kind.release in releases:
+            found = unready_stores(kind, features, releases[kind.release])
+            yield from (MissingPart(kind.release, one) for one in found)
 
 
 def doubtful_parts(

@@ -175,7 +175,7 @@ class _RegionRenderer:
         self._check_overrides(services, bundles)
         self._stop_on_problems()
         merged = {name: one.merged for name, one in self.done.items()}
-        lacking = (*missing_parts(self.library.checks, region_input.features, merged), *self.unreadable)
+        lacking = (*missing_parts(self.library, region_input.features, merged), *self.unreadable)
         self.problems += [] if self.partial else [part.problem for part in lacking]
         self._stop_on_problems()
         if not self.missing:

@@ -32,6 +32,15 @@ OTHER_OIDC = {
         "jwks_uri": "https://sso.example.com/keys",
     },
 }
+BACKUP_IN_S3: dict[str, Any] = {
+    "enabled": True,
+    "driver": "s3",
+    "conf": {
+        "backup_s3_endpoint_url": "https://s3.example.org",
+        "backup_s3_store_access_key": {"$secretRef": {"name": "s3", "key": "access"}},
+        "backup_s3_store_secret_key": {"$secretRef": {"name": "s3", "key": "secret"}},
+    },
+}
 LDAP = {
     "name": "staff",
     "url": "ldaps://ldap.example.org",

@@ -63,6 +63,8 @@ def values_directory(root: Path, layers: frozenset[str]) -> Path:
         "charts: {keystone: {sources: [embedded], optionFiles: [keystone]}}\n",
         "relations.schema.yaml": "{}",
         "relations.yaml": "{atLeast: [], odd: [], keysOutlive: [], connections: []}",
+        "stores.schema.yaml": "{}",
+        "stores.yaml": "{kinds: []}",
         "charts/open-maps.yaml": "{}",
         "charts/option-names.json": '{"pins": {}, "options": {}, "rules": {}, "kinds": {}, "secrets": {}}',
         **dict.fromkeys(("charts/pinned.yaml", "charts/previous.yaml"), "{commit: a, date: b, charts: {}}"),

@@ -206,7 +206,11 @@ def shares(**conf: Any) -> dict[str, Any]:
     return values("shared-file-system", "manila", {"conf": {"manila": conf}})
 
 
-FILER = {"share_backend_name": "filer", "share_driver": "manila.share.drivers.example.Driver"}
+FILER = {
+    "share_backend_name": "filer",
+    "share_driver": "manila.share.drivers.example.Driver",
+    "driver_handles_share_servers": False,
+}
 
 
 def test_a_driver_of_ones_own_is_accepted() -> None:
@@ -219,7 +223,7 @@ def test_a_backend_without_a_driver_is_refused(backends: Any) -> None:
     [problem] = refused(
         "shared-file-system", **shares(DEFAULT={"enabled_share_backends": backends}, filer=FILER)
     )
-    assert problem.message == '"other" has no share_driver'
+    assert problem.message == 'store "other" does not work without share_driver'
 
 
 @pytest.mark.parametrize("backends", ["generic", "filer, generic", ""])

@@ -99,7 +99,11 @@ def store(kind: str, **more: Any) -> dict[str, Any]:
     return {"blockStorage": {"backends": [backend]}}
 
 
-VENDOR = {"volume_driver": "cinder.volume.drivers.pure.PureISCSIDriver"}
+VENDOR = {
+    "volume_driver": "cinder.volume.drivers.pure.PureISCSIDriver",
+    "san_ip": "192.0.2.60",
+    "pure_api_token": {"$secretRef": {"name": "pure", "key": "token"}},
+}
 STORE = "spec.features.blockStorage.backends[0]"
 
 
@@ -138,7 +142,8 @@ def test_nvme_needs_what_the_stock_images_lack() -> None:
 
 
 def test_a_store_of_another_driver_needs_none() -> None:
-    features = store("custom", conf={"volume_driver": "cinder.volume.drivers.quobyte.QuobyteDriver"})
+    quobyte = {"volume_driver": "cinder.volume.drivers.quobyte.QuobyteDriver", "quobyte_volume_url": "a"}
+    features = store("custom", conf=quobyte)
     assert told(STORE, features=features) == []
 
 

@@ -14,6 +14,7 @@ import pytest
 from controller.cli.exit_codes import ExitCode
 from tests.cli.objects import example_text, osctl
 from tests.render import production
+from tests.render.specs import BACKUP_IN_S3
 from tests.upstream.regions import objects, region, specs
 
 pytestmark = [pytest.mark.upstream, pytest.mark.timeout(600)]
@@ -29,7 +30,7 @@ SERVICES = {
 }
 BATCH = {"conf": {"nova": {"DEFAULT": {"reserved_host_memory_mb": LARGE}}}}
 NODES = {"role::batch": {"services": {"compute": {"nova": {"compute": {"values": BATCH}}}}}}
-BACKUP = {"enabled": True, "driver": "s3", "conf": {"backup_s3_object_size": LARGE}}
+BACKUP = {**BACKUP_IN_S3, "conf": {**BACKUP_IN_S3["conf"], "backup_s3_object_size": LARGE}}
 BACKENDS = [{"name": "ssd", "type": "ceph", "conf": {"rbd_store_chunk_size": LARGE}}]
 WRITTEN = {
     "keystone": [f"expiration = {LARGE}"],
@@ -70,7 +71,7 @@ def test_what_a_script_would_print_with_an_exponent_is_refused(charts: Path, tmp
     file.write_text(example_text(services={"database": {"mariadb": {"values": values}}}, **more))
     result = osctl("validate", str(file))
     assert result.exit_code == ExitCode.INVALID
-    assert f"chart mariadb prints {LARGE} as 2.592e+06, which programs do not read" in result.stderr
+    assert f"chart mariadb writes {LARGE} as 2.592e+06, which programs cannot read" in result.stderr
     assert f'write it in quotes: "{LARGE}"' in result.stderr
 
 

@@ -13,6 +13,7 @@ import yaml
 
 from tests.render import production
 from tests.render.region import ROOT
+from tests.render.specs import BACKUP_IN_S3
 from tests.upstream.regions import objects, region
 from tests.upstream.test_production import CEPH
 
@@ -21,12 +22,19 @@ pytestmark = [pytest.mark.upstream, pytest.mark.timeout(600)]
 VENDOR = {
     "name": "vendor",
     "type": "custom",
-    "conf": {"volume_driver": "cinder.volume.drivers.pure.PureISCSIDriver"},
+    "conf": {
+        "volume_driver": "cinder.volume.drivers.pure.PureISCSIDriver",
+        "san_ip": "192.0.2.60",
+        "pure_api_token": {"$secretRef": {"name": "pure", "key": "token"}},
+    },
 }
 FILES = {
     "name": "files",
     "type": "custom",
-    "conf": {"volume_driver": "cinder.volume.drivers.quobyte.QuobyteDriver"},
+    "conf": {
+        "volume_driver": "cinder.volume.drivers.quobyte.QuobyteDriver",
+        "quobyte_volume_url": "quobyte://files.example.org/volume",
+    },
 }
 LVM = {"backends": [{"name": "local", "type": "lvm"}, {"name": "ssd", "type": "ceph"}]}
 
@@ -107,7 +115,7 @@ def test_targets_are_those_of_the_kernel_of_the_node_and_come_back_after_it_was_
 def test_who_attaches_a_volume_over_iscsi_asks_the_iscsid_of_its_node(
     charts: Path, backends: list[dict[str, Any]]
 ) -> None:
-    features = {"blockStorage": {"backends": backends, "backup": {"enabled": True, "driver": "s3"}}}
+    features = {"blockStorage": {"backends": backends, "backup": BACKUP_IN_S3}}
     attachers = {"cinder": ("cinder-volume", "cinder-backup"), "nova": ("nova-compute-default",)}
     for release, names in attachers.items():
         objs = made(charts, release, features)
@@ -149,7 +157,7 @@ def test_the_recipe_of_a_vendors_store_comes_to_what_it_says(charts: Path) -> No
 
 
 def test_a_store_of_files_is_given_nothing_of_its_nodes(charts: Path) -> None:
-    features = {"blockStorage": {"backends": [FILES], "backup": {"enabled": True, "driver": "s3"}}}
+    features = {"blockStorage": {"backends": [FILES], "backup": BACKUP_IN_S3}}
     cinder = made(charts, "cinder", features)
     for name in ("cinder-volume", "cinder-backup"):
         pod = workload(cinder, name)["template"]["spec"]
@@ -167,7 +175,7 @@ def test_volumes_in_ceph_are_served_from_any_control_node(charts: Path) -> None:
 
 @pytest.mark.parametrize(("driver", "replicas"), [("posix", 1), ("s3", 3)])
 def test_backups_on_a_claim_are_written_by_one_pod(charts: Path, driver: str, replicas: int) -> None:
-    backup = {"enabled": True, "driver": driver}
+    backup = BACKUP_IN_S3 if driver == "s3" else {"enabled": True, "driver": driver}
     spec = workload(made(charts, "cinder", {"blockStorage": {"backup": backup}}), "cinder-backup")
     assert spec["replicas"] == replicas
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 
@@ -16,6 +17,7 @@ from controller.domain.values.chart_builds import TestedBuilds, parse_builds
 from controller.domain.values.names.known_names import KnownNames
 from controller.domain.values.names.unknown_keys import OpenMaps
 from controller.domain.values.rules.relations import Relations, parse_relations
+from controller.domain.values.rules.stores import StoreKind, parse_stores
 from controller.domain.values.shipped_values import ChartValues, Library, ValuesFile
 
 
@@ -39,6 +41,7 @@ def load_library(directory: Path) -> Library:
             *(chart.option_maps for entry in catalogue.services.values() for chart in entry.charts.values()),
         ),
         relations=_relations(directory),
+        stores=_stores(directory),
         checks=tuple(check for folder in services.values() for check in folder.checks),
         names=_names(directory / "charts" / "option-names.json", catalogue),
     )
@@ -52,10 +55,21 @@ def load_builds(directory: Path) -> TestedBuilds:
 
 def _relations(directory: Path) -> Relations:
     """The values that hold only together. Raises CatalogueInvalid."""
-    document = read_map(directory, directory / "relations.yaml")
-    schema = read_map(directory, directory / "relations.schema.yaml").value
+    return parse_relations(_checked(directory, "relations"))
+
+
+def _stores(directory: Path) -> tuple[StoreKind, ...]:
+    """What stores do not work without. Raises CatalogueInvalid."""
+    return parse_stores(_checked(directory, "stores")["kinds"])
+
+
+def _checked(directory: Path, name: str) -> Mapping[str, Any]:
+    """A file that matches the schema beside it. Raises CatalogueInvalid."""
+    document = read_map(directory, directory / f"{name}.yaml")
+    schema = read_map(directory, directory / f"{name}.schema.yaml").value
     validate(document, jsonschema.Draft202012Validator(schema))
-    return parse_relations(document.value)
+    found: Mapping[str, Any] = document.value
+    return found
 
 
 def _names(path: Path, catalogue: Catalogue) -> KnownNames:

@@ -13,6 +13,7 @@ from controller.domain.values.names.known_names import NO_NAMES, KnownNames
 from controller.domain.values.names.unknown_keys import NO_OPEN_MAPS, OpenMaps
 from controller.domain.values.rules.checks import ServiceCheck
 from controller.domain.values.rules.relations import NO_RELATIONS, Relations
+from controller.domain.values.rules.stores import StoreKind
 from controller.domain.values.suggestion import suggestion
 from controller.errors import Problem
 
@@ -71,7 +72,7 @@ class Library:
     `every_release` is the template of what all releases get, `internal_tls` that of their encryption.
     `builds` are the builds of OpenStack-Helm's charts that all of it is tested with, `open_maps` the paths
     below which those take any key, `names` those of options and rules that OpenStack's packages have, and
-    `relations` the values that hold only together.
+    `relations` the values that hold only together. `stores` has what stores do not work without.
     """
 
     catalogue: Catalogue
@@ -85,6 +86,7 @@ class Library:
     open_maps: OpenMaps = NO_OPEN_MAPS
     names: KnownNames = NO_NAMES
     relations: Relations = NO_RELATIONS
+    stores: tuple[StoreKind, ...] = ()
     checks: tuple[ServiceCheck, ...] = ()
 
 
