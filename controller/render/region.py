@@ -23,15 +23,10 @@ from controller.domain.region.tls_features import tls_problems, tls_warnings
 from controller.domain.releases.bundle import BundleSpec, ChartRef, ReleaseSpec
 from controller.domain.releases.drift.ignore_rules import drift_of, unknown_releases
 from controller.domain.releases.sizes.bundle_size import size_problem
-from controller.domain.values.catalogue import (
-    CertificateRequest,
-    CredentialSecret,
-    ServiceEntry,
-    decide_services,
-    in_order_of_need,
-)
+from controller.domain.values.catalogue import CertificateRequest, CredentialSecret, ServiceEntry
 from controller.domain.values.ceph_needs import CephNeeds, ceph_needs
 from controller.domain.values.chart_values import DocumentPath, Values, is_map, lookup
+from controller.domain.values.chosen_services import decide_services, in_order_of_need
 from controller.domain.values.images import check_image_overrides, image_layer
 from controller.domain.values.layer import Layer
 from controller.domain.values.layer_order import (

@@ -12,7 +12,7 @@ import pytest
 from cryptography.fernet import Fernet
 
 from controller.domain.credentials.generate import WRAPPING_KIND, generate
-from controller.domain.credentials.rotation.wrapping import IN_USE, KEYS, moved_texts
+from controller.domain.credentials.rotation.barbican_key import IN_USE, KEYS, moved_texts
 from sandbox.patience import patient
 from tests.fakes.world import FakeRandomness
 from tests.upstream.option_packages import SERIES, python_of

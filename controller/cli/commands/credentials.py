@@ -24,8 +24,8 @@ from controller.cli.views.credentials import (
 from controller.domain.api.names import READER_SECRET, RECONCILE_ANNOTATION, ROTATE_ANNOTATION
 from controller.domain.credentials.readers import READER_SERVICE
 from controller.domain.credentials.rotation.accounts import releases_of
+from controller.domain.credentials.rotation.barbican_key import IN_USE
 from controller.domain.credentials.rotation.in_place import SSH_STAGES
-from controller.domain.credentials.rotation.wrapping import IN_USE
 from controller.domain.health.workloads import parse_workload
 from controller.domain.validation.crd_schema import nearest
 from controller.errors import ObjectMissing, ObjectRefused

@@ -10,7 +10,7 @@ from controller.domain.api.conditions import Condition, shorten, timestamp
 from controller.domain.api.reasons import Reason
 from controller.domain.credentials.certificate_ends import ends_within
 from controller.domain.credentials.credential_plan import CredentialProblem
-from controller.domain.credentials.doubts import CredentialDoubt
+from controller.domain.credentials.credential_warnings import CredentialDoubt
 from controller.domain.credentials.rotation.record import RotationView
 from controller.domain.credentials.rotation.schedule import RotationTimes
 from controller.domain.shared.plurals import count

@@ -30,20 +30,11 @@ from controller.domain.hosts.fencing_confirmation import (
 )
 from controller.domain.hosts.host_facts import ComputeNode
 from controller.domain.hosts.host_names import NodeNames, names_of
+from controller.domain.hosts.node_roles import COMPUTE_ROLE, roles_of
 from controller.domain.hosts.not_ready_since import began, noted_absence, words_of
 from controller.domain.shared.cloud_facts import ComputeService
 from controller.domain.shared.times import is_ahead, seconds_of
 
-# The labels by which OpenStack-Helm's charts choose nodes, each with this value.
-ROLES = (
-    "openstack-control-plane",
-    "openstack-compute-node",
-    "openvswitch",
-    "l3-agent",
-    "openstack-network-node",
-)
-ROLE_VALUE = "enabled"
-COMPUTE_ROLE = "openstack-compute-node"
 MESSAGE_LIMIT = 1000
 LOSSES_KEPT = 6
 
@@ -154,7 +145,7 @@ def machine_facts(obj: Mapping[str, Any], namespace: str) -> NodeFacts:
     """
     meta = obj["metadata"]
     labels = meta.get("labels") or {}
-    roles = tuple(role for role in ROLES if labels.get(role) == ROLE_VALUE)
+    roles = roles_of(labels)
     ready = find((obj.get("status") or {}).get("conditions") or [], "Ready")
     cordoned = bool((obj.get("spec") or {}).get("unschedulable"))
     deleting = bool(meta.get("deletionTimestamp"))

@@ -8,7 +8,8 @@ from typing import Any
 
 from controller.domain.api.conditions import Condition, shorten, timestamp
 from controller.domain.api.reasons import Reason
-from controller.domain.hosts.nodes import MESSAGE_LIMIT, ROLE_VALUE, ROLES, NodeFacts, NodeState
+from controller.domain.hosts.node_roles import ROLE_VALUE, ROLES
+from controller.domain.hosts.nodes import MESSAGE_LIMIT, NodeFacts, NodeState
 from controller.domain.shared.plurals import count
 
 CONDITION = "NodesReady"

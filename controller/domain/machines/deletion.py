@@ -11,7 +11,7 @@ and the source's own objects stay.
 from __future__ import annotations
 
 from controller.domain.machines.authority import Authority, is_asked_paused, is_paused_by_us
-from controller.domain.machines.release import release_template
+from controller.domain.machines.template_release import release_template
 from controller.domain.machines.writes import (
     CLUSTER_API_FINALIZER,
     FINALIZER,

@@ -6,10 +6,10 @@ from typing import Any
 
 from controller.domain.api.reasons import Reason
 from controller.domain.machines.fields import Fields, Findings
+from controller.domain.machines.first_difference import is_same
 from controller.domain.machines.machine_set import convert_machine_set
 from controller.domain.machines.metadata import restored_marks, set_marks
 from controller.domain.machines.restored_machine_set import restore_machine_set
-from controller.domain.machines.same import is_same
 from controller.domain.machines.statuses import restored_status
 from controller.domain.machines.synchronized import say
 from controller.domain.machines.writes import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from controller.domain.machines.authority import PAUSED_BY_US
+from controller.domain.machines.first_difference import is_same
 from controller.domain.machines.machine_set import CLUSTER_API, MACHINE_SET
 from controller.domain.machines.metadata import PAUSED
-from controller.domain.machines.same import is_same
 from controller.domain.machines.writes import (
     FINALIZER,
     SET_LABEL,

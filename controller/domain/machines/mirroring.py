@@ -16,9 +16,9 @@ from controller.domain.machines.mirror import (
     owned_template,
     owner_of_templates,
 )
-from controller.domain.machines.release import release_template
 from controller.domain.machines.statuses import mirrored_status
 from controller.domain.machines.synchronized import say
+from controller.domain.machines.template_release import release_template
 from controller.domain.machines.writes import (
     FINALIZER,
     Part,

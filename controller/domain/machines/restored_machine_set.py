@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.machines.fields import filled
+from controller.domain.machines.first_difference import first_difference
 from controller.domain.machines.machine_set import (
     MACHINE_SET,
     PORTS_ANNOTATION,
@@ -22,7 +23,6 @@ from controller.domain.machines.metadata import restored_hooks, restored_marks, 
 from controller.domain.machines.neutron import restored_security_group
 from controller.domain.machines.provider_spec import API_VERSIONS, KIND, Cluster
 from controller.domain.machines.restored_ports import restored_ports
-from controller.domain.machines.same import first_difference
 from controller.domain.values.chart_values import format_path
 from controller.errors import Problem
 

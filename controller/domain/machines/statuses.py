@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.domain.machines.same import is_same
+from controller.domain.machines.first_difference import is_same
 from controller.domain.machines.writes import Raw
 
 _COUNTS = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")

@@ -8,7 +8,8 @@ from typing import Any
 
 from controller.domain.api.conditions import find
 from controller.domain.api.reasons import Reason
-from controller.domain.region.plan import Approval, RegionPlan
+from controller.domain.region.plan import RegionPlan
+from controller.domain.region.plan_approval import Approval
 from controller.domain.region.progress import RegionProgress
 
 # Which condition each container answers for. Ready needs those of the containers that are deployed.

@@ -1,14 +1,14 @@
-"""core's level of a plan: what a region is to become, gathered from its bundles, and its approval. Pure."""
+"""core's level of a plan: what a region is to become, gathered from its bundles. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from controller.domain.api.conditions import Condition, shorten
 from controller.domain.api.reasons import Reason
-from controller.domain.api.region_spec import parse_region_spec
+from controller.domain.region.plan_approval import Approval
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.digests import fingerprint
 from controller.domain.releases.plan import PlanAction, bounded, plan_sentence
@@ -24,54 +24,6 @@ CONDITION = "Planned"
 MOST_VALUE = 4096
 MOST_WARNINGS = 50
 MOST_SETTINGS, MOST_SETTING = 64, 512
-
-
-@dataclass(frozen=True)
-class Approval:
-    """An approval that was taken up: what it was given for, and how far that is.
-
-    `digest` is the plan's, `desired` that of everything the region asked for when it was taken up: as long
-    as it asks for the same, the plan may be carried on although it shrinks. `generation` is the
-    osdpl's that asked so last. `done`: all of it is applied, and the approval is used up.
-    """
-
-    digest: str
-    desired: str
-    generation: int
-    done: bool = False
-
-    def again(self, osdpl: Mapping[str, Any]) -> Approval:
-        """The same approval, found to hold for the osdpl as it is now."""
-        return replace(self, generation=int(osdpl["metadata"].get("generation") or 0))
-
-    def entry(self) -> dict[str, Any]:
-        """`status.plan.accepted`."""
-        return {
-            "digest": self.digest,
-            "desired": self.desired,
-            "generation": self.generation,
-            "done": self.done,
-        }
-
-
-def approval_in(status: Mapping[str, Any]) -> Approval | None:
-    """The approval that an osdpl's status remembers."""
-    given = (status.get("plan") or {}).get("accepted") or {}
-    if not (given.get("digest") and given.get("desired")):
-        return None
-    generation = int(given.get("generation") or 0)
-    return Approval(str(given["digest"]), str(given["desired"]), generation, bool(given.get("done")))
-
-
-def awaits_approval(osdpl: Mapping[str, Any]) -> bool:
-    """Whether the region's mode keeps its present spec from being acted upon: an unapproved plan, a pause."""
-    spec = parse_region_spec(osdpl.get("spec"))
-    if spec.paused:
-        return True
-    if not spec.planned:
-        return False
-    approval = approval_in(osdpl.get("status") or {})
-    return approval is None or approval.generation != osdpl["metadata"].get("generation")
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from controller.domain.region.deployment import DeploymentSpec
-from controller.domain.values.catalogue import CredentialSecret, ServiceEntry, decide_services
+from controller.domain.values.catalogue import CredentialSecret, ServiceEntry
 from controller.domain.values.ceph_needs import CephNeeds, ceph_needs
+from controller.domain.values.chosen_services import decide_services
 from controller.domain.values.shipped_values import Library
 from controller.domain.values.suggestion import suggestion
 from controller.domain.values.templates.template_input import filled_features

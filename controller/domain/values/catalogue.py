@@ -5,16 +5,15 @@ How one is added: docs/add-a-service.md.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from controller.domain.values.chart_values import DocumentPath, format_path
 from controller.domain.values.names.chart_options import NO_OPTIONS, ChartOptions, parse_chart_options
 from controller.domain.values.option_files import NO_FILES, ChartFiles, OptionFiles, parse_chart_files
 from controller.domain.values.suggestion import suggestion
-from controller.errors import ControllerError, Problem
+from controller.errors import ControllerError
 
 GROUPS = ("openstack", "infra")
 EMBEDDED = "embedded"
@@ -267,115 +266,3 @@ def meant_service(name: str, entries: Mapping[str, ServiceEntry]) -> str:
     """A remedy for a service that is unknown: that of the chart where it is the name of one, such as nova."""
     owner = next((service for service, entry in entries.items() if name in entry.charts), "")
     return f'{name} is a chart of service "{owner}"' if owner else suggestion(name, entries)
-
-
-def decide_services(
-    catalogue: Catalogue,
-    *,
-    preset: str,
-    preset_services: Sequence[str],
-    enabled: Sequence[str],
-    disabled: Sequence[str],
-    source: str,
-) -> tuple[tuple[ServiceEntry, ...], tuple[Problem, ...]]:
-    """The services of a region, in catalogue order, and what is wrong with the choice.
-
-    `enabled` and `disabled` change what the preset brings; `source` is the chart source in use.
-    """
-    problems: list[Problem] = []
-    base: DocumentPath = ("spec", "features", "services")
-    for field_name, names in (("enabled", enabled), ("disabled", disabled)):
-        problems += [
-            Problem(
-                format_path((*base, field_name, index)),
-                f'no service "{name}"',
-                meant_service(name, catalogue.services),
-            )
-            for index, name in enumerate(names)
-            if name not in catalogue
-        ]
-    problems += [
-        Problem(
-            format_path((*base, "disabled", index)),
-            f'service "{name}" is both enabled and disabled',
-            "remove it from one of the two lists",
-        )
-        for index, name in enumerate(disabled)
-        if name in enabled
-    ]
-    desired = (set(preset_services) | set(enabled)) - set(disabled)
-    chosen = tuple(entry for name, entry in catalogue.services.items() if name in desired)
-    for entry in chosen:
-        problems += _what_it_lacks(entry, desired, preset, enabled, disabled)
-        if not entry.offered_by(source):
-            problems.append(_not_offered(entry, enabled, source))
-    return chosen, tuple(problems)
-
-
-def _what_it_lacks(
-    entry: ServiceEntry, desired: set[str], preset: str, enabled: Sequence[str], disabled: Sequence[str]
-) -> list[Problem]:
-    problems = []
-    for name in entry.requires:
-        if name in desired:
-            continue
-        if name in disabled:
-            path = format_path(("spec", "features", "services", "disabled", list(disabled).index(name)))
-            problems.append(
-                Problem(
-                    path,
-                    f'service "{entry.name}" needs "{name}"',
-                    f'keep "{name}", or disable "{entry.name}" too',
-                )
-            )
-        else:
-            path = _where_enabled(entry.name, enabled)
-            problems.append(
-                Problem(
-                    path,
-                    f'service "{entry.name}" needs "{name}", which preset {preset} does not include',
-                    f'add "{name}" to spec.features.services.enabled',
-                )
-            )
-    return problems
-
-
-def _not_offered(entry: ServiceEntry, enabled: Sequence[str], source: str) -> Problem:
-    missing = ", ".join(
-        name for name, chart in entry.charts.items() if not (chart.offered_by(source) or chart.optional)
-    )
-    where = (
-        "the charts shipped with the controller" if source == EMBEDDED else "the OpenStack-Helm repository"
-    )
-    remedy = (
-        "set spec.charts.repository to an OpenStack-Helm repository, or disable the service"
-        if source == EMBEDDED
-        else "leave spec.charts empty to use the charts shipped with the controller, or disable the service"
-    )
-    return Problem(
-        _where_enabled(entry.name, enabled), f'service "{entry.name}": {where} do not have {missing}', remedy
-    )
-
-
-def _where_enabled(name: str, enabled: Sequence[str]) -> str:
-    if name in enabled:
-        return format_path(("spec", "features", "services", "enabled", list(enabled).index(name)))
-    return "spec.preset"
-
-
-def in_order_of_need(services: tuple[ServiceEntry, ...]) -> list[ServiceEntry]:
-    """Services so that each comes after those it requires."""
-    by_name = {entry.name: entry for entry in services}
-    ordered: dict[str, ServiceEntry] = {}
-
-    def visit(entry: ServiceEntry, above: tuple[str, ...]) -> None:
-        if entry.name in ordered or entry.name in above:
-            return
-        for name in entry.requires:
-            if name in by_name:
-                visit(by_name[name], (*above, entry.name))
-        ordered[entry.name] = entry
-
-    for entry in services:
-        visit(entry, ())
-    return list(ordered.values())

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from controller.domain.api.names import DEPLOYMENT_LABEL, SERVICE_LABEL
 from controller.domain.api.region_spec import Features, VolumePolicy, parse_region_spec
-from controller.domain.region.plan import awaits_approval
+from controller.domain.region.plan_approval import awaits_approval
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
 from controller.domain.values.ceph_needs import CephNeeds
 from controller.domain.values.option_files import OptionFiles

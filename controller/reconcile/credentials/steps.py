@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
 from controller.domain.credentials.credential_plan import CredentialProblem
-from controller.domain.credentials.doubts import CredentialDoubt
+from controller.domain.credentials.credential_warnings import CredentialDoubt
 from controller.domain.credentials.rotation.record import RotationView
 from controller.domain.credentials.rotation.schedule import RotationTimes
 from controller.domain.credentials.secret_status import SecretView

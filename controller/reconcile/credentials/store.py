@@ -22,7 +22,7 @@ from controller.domain.credentials.credential_plan import (
     StoredSecret,
 )
 from controller.domain.credentials.generate import CredentialUnusable, generate_all
-from controller.domain.credentials.written_record import edited_keys, parse_written, written_notes
+from controller.domain.credentials.hand_edits import edited_keys, parse_written, written_notes
 from controller.domain.releases.digests import secret_digest
 from controller.domain.shared.secret_text import as_put_in, without_end
 from controller.domain.shared.times import seconds_of

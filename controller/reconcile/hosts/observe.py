@@ -14,7 +14,8 @@ from controller.domain.hosts.host_names import HostMatches, match_hosts, without
 from controller.domain.hosts.next_step import MISSING_OBSERVATIONS
 from controller.domain.hosts.node_pods import NodePod, daemons_by_node, unready_daemons
 from controller.domain.hosts.node_policy import NodePolicy, node_policy
-from controller.domain.hosts.nodes import COMPUTE_ROLE, NodeFacts
+from controller.domain.hosts.node_roles import COMPUTE_ROLE
+from controller.domain.hosts.nodes import NodeFacts
 from controller.domain.hosts.nodes_status import HostReport
 from controller.domain.hosts.same_machine import SameMachine
 from controller.domain.shared.cloud_facts import CloudView

@@ -15,6 +15,7 @@ from controller.domain.api.region_spec import VolumePolicy
 from controller.domain.releases.sizes.bundle_size import bundle_too_large
 from controller.errors import Conflict, ObjectTooLarge
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Kube, KubeObject, KubeObjects
+from controller.reconcile.region.removal_order import in_order_of_removal
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.preconditioned_writes import ATTEMPTS, NOTHING_READ, patch_seen
 
@@ -137,26 +138,6 @@ class BundleWriter:
         self._kube.delete(HELMBUNDLE, meta["name"], meta["namespace"], uid=meta.get("uid", ""))
         name = meta["name"]
         log_action("delete", _place(bundle), f"HelmBundle {name}: deletion requested", bundle=name)
-
-
-def in_order_of_removal(bundles: KubeObjects) -> KubeObjects:
-    """None before those that need a release of it, as far as there is no circle; else by name."""
-    left, ordered = sorted(bundles, key=name_of), []
-    while left:
-        needed = {name for one in left for name in _needs(one) - _has(one)}
-        free = [one for one in left if not _has(one) & needed] or left[:1]
-        ordered += free
-        left = [one for one in left if one not in free]
-    return ordered
-
-
-def _has(bundle: KubeObject) -> set[str]:
-    return {str(one.get("name")) for one in (bundle.get("spec") or {}).get("releases") or ()}
-
-
-def _needs(bundle: KubeObject) -> set[str]:
-    found = (one.get("dependsOn") or () for one in (bundle.get("spec") or {}).get("releases") or ())
-    return {str(name) for names in found for name in names}
 
 
 def _owner(bundle: KubeObject) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from controller.domain.api.names import (
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import RegionSpec, fields_in, parse_region_spec
 from controller.domain.region.facts import RegionFacts, SilentContainers
-from controller.domain.region.plan import Approval, approval_in
+from controller.domain.region.plan_approval import Approval, approval_in
 from controller.domain.region.status.summary import (
     OWN_CONDITIONS,
     OWN_FIELDS,

@@ -9,7 +9,8 @@ from typing import Any
 
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import RegionSpec
-from controller.domain.region.plan import Approval, RegionPlan
+from controller.domain.region.plan import RegionPlan
+from controller.domain.region.plan_approval import Approval
 from controller.errors import (
     BundleNameTaken,
     ChartInvalid,

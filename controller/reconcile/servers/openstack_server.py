@@ -24,6 +24,7 @@ from controller.ports.servers import ServerCloud, ServerClouds
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.servers.creation import BUSY_EVERY, Creation, Later, is_retained
 from controller.reconcile.servers.dependencies import DependencyMissing, resolve
+from controller.reconcile.servers.floating_ip import FloatingIp
 from controller.reconcile.servers.open_clouds import NoAccess, OpenClouds
 from controller.reconcile.servers.removal import Removal
 from controller.reconcile.servers.running import RunningServer, VolumeBroken
@@ -61,6 +62,7 @@ class ServersReconciler:
         self._creation = Creation(kube, clock, self._status)
         self._removal = Removal(self._creation, self._status)
         self._running = RunningServer(self._creation, self._removal)
+        self._floating_ip = FloatingIp(self._creation, self._removal)
         # Passes in a row that failed, by uid.
         self._failures: dict[str, int] = {}
 
@@ -203,7 +205,7 @@ class ServersReconciler:
         """Seconds to the next pass, None where nothing is under way."""
         if server.status == "ACTIVE":
             self._running.ensure_attached(one, cloud, server, ports)
-            return self._running.ensure_floating_ip(one, cloud, ports)
+            return self._floating_ip.ensure(one, cloud, ports)
         building = one.aspects[Aspect.INSTANCE].reason == Reason.INSTANCE_BUILDING
         return BUSY_EVERY if building or server.task else None
 

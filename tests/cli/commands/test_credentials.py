@@ -20,7 +20,7 @@ from tests.reconcile.credentials.administrators_bed import AdministratorsBed
 from tests.reconcile.credentials.readers_bed import readers_bed
 from tests.reconcile.credentials.rotation_bed import NS, REGION, ROTATE, RotationBed, StorageBed
 from tests.reconcile.credentials.shared_keys_bed import SharedKeysBed
-from tests.reconcile.credentials.test_wrapping_keys_rotation import WrappingBed
+from tests.reconcile.credentials.test_barbican_key_rotation import WrappingBed
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC).timestamp()
 

@@ -24,7 +24,7 @@ from controller.adapters.kubernetes.client import PykubeClient, resource_url
 from controller.adapters.kubernetes.connection import connect
 from controller.domain.api.conditions import WHILE_TRUE, find
 from controller.domain.api.names import API_VERSION, DEPLOYMENT_LABEL
-from controller.domain.hosts.nodes import ROLE_VALUE, ROLES
+from controller.domain.hosts.node_roles import ROLE_VALUE, ROLES
 from controller.domain.releases.digests import fingerprint
 from controller.ports.kubernetes import HELMBUNDLE, NODE, OSDPL, POD, SECRET
 from tests.cluster.region import CONTAINERS, NAME, Region, wait_until

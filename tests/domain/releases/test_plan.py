@@ -9,15 +9,13 @@ from typing import Any
 import pytest
 
 from controller.domain.region.plan import (
-    Approval,
     DesiredRelease,
     PlanParts,
     RegionPlan,
-    approval_in,
-    awaits_approval,
     gather_plan,
     planned_condition,
 )
+from controller.domain.region.plan_approval import Approval, approval_in, awaits_approval
 from controller.domain.releases.bundle import ChartRef, ReleaseSpec
 from controller.domain.releases.plan import (
     PlanAction,

@@ -6,7 +6,7 @@ import pytest
 
 from controller.domain.api.region_spec import parse_region_spec, spec_in_force
 from controller.domain.region.deployment import parse_deployment
-from controller.domain.region.plan import awaits_approval
+from controller.domain.region.plan_approval import awaits_approval
 from controller.domain.region.spec_changes import pending_changes
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.parts import RegionPorts, RegionSettings

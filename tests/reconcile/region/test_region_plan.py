@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from controller.domain.api.conditions import find
-from controller.domain.region.plan import awaits_approval
+from controller.domain.region.plan_approval import awaits_approval
 from controller.domain.releases.bundle import BundleSpec, ChartRef, ReleaseSpec
 from controller.domain.releases.bundle_object import parse_bundle
 from controller.domain.releases.digests import fingerprint

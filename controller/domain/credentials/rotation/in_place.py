@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from controller.domain.credentials.generate import SSH_PRIVATE_KEY, SSH_PUBLIC_KEY, public_key_of
 from controller.domain.credentials.rotation.accounts import SecretUse, Server
-from controller.domain.credentials.rotation.wrapping import KEYS, is_kept, wraps
+from controller.domain.credentials.rotation.barbican_key import KEYS, is_kept, wraps
 
 SSH_STAGES = 3
 _COMING = "-next"

@@ -16,8 +16,8 @@ from typing import Any
 
 from controller.domain.api.conditions import shorten, timestamp
 from controller.domain.credentials.rotation.accounts import Account, Server
+from controller.domain.credentials.rotation.barbican_key import FORMER, IN_USE, KEYS, NEXT, kept_name
 from controller.domain.credentials.rotation.in_place import SSH_STAGES, coming_name
-from controller.domain.credentials.rotation.wrapping import FORMER, IN_USE, KEYS, NEXT, kept_name
 from controller.domain.shared.times import seconds_of
 
 _MESSAGE = 2048

@@ -43,9 +43,9 @@ from controller.domain.credentials.authority import (
 from controller.domain.credentials.certificate_secrets import parse_record, record_texts
 from controller.domain.credentials.certificates import AMPHORA_CERTIFICATE, CERTIFICATE
 from controller.domain.credentials.credential_plan import CredentialProblem
+from controller.domain.credentials.credential_traces import KnownCredentials
 from controller.domain.credentials.sealing.encrypted_keys import LONGEST_PASSPHRASE, is_passphrase
 from controller.domain.credentials.secret_status import SecretView
-from controller.domain.credentials.signs_of_life import KnownCredentials
 from controller.domain.credentials.x509 import Authority, AuthorityUnusable, new_authority, new_leaf
 from controller.domain.region.required_certificates import LOAD_BALANCER
 from controller.ports.kubernetes import Events, Kube

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from controller.domain.credentials.credential_plan import CredentialProblem, own_missing
-from controller.domain.credentials.doubts import (
+from controller.domain.credentials.credential_traces import KnownCredentials
+from controller.domain.credentials.credential_warnings import (
     CredentialDoubt,
     accounts_left,
     edited_doubt,
@@ -16,7 +17,6 @@ from controller.domain.credentials.doubts import (
     served_doubt,
 )
 from controller.domain.credentials.served_certificate import CHAIN, KEY, certificate_faults
-from controller.domain.credentials.signs_of_life import KnownCredentials
 from controller.domain.region.required_certificates import GATEWAY
 from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 from controller.ports.system import Clock

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from controller.domain.api.region_spec import OwnSecret
 from controller.domain.credentials.credential_plan import CredentialProblem
-from controller.domain.credentials.doubts import CredentialDoubt
+from controller.domain.credentials.credential_warnings import CredentialDoubt
 from controller.domain.credentials.secret_status import SecretView, messages_of
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX

@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 
 from controller.domain.api.names import AMPHORA_SECRET, CLIENT_AUTHORITY_SECRET, SERVER_AUTHORITY_SECRET
 from controller.domain.credentials.credential_plan import EarlierLife, StoredSecret
-from controller.domain.credentials.readers import READER_CREDENTIALS
-from controller.domain.credentials.secret_status import recorded_keys
-from controller.domain.credentials.signs_of_life import (
+from controller.domain.credentials.credential_traces import (
     Memory,
     NotedCredentials,
     Sign,
@@ -19,6 +17,8 @@ from controller.domain.credentials.signs_of_life import (
     sign_of,
     without_knowledge,
 )
+from controller.domain.credentials.readers import READER_CREDENTIALS
+from controller.domain.credentials.secret_status import recorded_keys
 from controller.domain.shared.times import seconds_of
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import PVC, STATEFULSET, Kube

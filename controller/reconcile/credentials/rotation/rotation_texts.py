@@ -11,9 +11,9 @@ from controller.domain.credentials.generate import (
     generate,
 )
 from controller.domain.credentials.rotation.accounts import SecretUse
+from controller.domain.credentials.rotation.barbican_key import ended_texts, lost_texts, moved_texts
 from controller.domain.credentials.rotation.in_place import coming_name, pair_texts
 from controller.domain.credentials.rotation.record import RotationRecord
-from controller.domain.credentials.rotation.wrapping import ended_texts, lost_texts, moved_texts
 from controller.domain.values.catalogue import CredentialSecret
 from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 from controller.ports.system import Randomness

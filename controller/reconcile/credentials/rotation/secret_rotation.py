@@ -49,10 +49,10 @@ from controller.ports.accounts import WrappedKeys
 from controller.ports.kubernetes import HELMBUNDLE
 from controller.reconcile.credentials.region_pass import RegionPass, SecretsPorts
 from controller.reconcile.credentials.rotation.account_logins import AccountLogins
+from controller.reconcile.credentials.rotation.barbican_rewrapping import Rewrapping
 from controller.reconcile.credentials.rotation.credential_uptake import CredentialUptake
 from controller.reconcile.credentials.rotation.kept_accounts import KeptPasswords
 from controller.reconcile.credentials.rotation.replaced_accounts import ReplacedAccounts, accounts_to_go
-from controller.reconcile.credentials.rotation.rewrapping import Rewrapping
 from controller.reconcile.credentials.rotation.rotation_texts import RotationTexts, Texts
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.action_log import log_action

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from controller.domain.api.names import WRITTEN_ANNOTATION
-from controller.domain.credentials.written_record import (
+from controller.domain.credentials.hand_edits import (
     edited_keys,
     key_id,
     parse_written,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from controller.domain.credentials.generate import CredentialUnusable
 from controller.domain.credentials.rotation.accounts import Account, Release, Server, references_to
-from controller.domain.credentials.rotation.wrapping import FORMER, IN_USE, KEYS
+from controller.domain.credentials.rotation.barbican_key import FORMER, IN_USE, KEYS
 from controller.domain.shared.plurals import count
 from controller.domain.values.chart_values import lookup
 from controller.ports.accounts import WrappedKeys
