@@ -144,6 +144,10 @@ class BackupUnusable(ControllerError):
     """A file is no backup that can be read, or not with this passphrase. The text quotes nothing of it."""
 
 
+class FileRefused(ControllerError):
+    """A file of osctl cannot be written. The text names it and says why."""
+
+
 class DriftRefused(ControllerError):
     """Objects of a release differ from it and cannot be corrected. The message names objects and paths."""
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from controller.cli.exit_codes import NoCluster
 from controller.cli.views.hook_jobs import JOB_NAME
@@ -13,6 +14,10 @@ from controller.domain.api.names import DEPLOYMENT_LABEL
 from controller.domain.api.region_name import RegionName
 from controller.errors import Forbidden, KubeError, ObjectMissing, ObjectRefused
 from controller.ports.kubernetes import HELMBUNDLE, JOB, OSDPL, POD, Kube, KubeObject, KubeObjects
+from controller.ports.survey import Survey
+
+if TYPE_CHECKING:
+    from controller.adapters.kubernetes.connection import Connection
 
 
 @dataclass(frozen=True)
@@ -119,15 +124,27 @@ def open_cluster(kubeconfig: Path | None, context: str, namespace: str) -> Clust
     """The cluster of the kubeconfig; nothing is sent yet. Raises NoCluster if there is none."""
     # Commands that work on files alone do not wait for the import of an HTTP client.
     from controller.adapters.kubernetes.client import PykubeClient
+
+    connection = _connect(kubeconfig, context)
+    contexts = connection.config.contexts
+    chosen = contexts[connection.config.current_context].get("namespace") or ""
+    return Cluster(PykubeClient(connection, user_agent="osctl"), namespace or chosen)
+
+
+def open_survey(kubeconfig: Path | None, context: str) -> Survey:
+    """The same cluster for reading much of it. Raises NoCluster if there is none."""
+    from controller.adapters.kubernetes.survey import PykubeSurvey
+
+    return PykubeSurvey(_connect(kubeconfig, context), user_agent="osctl")
+
+
+def _connect(kubeconfig: Path | None, context: str) -> Connection:
     from controller.adapters.kubernetes.connection import connect
 
     named = kubeconfig or (Path(os.environ["KUBECONFIG"]) if os.environ.get("KUBECONFIG") else None)
     if kubeconfig is None and named is not None and os.pathsep in str(named):
         raise NoCluster("KUBECONFIG names several files; osctl reads one: choose it with --kubeconfig")
     try:
-        connection = connect(named.expanduser() if named else None, context)
+        return connect(named.expanduser() if named else None, context)
     except KubeError as error:
         raise NoCluster(f"{error}; name one with --kubeconfig or $KUBECONFIG") from None
-    contexts = connection.config.contexts
-    chosen = contexts[connection.config.current_context].get("namespace") or ""
-    return Cluster(PykubeClient(connection, user_agent="osctl"), namespace or chosen)

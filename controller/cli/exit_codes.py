@@ -38,7 +38,7 @@ MEANINGS = {
     ExitCode.DIFFERENT: "diff, plan: there are differences, or something to do",
     ExitCode.USAGE: "wrong command line",
     ExitCode.INVALID: "invalid file; every mistake was printed; validate --strict: a warning was",
-    ExitCode.NOT_READY: "not Ready within the timeout",
+    ExitCode.NOT_READY: "not Ready within the timeout; gather: not complete within time or size",
     ExitCode.NEEDS_EDIT: "will not become Ready before a person acts; diff: some would be refused",
     ExitCode.REFUSED: "refused by the cluster: forbidden, not found, or in conflict",
     ExitCode.UNREACHABLE: "the cluster does not answer, or there is no kubeconfig",

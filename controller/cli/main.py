@@ -14,6 +14,7 @@ from controller.cli.commands.credentials import app as credential_commands
 from controller.cli.commands.diff import diff
 from controller.cli.commands.explain import explain
 from controller.cli.commands.fields import fields
+from controller.cli.commands.gather import gather
 from controller.cli.commands.images import images
 from controller.cli.commands.machines import app as machine_commands
 from controller.cli.commands.node import app as node_commands
@@ -78,7 +79,7 @@ def _options(
     """Options of osctl itself."""
 
 
-_REGION = (apply, plan, approve, status, wait, smoke)
+_REGION = (apply, plan, approve, status, wait, smoke, gather)
 _FILES = (validate, render, explain, fields, diff, images, charts, rbac)
 _RELEASES = (history, rollback, reconcile, suspend, resume)
 for _command in (*_REGION, *_FILES, *_RELEASES):

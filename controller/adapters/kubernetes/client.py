@@ -167,7 +167,7 @@ class PykubeClient:
         try:
             response = self._once("GET", target, {"User-Agent": self._user_agent}, None, LOG_TIMEOUTS)
             with closing(response):
-                text = _end_of(response)
+                text = end_of_log(response, LOG_END, time.monotonic() + LOG_WITHIN)
                 return "" if text.startswith(_NO_LOG) else text
         except (KubeError, requests.RequestException):
             # A pod that has not started, or is gone, has no log, and the kubelet of a lost node does not
@@ -333,16 +333,15 @@ def answer_error(method: str, target: str, response: requests.Response) -> KubeE
     return KubeError(message)
 
 
-def _end_of(response: requests.Response) -> str:
-    """The last lines of a log, complete ones if possible; empty if they take too long.
+def end_of_log(response: requests.Response, octets: int, until: float) -> str:
+    """The last octets of a log, complete lines if possible; empty if they take longer than `until`.
 
     The API server's own limit, `limitBytes`, keeps the beginning.
     """
     kept, cut = b"", False
-    until = time.monotonic() + LOG_WITHIN
     for chunk in response.iter_content(LOG_END):
-        cut = cut or len(kept) + len(chunk) > LOG_END
-        kept = (kept + chunk)[-LOG_END:]
+        cut = cut or len(kept) + len(chunk) > octets
+        kept = (kept + chunk)[-octets:]
         if time.monotonic() > until:
             return ""
     if cut:

@@ -187,6 +187,11 @@ def _says_secret(key: str, value: Any, *, in_object: bool) -> bool:
     return of_secret if in_object else of_secret or of_field
 
 
+def names_secret(key: str) -> bool:
+    """Whether a key by this name usually has a secret for its value."""
+    return any(_meanings(key))
+
+
 @functools.lru_cache(maxsize=8192)  # the same few thousand keys in every rendering
 def _meanings(key: str) -> tuple[bool, bool, bool]:
     """Whether the key names credentials, a secret, or a secret if it is no field of Kubernetes."""
