@@ -166,6 +166,7 @@ pins: setup ## writes values/charts/ from CHARTS, a checkout with its history, a
 options: setup ## writes names and types of options and rules from OpenStack's packages, and CHARTS
 	@test -n "$(CHARTS)" || { echo "CHARTS=<checkout of openstack-helm> is missing"; exit 2; }
 	@$(BIN)/python -m tools.known_names
+	@$(BIN)/python -m tools.option_defaults
 	@$(BIN)/python -m tools.option_facts
 	@CHARTS="$(CHARTS)" $(BIN)/python -m tools.upstream_options
 

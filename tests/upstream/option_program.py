@@ -240,6 +240,36 @@ def secrets(definitions):
     return {section: sorted(known) for section, known in found.items()}
 
 
+def defaults(definitions):
+    """The default of each option by section and name, as a file would have it; null where it has none."""
+    found = {}
+    for section, options in definitions.options.items():
+        for name, option in options.items():
+            found.setdefault(section, {})[name.replace("-", "_")] = _default(option)
+    return found
+
+
+def _default(option):
+    # What depends on the machine has an example for documents, such as <hostname>.
+    given = option.default if option.sample_default is None else option.sample_default
+    if option.secret and given:
+        return ""  # an example of a password at best
+    if given is None or given == []:
+        return None if given is None else ""
+    if isinstance(given, bool):
+        return str(given).lower()
+    if isinstance(given, dict):
+        return ",".join(f"{key}:{_word(value)}" for key, value in given.items())
+    if isinstance(given, list | tuple | range):
+        between = "\n" if option.multi else ","
+        return between.join(map(_word, given))
+    return str(given)
+
+
+def _word(value):
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _kind(option):
     """The word for what the option takes, as `controller.domain.values.names.option_types` describes it;
     nothing for what takes any text."""
@@ -354,6 +384,8 @@ def main():
         answer["kinds"] = kinds(definitions)
     if asked.get("secrets"):
         answer["secrets"] = secrets(definitions)
+    if asked.get("defaults"):
+        answer["defaults"] = defaults(definitions)
     if asked.get("read_back"):
         answer["read_back"] = read_back(definitions, asked["read_back"])
     if asked.get("validator"):

@@ -204,9 +204,7 @@ def planted() -> Iterator[dict[str, Any]]:
         "Node",
         "cmp1",
         None,
-        metadata={
-            "annotations": {"openstack.osctl.dev/host": "cmp1.example", "else": CLEAR["annotation"]}
-        },
+        metadata={"annotations": {"openstack.osctl.dev/host": "cmp1.example", "else": CLEAR["annotation"]}},
         status={"nodeInfo": {"kubeletVersion": "v1.36.0"}},
     )
 
