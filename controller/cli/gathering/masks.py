@@ -16,7 +16,7 @@ from typing import Any
 from controller.domain.api.names import HOOK, MANAGED_BY
 from controller.domain.credentials.backup import is_kept
 from controller.domain.shared.redaction import MARK, MIN_LENGTH, Redactor, redact_urls
-from controller.domain.values.password_guard import names_secret
+from controller.domain.values.plain_text_secrets import names_secret
 
 _ASSIGNMENT = re.compile(r"^(\s*(?:- )?[\"']?(?:--)?([A-Za-z0-9_.-]+)[\"']?\s*[=:]\s*)(\S.*)$")
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.S)
