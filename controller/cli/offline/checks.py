@@ -12,6 +12,7 @@ from controller.cli.offline.manifests import offline_helm, render_release, size_
 from controller.cli.offline.missing_objects import LiveObject, missing_objects, named
 from controller.cli.offline.own_certificates import certificate_warnings
 from controller.cli.offline.own_kinds import is_bundle, is_region, is_self_contained, misnamed
+from controller.cli.offline.own_secrets import secret_warnings
 from controller.cli.offline.region import OfflineRegion, OfflineRenderer
 from controller.cli.offline.unread_keys import large_numbers, unread_keys
 from controller.domain.releases.bundle import ReleaseSpec
@@ -115,14 +116,16 @@ def check(
         return Checked(item.title, item.source, checked=True)
     bundles = region.region.bundles
     found = _rendered(region, renderer, given, live) if manifests else _with_large_numbers(region, renderer)
-    served = certificate_warnings(region, given, renderer.library.catalogue, SystemClock().now())
+    now = SystemClock().now()
+    served = certificate_warnings(region, given, renderer.library.catalogue, now)
+    own = secret_warnings(region, given, now)
     unread = unread_keys(region.region, renderer.library.open_maps, _Texts(renderer, found.texts))
     return Checked(
         item.title,
         item.source,
         checked=True,
         problems=tuple(item.locate_all(found.problems)),
-        warnings=tuple(item.locate_all((*region.region.warnings, *served, *unread, *found.warnings))),
+        warnings=tuple(item.locate_all((*region.region.warnings, *served, *own, *unread, *found.warnings))),
         services=len(bundles),
         releases=sum(len(bundle.releases) for bundle in bundles),
         region=region,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from controller.adapters.system.clock import SystemClock
 from controller.cli.offline.input_files import InputObject
+from controller.cli.offline.own_secrets import faults_of, missing_secrets
 from controller.cli.offline.region import OfflineRegion
 from controller.domain.credentials.ceph.region_objects import CONF_FILE, KEY, KEYRING
 from controller.domain.credentials.own_passwords import AN_ENDING
@@ -20,6 +22,7 @@ from controller.domain.validation.dangling import (
     made_by,
 )
 from controller.domain.validation.known_references import KnownReferences
+from controller.domain.validation.operator_secrets import operator_secrets
 from controller.domain.values.ceph_needs import CEPH_CONF, CONSUMERS_SECRET, OFFER_SECRET, ROOK, CephNeeds
 from controller.domain.values.images import log_in_command
 from controller.domain.values.secret_refs import find_references
@@ -55,12 +58,9 @@ def missing_objects(
         for name in ceph.key_secrets:
             there.add(SECRET, name, (KEY, KEYRING))
     found = _missing(region, made, there)
+    unfit: list[Problem] = []
     if live is not None:
-        namespace = region.deployment.namespace
-        for kind, name in dict.fromkeys((one.kind, one.name) for refs in found.values() for one in refs):
-            obj = live(kind, name, namespace)
-            for place, known_keys in made_by([obj] if obj is not None else []).keys.items():
-                there.add(*place, known_keys)
+        unfit = _learn(region, there, found, live)
         found = _missing(region, made, there)
     in_charts = {
         release: [one for one in missing if one.kind in (VOLUME, IMAGE)] for release, missing in found.items()
@@ -75,7 +75,29 @@ def missing_objects(
         | {f"{SECRET}/{name}": _with_an_account(name, keys) for name, keys in _of_accounts(region).items()}
     )
     waits = [_offer(ceph)] if ceph is not None and ceph.clients else []
+    told = {one.name for missing in to_bring.values() for one in missing if one.kind == SECRET}
+    waits += [*missing_secrets(region, there, told), *unfit]
     return known.problems(in_charts, namespace), [*known.problems(to_bring, namespace, there.keys), *waits]
+
+
+def _learn(
+    region: OfflineRegion, there: Made, found: Mapping[str, Sequence[Reference]], live: LiveObject
+) -> list[Problem]:
+    """Adds what the cluster has of what is missing, and returns what is wrong with Secrets that are there."""
+    namespace, problems = region.deployment.namespace, list[Problem]()
+    named_by = {one.name: one for one in operator_secrets(region.deployment.document)}
+    wanted = [(one.kind, one.name) for refs in found.values() for one in refs]
+    wanted += [(SECRET, name) for name in named_by if (SECRET, name) not in there.keys]
+    for kind, name in dict.fromkeys(wanted):
+        obj = live(kind, name, namespace)
+        if obj is None:
+            continue
+        for place, keys in made_by([obj]).keys.items():
+            there.add(*place, keys)
+        if kind == SECRET and name in named_by:
+            asked = any(one.name == name and one.key for refs in found.values() for one in refs)
+            problems += faults_of(named_by[name], obj, SystemClock().now(), of_keys=not asked)
+    return problems
 
 
 def _missing(

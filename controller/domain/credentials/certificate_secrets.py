@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from controller.domain.api.conditions import timestamp
+from controller.domain.api.names import AUTHORITY_TYPE
 from controller.domain.credentials.authority import AuthorityRecord, StoredLeaf, leaf_digest
-from controller.domain.credentials.x509 import Authority, AuthorityUnusable, parse_authority
+from controller.domain.credentials.x509 import (
+    Authority,
+    AuthorityUnusable,
+    authority_validity,
+    authority_weakness,
+    parse_authority,
+)
 from controller.domain.shared.times import seconds_of
 from controller.domain.values.catalogue import CERTIFICATE_KEYS, HYPERVISOR_FILES
 
@@ -32,6 +39,23 @@ def parse_record(texts: Mapping[str, str]) -> AuthorityRecord | None:
     if not generation or (active is None and following is None):
         return None
     return AuthorityRecord(generation, active, following, texts.get(_TRUSTED, ""))
+
+
+def read_authority(type_: str, texts: Mapping[str, str], now: float) -> Authority:
+    """The operator's authority from its Secret. Raises AuthorityUnusable."""
+    if type_ != AUTHORITY_TYPE:
+        raise AuthorityUnusable(
+            f"its type is not {AUTHORITY_TYPE}, which keeps its key out of values; delete it, "
+            "and create it again"
+        )
+    found = parse_authority(*(texts.get(key, "") for key in _ACTIVE))
+    if weakness := authority_weakness(found):
+        raise AuthorityUnusable(weakness)
+    begin, end = authority_validity(found)
+    if end <= now or begin > now:
+        when = f"expired on {timestamp(end)}" if end <= now else f"is only valid from {timestamp(begin)}"
+        raise AuthorityUnusable(f'its "tls.crt", or an authority above it, is not valid now: it {when}')
+    return found
 
 
 def with_keys(texts: Mapping[str, str], change: Callable[[str], str]) -> dict[str, str]:

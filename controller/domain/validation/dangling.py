@@ -60,7 +60,8 @@ class Made:
 
 
 def made_by(objects: Iterable[Object]) -> Made:
-    """What objects make, themselves and through the controllers of Kubernetes and cert-manager."""
+    """What objects make, themselves and through the controllers of Kubernetes, cert-manager and
+    stores of secrets."""
     made = Made()
     for obj in objects:
         kind, name = obj["kind"], str(obj["metadata"]["name"])
@@ -69,6 +70,14 @@ def made_by(objects: Iterable[Object]) -> Made:
             made.pods.add(frozenset((str(key), str(value)) for key, value in labels.items()))
         if kind == "Certificate":
             made.add(SECRET, obj["spec"]["secretName"], _CERTIFICATE_KEYS)
+        elif kind == "ExternalSecret":
+            spec = obj.get("spec") or {}
+            keys = (one["secretKey"] for one in spec.get("data") or ())
+            # What a template or a whole entry of the store brings is not known here.
+            known = not spec.get("dataFrom") and not (spec.get("target") or {}).get("template")
+            made.add(SECRET, (spec.get("target") or {}).get("name") or name, keys if known else None)
+        elif kind == "SealedSecret":
+            made.add(SECRET, name, (obj.get("spec") or {}).get("encryptedData") or {})
     return made
 
 

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from controller.domain.api.conditions import timestamp
 from controller.domain.api.names import AUTHORITY_SECRET, AUTHORITY_TYPE
 from controller.domain.credentials.authority import AuthorityRecord, leaf_end
-from controller.domain.credentials.certificate_secrets import parse_record, record_texts, with_keys
-from controller.domain.credentials.x509 import (
-    Authority,
-    AuthorityUnusable,
-    authority_validity,
-    authority_weakness,
-    parse_authority,
+from controller.domain.credentials.certificate_secrets import (
+    parse_record,
+    read_authority,
+    record_texts,
+    with_keys,
 )
+from controller.domain.credentials.x509 import Authority, AuthorityUnusable
 from controller.ports.kubernetes import SECRET, Kube, KubeObject
 from controller.reconcile.credentials.certificates.certificate_store import texts_of
 from controller.reconcile.credentials.certificates.sealing_key import SealingKey
@@ -60,20 +59,7 @@ class AuthoritySecrets:
         secret = self._kube.get(SECRET, name, namespace)
         if secret is None:
             raise AuthorityUnusable(f"it does not exist; create it with the type {AUTHORITY_TYPE}")
-        if secret.get("type") != AUTHORITY_TYPE:
-            raise AuthorityUnusable(
-                f"its type is not {AUTHORITY_TYPE}, which keeps its key out of values; delete it, "
-                "and create it again"
-            )
-        texts = texts_of(secret)
-        found = parse_authority(*(texts.get(key, "") for key in ("tls.crt", "tls.key", "ca.crt")))
-        if weakness := authority_weakness(found):
-            raise AuthorityUnusable(weakness)
-        begin, end = authority_validity(found)
-        if end <= now or begin > now:
-            when = f"expired on {timestamp(end)}" if end <= now else f"is only valid from {timestamp(begin)}"
-            raise AuthorityUnusable(f'its "tls.crt", or an authority above it, is not valid now: it {when}')
-        return found
+        return read_authority(str(secret.get("type") or ""), texts_of(secret), now)
 
 
 def overdue(stored: Mapping[str, KubeObject], now: float, why: str) -> dict[str, str]:
