@@ -20,6 +20,7 @@ from controller.domain.region.node_overrides import check_nodes, label_layers, n
 from controller.domain.region.required_certificates import region_certificates
 from controller.domain.region.service_releases import ReleaseTemplate, read_releases, unmet_dependencies
 from controller.domain.region.tls_features import tls_problems, tls_warnings
+from controller.domain.region.upgrade.upgrade_steps import UpgradeStep, upgrade_steps
 from controller.domain.releases.bundle import BundleSpec, ChartRef, ReleaseSpec
 from controller.domain.releases.drift.ignore_rules import drift_of, unknown_releases
 from controller.domain.releases.sizes.bundle_size import size_problem
@@ -77,7 +78,8 @@ class Region:
 
     `bundles` are in the order of the catalogue. `credentials`: Secrets to generate; `certificates`: those of
     the region's own authority; `missing`: services without a chart, and why; `ceph`: what is exchanged;
-    `lacking`: what releases cannot work without, and the spec does not bring."""
+    `lacking`: what releases cannot work without, and the spec does not bring; `upgrade_steps`: in
+    their order."""
 
     bundles: tuple[RegionBundle, ...]
     credentials: tuple[CredentialSecret, ...]
@@ -86,6 +88,7 @@ class Region:
     missing: Mapping[str, ChartInvalid] = field(default_factory=dict)
     ceph: CephNeeds | None = None
     lacking: tuple[MissingPart, ...] = ()
+    upgrade_steps: tuple[UpgradeStep, ...] = ()
 
     def release(self, name: str) -> RegionRelease | None:
         """The release of this name, None if the region has none."""
@@ -186,7 +189,8 @@ class _RegionRenderer:
         certificates = region_certificates(self.deployment.spec, self.deployment.namespace, self.library)
         ceph = ceph_needs(region_input.features, {entry.name for entry in services})
         made, told = region_input.credentials(), tuple(self._located_warnings())
-        return Region(in_order, made, certificates, told, self.missing, ceph, lacking)
+        steps = upgrade_steps(services)
+        return Region(in_order, made, certificates, told, self.missing, ceph, lacking, steps)
 
     def written_by_templates(self, release: str, value_of: ValueOf | None) -> tuple[Layer, ...]:
         services, region_input = self._prepared()

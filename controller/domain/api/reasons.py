@@ -50,6 +50,17 @@ class Reason(StrEnum):
     HELD_BACK = "HeldBackByPause", NORMAL
     NOT_PAUSED = "NotPaused", NORMAL
 
+    # an upgrade to another version of OpenStack
+    REGION_UPGRADING = "RegionUpgrading", NORMAL
+    REGION_UPGRADE_STARTED = "RegionUpgradeStarted", NORMAL
+    REGION_UPGRADE_HELD = "RegionUpgradeHeld", NORMAL
+    REGION_UPGRADE_FINISHED = "RegionUpgradeFinished", NORMAL
+    REGION_UPGRADE_ABORTED = "RegionUpgradeAborted", WARNING
+    UPGRADE_CHECKS_FAILED = "UpgradeChecksFailed", WARNING
+    UPGRADE_STEP_BEGUN = "UpgradeStepBegun", NORMAL
+    UPGRADE_STEP_DONE = "UpgradeStepDone", NORMAL
+    UPGRADE_STEP_FAILED = "UpgradeStepFailed", WARNING
+
     # mode Plan
     NOT_PLANNED = "NotPlanned", NORMAL
     PLANNING = "Planning", NORMAL

@@ -20,6 +20,8 @@ VolumePolicy = Literal["Retain", "Delete"]
 SHOWN_WITH_RELEASES = frozenset(
     ("common", "services", "nodes", "mode", "approvedPlan", "volumes", "drift", "driftRules")
 )
+# An edit of these is in force at once, also with mode Plan.
+IN_FORCE_AT_ONCE = SHOWN_WITH_RELEASES | {"upgrade"}
 _MODES: dict[str, BundleMode] = {word: word for word in get_args(BundleMode)}
 _VOLUMES: dict[str, VolumePolicy] = {word: word for word in get_args(VolumePolicy)}
 
@@ -97,6 +99,19 @@ class NodesFeature:
 
 
 @dataclass(frozen=True)
+class UpgradeSpec:
+    """`spec.upgrade` as written; `upgrade_policy` parses durations and the batch."""
+
+    gates: str = "Health"
+    healthy_for: str = "30s"
+    paused: bool = False
+    batch: object = "10%"
+    max_failed: int = 0
+    backup_max_age: str = ""
+    skip_checks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class CredentialRotationFeature:
     """`spec.features.credentialRotation` as written; `rotation.schedule` parses it.
 
@@ -153,6 +168,7 @@ class RegionSpec:
     approved_plan: str = ""
     proxy: ProxySpec = field(default=ProxySpec())
     volumes: VolumePolicy = "Retain"
+    upgrade: UpgradeSpec = field(default=UpgradeSpec())
     features: Features = field(default_factory=Features)
 
     @property
@@ -185,6 +201,7 @@ def parse_region_spec(spec: Mapping[str, Any] | None) -> RegionSpec:
         approved_plan=_text(given, "approvedPlan"),
         proxy=_proxy(_map(given.get("proxy"))),
         volumes=_VOLUMES.get(_text(given, "volumes"), RegionSpec.volumes),
+        upgrade=_upgrade(_map(given.get("upgrade"))),
         features=parse_features(given.get("features")),
     )
 
@@ -222,6 +239,22 @@ def _proxy(given: Mapping[str, Any]) -> ProxySpec:
     return ProxySpec(_text(given, "http"), _text(given, "https"), direct)
 
 
+def _upgrade(given: Mapping[str, Any]) -> UpgradeSpec:
+    computes = _map(given.get("computes"))
+    batch, failed, skipped = computes.get("batch"), computes.get("maxFailed"), given.get("skipChecks")
+    return UpgradeSpec(
+        gates=_text(given, "gates") or UpgradeSpec.gates,
+        healthy_for=_text(given, "healthyFor") or UpgradeSpec.healthy_for,
+        paused=given.get("paused") is True,
+        batch=UpgradeSpec.batch if batch is None else batch,
+        max_failed=failed
+        if isinstance(failed, int) and not isinstance(failed, bool)
+        else UpgradeSpec.max_failed,
+        backup_max_age=_text(given, "backupMaxAge"),
+        skip_checks=tuple(map(str, skipped)) if isinstance(skipped, list) else (),
+    )
+
+
 def _credential_rotation(given: Mapping[str, Any]) -> CredentialRotationFeature:
     window = _map(given.get("window"))
     days = window.get("days")
@@ -234,8 +267,8 @@ def _credential_rotation(given: Mapping[str, Any]) -> CredentialRotationFeature:
 
 
 def fields_in(spec: object) -> dict[str, Any]:
-    """The fields of a spec without values of releases and their settings."""
-    return {key: value for key, value in _map(spec).items() if key not in SHOWN_WITH_RELEASES}
+    """The fields of a spec that wait for an approval with mode Plan, without values of releases."""
+    return {key: value for key, value in _map(spec).items() if key not in IN_FORCE_AT_ONCE}
 
 
 def spec_in_force(osdpl: Mapping[str, Any]) -> dict[str, Any]:
@@ -245,7 +278,7 @@ def spec_in_force(osdpl: Mapping[str, Any]) -> dict[str, Any]:
     applied = _map(osdpl.get("status")).get("appliedFields")
     if spec.get("mode") != "Plan" or not isinstance(applied, Mapping):
         return spec
-    return {key: value for key, value in spec.items() if key in SHOWN_WITH_RELEASES} | dict(applied)
+    return {key: value for key, value in spec.items() if key in IN_FORCE_AT_ONCE} | dict(applied)
 
 
 def _read_only_account(given: Mapping[str, Any]) -> ReadOnlyAccountFeature:

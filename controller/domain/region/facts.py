@@ -11,6 +11,7 @@ from controller.domain.api.reasons import Reason
 from controller.domain.region.plan import RegionPlan
 from controller.domain.region.plan_approval import Approval
 from controller.domain.region.progress import RegionProgress
+from controller.domain.region.upgrade.upgrade_state import Upgrade
 
 # Which condition each container answers for. Ready needs those of the containers that are deployed.
 ANSWERED_BY = {
@@ -46,6 +47,7 @@ class RegionFacts:
     `fields`: those of the spec that are in force from now on, None for those before.
     `awaiting_approval`: the region is paused, and its bundles are not what the spec asks for.
     `silence`: which of the other containers do not live, so that what they said counts no more.
+    `upgrade`: the upgrade of OpenStack that runs, or has just ended.
     """
 
     name: str
@@ -71,6 +73,12 @@ class RegionFacts:
     fields: Mapping[str, Any] | None = None
     keeps_plan: bool = False
     silence: SilentContainers = field(default=SilentContainers())
+    upgrade: Upgrade | None = None
+
+    @property
+    def upgrading(self) -> bool:
+        """Whether steps of an upgrade are left."""
+        return self.upgrade is not None and not self.upgrade.over
 
     @property
     def passing(self) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 from controller.domain.values.names.chart_options import NO_OPTIONS, ChartOptions, parse_chart_options
 from controller.domain.values.option_files import NO_FILES, ChartFiles, OptionFiles, parse_chart_files
 from controller.domain.values.suggestion import suggestion
+from controller.domain.values.upgrade_parts import UpgradePart, parse_upgrade_parts
 from controller.errors import ControllerError
 
 GROUPS = ("openstack", "infra")
@@ -110,6 +111,7 @@ class ServiceEntry:
     credentials: Mapping[str, str] = field(default_factory=dict)
     public_endpoints: Mapping[str, str] = field(default_factory=dict)
     order: int = LAST
+    upgrade: tuple[UpgradePart, ...] = ()
 
     def offered_by(self, source: str) -> bool:
         """Whether every chart of the service is in this chart source."""
@@ -224,6 +226,7 @@ def parse_service(
         credentials=dict(body.get("credentials", {})),
         public_endpoints=dict(body.get("publicEndpoints", {})),
         order=body.get("order", LAST),
+        upgrade=parse_upgrade_parts(body, body.get("order", LAST)),
     )
     for credential, kind in entry.credentials.items():
         if kind not in credential_kinds:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from controller.domain.api.conditions import entries, find
 from controller.domain.api.keys import RegionKey
 from controller.domain.api.names import (
     DEPLOYMENT_LABEL,
@@ -18,15 +17,9 @@ from controller.domain.api.names import (
 )
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import RegionSpec, fields_in, parse_region_spec
-from controller.domain.region.facts import RegionFacts, SilentContainers
+from controller.domain.region.facts import SilentContainers
 from controller.domain.region.plan_approval import Approval, approval_in
-from controller.domain.region.status.summary import (
-    OWN_CONDITIONS,
-    OWN_FIELDS,
-    RegionSummary,
-    refusal,
-    summarize,
-)
+from controller.domain.region.upgrade.upgrade_state import upgrade_in
 from controller.domain.releases.bundle_object import bundle_object
 from controller.domain.releases.digests import fingerprint
 from controller.domain.releases.release_settings import SettingChange
@@ -35,12 +28,11 @@ from controller.errors import (
     ChartInvalid,
     Forbidden,
     ObjectRefused,
-    ObjectTooLarge,
     SecretMissing,
     SpecInvalid,
 )
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, KubeObject, KubeObjects
-from controller.reconcile.region.bundle_writer import MANAGER, BundleWriter, name_of
+from controller.reconcile.region.bundle_writer import BundleWriter, name_of
 from controller.reconcile.region.kept_services import keep_services
 from controller.reconcile.region.kept_volume_sizes import keep_volume_sizes
 from controller.reconcile.region.leaving_credentials import credentials_have_to_go
@@ -67,17 +59,20 @@ from controller.reconcile.region.plan import (
     renames,
 )
 from controller.reconcile.region.region_finalizer import REGION_FINALIZER
+from controller.reconcile.region.region_report import RegionReport
 from controller.reconcile.region.taken_names import observe_namesakes
+from controller.reconcile.region.upgrade.region_upgrade import RegionUpgrade, StagedRegion
 from controller.reconcile.region.version_gate import refuse_version_steps
 from controller.reconcile.region.volume_node import keep_volume_place
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.chart_errors import RETRY_SECONDS, chart_reason, retry_after
 from controller.reconcile.shared.managed_region import is_ending, observe_regions
-from controller.reconcile.shared.region_status import apply_region_status
 from controller.render.region import Region, RegionBundle
 
 # An approval is written into the status first; what it allows is begun at the pass after that.
 AT_ONCE = 0.1
+# While an upgrade runs: gates hold for a time, and pods are replaced, of which no event tells.
+UPGRADE_SECONDS = 5.0
 
 
 class DeploymentReconciler:
@@ -99,9 +94,10 @@ class DeploymentReconciler:
         self._ports = ports
         self._settings = settings
         self._render = render
-        self._silence = silence
         self._pending = pending
         self._writer = BundleWriter(ports.kube)
+        self._upgrades = RegionUpgrade(ports, settings.containers)
+        self._report = RegionReport(ports, settings, silence)
 
     def reconcile(self, key: RegionKey) -> float | None:
         """One pass; seconds until the next that no event will announce."""
@@ -113,7 +109,7 @@ class DeploymentReconciler:
             return self._delete(osdpl)
         regions = observe_regions(self._ports.kube, namespace)
         if regions.managed not in ("", name):
-            self._refuse_second(osdpl, regions.managed)
+            self._report.refuse_second(osdpl, regions.managed)
             return regions.pause(name, self._settings.resync)
         # Before the spec is judged: whoever pauses a region does so while they mend it.
         spec = parse_region_spec(osdpl.get("spec"))
@@ -142,7 +138,7 @@ class DeploymentReconciler:
         except (ObjectRefused, Forbidden) as error:
             # No other try mends it: what is there meanwhile is told all the same.
             found = replace(found, problem=f"a HelmBundle was refused: {error}")
-        self._sum_up(osdpl, found)
+        self._report.sum_up(osdpl, found)
         return AT_ONCE if found.begins else min(self._settings.resync, found.again)
 
     def _with_kept_services(self, osdpl: KubeObject, found: RegionObservation) -> RegionObservation:
@@ -166,7 +162,8 @@ class DeploymentReconciler:
         region = found.region
         assert region is not None  # noqa: S101 - rendered by the caller
         desired = [self._object(osdpl, bundle) for bundle in region.bundles]
-        if found.bundles and not is_as_desired(desired, found.changing):
+        staged = self._stage(osdpl, found, desired)
+        if found.bundles and not is_as_desired(desired, found.changing) and not self._begun(osdpl, staged):
             refuse_version_steps(self._ports.kube, osdpl, region)
             refuse_beside_own_servers(self._ports.kube, osdpl, region)
         missing, spec = region.missing, found.spec
@@ -178,6 +175,8 @@ class DeploymentReconciler:
         desired = [one for one in desired if name_of(one) not in taken]
         if taken and (spec.planned or not desired):
             raise BundleNameTaken(list(taken.values()))
+        if staged is not None and not spec.planned:
+            return self._upgrade(osdpl, found, staged)
         if not spec.planned:
             for warning in renames(region, found.bundles):
                 renamed = Reason.DAEMON_SETS_RENAMED
@@ -189,17 +188,49 @@ class DeploymentReconciler:
             applied = replace(found, bundles=self._apply(spec, desired, there, staying), fields=fields)
             applied = lacking(applied, missing) if missing else applied
             return beside_taken_names(applied, taken) if taken else applied
-        return self._plan(osdpl, found, region, desired)
+        return self._plan(osdpl, found, region, desired, staged)
+
+    def _stage(
+        self, osdpl: KubeObject, found: RegionObservation, desired: KubeObjects
+    ) -> StagedRegion | None:
+        assert found.region is not None  # noqa: S101 - rendered by the caller
+        return self._upgrades.stage(osdpl, found.region, desired, found.bundles)
+
+    @staticmethod
+    def _begun(osdpl: KubeObject, staged: StagedRegion | None) -> bool:
+        """Whether an upgrade is under way: what its steps change was judged before the first of them."""
+        known = upgrade_in(osdpl.get("status") or {})
+        return staged is not None and known is not None and not known.over
+
+    def _upgrade(
+        self, osdpl: KubeObject, found: RegionObservation, staged: StagedRegion
+    ) -> RegionObservation:
+        """Brings the bundles to what the steps ask for that have begun, and finds out what is next."""
+        names = {name_of(bundle) for bundle in found.bundles}
+        # What the spec no longer asks for goes after the last step.
+        staying = names if staged.upgrade.current is not None else set(found.kept)
+        bundles = self._apply(found.spec, staged.objects, found.changing, staying)
+        after = self._upgrades.follow(osdpl, staged, bundles)
+        moved = replace(after, message="") != replace(staged.upgrade, message="")
+        again = UPGRADE_SECONDS if not after.over else found.again
+        found = replace(found, bundles=bundles, upgrade=after, begins=moved, again=min(found.again, again))
+        return replace(found, fields=fields_in(osdpl.get("spec"))) if after.over else found
 
     def _plan(
-        self, osdpl: KubeObject, found: RegionObservation, region: Region, desired: KubeObjects
+        self,
+        osdpl: KubeObject,
+        found: RegionObservation,
+        region: Region,
+        desired: KubeObjects,
+        staged: StagedRegion | None,
     ) -> RegionObservation:
         """Plans what is asked for, or carries on with what was approved of it."""
         digests = desired_digests(desired, region, self._ports.charts)
         digest = fingerprint(digests)
         approval, settings, fields = found.approval, self._pending(osdpl), fields_in(osdpl.get("spec"))
         if approval is not None and not approval.done and approval.desired == digest and not settings:
-            return self._carry_on(osdpl, replace(found, approval=approval.again(osdpl)), desired, digests)
+            approved = replace(found, approval=approval.again(osdpl))
+            return self._carry_on(osdpl, approved, desired, digests, staged)
         bundles = self._write_plan(found, desired)
         plan = region_plan(region, digests, bundles, settings)
         if plan.digest and plan.digest == found.spec.approved_plan:
@@ -215,10 +246,17 @@ class DeploymentReconciler:
         return replace(found, approval=used_up(approval, digest, osdpl))
 
     def _carry_on(
-        self, osdpl: KubeObject, found: RegionObservation, desired: KubeObjects, digests: Mapping[str, str]
+        self,
+        osdpl: KubeObject,
+        found: RegionObservation,
+        desired: KubeObjects,
+        digests: Mapping[str, str],
+        staged: StagedRegion | None,
     ) -> RegionObservation:
         """Applies an approved plan until nothing of it is left; the status goes on showing all of it."""
         assert found.region is not None and found.approval is not None  # noqa: S101 - given by the caller
+        if staged is not None and not staged.upgrade.over:
+            return replace(self._upgrade(osdpl, found, staged), applying=True)
         there = {name_of(bundle): bundle for bundle in found.bundles}
         objects = [applied_object(obj, there.get(name_of(obj))) for obj in desired]
         bundles = self._apply(found.spec, objects, found.bundles)
@@ -287,7 +325,7 @@ class DeploymentReconciler:
             # Where secrets is not deployed nobody has made any.
             exchanges = "secrets" in self._settings.containers
             if bundles or (exchanges and credentials_have_to_go(self._ports.kube, osdpl)):
-                self._sum_up(osdpl, RegionObservation(spec, bundles, deleting=True))
+                self._report.sum_up(osdpl, RegionObservation(spec, bundles, deleting=True))
                 # No event says when the last Secret is out.
                 return self._settings.resync if bundles else RETRY_SECONDS
         except Forbidden:
@@ -298,69 +336,6 @@ class DeploymentReconciler:
         REGION_FINALIZER.remove(self._ports.kube, osdpl)
         return None
 
-    def _refuse_second(self, osdpl: KubeObject, managed: str) -> None:
-        """Says why nothing happens. The object is not touched otherwise: no finalizer, no bundles."""
-        generation = int(osdpl["metadata"].get("generation") or 0)
-        self._publish(osdpl, refusal(managed, generation, osdpl.get("status") or {}))
-
-    def _sum_up(self, osdpl: KubeObject, found: RegionObservation) -> None:
-        before, spec = osdpl.get("status") or {}, found.spec
-        facts = RegionFacts(
-            name=str(osdpl["metadata"]["name"]),
-            generation=int(osdpl["metadata"].get("generation") or 0),
-            version=self._settings.version,
-            openstack_version=spec.openstack_version if found.served else "",
-            fingerprint=fingerprint(osdpl.get("spec") or {}) if found.served else "",
-            containers=self._settings.containers,
-            before=before,
-            bundles=found.bundles,
-            desired=found.desired,
-            problem=found.problem,
-            problem_reason=found.problem_reason,
-            lacking=found.lacking,
-            warnings="; ".join(str(warning) for warning in found.region.warnings) if found.region else "",
-            paused=spec.paused,
-            awaiting_approval=found.awaiting_approval,
-            deleting=found.deleting,
-            remaining=tuple(sorted(found.names)) if found.deleting else (),
-            plan=found.plan,
-            approval=found.approval,
-            approved=spec.approved_plan,
-            fields=found.fields,
-            keeps_plan=found.applying or spec.paused,
-            silence=self._silence(),
-        )
-        self._publish(osdpl, summarize(facts))
-
-    def _publish(self, osdpl: KubeObject, summary: RegionSummary) -> None:
-        before = osdpl.get("status") or {}
-        conditions = entries(summary.conditions, before.get("conditions") or [], self._ports.clock.now())
-        try:
-            written = apply_region_status(
-                self._ports.kube,
-                osdpl,
-                {**summary.fields, "conditions": conditions},
-                manager=MANAGER,
-                own_conditions=OWN_CONDITIONS,
-                own_fields=OWN_FIELDS,
-            )
-        except ObjectTooLarge as error:
-            # The spec leaves no room for it: an Event is another object.
-            text, reason = f"the status cannot be written: {error}", Reason.SPEC_INVALID
-            self._ports.events.emit(osdpl, type_=reason.event, reason=reason, message=text)
-            raise
-        if written:
-            self._announce(osdpl, before, conditions)
-
-    def _announce(
-        self, osdpl: KubeObject, before: Mapping[str, Any], conditions: list[dict[str, Any]]
-    ) -> None:
-        """An Event when Ready turns over or changes its reason, and only then."""
-        old, new = find(before.get("conditions") or [], "Ready"), find(conditions, "Ready")
-        if (old.get("status"), old.get("reason")) == (new["status"], new["reason"]):
-            return
-        reason = Reason(new["reason"])
-        self._ports.events.emit(osdpl, type_=reason.event, reason=reason, message=new["message"])
 
 
 def _deleting(obj: KubeObject) -> bool:

@@ -11,6 +11,7 @@ from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import RegionSpec
 from controller.domain.region.plan import RegionPlan
 from controller.domain.region.plan_approval import Approval
+from controller.domain.region.upgrade.upgrade_state import Upgrade
 from controller.errors import (
     BundleNameTaken,
     ChartInvalid,
@@ -34,7 +35,8 @@ class RegionObservation:
     served. `again`: seconds until another pass may find what is missing. Of `plan` None means that the mode
     is not Plan, or that the plan in the status stays. `fields`: those of the spec that are in force from now
     on; None for those before. `awaiting_approval`: the region is paused, and its
-    bundles are not what the spec asks for. `kept`: bundles that it does not ask for, and nobody took out."""
+    bundles are not what the spec asks for. `kept`: bundles that it does not ask for, and nobody took out.
+    `upgrade`: the upgrade of OpenStack that runs, or has just ended."""
 
     spec: RegionSpec
     bundles: KubeObjects
@@ -51,6 +53,7 @@ class RegionObservation:
     approval: Approval | None = None
     begins: bool = False
     applying: bool = False
+    upgrade: Upgrade | None = None
 
     @property
     def waits(self) -> bool:
@@ -60,7 +63,13 @@ class RegionObservation:
     @property
     def served(self) -> bool:
         """Whether the bundles are what the spec asks for."""
-        return self.region is not None and not (self.problem or self.waits or self.awaiting_approval)
+        held = self.problem or self.waits or self.awaiting_approval or self.upgrading
+        return self.region is not None and not held
+
+    @property
+    def upgrading(self) -> bool:
+        """Whether steps of an upgrade are left."""
+        return self.upgrade is not None and not self.upgrade.over
 
     @property
     def names(self) -> frozenset[str]:
@@ -73,6 +82,8 @@ class RegionObservation:
         if self.region is None or self.waits or self.awaiting_approval:
             return self.names
         desired = frozenset(bundle.name for bundle in self.region.bundles)
+        if self.upgrading:
+            return self.names
         return desired | self.region.missing.keys() | self.kept
 
     @property

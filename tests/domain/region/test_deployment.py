@@ -253,6 +253,12 @@ def test_the_document_is_what_the_server_stores_and_no_more() -> None:
         "proxy": {},
         "common": {},
         "features": {"compute": {}},
+        "upgrade": {
+            "gates": "Health",
+            "healthyFor": "30s",
+            "paused": False,
+            "computes": {"batch": "10%", "maxFailed": 0},
+        },
     }
 
 

@@ -11,6 +11,7 @@ from controller.domain.api.reasons import Reason, known_reason
 from controller.domain.region.facts import ANSWERED_BY, RegionFacts
 from controller.domain.region.plan import RegionPlan, planned_condition
 from controller.domain.region.progress import RegionProgress
+from controller.domain.region.upgrade.upgrade_condition import upgrade_reason, upgrade_text
 from controller.domain.releases.bundle_facts import bundle_mark, marks_digest
 from controller.domain.shared.plurals import count
 
@@ -36,6 +37,8 @@ def _ready(facts: RegionFacts, progress: RegionProgress) -> Condition:
         return _not_ready(facts, Reason.DELETING, remaining_text(facts))
     if facts.problem:
         return _not_ready(facts, facts.problem_reason, facts.problem)
+    if facts.upgrading and facts.upgrade is not None and not facts.paused:
+        return _not_ready(facts, upgrade_reason(facts.upgrade), upgrade_text(facts.upgrade))
     if not progress.current and "helmbundle" not in facts.silence.silent:
         return _failing(facts, progress) or _not_ready(
             facts, Reason.APPLYING, "bundles are processing the spec"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.api.conditions import Condition, Status, find
+from controller.domain.api.names import SERVICE_LABEL
 from controller.domain.api.reasons import Reason
 from controller.domain.region.facts import RegionFacts
 from controller.domain.region.progress import (
@@ -23,14 +24,27 @@ from controller.domain.region.status.ready import (
     remaining_text,
 )
 from controller.domain.region.status.stalled import has_lost_credentials, stalled_condition
+from controller.domain.region.upgrade.upgrade_condition import CONDITION as UPGRADING
+from controller.domain.region.upgrade.upgrade_condition import upgrading_conditions
+from controller.domain.region.upgrade.upgrade_state import Upgrade, upgrade_in
+from controller.domain.region.upgrade.upgrade_steps import Phase
 
 # Nothing follows from these for a spec that was seen with its charts before.
 UNSEEN = (Reason.CHART_PENDING, Reason.REPOSITORY_UNAVAILABLE)
 OWN_FIELDS = (
     *("appliedGeneration", "appliedFields", "healthy", "openstackVersion", "fingerprint"),
-    *("services", "initialization", "plan"),
+    *("services", "initialization", "plan", "upgrade"),
 )
-OWN_CONDITIONS = ("Ready", "Reconciling", "Stalled", "SpecValid", "Planned", "Paused", "Deleting")
+OWN_CONDITIONS = (
+    "Ready",
+    "Reconciling",
+    "Stalled",
+    "SpecValid",
+    "Planned",
+    "Paused",
+    "Deleting",
+    UPGRADING,
+)
 
 
 @dataclass(frozen=True)
@@ -50,6 +64,8 @@ def summarize(facts: RegionFacts) -> RegionSummary:
     running_version = str(facts.before.get("openstackVersion") or "")
     if progress.complete and facts.openstack_version and not facts.problem and not facts.deleting:
         running_version = facts.openstack_version
+    if facts.upgrade is not None and facts.upgrade.phase == Phase.FINISHED:
+        running_version = facts.upgrade.target
     fields: dict[str, Any] = {
         "observedGeneration": facts.generation,
         "appliedGeneration": facts.applied or None,
@@ -62,15 +78,31 @@ def summarize(facts: RegionFacts) -> RegionSummary:
         "progress": f"{progress.done}/{progress.total}",
         "healthy": healthy_text(facts.before.get("health") or {}),
         "services": {
-            str(bundle["metadata"]["name"]): service_entry(bundle, facts.before, facts.openstack_version)
+            str(bundle["metadata"]["name"]): service_entry(bundle, facts.before, _version_of(facts, bundle))
             for bundle in facts.bundles
         },
         # Latched: once true it is always repeated, and the CRD refuses a status without it.
         "initialization": {"provisioned": True} if provisioned or ready.status == "True" else None,
         "plan": _plan(facts),
+        "upgrade": _upgrade_entry(facts),
     }
     present = {key: value for key, value in fields.items() if value not in (None, "", {})}
     return RegionSummary(present, (ready, *_others(facts, progress)))
+
+
+def _version_of(facts: RegionFacts, bundle: Mapping[str, Any]) -> str:
+    """The version that a service's bundle is for; empty while it is half-way, or not as the spec asks."""
+    if not facts.upgrading or facts.upgrade is None:
+        return facts.openstack_version
+    service = str((bundle["metadata"].get("labels") or {}).get(SERVICE_LABEL) or "")
+    return facts.upgrade.version_of(service)
+
+
+def _upgrade_entry(facts: RegionFacts) -> dict[str, Any] | None:
+    """`status.upgrade`: of this pass, else as it was."""
+    if facts.deleting:
+        return None
+    return facts.upgrade.entry() if facts.upgrade is not None else facts.before.get("upgrade")
 
 
 def _as_accepted(facts: RegionFacts) -> RegionFacts:
@@ -130,6 +162,7 @@ def refusal(managed: str, generation: int, before: Mapping[str, Any]) -> RegionS
     conditions = tuple(
         Condition(type_, reported.get(type_, "Unknown"), Reason.ANOTHER_DEPLOYMENT_MANAGED, text, generation)
         for type_ in OWN_CONDITIONS
+        if type_ != UPGRADING
     )
     latched = {
         name: before[name]
@@ -159,7 +192,7 @@ def _others(facts: RegionFacts, progress: RegionProgress) -> list[Condition]:
     deleting: Status = "True" if facts.deleting else "False"
     invalid, goes_on = bool(facts.problem) and not facts.passing, facts.goes_on(progress)
     busy = facts.deleting or facts.passing or not (progress.complete or facts.problem or facts.paused)
-    busy = busy or goes_on or (facts.paused and bool(progress.moving))
+    busy = busy or facts.upgrading or goes_on or (facts.paused and bool(progress.moving))
     busy = busy and not has_lost_credentials(facts, progress)
     valid = (
         # Without its charts it is not known whether a spec can be served.
@@ -180,6 +213,7 @@ def _others(facts: RegionFacts, progress: RegionProgress) -> list[Condition]:
             generation,
         ),
         stalled_condition(facts, progress),
+        *upgrading_conditions(_known_upgrade(facts), generation),
         _paused(facts, progress),
         Condition(
             "Deleting",
@@ -189,6 +223,10 @@ def _others(facts: RegionFacts, progress: RegionProgress) -> list[Condition]:
             generation,
         ),
     ]
+
+
+def _known_upgrade(facts: RegionFacts) -> Upgrade | None:
+    return facts.upgrade if facts.upgrade is not None else upgrade_in(facts.before)
 
 
 def _applying_text(facts: RegionFacts, progress: RegionProgress) -> str:
@@ -219,6 +257,8 @@ def _state(facts: RegionFacts, progress: RegionProgress, running_version: str) -
         return "Paused"
     if facts.waits:
         return "Planned"
+    if facts.upgrading:
+        return "Upgrading"
     if progress.complete:
         return "Applied"
     if progress.failing:

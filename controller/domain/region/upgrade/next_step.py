@@ -1,0 +1,165 @@
+"""What an upgrade does next: the state machine of an upgrade. Pure.
+
+One pass moves the upgrade by one state at most. The caller writes the new state into the status before it
+acts on it, so that a controller that is killed anywhere continues where it was.
+
+| phase | leaves it when |
+|---|---|
+| Preflight | every check has passed, warns or is skipped |
+| Infrastructure, ControlPlane, Computes | the gate of each of its steps has held for `healthyFor` |
+| Finish | the region is as its spec asks for |
+
+A step is Pending until the step before it is Done, the spec does not pause the upgrade, and a person has
+allowed it if `gates` is Manual. It is Failed while its releases fail or too many nodes do, and Running again
+when that is corrected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from controller.domain.region.upgrade.upgrade_policy import UpgradePolicy
+from controller.domain.region.upgrade.upgrade_state import (
+    HOLDING,
+    Check,
+    CheckState,
+    NodeProgress,
+    StepRecord,
+    StepState,
+    Upgrade,
+)
+from controller.domain.region.upgrade.upgrade_steps import Phase, UpgradeStep
+from controller.domain.shared.plurals import count
+
+
+@dataclass(frozen=True)
+class StepFacts:
+    """What is known of the step that runs or comes next.
+
+    `unchanged`: it changes nothing. `returnable`: what it changes can be taken back. `failing` and `waiting`
+    say why it fails, or what it waits for; both are empty once its releases are deployed, and its workloads
+    are of the new version and healthy. `nodes` counts those of a step that goes node by node.
+    """
+
+    unchanged: bool = False
+    returnable: bool = True
+    failing: str = ""
+    waiting: str = ""
+    nodes: NodeProgress = field(default=NodeProgress())
+
+
+@dataclass(frozen=True)
+class UpgradeFacts:
+    """What a pass knows: the time, the checks that it has made, the present step, and the step that a person
+    has allowed. `at_rest`: the region is as its spec asks for."""
+
+    now: float
+    checks: tuple[Check, ...] = ()
+    step: StepFacts = field(default=StepFacts())
+    allowed: str = ""
+    at_rest: bool = False
+
+
+def new_upgrade(source: str, target: str, steps: Iterable[UpgradeStep], now: float) -> Upgrade:
+    """An upgrade before its checks."""
+    records = tuple(StepRecord(step.name, step.service, step.phase) for step in steps)
+    return Upgrade(source, target, records, started=now, message="the checks begin")
+
+
+def advance(upgrade: Upgrade, policy: UpgradePolicy, facts: UpgradeFacts) -> Upgrade:
+    """The upgrade after this pass."""
+    if upgrade.over:
+        return upgrade
+    upgrade = replace(upgrade, held=False)
+    if upgrade.phase == Phase.PREFLIGHT:
+        return _after_checks(upgrade, policy, facts)
+    step = upgrade.current
+    if step is None:
+        return _finish(upgrade, facts)
+    upgrade = replace(upgrade, phase=step.phase)
+    if step.state == StepState.PENDING:
+        return _maybe_begin(upgrade, step, policy, facts)
+    return _judge(upgrade, step, policy, facts)
+
+
+def abort(upgrade: Upgrade, now: float) -> Upgrade:
+    """The upgrade taken back. Only before its point of no return."""
+    message = f"aborted: the region stays at {upgrade.source}"
+    return replace(upgrade, phase=Phase.ABORTED, ended=now, message=message)
+
+
+def _after_checks(upgrade: Upgrade, policy: UpgradePolicy, facts: UpgradeFacts) -> Upgrade:
+    checks = tuple(_skipped(check, policy.skip_checks) for check in facts.checks)
+    upgrade = replace(upgrade, checks=checks)
+    failed = [check.name for check in checks if check.state == CheckState.FAILED]
+    running = [check.name for check in checks if check.state == CheckState.RUNNING]
+    if failed:
+        names = ", ".join(sorted(set(failed)))
+        text = f"nothing has begun: {count(len(set(failed)), 'check')} failed: {names}"
+        return replace(upgrade, message=text)
+    if running:
+        return replace(upgrade, message=f"checks run: {', '.join(sorted(set(running)))}")
+    if policy.paused:
+        return replace(upgrade, held=True, message="spec.upgrade.paused is set: no step begins")
+    first = upgrade.steps[0].phase if upgrade.steps else Phase.FINISH
+    return replace(upgrade, phase=first, message="the checks have passed")
+
+
+def _skipped(check: Check, skip: Sequence[str]) -> Check:
+    if check.name in skip and check.state in HOLDING:
+        return replace(check, state=CheckState.SKIPPED)
+    return check
+
+
+def _maybe_begin(upgrade: Upgrade, step: StepRecord, policy: UpgradePolicy, facts: UpgradeFacts) -> Upgrade:
+    if facts.step.unchanged:
+        done = replace(step, state=StepState.DONE, started=facts.now, ended=facts.now, message="no change")
+        return _with(upgrade, done, f"{step.name}: no change")
+    if policy.paused:
+        text = f"spec.upgrade.paused is set: {step.name} does not begin"
+        return replace(upgrade, held=True, message=text)
+    if policy.manual and facts.allowed != step.name:
+        return replace(upgrade, held=True, message=f"{step.name} waits for osctl upgrade continue")
+    begun = replace(step, state=StepState.RUNNING, started=facts.now)
+    upgrade = _with(upgrade, begun, f"{step.name} begins")
+    return replace(
+        upgrade,
+        point_of_no_return=upgrade.point_of_no_return or not facts.step.returnable,
+        nodes=facts.step.nodes,
+    )
+
+
+def _judge(upgrade: Upgrade, step: StepRecord, policy: UpgradePolicy, facts: UpgradeFacts) -> Upgrade:
+    upgrade = replace(upgrade, nodes=facts.step.nodes)
+    if facts.step.failing:
+        text = facts.step.failing
+        failed = replace(step, state=StepState.FAILED, healthy_since=0.0, message=text)
+        return _with(upgrade, failed, f"{step.name} failed, and no other step begins: {text}")
+    if facts.step.waiting:
+        text = facts.step.waiting
+        running = replace(step, state=StepState.RUNNING, healthy_since=0.0, message=text)
+        return _with(upgrade, running, f"{step.name}: {text}")
+    since = step.healthy_since or facts.now
+    # A clock that was set back must not hold the gate for as long.
+    if since <= facts.now < since + policy.healthy_for:
+        text = f"healthy; the next step begins after {policy.healthy_for} s without a break"
+        return _with(
+            upgrade,
+            replace(step, state=StepState.RUNNING, healthy_since=since, message=text),
+            f"{step.name}: {text}",
+        )
+    done = replace(step, state=StepState.DONE, ended=facts.now, healthy_since=0.0, message="")
+    return _with(upgrade, done, f"{step.name} is done")
+
+
+def _finish(upgrade: Upgrade, facts: UpgradeFacts) -> Upgrade:
+    if upgrade.phase == Phase.FINISH and facts.at_rest:
+        text = f"{upgrade.target} runs"
+        return replace(upgrade, phase=Phase.FINISHED, ended=facts.now, message=text, checks=())
+    return replace(upgrade, phase=Phase.FINISH, message="all steps are done; what is left is applied")
+
+
+def _with(upgrade: Upgrade, step: StepRecord, message: str) -> Upgrade:
+    steps = tuple(step if one.name == step.name else one for one in upgrade.steps)
+    return replace(upgrade, steps=steps, message=message)

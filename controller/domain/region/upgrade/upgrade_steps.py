@@ -1,0 +1,53 @@
+"""The steps of an upgrade, in the order in which they are made. Pure.
+
+OpenStack's services are upgraded after those that they ask: keystone first, nova before its computes, and
+neutron's server before its agents (docs.openstack.org: nova, admin/upgrades; neutron, contributor upgrades).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from controller.domain.values.catalogue import ServiceEntry
+from controller.domain.values.upgrade_parts import UpgradePart
+
+
+class Phase(StrEnum):
+    """What an upgrade is doing: the word in `status.upgrade.phase`."""
+
+    PREFLIGHT = "Preflight"
+    INFRASTRUCTURE = "Infrastructure"
+    CONTROL_PLANE = "ControlPlane"
+    COMPUTES = "Computes"
+    FINISH = "Finish"
+    FINISHED = "Finished"
+    ABORTED = "Aborted"
+
+
+ENDED = (Phase.FINISHED, Phase.ABORTED)
+
+
+@dataclass(frozen=True)
+class UpgradeStep:
+    """One part of a service that is upgraded in one step."""
+
+    service: str
+    about: UpgradePart
+
+    @property
+    def name(self) -> str:
+        """`identity`, or `compute/computes` for a part."""
+        return f"{self.service}/{self.about.part}" if self.about.part else self.service
+
+    @property
+    def phase(self) -> Phase:
+        """The phase that the step is part of."""
+        return Phase(self.about.phase)
+
+
+def upgrade_steps(services: Iterable[ServiceEntry]) -> tuple[UpgradeStep, ...]:
+    """The steps of these services in their order."""
+    steps = [UpgradeStep(entry.name, part) for entry in services for part in entry.upgrade]
+    return tuple(sorted(steps, key=lambda step: (step.about.place, step.name)))

@@ -1,0 +1,66 @@
+"""Replaces the pods of a step node by node: a bounded number of nodes at once, and none after failures."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from controller.domain.api.names import RELEASE_NAME
+from controller.domain.region.upgrade.next_step import StepFacts
+from controller.domain.region.upgrade.node_choice import NodePods, choose_nodes
+from controller.domain.region.upgrade.upgrade_policy import UpgradePolicy
+from controller.ports.kubernetes import DAEMONSET, POD, Kube, KubeObject
+from controller.reconcile.shared.action_log import log_action
+
+# A DaemonSet's controller counts templates in this annotation, and marks each pod with the number that it is
+# made from (kubernetes: pkg/controller/daemon/daemon_controller.go).
+_GENERATION = "deprecated.daemonset.template.generation"
+_POD_GENERATION = "pod-template-generation"
+
+
+def replace_pods(
+    kube: Kube, osdpl: KubeObject, releases: Sequence[str], policy: UpgradePolicy, now: float
+) -> StepFacts:
+    """Deletes outdated pods of the releases' DaemonSets on the next nodes, and says how far that is.
+
+    Each pod is deleted by its uid, so that its successor is never the one. Raises KubeError.
+    """
+    namespace = str(osdpl["metadata"]["namespace"])
+    nodes = _nodes(kube, namespace, releases, now)
+    choice = choose_nodes(nodes.values(), policy)
+    for name in choice.next:
+        for pod in nodes[name].outdated:
+            kube.delete(POD, pod.name, namespace, uid=pod.uid)
+            text = f"pod {pod.name} of node {name}: deleted, so that its successor is of the new version"
+            log_action("delete", f"{namespace}/{pod.name}", text)
+    return StepFacts(failing=choice.failing, waiting=choice.waiting, nodes=choice.progress)
+
+
+def _nodes(kube: Kube, namespace: str, releases: Sequence[str], now: float) -> dict[str, NodePods]:
+    sets = {
+        str(obj["metadata"]["uid"]): obj
+        for obj in kube.list(DAEMONSET, namespace)
+        if (obj["metadata"].get("annotations") or {}).get(RELEASE_NAME) in releases
+    }
+    found: dict[str, list[tuple[KubeObject, bool]]] = defaultdict(list)
+    for pod, owner in _owned(kube.list(POD, namespace) if sets else [], sets):
+        node = str((pod.get("spec") or {}).get("nodeName") or "")
+        if node:
+            found[node].append((pod, _is_outdated(pod, owner)))
+    return {node: NodePods.of(node, pods, now) for node, pods in found.items()}
+
+
+def _owned(
+    pods: Sequence[KubeObject], sets: Mapping[str, KubeObject]
+) -> Iterator[tuple[KubeObject, KubeObject]]:
+    for pod in pods:
+        for owner in pod["metadata"].get("ownerReferences") or ():
+            if owner.get("controller") and owner.get("uid") in sets:
+                yield pod, sets[owner["uid"]]
+
+
+def _is_outdated(pod: Mapping[str, Any], daemon_set: Mapping[str, Any]) -> bool:
+    wanted = (daemon_set["metadata"].get("annotations") or {}).get(_GENERATION)
+    has = (pod["metadata"].get("labels") or {}).get(_POD_GENERATION)
+    return wanted is not None and has is not None and str(wanted) != str(has)

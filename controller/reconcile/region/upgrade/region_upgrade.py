@@ -1,0 +1,191 @@
+"""The upgrade of a region: which bundles a pass writes, and what the upgrade does next.
+
+A new state is written into the status first. The pass after that acts on it: whatever happens in between, the
+upgrade continues from the state that the status has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from controller.domain.api.names import ACCEPT_VERSION_ANNOTATION, SERVICE_LABEL, UPGRADE_STEP_ANNOTATION
+from controller.domain.api.reasons import Reason
+from controller.domain.api.region_spec import parse_region_spec
+from controller.domain.region.upgrade.next_step import UpgradeFacts, abort, advance, new_upgrade
+from controller.domain.region.upgrade.staged_releases import staged_spec
+from controller.domain.region.upgrade.upgrade_policy import UpgradePolicy, upgrade_policy
+from controller.domain.region.upgrade.upgrade_state import Check, StepState, Upgrade, upgrade_in
+from controller.domain.region.upgrade.upgrade_steps import Phase, UpgradeStep
+from controller.domain.region.version_steps import OPENSTACK, accepted_versions
+from controller.errors import Problem, VersionStepRefused
+from controller.ports.kubernetes import KubeObject, KubeObjects
+from controller.reconcile.region.bundle_writer import name_of
+from controller.reconcile.region.parts import RegionPorts
+from controller.reconcile.region.plan import is_as_desired
+from controller.reconcile.region.upgrade.preflight import preflight_checks
+from controller.reconcile.region.upgrade.step_gate import GateView, step_facts
+from controller.reconcile.shared.action_log import log_action
+from controller.render.region import Region
+
+
+@dataclass(frozen=True)
+class StagedRegion:
+    """The upgrade as the status has it, its steps, and the bundles as they are to be in this pass."""
+
+    upgrade: Upgrade
+    steps: tuple[UpgradeStep, ...]
+    desired: KubeObjects
+    objects: KubeObjects
+
+
+class RegionUpgrade:
+    """Upgrades one region step by step. `containers` are those that are deployed."""
+
+    def __init__(self, ports: RegionPorts, containers: tuple[str, ...]) -> None:
+        self._ports = ports
+        self._containers = containers
+
+    def stage(
+        self, osdpl: KubeObject, region: Region, desired: KubeObjects, bundles: KubeObjects
+    ) -> StagedRegion | None:
+        """What the bundles are to be in this pass; None without an upgrade.
+
+        Raises VersionStepRefused for another version while an upgrade runs.
+        """
+        upgrade = self._upgrade(osdpl, region, bundles)
+        if upgrade is None:
+            return None
+        objects = desired
+        if upgrade.phase not in (Phase.ABORTED, Phase.FINISHED) and upgrade.current is not None:
+            objects = staged_objects(desired, bundles, region.upgrade_steps, upgrade)
+        return StagedRegion(upgrade, region.upgrade_steps, desired, objects)
+
+    def _upgrade(self, osdpl: KubeObject, region: Region, bundles: KubeObjects) -> Upgrade | None:
+        status, meta = osdpl.get("status") or {}, osdpl["metadata"]
+        wanted = str((osdpl.get("spec") or {}).get("openstackVersion") or "")
+        known, now = upgrade_in(status), self._ports.clock.now()
+        if known is not None and not known.over:
+            if wanted == known.target:
+                return known
+            if wanted == known.source and not known.point_of_no_return:
+                return abort(known, now)
+            raise VersionStepRefused([_second_target(known, wanted)])
+        running = str(status.get("openstackVersion") or "")
+        accepted = accepted_versions(meta.get("annotations")).get(OPENSTACK) == wanted
+        if not bundles or not running or running == wanted or accepted:
+            return None
+        return new_upgrade(running, wanted, region.upgrade_steps, now)
+
+    def follow(self, osdpl: KubeObject, staged: StagedRegion, bundles: KubeObjects) -> Upgrade:
+        """The upgrade after this pass, in which the bundles became these."""
+        before = staged.upgrade
+        if before.phase == Phase.ABORTED:
+            self._announce(osdpl, upgrade_in(osdpl.get("status") or {}), before)
+            return before
+        policy = upgrade_policy(parse_region_spec(osdpl.get("spec")).upgrade)
+        after = advance(before, policy, self._facts(osdpl, staged, bundles, policy))
+        self._announce(osdpl, upgrade_in(osdpl.get("status") or {}), after)
+        return after
+
+    def _facts(
+        self, osdpl: KubeObject, staged: StagedRegion, bundles: KubeObjects, policy: UpgradePolicy
+    ) -> UpgradeFacts:
+        upgrade, now = staged.upgrade, self._ports.clock.now()
+        allowed = str((osdpl["metadata"].get("annotations") or {}).get(UPGRADE_STEP_ANNOTATION) or "")
+        if upgrade.phase == Phase.PREFLIGHT:
+            return UpgradeFacts(now, checks=self._checks(osdpl, staged, bundles))
+        step = upgrade.current
+        if step is None:
+            return UpgradeFacts(now, at_rest=_at_rest(staged.desired, bundles))
+        about = next((one for one in staged.steps if one.name == step.name), None)
+        if about is None:
+            # The service has left the region since then.
+            return UpgradeFacts(now, step=replace(UpgradeFacts(now).step, unchanged=True), allowed=step.name)
+        view = GateView(
+            osdpl=osdpl,
+            bundles=bundles,
+            desired=staged.desired,
+            steps=staged.steps,
+            upgrade=upgrade,
+            health="health" in self._containers,
+            now=now,
+        )
+        return UpgradeFacts(now, step=step_facts(self._ports.kube, view, about, policy), allowed=allowed)
+
+    def _checks(self, osdpl: KubeObject, staged: StagedRegion, bundles: KubeObjects) -> tuple[Check, ...]:
+        return preflight_checks(osdpl, staged.upgrade, staged.desired, bundles, self._containers)
+
+    def _announce(self, osdpl: KubeObject, before: Upgrade | None, after: Upgrade) -> None:
+        """An Event and a line of the log for each change of a step or phase, and only then."""
+        place = f"{osdpl['metadata']['namespace']}/{osdpl['metadata']['name']}"
+        for reason, message in _news(before, after):
+            log_action("upgrade", place, message)
+            self._ports.events.emit(osdpl, type_=reason.event, reason=reason, message=message)
+
+
+def staged_objects(
+    desired: KubeObjects, bundles: KubeObjects, steps: tuple[UpgradeStep, ...], upgrade: Upgrade
+) -> KubeObjects:
+    """The bundles of the region while not all steps of the upgrade are done."""
+    there = {name_of(bundle): bundle for bundle in bundles}
+    found = []
+    for obj in desired:
+        service = str(obj["metadata"]["labels"].get(SERVICE_LABEL) or "")
+        own = [step for step in steps if step.service == service]
+        current = there.get(name_of(obj))
+        spec = staged_spec(obj["spec"], (current or {}).get("spec"), own, upgrade.begun)
+        if spec is not None:
+            found.append({**obj, "spec": spec})
+    return found
+
+
+def _at_rest(desired: KubeObjects, bundles: KubeObjects) -> bool:
+    if not is_as_desired(desired, bundles):
+        return False
+    return all(_is_deployed(bundle) for bundle in bundles)
+
+
+def _is_deployed(bundle: Mapping[str, Any]) -> bool:
+    status = bundle.get("status") or {}
+    seen = status.get("observedGeneration") == bundle["metadata"].get("generation")
+    states = {str(one.get("state")) for one in status.get("releases") or ()}
+    return bool(seen and states <= {"Deployed"})
+
+
+def _second_target(upgrade: Upgrade, wanted: str) -> Problem:
+    way = f"the upgrade from {upgrade.source} to {upgrade.target} is not over"
+    if wanted == upgrade.source:
+        message = f"{way}, and a step has begun that cannot be taken back"
+        remedy = f"name {upgrade.target} and correct what status.upgrade reports, or restore the databases"
+        return Problem("spec.openstackVersion", message, f"{remedy} and set {ACCEPT_VERSION_ANNOTATION}")
+    back = "" if upgrade.point_of_no_return else f", or {upgrade.source} to abort it"
+    return Problem("spec.openstackVersion", way, f"name {upgrade.target} until it is finished{back}")
+
+
+def _news(before: Upgrade | None, after: Upgrade) -> list[tuple[Reason, str]]:
+    if before is None or before.started != after.started:
+        return [(Reason.REGION_UPGRADE_STARTED, f"upgrade from {after.source} to {after.target}: checks run")]
+    found = []
+    old = {step.name: step for step in before.steps}
+    for step in after.steps:
+        was = old.get(step.name, step)
+        if was.state == step.state:
+            continue
+        if step.state == StepState.RUNNING and was.state == StepState.PENDING:
+            found.append((Reason.UPGRADE_STEP_BEGUN, f"{step.name} is upgraded to {after.target}"))
+        elif step.state == StepState.FAILED:
+            found.append((Reason.UPGRADE_STEP_FAILED, after.message))
+        elif step.state == StepState.DONE and step.message != "no change":
+            found.append(
+                (Reason.UPGRADE_STEP_DONE, f"{step.name} is upgraded to {after.target}, and healthy")
+            )
+    failed = {check.name for check in after.checks if check.state == "Failed"}
+    if failed - {check.name for check in before.checks if check.state == "Failed"}:
+        found.append((Reason.UPGRADE_CHECKS_FAILED, after.message))
+    if after.phase != before.phase and after.phase == Phase.FINISHED:
+        found.append((Reason.REGION_UPGRADE_FINISHED, f"the region runs {after.target}"))
+    if after.phase != before.phase and after.phase == Phase.ABORTED:
+        found.append((Reason.REGION_UPGRADE_ABORTED, after.message))
+    return found

@@ -1,0 +1,142 @@
+"""The gate of a step: whether its releases are deployed, and their workloads healthy at the new version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.api.conditions import find
+from controller.domain.api.names import SERVICE_LABEL
+from controller.domain.region.upgrade.next_step import StepFacts
+from controller.domain.region.upgrade.staged_releases import staged_spec
+from controller.domain.region.upgrade.upgrade_policy import UpgradePolicy
+from controller.domain.region.upgrade.upgrade_state import StepState, Upgrade
+from controller.domain.region.upgrade.upgrade_steps import Phase, UpgradeStep
+from controller.domain.region.version_steps import KEEPERS, image_version
+from controller.domain.releases.bundle_facts import bundle_mark, marks_digest
+from controller.domain.releases.bundle_status import ReportedState
+from controller.ports.kubernetes import Kube, KubeObject, KubeObjects
+from controller.reconcile.region.upgrade.node_batches import replace_pods
+
+
+@dataclass(frozen=True)
+class GateView:
+    """What a gate looks at. `desired` are the bundles of the target; `health`: container health is deployed;
+    `now` is in seconds since the epoch."""
+
+    osdpl: KubeObject
+    bundles: KubeObjects
+    desired: KubeObjects
+    steps: Sequence[UpgradeStep]
+    upgrade: Upgrade
+    health: bool
+    now: float
+
+    def bundle(self, service: str) -> KubeObject | None:
+        """The bundle of a service, None if there is none."""
+        return _of_service(self.bundles, service)
+
+    def own_steps(self, service: str) -> list[UpgradeStep]:
+        """The steps of a service, in their order."""
+        return [step for step in self.steps if step.service == service]
+
+
+def step_facts(kube: Kube, view: GateView, step: UpgradeStep, policy: UpgradePolicy) -> StepFacts:
+    """What is known of the step that runs or comes next. Raises KubeError."""
+    record = view.upgrade.current
+    bundle, target = view.bundle(step.service), _of_service(view.desired, step.service)
+    if record is None or target is None:
+        return StepFacts(unchanged=True)
+    if record.state == StepState.PENDING:
+        return _before(view, step, bundle, target)
+    if bundle is None:
+        return StepFacts(waiting="its HelmBundle does not exist yet")
+    failing, waiting = _releases(view, step, bundle, target)
+    if failing or waiting:
+        return StepFacts(failing=failing, waiting=waiting)
+    if step.about.by_node:
+        return replace_pods(kube, view.osdpl, release_names(target, step), policy, view.now)
+    return StepFacts(waiting=_unhealthy(view, release_names(target, step)))
+
+
+def release_names(bundle: KubeObject, step: UpgradeStep) -> tuple[str, ...]:
+    """The releases of a bundle that a step upgrades."""
+    releases = (bundle.get("spec") or {}).get("releases") or ()
+    return tuple(str(one["name"]) for one in releases if _chart(one) in step.about.charts)
+
+
+def _before(view: GateView, step: UpgradeStep, bundle: KubeObject | None, target: KubeObject) -> StepFacts:
+    own, begun = view.own_steps(step.service), view.upgrade.begun
+    current = (bundle or {}).get("spec")
+    now = staged_spec(target["spec"], current, own, begun)
+    then = staged_spec(target["spec"], current, own, begun | {step.name})
+    same = (now or {}).get("releases") == (then or {}).get("releases")
+    if same and not step.about.by_node:
+        return StepFacts(unchanged=True)
+    return StepFacts(returnable=_is_returnable(step, bundle, target))
+
+
+def _is_returnable(step: UpgradeStep, bundle: KubeObject | None, target: KubeObject) -> bool:
+    """Whether the service can be what it was: no database is migrated, and no server's data change."""
+    if step.phase == Phase.CONTROL_PLANE:
+        return False
+    before = {str(one["name"]): one for one in ((bundle or {}).get("spec") or {}).get("releases") or ()}
+    for release in target["spec"].get("releases") or ():
+        chart = _chart(release)
+        if chart in KEEPERS and chart in step.about.charts:
+            old, new = _tag(before.get(str(release["name"])) or {}, chart), _tag(release, chart)
+            if image_version(old) != image_version(new):
+                return False
+    return True
+
+
+def _releases(view: GateView, step: UpgradeStep, bundle: KubeObject, target: KubeObject) -> tuple[str, str]:
+    """Why releases of the step fail, and what they wait for; both empty once they are deployed."""
+    spec, status = bundle.get("spec") or {}, bundle.get("status") or {}
+    wanted = staged_spec(target["spec"], spec, view.own_steps(step.service), view.upgrade.begun)
+    if (wanted or {}).get("releases") != spec.get("releases"):
+        return "", "its HelmBundle is written"
+    if status.get("observedGeneration") != bundle["metadata"].get("generation"):
+        return "", "helmbundle begins"
+    names = set(release_names(target, step))
+    releases = [one for one in status.get("releases") or () if one.get("name") in names]
+    failed = [one for one in releases if one.get("state") == ReportedState.FAILED]
+    if failed:
+        ready = find(status.get("conditions") or [], "Ready")
+        return str(ready.get("message") or f"{failed[0].get('name')} fails"), ""
+    open_ = [one for one in releases if one.get("state") != ReportedState.DEPLOYED]
+    if open_ or len(releases) < len(names):
+        shown = [f"{one.get('name')} {one.get('state')}" for one in open_]
+        return "", ", ".join(shown) or "helmbundle begins"
+    return "", ""
+
+
+def _unhealthy(view: GateView, releases: Sequence[str]) -> str:
+    """What of the workloads of these releases is not healthy at what runs now; empty if all of it is."""
+    if not view.health:
+        return ""
+    status = view.osdpl.get("status") or {}
+    if status.get("healthOf") != marks_digest(bundle_mark(bundle) for bundle in view.bundles):
+        return "container health has not observed the new pods yet"
+    found = []
+    for name in releases:
+        for component, entry in sorted(((status.get("health") or {}).get(name) or {}).items()):
+            if entry.get("status") != "Ready":
+                message = str(entry.get("message") or entry.get("status"))
+                found.append(f"{name}/{component}: {message}")
+    return "; ".join(found[:3])
+
+
+def _of_service(bundles: KubeObjects, service: str) -> KubeObject | None:
+    found = (one for one in bundles if (one["metadata"].get("labels") or {}).get(SERVICE_LABEL) == service)
+    return next(found, None)
+
+
+def _chart(release: Mapping[str, Any]) -> str:
+    return str((release.get("chart") or {}).get("name"))
+
+
+def _tag(release: Mapping[str, Any], name: str) -> str:
+    images = (release.get("values") or {}).get("images") or {}
+    return str((images.get("tags") or {}).get(name) or "")

@@ -1,0 +1,137 @@
+"""An edit of openstackVersion is carried out step by step, and each pass may be the first of a new process."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.domain.api.names import UPGRADE_STEP_ANNOTATION
+from tests.reconcile.region.upgrade.upgrading_region import NEW, OLD, UpgradingRegion
+
+ORDER = ["identity", "placement", "image", "compute", "compute/computes", "networking/server"]
+
+
+@pytest.fixture
+def region() -> UpgradingRegion:
+    return UpgradingRegion()
+
+
+def test_nothing_changes_before_the_checks_are_reported(region: UpgradingRegion) -> None:
+    region.edit(openstackVersion=NEW)
+    region.kube.forget_requests()
+    region.reconcile()
+    assert {request.kind for request in region.kube.writes} == {"OpenStackDeployment"}
+    assert (region.upgrade["from"], region.upgrade["to"]) == (OLD, NEW)
+    assert region.status["state"] == "Upgrading"
+    assert region.condition("Upgrading")["status"] == "True"
+
+
+def test_services_are_upgraded_in_order_and_one_at_a_time(region: UpgradingRegion) -> None:
+    region.edit(openstackVersion=NEW)
+    region.reconcile()
+    order = []
+    while region.current:
+        order.append(region.step())
+        assert len(order) < 40
+    assert [name for name in order if name in ORDER] == ORDER
+    for _ in range(4):
+        region.reconcile()
+        region.deploy()
+    assert region.upgrade["phase"] == "Finished"
+    assert region.status["openstackVersion"] == NEW
+    assert region.condition("Upgrading")["status"] == "False"
+    region.reconcile()
+    region.kube.forget_requests()
+    assert region.reconcile() == 300
+    assert region.kube.writes == []
+
+
+def test_services_whose_step_has_not_begun_stay_as_they_are(region: UpgradingRegion) -> None:
+    region.edit(openstackVersion=NEW)
+    region.begin("identity")
+    region.reconcile()
+    assert NEW in region.tags("identity", "keystone")["keystone_api"]
+    assert OLD in region.tags("image", "glance")["glance_api"]
+    assert OLD in region.tags("compute", "nova")["nova_api"]
+
+
+def test_computes_keep_their_image_until_the_control_plane_is_done(region: UpgradingRegion) -> None:
+    region.edit(openstackVersion=NEW)
+    region.begin("compute")
+    region.reconcile()
+    tags = region.tags("compute", "nova")
+    assert NEW in tags["nova_conductor"]
+    assert OLD in tags["nova_compute"]
+    strategy = region.release("compute", "nova")["values"]["pod"]["lifecycle"]["upgrades"]["daemonsets"]
+    assert strategy["pod_replacement_strategy"] == "OnDelete"
+
+
+def test_the_version_of_a_service_is_what_runs(region: UpgradingRegion) -> None:
+    region.edit(openstackVersion=NEW)
+    region.begin("compute/computes")
+    region.reconcile()
+    services = region.status["services"]
+    assert services["identity"]["openstackVersion"] == NEW
+    assert services["networking"]["openstackVersion"] == OLD
+    assert region.status["openstackVersion"] == OLD
+
+
+def test_an_edit_back_before_the_first_migration_aborts(region: UpgradingRegion) -> None:
+    before = {one["metadata"]["name"]: one["spec"] for one in region.kube.objects("HelmBundle")}
+    region.edit(openstackVersion=NEW)
+    region.reconcile()
+    region.edit(openstackVersion=OLD)
+    for _ in range(3):
+        region.reconcile()
+        region.deploy()
+    assert region.upgrade["phase"] == "Aborted"
+    assert {one["metadata"]["name"]: one["spec"] for one in region.kube.objects("HelmBundle")} == before
+    assert region.condition("Ready")["status"] == "True"
+
+
+def test_an_edit_back_after_a_migration_is_refused(region: UpgradingRegion) -> None:
+    region.edit(openstackVersion=NEW)
+    region.begin("image")
+    assert region.upgrade["pointOfNoReturn"]
+    region.edit(openstackVersion=OLD)
+    region.reconcile()
+    assert region.condition("Ready")["reason"] == "VersionStepRefused"
+    assert region.upgrade["phase"] == "ControlPlane"
+    assert NEW in region.tags("identity", "keystone")["keystone_api"]
+
+
+def test_a_pause_lets_no_other_step_begin(region: UpgradingRegion) -> None:
+    region.edit(openstackVersion=NEW)
+    region.begin("identity")
+    region.edit(upgrade={"paused": True})
+    for _ in range(6):
+        region.reconcile()
+        region.deploy()
+        region.clock.advance(60)
+    assert region.current == "placement"
+    assert region.condition("Upgrading")["reason"] == "RegionUpgradeHeld"
+    region.edit(upgrade={"paused": False})
+    assert region.step() == "placement"
+
+
+def test_a_manual_gate_waits_for_the_step_that_a_person_names(region: UpgradingRegion) -> None:
+    region.edit(openstackVersion=NEW, upgrade={"gates": "Manual"})
+    for _ in range(6):
+        region.reconcile()
+        region.deploy()
+        region.clock.advance(60)
+    waiting = region.current
+    assert region.condition("Upgrading")["reason"] == "RegionUpgradeHeld"
+    region.annotate(**{UPGRADE_STEP_ANNOTATION: waiting})
+    region.begin(waiting)
+
+
+def test_an_image_that_the_spec_pins_fails_the_checks() -> None:
+    pinned = {"images": {"tags": {"keystone_api": f"registry.example.org/keystone:{OLD}-fixed"}}}
+    region = UpgradingRegion(services={"identity": {"keystone": {"values": pinned}}})
+    region.edit(openstackVersion=NEW)
+    for _ in range(3):
+        region.reconcile()
+    assert region.condition("Upgrading")["reason"] == "UpgradeChecksFailed"
+    assert "images.tags.keystone_api of keystone" in region.condition("Ready")["message"]
+    region.edit(upgrade={"skipChecks": ["pinned-images"]})
+    region.begin("identity")
