@@ -76,10 +76,9 @@ class RegionBundle:
 class Region:
     """Everything that a deployment asks for.
 
-    `bundles` are in the order of the catalogue. `credentials`: Secrets to generate; `certificates`: those of
-    the region's own authority; `missing`: services without a chart, and why; `ceph`: what is exchanged;
-    `lacking`: what releases cannot work without, and the spec does not bring; `upgrade_steps`: in
-    their order."""
+    `bundles` are in the order of the catalogue, `upgrade_steps` in that of an upgrade. `credentials`: Secrets
+    to generate; `certificates`: those of the region's own authority; `missing`: services without a chart, and
+    why; `ceph`: what is exchanged; `lacking`: what releases need, and the spec does not bring."""
 
     bundles: tuple[RegionBundle, ...]
     credentials: tuple[CredentialSecret, ...]

@@ -303,6 +303,29 @@ CASES: Sequence[RuleCase] = (
         ],
     ),
     RuleCase(
+        'must be a number of nodes from 1 to 5000, or a percentage from "1%" to "100%"',
+        [osdpl(upgrade={"computes": {"batch": one}}) for one in (1, 3, 5000, "1%", "20%", "99%", "100%")],
+        [
+            osdpl(upgrade={"computes": {"batch": one}})
+            for one in (
+                0,
+                -1,
+                5001,
+                2**40,
+                "0%",
+                "101%",
+                "020%",
+                "20",
+                "20 %",
+                "20%\n",
+                "-5%",
+                "1e2%",
+                "٢%",
+                "",
+            )
+        ],
+    ),
+    RuleCase(
         "must be a network in CIDR form",
         [
             features(loadBalancer={"managementNetwork": text})

@@ -14,6 +14,9 @@ from controller.domain.api.reasons import Reason
 UNSEEN_AFTER = 15.0
 _DECISIONS = frozenset(map(str, (Reason.PLAN_PENDING, Reason.PLAN_DIFFERS, Reason.PLAN_FAILED)))
 
+# What an upgrade of OpenStack waits for until a person acts.
+_UPGRADE_WAITS = frozenset(map(str, (Reason.UPGRADE_CHECKS_FAILED, Reason.REGION_UPGRADE_HELD)))
+
 # Reasons that last as long as the pause. Other obstacles, such as a node or a pod, may recover.
 _HELD_BY_PAUSE = {
     str(Reason.PAUSED): "spec.mode is Paused, so nothing is changed; set it to Apply to continue",
@@ -78,6 +81,8 @@ def judge(osdpl: Mapping[str, Any] | None, generation: int = 0) -> RegionReadine
         return RegionReadiness(
             RegionOutcome.NEEDS_EDIT, str(plan["reason"]), str(plan.get("message") or ""), planned
         )
+    if reason in _UPGRADE_WAITS:
+        return RegionReadiness(RegionOutcome.NEEDS_EDIT, reason, message)
     return RegionReadiness(RegionOutcome.PENDING, reason, message, planned)
 
 

@@ -12,8 +12,8 @@ from controller.domain.api.reasons import Reason
 
 Status = Literal["True", "False", "Unknown"]
 
-# To kstatus these two are true if present, so they are removed, not set to False.
-WHILE_TRUE = ("Reconciling", "Stalled")
+# To kstatus the first two are true if present, so they are removed, not set to False.
+WHILE_TRUE = ("Reconciling", "Stalled", "Upgrading")
 
 # Bounds of metav1.Condition (k8s.io/apimachinery/pkg/apis/meta/v1/types.go).
 MESSAGE_LIMIT = 32768

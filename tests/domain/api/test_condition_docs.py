@@ -94,7 +94,7 @@ def test_every_reason_of_a_region_is_classed_for_argo_cd() -> None:
     beside = {"NotPaused", "HeldBackByPause", "NotPlanned", "NotDeleting"}
     moving = {
         "Initializing", "Applying", "ReleasesPending", "WorkloadsProgressing", "HostsAwaited", "Planning",
-        "PlanApproved", "Deleting",
+        "PlanApproved", "Deleting", "RegionUpgrading",
     }  # fmt: skip
     # Some of servers that others have, too.
     of_servers = {*rows("Reasons of servers"), Reason.CLOUD_REFUSED}

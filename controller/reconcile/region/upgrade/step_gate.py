@@ -15,7 +15,7 @@ from controller.domain.region.upgrade.upgrade_state import StepState, Upgrade
 from controller.domain.region.upgrade.upgrade_steps import Phase, UpgradeStep
 from controller.domain.region.version_steps import KEEPERS, image_version
 from controller.domain.releases.bundle_facts import bundle_mark, marks_digest
-from controller.domain.releases.bundle_status import ReportedState
+from controller.domain.releases.reported_state import ReportedState
 from controller.ports.kubernetes import Kube, KubeObject, KubeObjects
 from controller.reconcile.region.upgrade.node_batches import replace_pods
 

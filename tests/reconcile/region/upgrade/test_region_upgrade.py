@@ -1,4 +1,4 @@
-"""An edit of openstackVersion is carried out step by step, and each pass may be the first of a new process."""
+"""An edit of openstackVersion is carried out step by step. Each pass is the first of a new process."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_services_are_upgraded_in_order_and_one_at_a_time(region: UpgradingRegio
         region.deploy()
     assert region.upgrade["phase"] == "Finished"
     assert region.status["openstackVersion"] == NEW
-    assert region.condition("Upgrading")["status"] == "False"
+    assert not region.condition("Upgrading")
     region.reconcile()
     region.kube.forget_requests()
     assert region.reconcile() == 300

@@ -75,7 +75,8 @@ class UpgradingRegion:
 
     @property
     def status(self) -> Mapping[str, Any]:
-        return status(self.kube)
+        found: Mapping[str, Any] = status(self.kube)
+        return found
 
     @property
     def upgrade(self) -> Mapping[str, Any]:
@@ -90,8 +91,8 @@ class UpgradingRegion:
     def begin(self, name: str) -> None:
         """Passes until the step of that name runs."""
         for _ in range(200):
-            entry = next((one for one in self.upgrade.get("steps", ()) if one["name"] == name), {})
-            if entry.get("state") == "Running":
+            states = {one["name"]: one["state"] for one in self.upgrade.get("steps", ())}
+            if states.get(name) == "Running":
                 return
             self.reconcile()
             self.deploy()
