@@ -337,7 +337,6 @@ class DeploymentReconciler:
         return None
 
 
-
 def _deleting(obj: KubeObject) -> bool:
     return bool(obj["metadata"].get("deletionTimestamp"))
 
