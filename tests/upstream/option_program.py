@@ -8,6 +8,7 @@ import json
 import logging
 import re
 import sys
+import sysconfig
 import tempfile
 import uuid
 import warnings
@@ -35,6 +36,8 @@ COMMON = (
     "oslo.versionedobjects",
     "osprofiler",
 )
+
+SITE = sysconfig.get_path("purelib")
 
 # What words of an option keep as it is.
 SAFE = "/:+,.-_*$!#~;'"
@@ -263,11 +266,13 @@ def _default(option):
     if isinstance(given, list | tuple | range):
         between = "\n" if option.multi else ","
         return between.join(map(_word, given))
-    return str(given)
+    return _word(given)
 
 
 def _word(value):
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    # Where the packages of this environment are says nothing of an image.
+    return text.replace(SITE, "<site-packages>").replace(sys.prefix, "<prefix>")
 
 
 def _kind(option):

@@ -15,6 +15,7 @@ from controller.adapters.system.values_text import read_map, read_text
 from controller.domain.values.catalogue import Catalogue, CatalogueInvalid
 from controller.domain.values.chart_builds import TestedBuilds, parse_builds
 from controller.domain.values.names.known_names import KnownNames
+from controller.domain.values.names.option_defaults import OptionDefaults
 from controller.domain.values.names.unknown_keys import OpenMaps
 from controller.domain.values.rules.relations import Relations, parse_relations
 from controller.domain.values.rules.stores import StoreKind, parse_stores
@@ -51,6 +52,15 @@ def load_builds(directory: Path) -> TestedBuilds:
     """The builds of charts that the values are tested with. Raises CatalogueInvalid."""
     files = (read_map(directory, directory / "charts" / f"{name}.yaml") for name in ("pinned", "previous"))
     return TestedBuilds(*(parse_builds(file.value, file.source) for file in files))
+
+
+def load_option_defaults(directory: Path) -> OptionDefaults:
+    """What options of packages are where nothing sets them. Raises CatalogueInvalid."""
+    path = directory / "charts" / "option-defaults.json"
+    try:
+        return OptionDefaults(json.loads(read_text(path))["defaults"])
+    except (ValueError, LookupError, TypeError) as error:
+        raise CatalogueInvalid(f"{path}: cannot be read: {error}") from error
 
 
 def _relations(directory: Path) -> Relations:

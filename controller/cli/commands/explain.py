@@ -12,10 +12,12 @@ from rich.text import Text
 from controller.cli.offline.field_causes import causes_of
 from controller.cli.offline.input_files import read_objects
 from controller.cli.offline.region import offline_renderer
+from controller.cli.offline.unset_options import explain_unset
 from controller.cli.options import Output
 from controller.cli.output import Cell, Format, Row, print_data, print_table, soft_wrapped, stdout
 from controller.cli.release_choice import choose
-from controller.cli.views.explain import Explanation, SettingStep, explain_path, explain_set
+from controller.cli.views.explain import Explanation, SettingStep, explain_path, explain_set, is_empty
+from controller.cli.views.unset_options import print_unset
 from controller.domain.values.chart_values import Path, format_path, parse_path
 from controller.domain.values.values_diff import value_text
 from controller.errors import Problem, SpecInvalid
@@ -36,14 +38,29 @@ def explain(
 ) -> None:
     """Print a value, and every layer that set it with file and line, the winner last; then the values of some
     nodes instead. Without a path: every value that is not the chart's default. With the path of a map: all
-    values below it.
+    values below it. Of an option that nothing sets: what the chart's template writes, or the default of
+    OpenStack's package.
     """
     renderer = offline_renderer()
     region = renderer.render_one(read_objects([file]))
     (chosen,) = choose(region, [release])
     desired = _parsed(path)
     causes = causes_of(renderer, region, chosen.spec.name, desired)
-    found = explain_path(chosen, desired, causes) if path else explain_set(chosen, causes)
+    try:
+        found = explain_path(chosen, desired, causes) if path else explain_set(chosen, causes)
+    except SpecInvalid:
+        # No layer has it: a file of options may have it all the same.
+        unset = explain_unset(renderer, region, chosen, desired)
+        if not unset:
+            raise
+        print_unset(unset, desired, output)
+        return
+    if path and len(found) == 1 and is_empty(found[0]):
+        # Charts fill in addresses and logins where values leave them empty.
+        unset = explain_unset(renderer, region, chosen, desired)
+        if any(one.written for one in unset):
+            print_unset(unset, desired, output)
+            return
     if output != Format.TABLE:
         print_data([_data(one) for one in found], output)
     elif path and len(found) == 1 and found[0].path == desired:

@@ -11,7 +11,7 @@ from typing import Any
 from controller.adapters.charts.source import ChartStore
 from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.reference_files import load_known_references
-from controller.adapters.system.values_files import load_library
+from controller.adapters.system.values_files import load_library, load_option_defaults
 from controller.cli.offline.charts import GivenSecrets, offline_charts
 from controller.cli.offline.input_files import InputObject
 from controller.cli.offline.own_kinds import all_misnamed, is_region
@@ -24,6 +24,7 @@ from controller.domain.validation.crd_schema import ResourceSchema
 from controller.domain.validation.known_references import KnownReferences
 from controller.domain.validation.metadata_rules import metadata_problems
 from controller.domain.values.layer import Layer
+from controller.domain.values.names.option_defaults import OptionDefaults
 from controller.domain.values.shipped_values import Library
 from controller.domain.values.templates.template_input import ValueOf
 from controller.errors import Problem, SpecInvalid
@@ -78,6 +79,11 @@ class OfflineRenderer:
     def library(self) -> Library:
         """The catalogue and all values of ours."""
         return load_library(self.settings.values_dir)
+
+    @cached_property
+    def option_defaults(self) -> OptionDefaults:
+        """What options are where nothing sets them."""
+        return load_option_defaults(self.settings.values_dir)
 
     @cached_property
     def known_references(self) -> KnownReferences:

@@ -52,6 +52,11 @@ class Explanation:
         return self.steps[-1].layer if self.steps else ""
 
 
+def is_empty(one: Explanation) -> bool:
+    """Whether there is no text in it for a service to read."""
+    return one.value in (None, "", ABSENT) and not one.on_nodes
+
+
 def explain_path(release: RegionRelease, path: Path, causes: Causes = _NONE) -> tuple[Explanation, ...]:
     """The value at the path, or every value below it if it is a map.
 
