@@ -66,7 +66,7 @@ def test_of_a_section_that_nothing_sets_each_option_is_listed() -> None:
 
 
 def test_an_option_of_a_folder_of_files_is_found() -> None:
-    [one] = explained("conf.plugins.ml2_conf.ml2.path_mtu_of_nobody".removesuffix("_of_nobody"), "neutron")
+    [one] = explained("conf.plugins.ml2_conf.ml2.overlay_ip_version", "neutron")
     assert one["default"]["of"] == "neutron 2026.1"
 
 
