@@ -8,7 +8,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["sandbox.pytest_plugin", "tests.selection", "tests.sweep_summary"]
+pytest_plugins = ["sandbox.pytest_plugin", "tests.selection", "tests.sweep_summary", "tests.unasked"]
 
 # What a change is judged by is the same for everybody; the long sweeps look for what nobody thought of.
 # Neither by its clock: an example during which a busy machine stood still would count as a slow one.
@@ -24,3 +24,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """The process ends: pytest's last collections of garbage need not look through all that is left."""
+    gc.freeze()

@@ -15,6 +15,7 @@ def test_a_module_has_the_tests_of_what_imports_it_by_any_way() -> None:
     assert not [path for path in found if path.startswith("tests/domain/maintenance")]
 
 
+@pytest.mark.slow
 def test_what_tests_share_has_the_tests_that_import_it() -> None:
     found = select_tests(["tests/chaos/world.py"])
     assert "tests/chaos/test_kills.py" in found
@@ -31,6 +32,7 @@ def test_a_file_of_a_chart_has_the_tests_that_read_charts() -> None:
     assert {"tests/charts/test_render.py", "tests/render/test_golden.py"} <= set(found)
 
 
+@pytest.mark.slow
 def test_a_golden_file_has_the_tests_that_read_it() -> None:
     # By the conftest of a directory: all of it.
     assert "tests/render" in select_tests(["tests/golden/presets/core.yaml"])

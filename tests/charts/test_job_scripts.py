@@ -62,6 +62,7 @@ def rabbit_init(directory: Path, port: int, patience: str = "30") -> subprocess.
     )
 
 
+@pytest.mark.slow
 def test_a_broker_gets_the_virtual_host_user_permissions_and_policies(
     broker: tuple[type[Broker], int], tmp_path: Path
 ) -> None:

@@ -54,6 +54,7 @@ def _environment(container: Mapping[str, Any]) -> dict[str, str]:
     return {entry["name"]: entry.get("value", "") for entry in container["env"]}
 
 
+@pytest.mark.slow
 def test_the_definitions_are_installed_as_the_files_have_them() -> None:
     installed = {
         crd["metadata"]["name"]: crd for crd in _of("CustomResourceDefinition", _render(definitions=True))
@@ -150,6 +151,7 @@ def test_the_longest_pause_between_tries_is_a_setting() -> None:
 MACHINES = {"enabled": True, "cluster": "ocp", "virtualAddresses": ["10.0.0.5", "10.0.0.7"]}
 
 
+@pytest.mark.slow
 def test_machine_sets_are_mirrored_only_where_that_was_chosen() -> None:
     containers = _pod(servers={"enabled": True}, machines=MACHINES)["containers"]
     machines = read_settings(_environment(containers[-1])).machines

@@ -18,6 +18,7 @@ EXAMPLES = [
 REGIONS = [(path.stem, obj["spec"]) for path, obj in EXAMPLES if obj["kind"] == "OpenStackDeployment"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "spec"), REGIONS, ids=[name for name, _ in REGIONS])
 def test_a_region_among_the_examples_can_be_rendered_without_a_warning(
     name: str, spec: dict[str, object]

@@ -116,6 +116,7 @@ def test_argo_cd_shows_a_region_without_one_of_its_containers_as_degraded() -> N
     assert argo({**found, "status": {**found["status"], "conditions": [*others, silent]}}) == "Degraded"
 
 
+@pytest.mark.slow
 def test_argo_cd_shows_what_fails_in_a_paused_region_as_degraded() -> None:
     found = dict(region_states()["a workload fails"])
     paused = {"type": "Paused", "status": "True", "reason": "PausedBySpec", "message": "mode is Paused"}

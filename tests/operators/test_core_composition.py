@@ -63,6 +63,7 @@ def core(kube: FakeKube, clock: FakeClock) -> Container:
     )
 
 
+@pytest.mark.slow
 def test_it_reads_the_leases_of_the_other_deployed_containers_from_its_start(
     core: Container, kube: FakeKube
 ) -> None:

@@ -110,6 +110,7 @@ def _fields_of(call: ast.Call, given: Mapping[str, ast.expr]) -> set[str]:
     return set()
 
 
+@pytest.mark.slow
 def test_node_logs_each_write_to_openstack_once(caplog: pytest.LogCaptureFixture) -> None:
     world = NodeWorld("cmp1", "cmp2", "cmp3")
     world.events = _real_events(world.clock)
@@ -152,6 +153,7 @@ def test_helmbundle_logs_each_action_of_helm_once(caplog: pytest.LogCaptureFixtu
     assert _told_twice(caplog) == []
 
 
+@pytest.mark.slow
 def test_core_logs_each_bundle_once(caplog: pytest.LogCaptureFixture) -> None:
     stage = Stage()
     stage.deploy()

@@ -6,6 +6,8 @@ import re
 import shutil
 from pathlib import Path
 
+import pytest
+
 from controller.adapters.system.values_files import load_library
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.catalogue import UPSTREAM
@@ -50,6 +52,7 @@ def test_every_chart_of_the_catalogue_has_its_keys_to_compare_with() -> None:
     assert missing == [], "docs/add-a-service.md tells how to make tests/data/upstream-keys/<chart>.json"
 
 
+@pytest.mark.slow
 def test_the_folder_that_the_page_shows_is_a_service(tmp_path: Path) -> None:
     files = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "add-a-service.md").read_text(), re.DOTALL)
     values = tmp_path / "values"

@@ -11,6 +11,7 @@ from tests.render.region import core_spec, deployment, embedded, library
 RULES = "".join(f'"os_compute_api:rule-{number}": "rule:admin_or_owner"\n' for number in range(12_000))
 
 
+@pytest.mark.slow
 def test_a_text_for_every_release_that_makes_a_bundle_too_large_is_refused_with_its_sizes() -> None:
     spec = core_spec(charts={}, common={"charts": {"values": {"platform_notes": (RULES * 2)[:900_000]}}})
     with pytest.raises(SpecInvalid) as refused:

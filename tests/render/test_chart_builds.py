@@ -53,6 +53,7 @@ def test_the_pinned_builds_are_used_without_a_word() -> None:
     assert of_builds(rendered(UpstreamCharts())) == []
 
 
+@pytest.mark.slow
 def test_a_build_that_nobody_tested_is_named_with_those_that_are() -> None:
     [warning] = of_builds(rendered(OtherBuild("nova", nothing)))
 
@@ -60,6 +61,7 @@ def test_a_build_that_nobody_tested_is_named_with_those_that_are() -> None:
     assert str(library().builds.pinned) in warning and str(library().builds.previous) in warning
 
 
+@pytest.mark.slow
 def test_the_previous_builds_are_tested_too() -> None:
     assert of_builds(rendered(OtherBuild("nova", nothing, previous=True))) == []
 
@@ -75,6 +77,7 @@ def test_keys_that_a_build_does_not_have_are_left_out_by_name(previous: bool) ->
     assert release is not None and "console" not in release.spec.values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("previous", [False, True])
 def test_figures_of_a_container_that_a_build_does_not_have_are_no_loss_in_a_build_that_is_tested(
     previous: bool,
@@ -87,6 +90,7 @@ def test_figures_of_a_container_that_a_build_does_not_have_are_no_loss_in_a_buil
     assert bool(told) == (not previous)
 
 
+@pytest.mark.slow
 def test_an_object_that_a_build_cannot_make_is_refused_by_name() -> None:
     charts = OtherBuild("cinder", lambda values: values["manifests"].pop("job_storage_init"))
 
@@ -105,6 +109,7 @@ def test_every_database_that_a_build_knows_gets_its_passwords() -> None:
     assert endpoints["oslo_db_api"]["auth"] == endpoints["oslo_db"]["auth"]
 
 
+@pytest.mark.slow
 def test_routes_are_listed_where_a_build_wants_a_list() -> None:
     features = {"services": {"enabled": ["gateway"]}, "gateway": {"className": "envoy"}}
     charts = OtherBuild("keystone", lambda values: values.update(extraObjects=[]))
@@ -134,6 +139,7 @@ def test_encrypted_hypervisors_are_refused_with_a_build_that_cannot_serve_their_
         compute_of_a_build_with_lists(libvirtTLS={"enabled": True})
 
 
+@pytest.mark.slow
 def test_volumes_are_served_by_a_deployment_where_a_build_has_nothing_else() -> None:
     charts = OtherBuild("cinder", lambda values: values["manifests"].pop("statefulset_volume"))
     release = rendered(charts, features=VOLUMES).release("cinder")

@@ -58,6 +58,7 @@ def test_every_secret_that_a_release_refers_to_is_generated(spec: dict[str, Any]
     assert used(region) - generated(region) - certificates == set()
 
 
+@pytest.mark.slow
 def test_every_secret_that_is_generated_is_used() -> None:
     region = render(core_spec(**EVERYTHING))
     by_feature = {(f"{service}-credentials", key) for service, key in BY_FEATURE}

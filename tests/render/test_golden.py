@@ -89,6 +89,7 @@ def test_preset_core_with_the_charts_shipped_with_the_controller(golden: Golden)
     golden("presets/core-embedded", sent(charts={}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("feature", FEATURES)
 def test_feature(feature: str, golden: Golden) -> None:
     golden(f"features/{feature}", changed_by(FEATURES[feature]))

@@ -79,6 +79,7 @@ def test_gnocchi_has_no_image_of_a_version() -> None:
     assert "ubuntu-source-gnocchi-api:3.0.3`" in DEFECTS
 
 
+@pytest.mark.slow
 def test_a_region_is_rendered_with_its_versions_images() -> None:
     release = render(core_spec(openstackVersion="2025.1", preset="compute")).release("keystone")
     assert release is not None

@@ -79,6 +79,7 @@ def test_options_of_labelled_nodes_are_looked_at_too() -> None:
     assert warning.path.startswith('spec.nodes["rack::a"].services.compute.nova.compute.values.conf.nova')
 
 
+@pytest.mark.slow
 def test_rules_of_a_feature_and_of_values_are_told() -> None:
     rules = {"os_compute_api:servers:creat": "role:admin"}
     [of_values] = warnings(**nova({"policy": rules}))
@@ -88,6 +89,7 @@ def test_rules_of_a_feature_and_of_values_are_told() -> None:
     assert of_feature.message.startswith("compute of OpenStack 2025.2 has no rule")
 
 
+@pytest.mark.slow
 def test_options_of_a_store_are_told() -> None:
     store = {"name": "san", "type": "custom", "conf": {"volume_driver": "a.b", "san_ipp": "192.0.2.1"}}
     spec = {"preset": "compute", "features": {"blockStorage": {"backends": [store]}}}
@@ -164,6 +166,7 @@ def test_options_of_packages_are_no_slips_of_those_that_the_chart_has() -> None:
     assert warnings(**nova({"nova": {"libvirt": libvirt, "vnc": {"novncproxy_port": 6081}}})) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("series", SERIES)
 def test_no_option_of_any_package_is_called_a_slip(series: str) -> None:
     for chart in PACKAGES:

@@ -119,6 +119,7 @@ def test_each_layer_wins_over_all_below_it(top: int, tmp_path: Path) -> None:
     assert [said.layer for said in release.merged.history.chain(LEAF)] == list(below[1:])
 
 
+@pytest.mark.slow
 def test_images_and_nodes_have_their_place_among_the_others() -> None:
     own = {"images": {"tags": {"nova_api": "own/nova:1"}}, "conf": {"nova": {"DEFAULT": {"debug": True}}}}
     gpu = {"compute": {"values": {"conf": {"nova": {"DEFAULT": {"debug": False}}}}}}

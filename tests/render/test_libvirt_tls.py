@@ -25,6 +25,7 @@ def values(made: Region, name: str) -> Values:
     return release.spec.values
 
 
+@pytest.mark.slow
 def test_libvirt_mounts_what_is_made_and_is_restarted_with_it() -> None:
     made = region()
     given = values(made, "libvirt")
@@ -70,6 +71,7 @@ def test_without_such_consoles_their_proxy_has_no_certificate() -> None:
     assert "extraObjects" not in values(made, "nova")
 
 
+@pytest.mark.slow
 def test_on_another_interface_the_certificate_stands_for_the_networks_that_are_named() -> None:
     migration = {"liveMigration": {"interface": "bond2"}}
     with pytest.raises(SpecInvalid) as refused:
@@ -96,6 +98,7 @@ def test_hypervisors_encrypt_unless_the_region_says_otherwise() -> None:
     assert refused.certificates == ()
 
 
+@pytest.mark.slow
 def test_an_interface_whose_addresses_nobody_names_stays_in_clear_with_a_warning() -> None:
     compute = {"liveMigration": {"interface": "bond2"}}
     made = render(core_spec(preset="core", features={"compute": compute}))
@@ -104,6 +107,7 @@ def test_an_interface_whose_addresses_nobody_names_stays_in_clear_with_a_warning
     assert "hypervisors let anybody" in warning.message
 
 
+@pytest.mark.slow
 def test_a_key_of_ceph_and_a_certificate_both_restart_libvirt() -> None:
     features = {
         "compute": {"images": {"backend": "ceph"}},

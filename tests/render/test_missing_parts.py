@@ -12,6 +12,8 @@ from controller.render.region import Region
 from tests.render.region import core_spec, render
 from tests.render.specs import AMPHORAE, FEATURES, OVN, POOLS, brought
 
+pytestmark = pytest.mark.slow
+
 # What the chart has by itself; the charts of these tests have every part switched on.
 NO_MONITORS = dict.fromkeys(
     ("host_monitor", "instance_monitor", "process_monitor", "introspective_instance_monitor"), False

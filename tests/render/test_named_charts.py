@@ -57,12 +57,14 @@ def test_a_class_for_a_service_without_a_volume_is_warned_about(service: str):
     assert list(found) == [f"spec.storageClasses.{service}"]
 
 
+@pytest.mark.slow
 def test_a_class_for_ovn_depends_on_the_backend():
     classes = {"storageClasses": {"networking": "fast"}}
     assert list(warned(**classes)) == ["spec.storageClasses.networking"]
     assert "spec.storageClasses.networking" not in warned(**classes, features=OVN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "written",
     [

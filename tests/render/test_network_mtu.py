@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.render.region import core_spec, render
 
 
@@ -34,6 +36,7 @@ def test_a_network_above_the_size_of_the_others_has_its_own_and_the_others_their
     assert mtu_of("plain", externalNetworks=networks) == 1500
 
 
+@pytest.mark.slow
 def test_a_network_below_the_size_of_the_others_has_its_own() -> None:
     networks = [{**EDGE, "mtu": 1400}, PLAIN]
     assert sizes(externalNetworks=networks, physicalNetworkMTU=1500) == (1500, 1500, "edge:1400")

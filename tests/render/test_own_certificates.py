@@ -27,6 +27,7 @@ def values(region: Region, name: str) -> Values:
     return release.spec.values
 
 
+@pytest.mark.slow
 def test_nothing_is_asked_of_cert_manager() -> None:
     region = own(
         services={"enabled": ["gateway", "block-storage", "orchestration", "dashboard"]},
@@ -39,6 +40,7 @@ def test_nothing_is_asked_of_cert_manager() -> None:
             assert "issuerRef" not in str(release.spec.values)
 
 
+@pytest.mark.slow
 def test_every_api_has_a_certificate_that_its_pods_mount_and_take_up() -> None:
     region = own(services={"enabled": ["block-storage", "orchestration", "dashboard"]})
     made = secrets_made(region.certificates)

@@ -50,6 +50,7 @@ def test_quantities_of_kubernetes_are_taken(quantity: Any) -> None:
     assert warned(nova({"resources": {"api": {"requests": {"cpu": quantity}}}})) == []
 
 
+@pytest.mark.slow
 def test_a_resource_is_one_that_kubernetes_knows() -> None:
     own = {"nvidia.com/gpu": 1, "hugepages-2Mi": "1Gi", "ephemeral-storage": "1Gi"}
     assert warned(nova({"resources": {"api": {"limits": own}}})) == []
@@ -57,6 +58,7 @@ def test_a_resource_is_one_that_kubernetes_knows() -> None:
     assert (path, message) == (f"{NOVA}.resources.api.limits.ram", 'Kubernetes has no resource "ram"')
 
 
+@pytest.mark.slow
 def test_what_no_pod_of_the_chart_is_called_is_told_with_the_names_there_are() -> None:
     [warning] = warned(nova({"replicas": {"api": 2}}))
     assert warning.path == f"{NOVA}.replicas.api"
@@ -87,6 +89,7 @@ def test_what_charts_leave_out_is_not_compared() -> None:
     assert warned(nova({"resources": {"enabled": False, "api": own}})) == []
 
 
+@pytest.mark.slow
 def test_a_quantity_with_an_exponent_is_compared_as_kubernetes_reads_it() -> None:
     more = {"requests": {"memory": "1e3"}, "limits": {"memory": "1"}}
     with pytest.raises(SpecInvalid, match="requests 1e3 of memory with a limit of 1, so Kubernetes refuses"):
@@ -116,6 +119,7 @@ def test_the_budget_of_the_size_counts_for_a_number_of_pods_of_ones_own() -> Non
     assert "pod.lifecycle.disruption_budget.metadata.min_available" in warning.remedy
 
 
+@pytest.mark.slow
 def test_what_is_said_for_all_charts_need_not_be_in_each() -> None:
     assert warned(core_spec(common={"openstack": {"values": {"pod": {"replicas": {"osapi": 2}}}}})) == []
     [(path, _)] = refused(core_spec(common={"openstack": {"values": {"pod": {"replicas": {"osapi": "x"}}}}}))

@@ -37,6 +37,7 @@ def test_a_claim_that_one_node_has_is_let_go_first() -> None:
     assert unavailable(sent(features=ceph)["glance"]) == 0
 
 
+@pytest.mark.slow
 def test_backups_on_a_claim_have_one_pod_at_a_time() -> None:
     def cinder(**backup: Any) -> Any:
         features = {

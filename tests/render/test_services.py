@@ -167,6 +167,7 @@ def test_a_feature_that_cannot_be_served_is_refused_with_its_path(
     assert [problem.path for problem in problems(features=features)] == [path]
 
 
+@pytest.mark.slow
 def test_a_feature_of_the_embedded_charts_that_is_missing_is_refused_not_ignored() -> None:
     for features in (
         {"networking": {"backend": "ml2/ovn"}},
@@ -195,6 +196,7 @@ def test_services_whose_charts_cannot_encrypt_are_named_with_what_to_leave_out()
     assert found[1].remedy == 'remove "endpoints", or disable these services'
 
 
+@pytest.mark.slow
 def test_services_that_stay_in_clear_to_an_encrypted_database_are_warned_about() -> None:
     internal = {"enabled": True, "issuer": "region-ca", "traffic": ["database"]}
     more = {"enabled": ["dns", "load-balancer"]}

@@ -11,6 +11,8 @@ from controller.domain.values.secret_refs import find_references
 from controller.errors import SpecInvalid
 from tests.render.region import core_spec, render
 
+pytestmark = pytest.mark.slow
+
 
 def values(release: str, **features: Any) -> dict[str, Any]:
     found = render(core_spec(preset="compute", features=features)).release(release)

@@ -107,6 +107,7 @@ VENDOR = {
 STORE = "spec.features.blockStorage.backends[0]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chart", ["cinder", "nova"])
 def test_who_keeps_the_devices_of_the_host_from_a_store_that_needs_them_is_told(chart: str) -> None:
     service = {"cinder": "block-storage", "nova": "compute"}[chart]
@@ -117,6 +118,7 @@ def test_who_keeps_the_devices_of_the_host_from_a_store_that_needs_them_is_told(
     assert f"pods of {chart} cannot see" in text and "remove conf.enable_iscsi" in text
 
 
+@pytest.mark.slow
 def test_an_iscsiadm_without_the_network_of_its_node_is_told() -> None:
     values: dict[str, Any] = {"conf": {"enable_iscsi": True}}
     services = {"block-storage": {"cinder": {"values": values}}}
@@ -127,6 +129,7 @@ def test_an_iscsiadm_without_the_network_of_its_node_is_told() -> None:
     assert told(path, services=services) == []
 
 
+@pytest.mark.slow
 def test_pods_of_cinder_volume_that_have_one_name_are_told() -> None:
     services = {"block-storage": {"cinder": {"values": {"pod": {"replicas": {"volume": 2}}}}}}
     path = "spec.services.block-storage.cinder.values.pod.replicas.volume"
@@ -135,12 +138,14 @@ def test_pods_of_cinder_volume_that_have_one_name_are_told() -> None:
     assert told(path, features=store("ceph"), services=services) == []
 
 
+@pytest.mark.slow
 def test_nvme_needs_what_the_stock_images_lack() -> None:
     [text] = told(STORE, features=store("lvm", lvm={"protocol": "nvmet_tcp"}))
     assert "nvme-cli" in text and "cinder_volume" in text and "nova_compute" in text
     assert told(STORE, features=store("lvm")) == []
 
 
+@pytest.mark.slow
 def test_a_store_of_another_driver_needs_none() -> None:
     quobyte = {"volume_driver": "cinder.volume.drivers.quobyte.QuobyteDriver", "quobyte_volume_url": "a"}
     features = store("custom", conf=quobyte)
@@ -159,6 +164,7 @@ def test_a_store_whose_volumes_are_devices_brings_those_of_the_host_to_servers_a
     assert plain is not None and "enable_iscsi" not in plain.spec.values["conf"]
 
 
+@pytest.mark.slow
 def test_a_package_that_the_stock_image_lacks_is_told() -> None:
     [text] = told("spec.features.identity.federation.providers", **on_https(OIDC_REGION))
     assert "mod_auth_openidc" in text and "keystone_api" in text
@@ -167,11 +173,13 @@ def test_a_package_that_the_stock_image_lacks_is_told() -> None:
     assert "nfs-common" in text and "cinder_volume" in text and "nova_compute" in text
 
 
+@pytest.mark.slow
 def test_an_image_of_ones_own_is_not_suspected() -> None:
     own = {"overrides": {"keystone_api": "registry.example.org/keystone:1"}}
     assert told("spec.features.identity.federation.providers", images=own, **on_https(OIDC_REGION)) == []
 
 
+@pytest.mark.slow
 def test_a_provider_sends_no_browser_back_to_plain_http() -> None:
     own = {"overrides": {"keystone_api": "registry.example.org/keystone:1"}}
     [text] = told("spec.features.identity.federation.providers", images=own, **OIDC_REGION)
@@ -182,6 +190,7 @@ def directory(url: str, **conf: Any) -> dict[str, Any]:
     return {"identity": {"ldap": {"domains": [{**LDAP, "url": url, "conf": conf}]}}}
 
 
+@pytest.mark.slow
 def test_passwords_that_go_to_a_directory_in_the_clear_are_told() -> None:
     path = "spec.features.identity.ldap.domains"
     [text] = told(path, features=directory("ldap://ldap.example.org"))
@@ -222,12 +231,14 @@ def test_what_lets_anybody_in_by_the_network_of_the_nodes_is_warned_about(
     assert told in warning.message
 
 
+@pytest.mark.slow
 def test_policies_in_front_of_the_databases_of_ovn_end_their_warning() -> None:
     policies = {"enabled": True, "nodeNetworks": ["10.0.0.0/16"]}
     features = {"networking": {"backend": "ml2/ovn"}, "networkPolicies": policies}
     assert warnings(features=features) == ()
 
 
+@pytest.mark.slow
 def test_what_lets_readers_write_is_told_until_it_asks_for_a_role() -> None:
     features = {
         "readOnlyAccount": {"enabled": True},

@@ -47,6 +47,7 @@ def test_the_wheel_that_builds_it_is_new_enough_for_the_module() -> None:
     assert tuple(map(int, locked.groups())) >= tuple(map(int, needed.groups()))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("go")
 def test_a_newer_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UPDATE", ', "Update": {"Version": "v4.99.0"}')

@@ -207,6 +207,7 @@ def test_an_unknown_name_is_refused(controllers: Controllers):
         controllers.pid("nova")
 
 
+@pytest.mark.slow
 def test_a_stopped_sandbox_takes_those_it_owns_with_it(package: Path, tmp_path: Path):
     owner = tmp_path / "sandbox"
     owned = Controllers(

@@ -196,6 +196,7 @@ def test_dependencies_in_a_circle_are_refused(tmp_path: Path) -> None:
         store(charts).digest(web(charts))
 
 
+@pytest.mark.slow
 def test_dependencies_that_double_at_each_level_are_refused(tmp_path: Path) -> None:
     charts = tmp_path / "osh"
     write(charts / "a0")

@@ -23,7 +23,10 @@ from controller.errors import ChartInvalid
 from controller.ports.helm import HelmRequest
 from tests.fakes.kube import FakeKube
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bounds are Linux's")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="bounds are Linux's"),
+]
 
 ROOT = Path(__file__).parents[3]
 NEVER_ENDS = "{{ range until 100000 }}{{ range until 1000000 }}{{ end }}{{ end }}\n"

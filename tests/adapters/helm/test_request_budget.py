@@ -40,6 +40,7 @@ def kubeconfig(server: EmptyApi, directory: Path) -> Path:
     return directory / "kubeconfig"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_a_time", [1, 4])
 def test_all_processes_share_one_budget_of_requests(tmp_path: Path, server: EmptyApi, at_a_time: int) -> None:
     helm = HelmProgram(FakeKube(), find_program(), kubeconfig(server, tmp_path), limits=LIMITS)

@@ -12,6 +12,8 @@ from controller.adapters.system.values_files import load_library
 from controller.domain.values.catalogue import CatalogueInvalid
 from tests.render.region import ROOT
 
+pytestmark = pytest.mark.slow
+
 Edit = Callable[[Path], object]
 
 

@@ -44,6 +44,7 @@ def test_apply_creates_then_changes_then_leaves_alone(kube: FakeKube):
     assert words == ["created (generation 1)", "changed (generation 2)", "unchanged (generation 2)"]
 
 
+@pytest.mark.slow
 def test_a_mistake_is_told_before_anything_is_sent(kube: FakeKube):
     result = osctl("apply", "-f", "-", input=example_text(size="huge"))
     assert result.exit_code == 3
@@ -66,6 +67,7 @@ def test_a_kind_that_is_none_of_a_regions_is_refused_with_its_line(kube: FakeKub
     assert kube.requests == []
 
 
+@pytest.mark.slow
 def test_a_dry_run_changes_nothing(kube: FakeKube):
     result = osctl("apply", "-f", str(EXAMPLE), "--dry-run", "--wait")
     assert result.exit_code == 0
@@ -86,6 +88,7 @@ def test_a_file_without_namespace_goes_where_the_option_says(kube: FakeKube):
     assert kube.get(OSDPL, "region-one", "elsewhere") is not None
 
 
+@pytest.mark.slow
 def test_fields_of_another_are_not_taken_over_silently(kube: FakeKube):
     other: dict[str, Any] = yaml.safe_load(example_text(size="small"))
     kube.apply(other, manager="gitops")

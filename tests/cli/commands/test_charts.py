@@ -17,6 +17,8 @@ from tests.adapters.charts.checkout import DEFINES, TOOLKIT, USES, write
 from tests.cli.objects import example_text, osctl
 from tests.render.region import ROOT
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def own_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:

@@ -195,6 +195,7 @@ def test_a_dry_run_tells_of_the_key_that_wraps(monkeypatch: pytest.MonkeyPatch) 
     assert not [key for key in found["rotates"] if key.endswith("-kept")]
 
 
+@pytest.mark.slow
 def test_the_account_that_may_only_read_is_listed_and_rotated(monkeypatch: pytest.MonkeyPatch) -> None:
     with readers_bed() as made:
         monkeypatch.setattr(

@@ -11,6 +11,8 @@ import yaml
 
 from tests.cli.objects import EXAMPLE, example_text, osctl
 
+pytestmark = pytest.mark.slow
+
 NOVA = {"compute": {"nova": {"values": {"conf": {"nova": {"DEFAULT": {"cpu_allocation_ratio": 4}}}}}}}
 
 

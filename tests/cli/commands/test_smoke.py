@@ -24,6 +24,8 @@ from tests.cli.objects import EXAMPLE, ROOT, osctl, region
 from tests.fakes.kube import FakeKube
 from tests.fakes.smoke_server import SmokeServer, served_smoke
 
+pytestmark = pytest.mark.slow
+
 STEPS = ["token", "leftovers", "project", "image", "network", "port", "volume", "flavor", "server"]
 ALL = [*STEPS, "attachment", "removal"]
 PASSWORD = "of-the-administrator"

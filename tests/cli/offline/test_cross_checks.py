@@ -10,6 +10,8 @@ import pytest
 
 from tests.cli.objects import example_text, osctl
 
+pytestmark = pytest.mark.slow
+
 BUNDLE = """apiVersion: osctl.dev/v1alpha1
 kind: HelmBundle
 metadata: {name: %s}

@@ -51,6 +51,7 @@ def told(chain: str, key: str, *, name: str = "api-cert") -> list[str]:
     return [problem.message for problem in found]
 
 
+@pytest.mark.slow
 def test_a_certificate_that_serves_is_not_told() -> None:
     good = pair("*.it.just.works")
     assert told(good.chain, good.key) == []

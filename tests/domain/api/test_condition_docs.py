@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 import yaml
 
 from controller.domain.api.conditions import WHILE_TRUE
@@ -61,6 +62,7 @@ def test_every_condition_type_is_explained_and_no_other() -> None:
     assert set(rows("Types")) == {*OWN_CONDITIONS, *ANSWERED_BY.values()}
 
 
+@pytest.mark.slow
 def test_the_types_that_are_always_there_are_those_that_the_definition_seeds() -> None:
     definition = yaml.load(DEFINITION.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
@@ -121,6 +123,7 @@ def test_every_reason_of_a_server_is_classed_for_argo_cd() -> None:
     assert set().union(*classes) == of_servers
 
 
+@pytest.mark.slow
 def test_every_reason_is_given_somewhere() -> None:
     """A constant that nothing gives would be explained in vain."""
     sources = [path for folder in ("controller", "containers") for path in (ROOT / folder).rglob("*.py")]

@@ -213,6 +213,7 @@ def test_a_life_of_thirty_years_loses_no_amphora(world: World) -> None:
     assert world.mounted["server_ca-chain.cert.pem"].count("BEGIN") <= 3
 
 
+@pytest.mark.slow
 def test_what_is_renewed_comes_once_a_generation(world: World) -> None:
     for _ in range(61):
         world.live(1)
@@ -343,6 +344,7 @@ def today() -> World:
     return made
 
 
+@pytest.mark.slow
 def test_octavia_and_an_amphora_shake_hands(today: World, tmp_path: Path) -> None:
     mounted = today.mounted
     server, trusted = signed_by_octavia(mounted, NAME), mounted["client_ca.cert.pem"]
@@ -351,6 +353,7 @@ def test_octavia_and_an_amphora_shake_hands(today: World, tmp_path: Path) -> Non
     assert not known(server, trusted, mounted, "another-name", shown, tmp_path)
 
 
+@pytest.mark.slow
 def test_an_amphora_commands_no_other(today: World, tmp_path: Path) -> None:
     mounted = today.mounted
     server, other = (signed_by_octavia(mounted, name) for name in (NAME, "other"))

@@ -174,6 +174,7 @@ def test_a_pass_without_a_change_changes_nothing(world: World) -> None:
     assert (world.record, world.secrets) == before
 
 
+@pytest.mark.slow
 def test_leaves_begin_minutes_before_now_and_are_renewed_at_two_thirds_of_their_life(world: World) -> None:
     facts = {name: read_leaf(leaf.chain, leaf.key) for name, leaf in world.secrets.items()}
     assert all(one and one.begin == START - 300 and one.end == START + LEAF_LIFE for one in facts.values())
@@ -248,6 +249,7 @@ def test_leaves_are_renewed_while_a_consumer_does_not_take_up_the_next_authority
     assert validity(world.secrets["nova"].chain)[0] == world.now - 300
 
 
+@pytest.mark.slow
 def test_a_lost_authority_stays_trusted_until_nothing_of_it_is_in_use(world: World) -> None:
     lost = world.record["ca.crt"]
     before = {name: leaf.chain for name, leaf in world.secrets.items()}
@@ -263,6 +265,7 @@ def test_a_lost_authority_stays_trusted_until_nothing_of_it_is_in_use(world: Wor
     assert not any(holds(leaf.trusted, lost) for leaf in world.secrets.values())
 
 
+@pytest.mark.slow
 def test_an_older_record_that_was_restored_is_taken_up_step_by_step(world: World) -> None:
     old = dict(world.record)
     world.record = {}
@@ -273,6 +276,7 @@ def test_an_older_record_that_was_restored_is_taken_up_step_by_step(world: World
     assert world.record["tls.crt"] == old["tls.crt"]
 
 
+@pytest.mark.slow
 def test_an_operators_authority_is_changed_with_both_in_the_bundle(world: World) -> None:
     world.given = own(1)
     world.advance(2)

@@ -161,6 +161,7 @@ def test_a_bundle_has_the_same_text_in_whatever_order_it_is_put_together() -> No
     assert not holds(first.anchors, both)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["curve", "rsa"])
 def test_an_authority_below_another_signs_with_its_chain(kind: str) -> None:
     root = without_path_length()

@@ -284,6 +284,7 @@ def test_what_one_person_says_of_one_node_holds(
             assert found.host(one.name) == one.stated
 
 
+@pytest.mark.slow
 @given(st.permutations(["n1", "n2", "n3"]), st.permutations(["n1", "n2", "n3"]), REMEMBERED)
 def test_where_all_addresses_are_known_no_name_leads_to_the_wrong_machine(
     hosts: list[str], hostnames: list[str], remembered: dict[str, str]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from controller.domain.shared.plurals import count
 
 ROOT = Path(__file__).parents[3]
@@ -15,6 +17,7 @@ def test_one_has_the_singular_and_all_else_the_plural() -> None:
     assert [count(number, "node is", "nodes are") for number in (1, 3)] == ["1 node is", "3 nodes are"]
 
 
+@pytest.mark.slow
 def test_no_message_leaves_the_choice_to_the_reader() -> None:
     """`1 release(s)`."""
     sources = [*(ROOT / "controller").rglob("*.py"), *(ROOT / "containers").rglob("*.py")]

@@ -26,6 +26,7 @@ SECRETS = st.text(min_size=MIN_LENGTH, max_size=60).filter(
 )
 
 
+@pytest.mark.slow
 @given(
     secrets=st.lists(SECRETS, min_size=1, max_size=5), before=st.text(max_size=20), after=st.text(max_size=20)
 )
@@ -35,6 +36,7 @@ def test_no_secret_survives_wherever_it_stands(secrets: list[str], before: str, 
     assert not [secret for secret in secrets if secret in redacted.replace(MARK, "\0")]
 
 
+@pytest.mark.slow
 @given(first=SECRETS, overlap=st.integers(1, MIN_LENGTH - 1), tail=SECRETS)
 def test_overlapping_secrets_leave_no_rest(first: str, overlap: int, tail: str) -> None:
     second = first[-overlap:] + tail

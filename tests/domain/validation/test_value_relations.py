@@ -157,6 +157,7 @@ def test_every_pool_is_a_section_that_the_packages_have() -> None:
                     assert names.of(pool.release, series).has_option(file, section, one.size[0]), section
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "broken",
     [{"odd": [{"release": "x"}]}, {"atLeast": [{"release": "x", "source": "by heart"}]}, {"more": []}],

@@ -57,6 +57,7 @@ def test_a_list_of_builds_that_is_none_is_told(raw: dict[str, Any]) -> None:
         parse_builds(raw, "values/charts/pinned.yaml")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["pinned", "previous"])
 def test_every_chart_of_the_catalogue_is_pinned(which: str) -> None:
     library = load_library(ROOT / "values")

@@ -133,6 +133,7 @@ def test_deep_nesting_is_refused() -> None:
     assert "deeper" in refusal(indented).message
 
 
+@pytest.mark.slow
 def test_aliases_that_multiply_are_refused_at_once() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)]

@@ -211,6 +211,7 @@ def test_an_operators_word_is_not_taken_for_the_authority_after(bed: Bed) -> Non
     assert is_signed_by(bed.shown(), second)
 
 
+@pytest.mark.slow
 def test_without_a_word_it_is_told_in_time_and_done_before_the_end(bed: Bed) -> None:
     first = authority(bed, CLIENT_AUTHORITY_SECRET)
     while bed.clock.now() < 1_700_000_000 + AMPHORA_AUTHORITY_LIFE - 100 * DAY:

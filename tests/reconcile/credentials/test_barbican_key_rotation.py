@@ -103,6 +103,7 @@ def test_the_rotation_ends_only_once_nothing_is_wrapped_with_the_former_key(bed:
     assert_whole(bed)
 
 
+@pytest.mark.slow
 def test_what_is_left_of_the_former_key_is_wrapped_again_before_that_one_goes(bed: WrappingBed) -> None:
     """As from a dump of the database that was restored since the last rotation."""
     bed.ask("key-manager")

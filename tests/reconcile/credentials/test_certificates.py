@@ -215,6 +215,7 @@ def test_a_content_is_read_once_for_each_version(bed: Bed) -> None:
     assert bed.kube.writes == []
 
 
+@pytest.mark.slow
 def test_many_are_read_a_part_at_a_time_and_those_that_end_first_are_shown(bed: Bed) -> None:
     for number in range(2 * READ_AT_ONCE + 50):
         end = certificate("2027-03-04" if number % 5 else "2027-01-01")

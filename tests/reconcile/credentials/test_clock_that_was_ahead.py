@@ -42,6 +42,7 @@ def is_valid(bed: Bed) -> bool:
     return begin <= bed.clock.now() < end
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("days", [2, 40, 800, 1200, 4000])
 def test_certificates_are_valid_again_within_a_quarter_of_an_hour(days: int) -> None:
     bed = settled()
@@ -51,6 +52,7 @@ def test_certificates_are_valid_again_within_a_quarter_of_an_hour(days: int) -> 
     assert bed.condition()["status"] == "True"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("days", [800, 4000])
 def test_they_are_renewed_as_ever_from_then_on(days: int) -> None:
     bed = settled()

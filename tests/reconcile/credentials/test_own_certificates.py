@@ -497,6 +497,7 @@ class KillOnWrite:
         return killed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("writes", range(1, 5))
 def test_a_pass_that_is_killed_anywhere_ends_where_a_whole_one_does(writes: int, after: bool) -> None:

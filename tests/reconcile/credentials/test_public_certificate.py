@@ -82,6 +82,7 @@ def test_clients_outside_have_two_weeks_to_trust_the_next_authority_of_ours(bed:
     assert bed.signers(own(bed)) == {0} and bed.signers(lost) == set()
 
 
+@pytest.mark.slow
 def test_an_authority_that_follows_by_age_waits_too_and_leaves_are_renewed_meanwhile(bed: Bed) -> None:
     bed.reconcile()
     first = own(bed)

@@ -21,6 +21,8 @@ from tests.reconcile.credentials.readers_bed import (
 )
 from tests.reconcile.credentials.test_secrets import NS, REGION, Killed
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def bed() -> Iterator[ReadersBed]:

@@ -22,6 +22,8 @@ from tests.reconcile.credentials.readers_bed import (
 )
 from tests.reconcile.credentials.test_secrets import NS
 
+pytestmark = pytest.mark.slow
+
 NEXT = f"{READER}-2"
 
 

@@ -106,6 +106,7 @@ def test_the_account_before_stays_until_the_last_pod_is_replaced(bed: RotationBe
     assert bed.names("nova") == {(server, "nova-2") for server in EVERYWHERE}
 
 
+@pytest.mark.slow
 def test_what_the_next_account_cannot_be_given_is_told_before_anything_goes(bed: RotationBed) -> None:
     right = "GRANT PROXY ON 'boss'@'%' TO `nova-2`@`%`"
     bed.servers.not_given["nova"] = right
@@ -177,6 +178,7 @@ def test_a_rotation_that_a_clock_far_ahead_has_begun_goes_on(bed: RotationBed) -
     assert bed.rotation("compute") == {}
 
 
+@pytest.mark.slow
 def test_who_else_uses_the_account_before_is_told_and_keeps_it(bed: RotationBed) -> None:
     bed.servers.others[Server.DATABASE, "nova"] = 3
     bed.ask("compute")
@@ -350,6 +352,7 @@ def test_a_second_look_writes_nothing(bed: RotationBed) -> None:
     bed.assert_rests()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("nth", range(1, 9))
 def test_killed_at_any_write_it_ends_all_the_same(bed: RotationBed, nth: int, after: bool) -> None:
@@ -410,6 +413,7 @@ def test_accounts_of_a_service_that_is_disabled_meanwhile_go_once_it_is_back(bed
     assert bed.rotation("image") == {}
 
 
+@pytest.mark.slow
 def test_accounts_that_the_values_name_otherwise_by_now_are_told_until_they_are_gone(
     bed: RotationBed,
 ) -> None:
@@ -525,6 +529,7 @@ def test_in_a_pause_the_status_keeps_what_the_annotation_was(bed: RotationBed) -
     assert bed.names("glance") == {(server, "glance-2") for server in EVERYWHERE}
 
 
+@pytest.mark.slow
 def test_one_that_nobody_knows_any_more_is_told_and_left_alone(bed: RotationBed) -> None:
     before = bed.texts("image-credentials")
     bed.ask("image")

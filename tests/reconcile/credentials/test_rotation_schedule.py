@@ -44,6 +44,7 @@ def test_what_is_older_than_the_schedule_allows_is_rotated(bed: RotationBed) -> 
     assert bed.failures() == []
 
 
+@pytest.mark.slow
 def test_each_is_rotated_once_in_its_time(bed: RotationBed) -> None:
     schedule(bed)
     for _ in range(3):

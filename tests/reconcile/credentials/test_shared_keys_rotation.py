@@ -53,6 +53,7 @@ def test_what_is_let_in_comes_first_then_what_is_used_then_the_former_goes(bed: 
     assert bed.texts(COMPUTE)["ssh-public-key"] == coming
 
 
+@pytest.mark.slow
 def test_no_move_between_computes_is_refused(bed: SharedKeysBed) -> None:
     bed.ask("compute")
     bed.settle()
@@ -71,6 +72,7 @@ def test_the_next_stage_waits_for_the_last_pod(bed: SharedKeysBed) -> None:
     assert "has old pods" in bed.rotation("compute")["message"]
 
 
+@pytest.mark.slow
 def test_a_next_key_that_somebody_took_out_is_made_again(bed: SharedKeysBed) -> None:
     bed.ask("compute")
     bed.reconcile()
@@ -80,6 +82,7 @@ def test_a_next_key_that_somebody_took_out_is_made_again(bed: SharedKeysBed) -> 
     assert_one_pair(bed)
 
 
+@pytest.mark.slow
 def test_what_lets_in_the_next_key_is_put_back_before_it_is_used(bed: SharedKeysBed) -> None:
     bed.ask("compute")
     bed.reconcile()

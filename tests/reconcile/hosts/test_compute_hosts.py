@@ -50,6 +50,7 @@ def test_a_moment_of_silence_does_nothing(world: NodeWorld) -> None:
     assert world.cloud.writes == []
 
 
+@pytest.mark.slow
 def test_a_lost_node_is_disabled_and_evacuated_only_after_fencing(world: NodeWorld) -> None:
     ids = world.cloud.boot(3, "cmp1", local_disk=False)
     world.set_ready("cmp1", False)
@@ -67,6 +68,7 @@ def test_a_lost_node_is_disabled_and_evacuated_only_after_fencing(world: NodeWor
     assert sorted(subject for name, subject in world.cloud.writes if name == "evacuate") == sorted(ids)
 
 
+@pytest.mark.slow
 def test_a_node_that_returns_is_freed_when_its_compute_cleaned_up(world: NodeWorld) -> None:
     test_a_lost_node_is_disabled_and_evacuated_only_after_fencing(world)
     world.set_ready("cmp1", True)
@@ -82,6 +84,7 @@ def test_a_node_that_returns_is_freed_when_its_compute_cleaned_up(world: NodeWor
     assert service.enabled and service.up and not service.forced_down
 
 
+@pytest.mark.slow
 def test_the_fencing_service_is_asked_and_believed() -> None:
     features = {"evacuation": "Auto", "fencing": {"url": "http://127.0.0.1/"}}
     world = NodeWorld("cmp1", "cmp2", nodes=features)
@@ -345,6 +348,7 @@ def test_with_complete_looks_each_host_in_trouble_is_cared_for(many_unhealthy: N
     assert done == {"force_down", "evacuate", "delete_compute_service"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "broken", ["compute_services", "hypervisors", "network_agents", "volume_services", "aggregates"]
 )

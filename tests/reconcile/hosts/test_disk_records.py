@@ -88,6 +88,7 @@ def test_a_maintenance_that_a_person_makes_is_judged_likewise(world: NodeWorld) 
     assert evacuated(world) == [] and "keeps disks in qcow2:" in reported(world)
 
 
+@pytest.mark.slow
 def test_servers_on_volumes_leave_whatever_the_host_keeps_disks_in(world: NodeWorld) -> None:
     override(world, "cmp1", LOCAL)
     world.reconcile(2, after=10)
@@ -97,6 +98,7 @@ def test_servers_on_volumes_leave_whatever_the_host_keeps_disks_in(world: NodeWo
     assert evacuated(world) == [volume]
 
 
+@pytest.mark.slow
 def test_servers_that_were_made_before_a_change_stay(world: NodeWorld) -> None:
     override(world, "cmp1", LOCAL)
     world.reconcile(2, after=10)
@@ -109,6 +111,7 @@ def test_servers_that_were_made_before_a_change_stay(world: NodeWorld) -> None:
     assert "for qcow2:$state_path/instances before" in reported(world)
 
 
+@pytest.mark.slow
 def test_a_host_that_was_emptied_after_a_change_is_certain_again(world: NodeWorld) -> None:
     override(world, "cmp1", LOCAL)
     world.reconcile(2, after=10)
@@ -217,6 +220,7 @@ def test_a_nova_compute_that_began_since_it_was_looked_at_takes_none_before_it_i
     assert "nova-compute of cmp2 was started" in json.dumps(world.maintenance("work"))
 
 
+@pytest.mark.slow
 def test_a_host_whose_nova_compute_is_being_replaced_takes_none(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp1", local_disk=True)
     end(world, "cmp3")

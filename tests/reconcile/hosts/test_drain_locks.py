@@ -150,6 +150,7 @@ def test_a_lock_that_waits_for_its_image_is_made_again_with_secrets_that_it_lack
     assert after["spec"]["imagePullSecrets"] == [{"name": "registry" if made_again else "former"}]
 
 
+@pytest.mark.slow
 def test_pods_that_fail_are_made_again_ever_more_seldom() -> None:
     world = NodeWorld("cmp1")
     world.lock_phase, world.lock_reason = "Failed", "OutOfpods"

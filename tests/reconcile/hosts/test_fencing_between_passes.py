@@ -10,6 +10,8 @@ from controller.reconcile.maintenance.compute_silence import QUIET
 from tests.fakes.cloud import FakeCloud
 from tests.reconcile.node_world import COMPUTE, NodeWorld
 
+pytestmark = pytest.mark.slow
+
 
 def evacuations(world: NodeWorld) -> int:
     return sum(name == "evacuate" for name, _ in world.cloud.writes)

@@ -15,6 +15,8 @@ from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, POD
 from controller.reconcile.maintenance.compute_silence import QUIET
 from tests.reconcile.node_world import COMPUTE, NodeWorld, fail
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def world() -> NodeWorld:

@@ -33,6 +33,7 @@ def lost(**fencing: Any) -> NodeWorld:
     return world
 
 
+@pytest.mark.slow
 def test_a_few_are_asked_for_in_each_look_and_all_in_turn() -> None:
     world = lost()
     world.reconcile(1)
@@ -86,6 +87,7 @@ def test_its_token_and_authority_come_from_secrets() -> None:
     assert set(world.fencing.authorities) == {b"CERTIFICATE"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["token", "another"])
 def test_without_its_token_the_service_is_not_asked(key: str) -> None:
     world = lost(tokenFrom={"name": "fencing", "key": key})

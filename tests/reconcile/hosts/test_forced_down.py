@@ -10,6 +10,8 @@ from controller.domain.shared.cloud_facts import ComputeService
 from controller.ports.kubernetes import CONFIGMAP, NODE, NODE_MAINTENANCE
 from tests.reconcile.node_world import NAMESPACE, NodeWorld
 
+pytestmark = pytest.mark.slow
+
 
 class Killed(BaseException):
     """The process ends in the middle."""

@@ -10,6 +10,8 @@ import pytest
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, POD
 from tests.reconcile.node_world import NodeWorld
 
+pytestmark = pytest.mark.slow
+
 
 def renamed(**features: Any) -> NodeWorld:
     """The machine of cmp1 joined again as `renamed1`, and the old Node object is still there."""

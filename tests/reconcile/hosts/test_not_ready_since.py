@@ -42,6 +42,7 @@ def test_false_and_then_unknown_is_one_absence(world: NodeWorld) -> None:
     assert len(world.notes("cmp1")["readiness-losses"].split()) == 1
 
 
+@pytest.mark.slow
 def test_what_was_taken_back_stays_so_when_false_becomes_unknown(world: NodeWorld) -> None:
     lose(world, "False")
     world.fence("cmp1")
@@ -126,6 +127,7 @@ def test_the_hold_down_of_an_absence_after_one_that_nobody_saw_end_is_a_whole_on
     assert world.cloud.services["cmp1"].enabled
 
 
+@pytest.mark.slow
 def test_a_confirmation_holds_though_nobody_looked_while_false_became_unknown(world: NodeWorld) -> None:
     """Its kubelet has said nothing since."""
     lose(world, "False")

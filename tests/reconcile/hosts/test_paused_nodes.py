@@ -10,6 +10,8 @@ from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL
 from tests.reconcile.node_world import NAMESPACE, NodeWorld
 from tests.reconcile.watched import NAME
 
+pytestmark = pytest.mark.slow
+
 HOSTS = [f"cmp{number}" for number in range(1, 11)]
 
 

@@ -97,6 +97,7 @@ def lose_both(world: NodeWorld) -> None:
     world.reconcile(20, after=10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("restarts", [0, 1])
 def test_what_the_machine_before_still_reports_is_not_taken_for_the_new_ones(
     twice: NodeWorld, restarts: int
@@ -112,6 +113,7 @@ def test_what_the_machine_before_still_reports_is_not_taken_for_the_new_ones(
     assert twice.status("cmp1")["reason"] == "ServersLeft"
 
 
+@pytest.mark.slow
 def test_once_its_own_compute_has_run_for_a_minute_they_are_the_new_ones(twice: NodeWorld) -> None:
     """The same machine, whose Node somebody had deleted."""
     run(twice, "cmp1")

@@ -158,6 +158,7 @@ def serves_the_others(world: NodeWorld) -> bool:
     return locked and world.status("cmp2")["reason"] == "NodeCordoned"
 
 
+@pytest.mark.slow
 def test_an_evacuation_that_may_not_be_deleted_is_told_of_its_node_only() -> None:
     world = lost("cmp1")
     world.kube.before_write = refusing("delete", "NodeMaintenance")

@@ -71,6 +71,7 @@ def test_hosts_that_get_nowhere_do_not_starve_one_that_is_cordoned() -> None:
     assert not world.cloud.services["z1"].enabled
 
 
+@pytest.mark.slow
 def test_an_evacuation_that_was_taken_back_makes_no_haste() -> None:
     world = NodeWorld("cmp1", "cmp2", "cmp3", nodes={"evacuation": "Auto"})
     world.cloud.boot(1, "cmp1", local_disk=True)

@@ -70,6 +70,7 @@ def test_aggregates_that_nobody_answers_for_are_left_to_the_next_look(world: Nod
     assert tried == HOSTS[:3], "not the same host first in every pass"
 
 
+@pytest.mark.slow
 def test_a_look_changes_so_many_aggregates_and_the_next_one_goes_on(world: NodeWorld) -> None:
     for host in HOSTS:
         world.edit_node(host, SITES)
@@ -110,6 +111,7 @@ def test_lists_that_take_longer_than_a_look_are_told_not_to_be_known() -> None:
     assert "the time of this pass is over" in world.findings.read().unknown
 
 
+@pytest.mark.slow
 def test_drain_locks_are_looked_at_in_turn(world: NodeWorld) -> None:
     for host in HOSTS[:6]:
         world.cloud.boot(1, host)
@@ -134,6 +136,7 @@ def test_maintenances_end_in_time_and_each_has_its_turn(world: NodeWorld) -> Non
     assert set(tried) == set(HOSTS[:6])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("servers", "seconds"), [(20, 2), (4, 6)])
 def test_servers_leave_a_host_however_long_a_look_at_all_of_them_would_take(
     servers: int, seconds: float

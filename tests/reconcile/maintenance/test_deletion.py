@@ -60,6 +60,7 @@ def test_a_live_move_that_was_given_up_is_aborted(world: NodeWorld) -> None:
     assert world.cloud.hosted[id_].host == "cmp1" and not world.cloud.hosted[id_].task
 
 
+@pytest.mark.slow
 def test_a_move_that_does_not_end_keeps_its_maintenance_and_is_named(world: NodeWorld) -> None:
     id_ = given_up(world, status="SHUTOFF")
     delete(world)

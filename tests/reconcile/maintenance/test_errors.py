@@ -116,6 +116,7 @@ def test_a_maintenance_does_not_go_before_its_routers_are_on_an_agent(
     assert holders(world, "r1") == ["L3 agent cmp2" if target_lives else "L3 agent cmp1"]
 
 
+@pytest.mark.slow
 def test_a_router_that_no_agent_takes_keeps_its_maintenance_and_is_named(world: NodeWorld) -> None:
     router_between_agents(world)
     world.cloud.before = failing("add_to_agent", CloudRefused("network POST: 409 no", 400))

@@ -55,6 +55,7 @@ def test_a_migration_that_takes_too_long_is_aborted(world: NodeWorld, hours: flo
     assert asked(world, "abort_migration") == 1
 
 
+@pytest.mark.slow
 def test_the_whole_of_it_is_measured_in_the_same_way(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp1")
     world.clock.jump(2 * HOUR)
@@ -62,6 +63,7 @@ def test_the_whole_of_it_is_measured_in_the_same_way(world: NodeWorld) -> None:
     assert world.maintenance("work")["phase"] == "Completed"
 
 
+@pytest.mark.slow
 def test_nothing_is_written_of_the_time_of_one_that_is_done(world: NodeWorld) -> None:
     world.reconcile(20)
     assert world.maintenance("work")["phase"] == "Completed"

@@ -97,6 +97,7 @@ def test_servers_under_way_from_a_host_that_falls_silent_have_their_deadline(wor
     assert reported(world)[1] == "ComputeDown" and under_way(world) == 2, "nothing more was begun"
 
 
+@pytest.mark.slow
 def test_slots_of_one_that_is_stuck_come_free_for_others(world: NodeWorld) -> None:
     world.cloud.boot(4, "cmp1")
     world.cloud.boot(4, "cmp2")
@@ -152,6 +153,7 @@ def test_servers_under_way_from_a_node_that_is_removed_are_followed(world: NodeW
     assert world.maintenance("work")["progress"] == "2/3"
 
 
+@pytest.mark.slow
 def test_servers_under_way_are_followed_while_openstack_refuses_something_else(world: NodeWorld) -> None:
     world.cloud.boot(3, "cmp1")
     world.maintain("work", "cmp1")

@@ -62,6 +62,7 @@ def test_a_network_that_two_hosts_leave_is_asked_for_once_in_a_look(world: NodeW
     assert questions(world)["agents_of_network"] <= 1
 
 
+@pytest.mark.slow
 def test_networks_go_to_many_agents_beginning_with_the_least_loaded(world: NodeWorld) -> None:
     serve(world, "cmp00", *(f"n{number}" for number in range(8)))
     for host in HOSTS[5:]:
@@ -83,6 +84,7 @@ def test_maintenances_of_one_look_do_not_all_choose_the_same_agent(world: NodeWo
     assert [len(world.cloud.on_agents[f"dhcp-cmp0{number}"]) for number in (2, 3)] == [2, 2]
 
 
+@pytest.mark.slow
 def test_nothing_goes_to_a_host_that_is_to_be_emptied_too(world: NodeWorld) -> None:
     for host in HOSTS[2:]:
         serve(world, host, f"own-{host}")

@@ -109,6 +109,7 @@ def test_one_that_is_back_on_its_agent_is_offered_again_after_an_edit(world: Nod
     assert where(world) == ["cmp2"]
 
 
+@pytest.mark.slow
 def test_one_on_no_agent_is_not_forgotten_by_an_edit_while_it_is_blocked(world: NodeWorld) -> None:
     on_no_agent(world)
     assert reported(world)[0] == "Blocked" and where(world) == []

@@ -269,6 +269,7 @@ def test_what_a_host_died_in_does_not_hide_that_a_request_was_lost(dead: NodeWor
     assert lost == [caught] and evacuated(dead) == {caught: 1, other: 1}
 
 
+@pytest.mark.slow
 def test_an_evacuation_that_may_still_arrive_is_not_asked_for_again_beside_it(dead: NodeWorld) -> None:
     """Nova would carry out both."""
     late, _ = dead.cloud.hosted

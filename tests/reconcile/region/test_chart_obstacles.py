@@ -106,6 +106,7 @@ def reconciler(ports: RegionPorts, charts: Fickle, version: str = "0.1.0") -> De
     return DeploymentReconciler(ports, settings, render=charts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [error for error, _, _ in CASES], ids=IDS)
 def test_a_region_that_comes_back_is_held_and_owns_nothing_also_without_its_charts(
     core: DeploymentReconciler,
@@ -291,6 +292,7 @@ def test_the_release_waits_and_says_why(
     assert desired.obstacle.again_after <= LONGEST
 
 
+@pytest.mark.slow
 def test_other_services_are_served_while_one_lacks_its_chart(
     core: DeploymentReconciler,
     kube: FakeKube,  # noqa: F811

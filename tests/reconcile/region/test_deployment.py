@@ -224,6 +224,7 @@ def test_the_region_is_ready_once_every_release_is(core: DeploymentReconciler, k
     assert not find(status(kube)["conditions"], "Reconciling")
 
 
+@pytest.mark.slow
 def test_ready_is_not_latched_but_provisioned_is(core: DeploymentReconciler, kube: FakeKube) -> None:
     kube.create(osdpl())
     core.reconcile(KEY)
@@ -369,6 +370,7 @@ def test_paused_stops_helmbundle_too_and_changes_nothing_else(
     assert find(status(kube)["conditions"], "Paused")["status"] == "True"
 
 
+@pytest.mark.slow
 def test_what_was_edited_while_paused_is_applied_on_resume(
     core: DeploymentReconciler, kube: FakeKube
 ) -> None:
@@ -432,6 +434,7 @@ def test_what_needs_others_is_removed_before_them(core: DeploymentReconciler, ku
     assert removed.index("image") < removed.index("identity")
 
 
+@pytest.mark.slow
 def test_deletion_waits_for_the_bundles_and_then_lets_go(core: DeploymentReconciler, kube: FakeKube) -> None:
     kube.create(osdpl(volumes="Delete"))
     core.reconcile(KEY)
@@ -522,6 +525,7 @@ def test_that_volumes_are_to_stay_waits_for_no_approval(
     assert {b["spec"]["volumes"] for b in kube.objects("HelmBundle")} == {"Retain"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["Paused", "Plan"])
 def test_that_volumes_are_to_go_waits_for_an_approval(
     core: DeploymentReconciler, kube: FakeKube, mode: str
@@ -767,6 +771,7 @@ HELD_UP: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", HELD_UP.values(), ids=HELD_UP)
 def test_also_while_nothing_is_applied_no_bundle_keeps_an_owner(
     core: DeploymentReconciler, kube: FakeKube, spec: dict[str, Any]
@@ -781,6 +786,7 @@ def test_also_while_nothing_is_applied_no_bundle_keeps_an_owner(
     assert owners(kube) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", HELD_UP.values(), ids=HELD_UP)
 def test_a_region_that_comes_back_is_held_by_its_bundles_whatever_its_spec(
     core: DeploymentReconciler, kube: FakeKube, spec: dict[str, Any]

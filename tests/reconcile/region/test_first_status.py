@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.reconcile.region_states import region_states
@@ -11,6 +12,7 @@ from tests.reconcile.region_states import region_states
 GOLDEN = Path(__file__).parents[2] / "golden" / "first-status.yaml"
 
 
+@pytest.mark.slow
 def test_the_first_status_is_as_the_golden_file_has_it() -> None:
     states = region_states()
     shown = {state: dict(states[state]["status"]) for state in ("created", "being applied")}

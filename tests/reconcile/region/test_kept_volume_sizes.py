@@ -70,6 +70,7 @@ class World:
         }
 
 
+@pytest.mark.slow
 def test_a_broker_of_a_controller_of_before_goes_on_without_an_edit() -> None:
     world = World()
     assert world.sizes() == {"rabbitmq": "768Mi"}
@@ -82,6 +83,7 @@ def test_a_broker_that_is_not_there_yet_gets_the_controller_s_size() -> None:
     assert World(live=False).sizes() == {"rabbitmq": "10Gi"}
 
 
+@pytest.mark.slow
 def test_each_broker_keeps_its_own() -> None:
     world = World(dedicated=("compute", "networking"))
     world.stateful_set("rabbitmq-compute", "2Gi")

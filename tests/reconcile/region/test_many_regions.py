@@ -39,6 +39,7 @@ def _live(kube: FakeKube, name: str) -> Any:
     return kube.get(OSDPL, name, "openstack")
 
 
+@pytest.mark.slow
 def test_those_that_are_not_served_bring_next_to_no_pass(
     core: DeploymentReconciler, kube: FakeKube, clock: FakeClock
 ) -> None:

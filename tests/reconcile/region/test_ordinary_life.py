@@ -84,6 +84,7 @@ class _Region:
         assert ready(self.kube) == ("True", "RegionReady")
 
 
+@pytest.mark.slow
 def test_a_region_is_installed_upgraded_paused_and_deleted_without_a_warning() -> None:
     region = _Region()
     region.kube.create(osdpl())

@@ -67,6 +67,7 @@ def world() -> World:
     return World()
 
 
+@pytest.mark.slow
 def test_nothing_of_the_edit_is_begun_while_the_region_s_own_servers_are_there(world: World) -> None:
     again = world.edited(**OTHERS)
     assert (world.spec_valid["status"], world.spec_valid["reason"]) == ("False", "SpecInvalid")
@@ -95,6 +96,7 @@ def test_the_service_of_a_server_elsewhere_is_in_nobody_s_way(world: World) -> N
     assert world.spec_valid["status"] == "True"
 
 
+@pytest.mark.slow
 def test_a_region_with_its_own_servers_is_not_questioned(world: World) -> None:
     world.edited(messaging={"notifications": {"enabled": True}})
     assert world.spec_valid["status"] == "True"

@@ -30,6 +30,7 @@ def password(world: RegionWorld, word: str) -> None:
         world.kube.create(body)
 
 
+@pytest.mark.slow
 def test_a_failure_is_still_told_when_the_region_is_paused_to_look_into_it(world: RegionWorld) -> None:
     world.helm.fails["keystone"] = "boom"
     world.edit(services=replicas(keystone=3))
@@ -56,6 +57,7 @@ def test_a_failure_that_is_suspended_is_not_said_to_be_worked_on(world: RegionWo
     assert world.said("Reconciling") == ("", "")
 
 
+@pytest.mark.slow
 def test_a_secret_that_changes_in_a_pause_is_held_back_by_it() -> None:
     reference = {"$secretRef": {"name": "admin", "key": "password"}}
     world = RegionWorld(services={"identity": {"keystone": {"values": {"password": reference}}}})

@@ -100,6 +100,7 @@ def test_a_paused_region_whose_spec_is_what_runs_stays_ready(region: Paused) -> 
     assert region.status["appliedGeneration"] == region.status["observedGeneration"] == 2
 
 
+@pytest.mark.slow
 def test_what_is_edited_during_a_pause_is_not_said_to_run(region: Paused) -> None:
     before = region.status
     region.edit(openstackVersion="2025.2", publicDomainName="other.example")
@@ -108,6 +109,7 @@ def test_what_is_edited_during_a_pause_is_not_said_to_run(region: Paused) -> Non
     assert (region.status["observedGeneration"], region.status["appliedGeneration"]) == (3, 2)
 
 
+@pytest.mark.slow
 def test_an_edit_that_a_pause_holds_back_makes_it_unready_and_says_what_to_do(region: Paused) -> None:
     region.edit(publicDomainName="other.example")
     assert ready(region.kube) == ("False", "PausedBySpec")
@@ -130,6 +132,7 @@ def test_the_removal_of_a_service_is_held_back_too(region: Paused) -> None:
     assert ready(region.kube) == ("False", "PausedBySpec")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [{"publicDomainName": "example.org"}, {"mode": "Apply"}])
 def test_it_is_ready_again_once_the_edit_is_taken_back_or_applied(
     region: Paused, after: dict[str, Any]

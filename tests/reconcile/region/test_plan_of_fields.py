@@ -109,6 +109,7 @@ def test_with_mode_apply_an_edit_is_in_force_at_once(
     assert evacuation(kube) == "Auto"
 
 
+@pytest.mark.slow
 def test_a_plan_of_releases_and_fields_is_one(
     core: DeploymentReconciler, running: Helm, kube: FakeKube
 ) -> None:

@@ -109,6 +109,7 @@ def test_a_verdict_is_not_about_a_spec_that_waits_for_a_secret(pair: Pair) -> No
     assert pair.condition("WorkloadsHealthy")["observedGeneration"] == 1
 
 
+@pytest.mark.slow
 def test_a_spec_that_is_applied_late_is_ready_only_when_its_rollout_was_seen(pair: Pair) -> None:
     pair.edit()
     pair.trouble = SecretMissing("mine", "password")
@@ -182,6 +183,7 @@ def test_a_health_that_was_killed_in_between_says_nothing_before_it_has_seen_it(
     assert pair.ready() == ("False", "WorkloadsProgressing")
 
 
+@pytest.mark.slow
 def test_a_core_that_was_killed_after_the_bundles_believes_no_older_verdict(pair: Pair) -> None:
     pair.edit()
     before = pair.cluster.status()

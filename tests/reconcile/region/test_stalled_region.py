@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from controller.errors import ChartNotFound
 from controller.render.chart_builds import ChartDefaults
 from controller.render.region import Region
@@ -43,6 +45,7 @@ def test_a_first_install_goes_on_beside_a_chart_that_is_not_there() -> None:
     assert world.region["status"]["progress"] == "3/4"
 
 
+@pytest.mark.slow
 def test_an_upgrade_that_runs_is_told_beside_a_spec_with_mistakes() -> None:
     world = RegionWorld()
     world.turn()
@@ -62,6 +65,7 @@ def test_an_upgrade_that_runs_is_told_beside_a_spec_with_mistakes() -> None:
     assert world.said("Stalled") == ("True", "SpecInvalid")
 
 
+@pytest.mark.slow
 def test_a_release_that_fails_again_and_again_does_not_hide_that_an_edit_is_needed() -> None:
     world = RegionWorld()
     world.turn()

@@ -72,6 +72,7 @@ class World:
 OURS = "openstack-volume-node"
 
 
+@pytest.mark.slow
 def test_without_a_node_for_it_cinder_volume_stays_where_it_is_and_that_is_told() -> None:
     world = World()
     world.node("ctl1", openstack_control_plane="enabled")
@@ -97,6 +98,7 @@ def test_it_does_not_leave_its_disks_when_the_node_is_gone() -> None:
     assert [one for one in world.kube.requests if one.kind == NODE.kind] == []
 
 
+@pytest.mark.slow
 def test_a_selector_of_the_spec_s_values_is_nobody_s_to_change() -> None:
     world = World()
     labels = {"volume": {"node_selector_key": "disks", "node_selector_value": "here"}}

@@ -218,6 +218,7 @@ def test_a_migration_that_fails_leaves_all_pods_serving_and_says_so(world: World
     assert world.bench.release("pages", "api")["reason"] == "InSync"
 
 
+@pytest.mark.slow
 def test_killed_between_the_two_it_goes_on_with_the_second(world: World) -> None:
     began = world.runs("db-init")
     world.ask(2)
@@ -366,6 +367,7 @@ def test_the_first_half_and_the_upgrade_are_reported_by_names_of_their_own(world
     assert reported() == ["UpgradeJobsSucceeded", "UpgradeSucceeded"]
 
 
+@pytest.mark.slow
 def test_a_first_half_that_no_secret_can_hold_is_refused_before_anything_is_touched(world: World) -> None:
     """It has each object twice, in its values and as it is sent."""
     large = random.Random(1).randbytes(220_000).hex()

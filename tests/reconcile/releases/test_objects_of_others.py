@@ -111,6 +111,7 @@ def test_a_plan_tells_of_a_release_of_others_too(bench: Bench) -> None:
     assert planned["problem"].startswith("the release was not created by this controller")
 
 
+@pytest.mark.slow
 def test_what_is_handed_over_is_taken_within_half_a_minute(bench: Bench) -> None:
     place(bench, annotations={"meta.helm.sh/release-name": "theirs"})
     bench.bundle("pages", "web")

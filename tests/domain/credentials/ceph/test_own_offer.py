@@ -161,6 +161,7 @@ def test_a_client_with_the_administrators_key_is_refused_and_so_is_any_key_of_tw
     assert offer.clients.keys() == KEYS.keys() - {"cinder"} and offer.monitors
 
 
+@pytest.mark.slow
 def test_whatever_is_drawn_is_read_or_refused_and_never_quoted() -> None:
     drawn = random.Random(2)
     for _ in range(400):
