@@ -167,13 +167,14 @@ class DeploymentReconciler:
             refuse_version_steps(self._ports.kube, osdpl, region)
             refuse_beside_own_servers(self._ports.kube, osdpl, region)
         missing, spec = region.missing, found.spec
-        if missing and (spec.planned or not desired):
-            # A plan of a part would be approved for the whole.
+        whole = spec.planned or staged is not None or not desired
+        if missing and whole:
+            # A plan of a part would be approved for the whole, and an upgrade of a part would end.
             raise next(iter(missing.values()))
         others = observe_namesakes(self._ports.kube, osdpl, {name_of(one) for one in desired} - found.names)
         taken, found = others.taken, replace(found, bundles=[*found.bundles, *others.free])
         desired = [one for one in desired if name_of(one) not in taken]
-        if taken and (spec.planned or not desired):
+        if taken and (whole or not desired):
             raise BundleNameTaken(list(taken.values()))
         if staged is not None and not spec.planned:
             return self._upgrade(osdpl, found, staged)

@@ -78,23 +78,28 @@ class NodeChoice:
     waiting: str = ""
 
 
-def choose_nodes(nodes: Iterable[NodePods], policy: UpgradePolicy) -> NodeChoice:
-    """The next nodes by name, as many as the batch leaves room for."""
+def choose_nodes(nodes: Iterable[NodePods], policy: UpgradePolicy, missing: int = 0) -> NodeChoice:
+    """The next nodes by name, as many as the batch leaves room for.
+
+    `missing`: nodes without a pod that they should have, because its successor is not made yet.
+    """
     by_name: Sequence[NodePods] = sorted(nodes, key=lambda one: one.node)
     done = [one for one in by_name if one.done]
     broken = [one for one in by_name if one.broken]
     names = tuple(one.node for one in broken)
-    progress = NodeProgress(len(done), len(by_name), names[:MOST_NAMED])
+    total = len(by_name) + missing
+    progress = NodeProgress(len(done), total, names[:MOST_NAMED])
     if len(broken) > policy.max_failed:
         first = broken[0]
         text = f"{count(len(broken), 'node does', 'nodes do')} not come back: {first.node}: {first.broken}"
         return NodeChoice((), progress, failing=text)
     moving = [one for one in by_name if one.moving and not one.broken]
-    room = policy.batch.allowed(len(by_name)) - len(moving)
+    room = policy.batch.allowed(total) - len(moving) - missing
     waiting = [one for one in by_name if one.outdated and not one.moving and not one.broken]
-    chosen = tuple(one.node for one in waiting[: max(0, room)])
-    left = len(by_name) - len(done) - len(broken)
-    text = f"{len(done)} of {count(len(by_name), 'node')} done" if left else ""
+    chosen = tuple(one.node for one in waiting[: max(0, room)]) if not policy.paused else ()
+    left = total - len(done) - len(broken)
+    text = f"{len(done)} of {count(total, 'node')} done" if left else ""
+    text += "; spec.upgrade.paused is set: no other node begins" if text and policy.paused else ""
     return NodeChoice(chosen, progress, waiting=text)
 
 

@@ -157,6 +157,14 @@ def upgrade_in(status: Mapping[str, Any]) -> Upgrade | None:
         return None
 
 
+def upgrade_obstacle(osdpl: Mapping[str, Any]) -> str:
+    """Why nothing else may begin that changes releases, while an upgrade runs; empty without one."""
+    upgrade = upgrade_in(osdpl.get("status") or {})
+    if upgrade is None or upgrade.over:
+        return ""
+    return f"an upgrade to {upgrade.target} runs: it begins after that"
+
+
 def _time(seconds: float) -> str:
     return timestamp(seconds) if seconds else ""
 

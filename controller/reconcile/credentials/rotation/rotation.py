@@ -28,6 +28,7 @@ from controller.domain.credentials.rotation.record import (
     lost_rotations,
 )
 from controller.domain.credentials.rotation.schedule import RotationTimes
+from controller.domain.region.upgrade.upgrade_state import upgrade_obstacle
 from controller.domain.values.catalogue import CredentialSecret
 from controller.errors import KubeError, SpecInvalid, is_refusal
 from controller.ports.accounts import RegionAccounts, WrappedKeys
@@ -132,7 +133,7 @@ class CredentialRotation(CredentialStep[RotatedRegion, _Turns]):
         busy: str,
     ) -> None:
         """Begins one rotation that was asked for or is due, while no other is `busy`."""
-        held = turns.region.work.held
+        held = turns.region.work.held or upgrade_obstacle(turns.region.work.osdpl)
         for secret, asked in turns.candidates:
             if secret.name in views:
                 continue

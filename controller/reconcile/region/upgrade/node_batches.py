@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -27,8 +27,8 @@ def replace_pods(
     Each pod is deleted by its uid, so that its successor is never the one. Raises KubeError.
     """
     namespace = str(osdpl["metadata"]["namespace"])
-    nodes = _nodes(kube, namespace, releases, now)
-    choice = choose_nodes(nodes.values(), policy)
+    nodes, missing = _nodes(kube, namespace, releases, now)
+    choice = choose_nodes(nodes.values(), policy, missing)
     for name in choice.next:
         for pod in nodes[name].outdated:
             kube.delete(POD, pod.name, namespace, uid=pod.uid)
@@ -37,18 +37,24 @@ def replace_pods(
     return StepFacts(failing=choice.failing, waiting=choice.waiting, nodes=choice.progress)
 
 
-def _nodes(kube: Kube, namespace: str, releases: Sequence[str], now: float) -> dict[str, NodePods]:
+def _nodes(
+    kube: Kube, namespace: str, releases: Sequence[str], now: float
+) -> tuple[dict[str, NodePods], int]:
+    """The pods by node, and how many pods of one DaemonSet at most are not made yet."""
     sets = {
         str(obj["metadata"]["uid"]): obj
         for obj in kube.list(DAEMONSET, namespace)
         if (obj["metadata"].get("annotations") or {}).get(RELEASE_NAME) in releases
     }
     found: dict[str, list[tuple[KubeObject, bool]]] = defaultdict(list)
+    there: Counter[str] = Counter()
     for pod, owner in _owned(kube.list(POD, namespace) if sets else [], sets):
         node = str((pod.get("spec") or {}).get("nodeName") or "")
         if node:
             found[node].append((pod, _is_outdated(pod, owner)))
-    return {node: NodePods.of(node, pods, now) for node, pods in found.items()}
+            there[str(owner["metadata"]["uid"])] += 1
+    lacking = [_desired(one) - there[uid] for uid, one in sets.items()]
+    return {node: NodePods.of(node, pods, now) for node, pods in found.items()}, max([0, *lacking])
 
 
 def _owned(
@@ -58,6 +64,10 @@ def _owned(
         for owner in pod["metadata"].get("ownerReferences") or ():
             if owner.get("controller") and owner.get("uid") in sets:
                 yield pod, sets[owner["uid"]]
+
+
+def _desired(daemon_set: Mapping[str, Any]) -> int:
+    return int((daemon_set.get("status") or {}).get("desiredNumberScheduled") or 0)
 
 
 def _is_outdated(pod: Mapping[str, Any], daemon_set: Mapping[str, Any]) -> bool:

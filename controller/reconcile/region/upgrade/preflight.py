@@ -40,7 +40,9 @@ def _region_ready(status: Mapping[str, Any], upgrade: Upgrade, containers: tuple
 
 def _rotation(status: Mapping[str, Any]) -> Check:
     rotating = sorted(
-        name for name, entry in (status.get("secrets") or {}).items() if (entry or {}).get("rotation")
+        name
+        for name, entry in (status.get("secrets") or {}).items()
+        if ((entry or {}).get("rotation") or {}).get("phase") not in (None, "Waiting")
     )
     if rotating:
         text = f"credentials rotate: {', '.join(rotating)}; the upgrade begins after that"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.api.conditions import find
@@ -55,9 +55,13 @@ def step_facts(kube: Kube, view: GateView, step: UpgradeStep, policy: UpgradePol
     failing, waiting = _releases(view, step, bundle, target)
     if failing or waiting:
         return StepFacts(failing=failing, waiting=waiting)
+    names = release_names(target, step)
+    facts = StepFacts()
     if step.about.by_node:
-        return replace_pods(kube, view.osdpl, release_names(target, step), policy, view.now)
-    return StepFacts(waiting=_unhealthy(view, release_names(target, step)))
+        facts = replace_pods(kube, view.osdpl, names, policy, view.now)
+    if facts.failing or facts.waiting:
+        return facts
+    return replace(facts, waiting=_unhealthy(view, names))
 
 
 def release_names(bundle: KubeObject, step: UpgradeStep) -> tuple[str, ...]:

@@ -1,0 +1,1 @@
+"""A world in which a region is upgraded, and anything happens meanwhile."""

@@ -1,0 +1,55 @@
+"""Whatever happens during an upgrade, its steps keep their order, and in peace it comes to its end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.world.driver import Event, fresh_seeds
+from tests.world.upgrades.search import EVENTS, PLAY
+from tests.world.upgrades.world import Setting
+
+# A sequence of sixty events takes two thirds of a second of one core.
+FEW, FRESH, PART, PARTS = 4, 4, 2500, 8
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.slow
+def test_nothing_forbidden_happens() -> None:
+    PLAY.search(range(FEW)).holds()
+
+
+@pytest.mark.slow
+def test_nothing_forbidden_happens_in_sequences_that_were_never_drawn() -> None:
+    PLAY.search(fresh_seeds(FRESH)).holds()
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_nothing_forbidden_happens_in_twenty_thousand_sequences(
+    part: int, record_property: Callable[[str, object], None]
+) -> None:
+    seeds = fresh_seeds(PARTS * PART)
+    report = PLAY.search(seeds[part * PART : (part + 1) * PART])
+    report.tell(record_property)
+    report.holds()
+    assert not report.never((*EVENTS, "core is killed", "conflict"))
+
+
+def test_no_further_node_begins_while_pods_of_the_last_ones_are_not_made_yet() -> None:
+    work = Event("all_work", (3,))
+    PLAY.replay(
+        Setting(batch=2, most_failed=1, manual=False),
+        Event("person_edits_version", (0,)),
+        *(work,) * 5,
+        Event("core_dies", (3,)),
+    )
