@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from controller.domain.validation.physical_networks import unbridged_networks
+from controller.domain.validation.replaced_policies import closed_rules
 from controller.domain.validation.value_relations import broken_relations
 from controller.domain.values.chart_values import DocumentPath, format_path, lookup
 from controller.domain.values.merge import MergedValues
@@ -22,10 +23,10 @@ _ATTACHERS = (("cinder", "cinder_volume"), ("nova", "nova_compute"))
 
 
 def feature_warnings(
-    features: Mapping[str, Any], releases: Mapping[str, MergedValues], library: Library
+    features: Mapping[str, Any], releases: Mapping[str, MergedValues], library: Library, namespace: str
 ) -> Iterator[Problem]:
     """What a feature needs beside our values: devices of hosts, and packages of images; and what services do
-    badly without. `releases` are the final values of all releases, by name."""
+    badly without. `releases` are the final values of all releases, by name, in the region's `namespace`."""
     yield from doubtful_parts(library.checks, features, releases)
     for index, store in enumerate(features["blockStorage"]["backends"] if "cinder" in releases else ()):
         path: DocumentPath = ("blockStorage", "backends", index)
@@ -37,6 +38,8 @@ def feature_warnings(
         if store["type"] == "custom" and is_device_driver(store["conf"]):
             yield from _host_devices(releases, path)
     yield from broken_relations(releases, library.relations)
+    for merged in releases.values():
+        yield from closed_rules(merged, namespace, releases)
     if "neutron" in releases:
         ovn = releases["ovn"].values if "ovn" in releases else None
         networks = features["networking"]["externalNetworks"]

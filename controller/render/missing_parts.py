@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from controller.domain.validation.replaced_policies import replaced_rules
 from controller.domain.validation.store_options import unready_stores
 from controller.domain.values.merge import MergedValues
 from controller.domain.values.rules.checks import ServiceCheck
@@ -27,10 +28,10 @@ class MissingPart:
 
 
 def missing_parts(
-    library: Library, features: Mapping[str, Any], releases: Mapping[str, MergedValues]
+    library: Library, features: Mapping[str, Any], releases: Mapping[str, MergedValues], namespace: str
 ) -> Iterator[MissingPart]:
-    """What releases lack, by the checks that refuse, and what their stores lack. `releases` are the final
-    values of all, by name."""
+    """What releases lack, by the checks that refuse, what their stores lack, and whom their network policies
+    cut off. `releases` are the final values of all, by name, in the region's `namespace`."""
     for check in library.checks:
         if not check.warns:
             yield from (MissingPart(check.release, one) for one in failed_checks(check, features, releases))
@@ -38,6 +39,8 @@ def missing_parts(
         if kind.release in releases:
             found = unready_stores(kind, features, releases[kind.release])
             yield from (MissingPart(kind.release, one) for one in found)
+    for release, merged in releases.items():
+        yield from (MissingPart(release, one) for one in replaced_rules(merged, namespace))
 
 
 def doubtful_parts(

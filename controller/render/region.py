@@ -172,7 +172,8 @@ class _RegionRenderer:
         self._check_overrides(services, bundles)
         self._stop_on_problems()
         merged = {name: one.merged for name, one in self.done.items()}
-        lacking = (*missing_parts(self.library, region_input.features, merged), *self.unreadable)
+        features, namespace = region_input.features, self.deployment.namespace
+        lacking = (*missing_parts(self.library, features, merged, namespace), *self.unreadable)
         self.problems += [] if self.partial else [part.problem for part in lacking]
         self._stop_on_problems()
         if not self.missing:
@@ -182,11 +183,11 @@ class _RegionRenderer:
             self.warnings += unknown_releases(spec.drift_rules, self.done)
             self.warnings += name_warnings(spec, used, region_input.claiming)
             self.warnings += self.builds.warnings()
-            self.warnings += feature_warnings(region_input.features, merged, self.library)
+            self.warnings += feature_warnings(features, merged, self.library, namespace)
             self.warnings += unknown_names(region_input, self.library.names)
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
         certificates = region_certificates(self.deployment.spec, self.deployment.namespace, self.library)
-        ceph = ceph_needs(region_input.features, {entry.name for entry in services})
+        ceph = ceph_needs(features, {entry.name for entry in services})
         made, told = region_input.credentials(), tuple(self._located_warnings())
         steps = upgrade_steps(services)
         return Region(in_order, made, certificates, told, self.missing, ceph, lacking, steps)

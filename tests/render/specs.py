@@ -430,6 +430,7 @@ FEATURES: Mapping[str, dict[str, Any]] = {
             "enabled": True,
             "nodeNetworks": ["10.0.0.0/16"],
             "controllerNamespace": "controllers",
+            "monitoring": [{"namespace": "monitoring", "podLabels": {"app": "prometheus"}}],
         }
     ),
     "policies": _features(policies={"compute": {"os_compute_api:servers:create": "role:member"}}),
@@ -567,6 +568,7 @@ PAIRS: Mapping[str, dict[str, Any]] = {
             "enabled": True,
             "nodeNetworks": ["10.0.0.0/16"],
             "controllerNamespace": "controllers",
+            "monitoring": [{"namespace": "monitoring", "podLabels": {"app": "prometheus"}}],
         },
     ),
     "notifications-and-audit": _features(

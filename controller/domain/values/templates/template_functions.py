@@ -134,20 +134,35 @@ def oidc_directives(given: Iterable[str]) -> list[str]:
 
 
 def only_from(
-    applications: Iterable[str], networks: Iterable[str] = (), controller: str = ""
+    applications: Iterable[str], policies: Mapping[str, Any], *, controller: bool = False, metrics: int = 0
 ) -> dict[str, Any]:
-    """A network policy that lets in pods of the region with one of these `application` labels only, and what
-    is in the networks: pods on the network of their node have its address, and no labels.
+    """A network policy that admits pods of the region with one of these `application` labels only, and what
+    is in the networks of nodes: pods on the network of their node have its address, and no labels.
 
-    `controller`: the namespace of the controller, whose pod is let in, too: it asks servers for accounts."""
+    `policies` are features.networkPolicies. `controller`: it admits the controller's pod, too, which asks
+    servers for accounts. `metrics`: the port that monitoring may read."""
     expression = {"key": "application", "operator": "In", "values": sorted(set(applications))}
     peers: list[dict[str, Any]] = [{"podSelector": {"matchExpressions": [expression]}}]
     if controller:
-        namespace = {"matchLabels": {"kubernetes.io/metadata.name": controller}}
         pod = {"matchLabels": {"app.kubernetes.io/name": "openstack-controller"}}
-        peers.append({"namespaceSelector": namespace, "podSelector": pod})
-    peers += [{"ipBlock": {"cidr": network}} for network in networks]
-    return {"ingress": [{"from": peers}]}
+        peers.append({**_namespace(policies["controllerNamespace"]), "podSelector": pod})
+    peers += [{"ipBlock": {"cidr": network}} for network in policies["nodeNetworks"]]
+    rules: list[dict[str, Any]] = [{"from": peers}]
+    readers = [
+        {
+            **_namespace(one["namespace"]),
+            **({"podSelector": {"matchLabels": dict(one["podLabels"])}} if one["podLabels"] else {}),
+        }
+        for one in policies["monitoring"]
+    ]
+    if metrics and readers:
+        rules.append({"from": readers, "ports": [{"protocol": "TCP", "port": metrics}]})
+    return {"ingress": rules}
+
+
+def _namespace(name: str) -> dict[str, Any]:
+    """The part of a peer that is the namespace."""
+    return {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}}
 
 
 TEMPLATE_FUNCTIONS: Mapping[str, Any] = {
