@@ -57,7 +57,7 @@ class BundleNameTaken(SpecInvalid):
 
 
 class OwnServerRuns(SpecInvalid):
-    """A server of somebody else is asked for in the place of one that the region runs still."""
+    """The spec names an external server, and the region still runs its own one."""
 
 
 class KubeError(ControllerError):
@@ -85,7 +85,7 @@ class ObjectRefused(KubeError):
 
 
 class ObjectTooLarge(ObjectRefused):
-    """An object, or a request, is larger than the API server or etcd takes: no other try mends that."""
+    """An object or a request is larger than the API server or etcd accepts: another try cannot help."""
 
 
 class ApiUnavailable(KubeError):
@@ -117,7 +117,8 @@ class HelmFailed(ControllerError):
 
 
 class RightMissing(HelmFailed):
-    """A Helm action ended for want of a right of ours. The message names the object and the rule."""
+    """A Helm action ended because an account of ours lacks a right. The message names the object and the
+    rule."""
 
 
 class KindMissing(HelmFailed):

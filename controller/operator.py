@@ -134,13 +134,13 @@ def run_container(
     measures: PrometheusMetrics,
     clock: Clock,
 ) -> int:
-    """Runs until it is told to stop or the watches end; gives the exit code: 0 where it was told.
+    """Runs until a stop is requested or the watches end; gives the exit code: 0 after a request.
 
-    The Lease is kept by another process. Nothing is written before it is held; when it is lost the process
-    ends at once, with code 70. Once told to stop no more is begun, and what is under way has
-    `settings.stop_within` seconds to end and to be written down, with the Lease still renewed; then the Lease
-    is given back. What takes longer is left half done: the next run finds and finishes it, as after a kill,
-    once the Lease has ended by itself. To be told again ends the wait.
+    Another process renews the Lease. Nothing is written before we hold it. When it is lost, the process ends
+    immediately, with code 70. After a request to stop, no work begins. Running work has
+    `settings.stop_within` seconds to end and to record its results, while the Lease is still renewed. Then
+    the Lease is released. Longer work is interrupted: the next run finds and completes it, as after a kill,
+    once the Lease has expired. A second request ends the wait.
 
     Raises EndpointUnavailable when the port of `settings` cannot be listened on.
     """
@@ -195,7 +195,8 @@ def _watch(
 
 
 def _comes_to_rest(container: Container, seconds: float, lease: LeaseBoard) -> bool:
-    """Waits until nothing is under way, at most so long or until it is told again; whether that came.
+    """Waits until nothing runs, for at most so long, or until a second request to stop. Gives whether all
+    work ended.
 
     The Lease is renewed and fenced meanwhile: what is under way still writes.
     """
@@ -238,7 +239,7 @@ def _endpoint(
         ready={
             "lease": tenure.waits,
             "watches begun": signs.have_not_begun,
-            "stop": lambda: "told to stop" if lease.stops() else "",
+            "stop": lambda: "a stop was requested" if lease.stops() else "",
         },
         exposition=measures.exposition,
     )
@@ -354,7 +355,8 @@ def _reconcile(container: Container, key: Key, measures: Metrics) -> None:
         extra = {"object": f"{namespace}/{name}", "reason": reason}
         log.error(text, kind, name, reason, pause, _stack(error), extra=extra)
     except BaseException as error:
-        # It would end this thread alone, unseen, with the key under way for ever; a new process serves it.
+        # The error would end only this thread, unseen, and block the key without end. A new process serves
+        # it.
         queue.failed(key)
         extra = {"object": f"{namespace}/{name}", "reason": type(error).__name__}
         log.critical("%s %s ends the process\n%s", kind, name, _stack(error), extra=extra)

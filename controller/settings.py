@@ -20,9 +20,9 @@ from controller.reconcile.releases.parts import BundleSettings, DriftRates
 from controller.reconcile.shared.leases.lease import LeaseTimes
 
 MIB = 1024 * 1024
-# What helmbundle itself holds at its most, and what Helm has at the least beside it.
+# The most memory of helmbundle itself, and the least memory for Helm beside it.
 OWN_MEMORY, OWN_LEAST = 384 * MIB, 256 * MIB
-# Where a wheel puts them (setup.py).
+# The place of these directories in a wheel (setup.py).
 SHARE = Path("share") / "openstack-controller"
 
 
@@ -48,27 +48,25 @@ class Settings:
     `region_namespace`: where the osdpl, its bundles and releases live, and our Leases, which make us the only
     ones to write there. `pod_namespace` and `pod_name`: the holder in the Lease. `containers`: those that the
     chart deploys. `server_namespaces`: those beside the region's in which OpenStackServers are served;
-    `machines`: which MachineSets are mirrored, None for none.
-    `concurrency`: Helm actions at a time; `hook_waiters`: those that only wait for their hooks, beside
-    these. `helm_binary`: the program of Helm that was built with us, None for the one beside Python.
-    `helm_memory`: octets that one process of Helm may take, `helm_memory_together`: all of them, 0 for no
-    limit. `charts_service_account`: the ServiceAccount in a release's namespace that Helm acts as, empty
-    for our own. `qps`: requests per second to the API server of all processes of Helm together. `history`:
-    revisions kept of a release. `retry_cap`: the longest pause between tries of an action that fails, in
-    seconds. `uninstall_within`: how long the uninstall of a release that is in no spec any more may take with
-    its hooks, in seconds.
-    `chart_cache`: where charts pulled from repositories are kept. `resync`: seconds between passes
-    without an event. `own_release`: the release that the controller itself was installed as, in
-    `pod_namespace`; empty where it is none. `pod_image`: the image that we run, for pods of our own,
-    `pod_pull_secrets`: the Secrets of the region's namespace that it is pulled with there.
-    `health_port`: liveness, readiness and metrics on this port, 0 for none, of `health_address`, empty for
-    all addresses of the pod. `probe_seconds`: how often the region's own services are asked how they do,
-    0 for never. `progress_deadline`: seconds after which pods that do not get on are a failure, where the
-    workload has no such deadline of its own. `stop_within`: how long what is under way may take to end after
-    a signal, in seconds.
+    `machines`: which MachineSets are mirrored, None for none. `concurrency`: Helm actions at a time;
+    `hook_waiters`: those that only wait for their hooks, beside these. `helm_binary`: the program of Helm
+    that was built with us, None for the one beside Python. `helm_memory`: octets that one process of Helm may
+    take, `helm_memory_together`: all of them, 0 for no limit. `charts_service_account`: the ServiceAccount in
+    a release's namespace that Helm acts as, empty for our own. `qps`: requests per second to the API server
+    of all processes of Helm together. `history`: revisions kept of a release. `retry_cap`: the longest pause
+    between tries of an action that fails, in seconds. `uninstall_within`: how long the uninstall of a release
+    that is in no spec any more may take with its hooks, in seconds. `chart_cache`: the directory for charts
+    pulled from repositories. `resync`: seconds between two passes without an event. `own_release`: the
+    release that the controller itself was installed as, in `pod_namespace`; empty where it is none.
+    `pod_image`: the image that we run, for pods of our own, `pod_pull_secrets`: the Secrets of the region's
+    namespace that it is pulled with there. `health_port`: liveness, readiness and metrics on this port, 0 for
+    none, of `health_address`, empty for all addresses of the pod. `probe_seconds`: how often the region's own
+    services are asked how they do, 0 for never. `progress_deadline`: seconds after which pods that do not get
+    on are a failure, where the workload has no such deadline of its own. `stop_within`: how long what is
+    under way may take to end after a signal, in seconds.
 
     `lease_duration`: seconds that a container's Lease keeps others out after its last renewal. `chart_pull`:
-    seconds that one pull from a repository may take. `observe_every`: seconds between two passes over the
+    seconds that one pull from a repository may take. `observe_every`: seconds between two observations of the
     hosts in OpenStack without an event.
 
     `drift_resync`: seconds between comparisons of all objects of a release with its manifest, `drift_qps`:

@@ -1,7 +1,7 @@
 """Counts writes to the API server in its audit log.
 
 The log is complete: the API server writes a line before it answers. A dry run counts as a write verb there;
-it is told by the parameter `dryRun`, or by the options of a deletion.
+the parameter `dryRun`, or the options of a deletion, show it.
 """
 
 from __future__ import annotations

@@ -49,11 +49,11 @@ class Cluster(Protocol):
 class Controllers:
     """The containers of one installation of our chart.
 
-    `namespace`: where the chart is installed, and where the Leases live; `region_namespace`: what it
-    watches, the same by default. `directory` holds kubeconfig, token, logs and pid files, and marks the
-    processes as this installation's; `owner` instead, where given: the directory of a sandbox that they
-    shall end with. `containers`: those that run, and are told to be deployed. `environment` is added to
-    that of each process. `die_with_parent`: the kernel kills them when the thread that started them
+    `namespace`: where the chart is installed, and where the Leases live; `region_namespace`: what it watches,
+    the same by default. `directory` holds kubeconfig, token, logs and pid files, and marks the processes as
+    this installation's; `owner` instead, where given: the directory of a sandbox that they shall end with.
+    `containers`: the containers that run, and that settings name as deployed. `environment` is added to the
+    environment of each process. `die_with_parent`: the kernel kills them when the thread that started them
     ends; for tests, which may be killed themselves.
     """
 

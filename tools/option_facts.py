@@ -26,7 +26,7 @@ from tests.upstream.options_set import (
 FACTS = Path(__file__).resolve().parents[1] / "tests" / "data" / "options.json"
 UNKNOWN = "unknown"
 # Options that packages do not list, and why they are set nevertheless.
-_DRAWN = "read by nobody, but random in the chart's defaults"
+_DRAWN = "no service reads it, but it is random in the chart's defaults"
 _ADAPTER = "registered with an adapter's options (neutron.common.config)"
 _UNLISTED = "registered and not listed in 2025.1 (octavia.common.config)"
 NOT_LISTED: Mapping[str, str] = {

@@ -24,9 +24,6 @@ YAML = ("charts", "values", "helm", "sandbox")
 # They hold the words to avoid themselves.
 LEFT_OUT = frozenset({"tools/prose.py", "tools/prose_code.py"})
 
-# Files that are not rewritten yet: a file that passes leaves the list, and none is added.
-UNFINISHED = ROOT / "tools" / "prose-code-unfinished.txt"
-
 MOST_WORDS_IN_THE_MEAN = 16.5
 
 # Words that only code had.
@@ -131,13 +128,6 @@ def _files(folders: Sequence[str], *endings: str) -> Iterator[tuple[str, Path]]:
                     yield name, path
 
 
-def rated(found: Sequence[str], listed: frozenset[str]) -> list[str]:
-    """What counts: findings in files that are not listed, and listed files without a finding."""
-    named = {one.partition(":")[0] for one in found}
-    rest = [one for one in found if one.partition(":")[0] not in listed]
-    return rest + [f"{name}: passes; take it off {UNFINISHED.name}" for name in sorted(listed - named)]
-
-
 def check() -> tuple[list[str], dict[str, Figures]]:
     """Everything found, and the figures."""
     found = []
@@ -165,8 +155,6 @@ def main(words: Sequence[str]) -> int:
             print(f"{what:50} {one}")
         print(f"{'words to avoid, and observers that write':50} {len(found)}")
         return 0
-    listed = UNFINISHED.read_text(encoding="utf-8").split() if UNFINISHED.exists() else []
-    found = rated(found, frozenset(listed))
     found += [f"{what}: {one}" for what, one in figures.items() if one.mean > MOST_WORDS_IN_THE_MEAN]
     print("\n".join(found) or "plain")
     return 1 if found else 0

@@ -42,8 +42,8 @@ class NamedAccounts(Protocol):
         ...
 
     def has_password(self, login: ServerLogin, account: Account, password: str) -> bool:
-        """Whether the account is let in with this password; one that is not counts as a failed login. False
-        where Keystone does not know the account."""
+        """Whether the account can log in with this password; a refusal counts as a failed login. False if
+        Keystone does not have the account."""
         ...
 
     def restore_lockout(self, login: ServerLogin, account: Account) -> None:
@@ -81,12 +81,12 @@ class AccountServers(Protocol):
         ...
 
     def accepts(self, login: ServerLogin) -> bool:
-        """Whether the server lets in the administrator of the login; if not, it counts as a failed login."""
+        """Whether the administrator can log in with this login; a refusal counts as a failed login."""
         ...
 
     def drop_other_passwords(self, login: ServerLogin) -> None:
-        """The server lets in the administrator of the login with that password alone, and failed logins count
-        as they did before `add_password`."""
+        """The administrator can log in with that password only, and failed logins count as before
+        `add_password`."""
         ...
 
     def drop(self, login: ServerLogin, account: Account) -> None:
@@ -100,9 +100,9 @@ class RegionAccounts(AccountServers, NamedAccounts, Protocol):
 
 @dataclass(frozen=True)
 class ReaderFound:
-    """What Keystone has under the name of a reader. `foreign`: an account that somebody else has made;
-    `disabled`: ours, and somebody has switched it off. Nothing was changed of either. `made`: it was not
-    there. `others`: how many roles and groups somebody else has given it."""
+    """The account in Keystone with the name of a reader. `foreign`: others created the account. `disabled`:
+    the account is ours, and others disabled it. Neither was changed. `made`: the account did not exist.
+    `others`: the number of roles and groups that others gave it."""
 
     foreign: bool = False
     disabled: bool = False
@@ -117,10 +117,10 @@ class ReaderAccounts(Protocol):
     def ensure_reader(
         self, login: ServerLogin, account: Account, password: str, mark: str, *, project: bool
     ) -> ReaderFound:
-        """The account is there, is let in with this password, cannot change it, and has the role `reader` of
-        the whole system, and with `project` in the administrator's project. Another role is taken back where
-        it was given by this method. Nothing is written where all is so. Raises PasswordRefused where Keystone
-        takes no such password."""
+        """The account exists, can log in with this password, and cannot change it. It has the role `reader`
+        of the whole system, and with `project` also in the administrator's project. A role that this method
+        gave earlier, and that is no longer desired, is removed. Nothing is written if nothing differs. Raises
+        PasswordRefused if Keystone accepts no such password."""
         ...
 
     def drop_readers(

@@ -163,7 +163,7 @@ class HelmClient(Protocol):
     def uninstall(self, request: UninstallRequest, cancellation: Cancellation | None = None) -> None:
         """Succeeds when the release is already gone. Objects with resource-policy keep stay.
 
-        Where a hook fails that runs after the objects went, the records go, or are marked, all the same.
+        If a hook fails that runs after the deletion of the objects, the records are still deleted or marked.
         """
         ...
 
@@ -241,9 +241,9 @@ class ReleaseRecords(Protocol):
     ) -> tuple[KubeObject, ...]:
         """The objects that must be there as long as that revision is the deployed one, as it sends them.
 
-        Those of the manifest, and Jobs of hooks that this revision ran and that nobody was to take away:
-        pods wait for them at their start. `names` limits it to objects of these names, which is cheaper.
-        Raises ReleaseMissing.
+        These are the objects of the manifest, and Jobs of hooks that this revision ran and should keep,
+        because new pods wait for them. `names` limits the result to objects with these names, which is
+        cheaper. Raises ReleaseMissing.
         """
         ...
 
@@ -263,10 +263,9 @@ class ReleaseRecords(Protocol):
     ) -> tuple[str, ...]:
         """Deletes what hooks have made, and gives it as `Job/name`: an uninstall of Helm leaves that.
 
-        To be called before the uninstall, whose end forgets which they are. Hooks of the uninstall
-        itself are deleted with `of_the_uninstall`, and only they. Claims and what is to be kept stay, and
-        so does what none of them has made: an object of others, or of nobody, whose name a hook has.
-        Idempotent.
+        Call this before the uninstall, because afterwards no record names the hooks. With `of_the_uninstall`,
+        only hooks of the uninstall itself are deleted. Claims and objects to keep stay. An object that no
+        hook made also stays, even if a hook has its name. Idempotent.
         """
         ...
 

@@ -50,8 +50,8 @@ HELMBUNDLE = Resource("osctl.dev/v1alpha1", "HelmBundle", "helmbundles")
 SERVER = Resource("osctl.dev/v1alpha1", "OpenStackServer", "openstackservers")
 
 
-#: The kinds of Kubernetes 1.36 and of this product that lie in no namespace, by API group; but for those
-#: that are only asked and never kept, such as SubjectAccessReview.
+#: The kinds of Kubernetes 1.36 and of this product without a namespace, by API group. Kinds that are only
+#: requests, such as SubjectAccessReview, are not included.
 _CLUSTER_SCOPED: Mapping[str, frozenset[str]] = {
     group: frozenset(kinds.split())
     for group, kinds in {
@@ -79,8 +79,8 @@ _CLUSTER_SCOPED: Mapping[str, frozenset[str]] = {
 def resource_of(obj: Mapping[str, Any]) -> Resource:
     """The API's resource of an object of a manifest, for the kinds that Kubernetes itself brings.
 
-    The plural is the English one, which holds for all of them (`gateways` too, where Kubernetes' own
-    UnsafeGuessKindToResource errs) but for the one that has none.
+    The plural is the English one. This is right for all of them, except for the kind without a plural.
+    Kubernetes' own UnsafeGuessKindToResource is wrong for `gateways`.
     """
     kind = str(obj["kind"])
     lower = kind.lower()
@@ -173,7 +173,7 @@ class Kube(Protocol):
     ) -> str:
         """Last lines of a container's log, empty when there is none; `previous`: of the run before this one.
 
-        Asked once, for seconds at the most: a node that is gone has its kubelet not answer.
+        The request is sent once, and takes only seconds: the kubelet of a lost node does not answer.
         """
         ...
 
@@ -196,8 +196,8 @@ class MetadataWatch(Protocol):
     def follow(self, resource: Resource, namespace: str, sink: WatchSink) -> None:
         """Begins to watch this resource in this namespace for the life of the process, if not yet done.
 
-        Returns at once. What cannot be watched, for want of a right or of the resource, is tried again
-        with long pauses. Helm's own records are left out.
+        Returns immediately. If the right or the resource is missing, the watch is tried again with long
+        pauses. Helm's own records are left out.
         """
         ...
 

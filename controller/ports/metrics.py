@@ -42,7 +42,7 @@ class Metrics(Protocol):
 
 
 class NoMetrics:
-    """`Metrics` for where nobody looks at them: the command line, tests."""
+    """`Metrics` without a reader, for the command line and tests."""
 
     def count(self, metric: Counter, amount: float = 1.0, **labels: str) -> None:
         pass

@@ -1,8 +1,8 @@
 """What the reconciler of OpenStackServers needs of an OpenStack, as protocols.
 
-The cloud is anybody's, and the account need be no administrator. Every call has a deadline; reads are retried
-within it, writes are sent once. Raises CloudUnavailable where nothing is known of the outcome or a list may
-not be complete (CredentialsDenied where the credentials are to blame), CloudRefused where OpenStack said no.
+The cloud may belong to others, and the account need not be an administrator. Every call has a deadline. Reads
+are retried within it, and writes are sent once. Raises CloudUnavailable if the outcome is unknown or a list
+may be incomplete (CredentialsDenied if the credentials are the cause), CloudRefused if OpenStack refused.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ServerCloud(Protocol):
         ...
 
     def authenticate(self) -> Project:
-        """Where the credentials lead, by a login where that was not done yet."""
+        """The project of the credentials, after a login if there was none yet."""
         ...
 
     def find(self, catalog: Catalog, reference: Reference, *, network: str = "") -> tuple[str, ...]:
@@ -101,7 +101,7 @@ class ServerClouds(Protocol):
     ) -> ServerCloud:
         """`cloud` and `region`: which of them, empty for what the text says itself.
 
-        `own`: the text is the installation's own; anybody else's may only use plain ways to log in. Nothing
-        is sent yet. Raises CloudMissing where it has no such cloud, CloudRefused where it is no clouds.yaml.
+        `own`: the text is the installation's own. Other texts may only use plain ways to log in. Nothing is
+        sent yet. Raises CloudMissing if the text has no such cloud, CloudRefused if it is no clouds.yaml.
         """
         ...

@@ -18,7 +18,7 @@ class Clock(Protocol):
 
 
 class Randomness(Protocol):
-    """What nobody can foresee, and what only has to differ."""
+    """Random values that nothing can predict, and values that only must differ."""
 
     def token(self, alphabet: str, length: int) -> str:
         """A cryptographically random text."""

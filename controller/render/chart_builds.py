@@ -44,9 +44,8 @@ class ChartBuilds:
     def known_layers(self, chart: ChartRef, layers: Layers) -> Layers:
         """Our layers for a chart without the keys that its build does not have.
 
-        The pinned builds have them all; the charts of the image are of one piece with the values, but for
-        components that sizes speak of and lean charts do not have. Raises SpecInvalid naming the keys that
-        cannot be left out.
+        The pinned builds have all of them. The charts of the image fit the values, except for components that
+        sizes name and lean charts do not have. Raises SpecInvalid with the keys that cannot be left out.
         """
         if not chart.repository:
             size = layers.get(LayerKind.SIZE)

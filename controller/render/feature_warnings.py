@@ -1,4 +1,4 @@
-"""What is valid, and needs devices, packages or servers that somebody else has to bring. Pure."""
+"""Warnings for valid features that need devices, packages or servers from the operator. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a service cannot work without, and only the operator can bring. Pure.
 
-A region that asks for a service without its parts is refused; where the release runs already it is left to
-work as it did, and the region is told (`admit_running`).
+A spec with a service that lacks parts is refused. If the release already runs, it continues as before, and
+the region reports a warning (`admit_running`).
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ class _RegionRenderer:
     unreadable: list[MissingPart] = field(default_factory=list)
     owners: dict[str, str] = field(default_factory=dict)  # the service of each release
     failed: list[str] = field(default_factory=list)
-    unchecked: list[str] = field(default_factory=list)  # for want of values of those that failed
+    unchecked: list[str] = field(default_factory=list)  # because the values of failed ones are missing
     partial: bool = False
     missing: dict[str, ChartInvalid] = field(default_factory=dict)
     without_chart: dict[str, ChartInvalid] = field(default_factory=dict)  # by release

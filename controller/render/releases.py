@@ -43,8 +43,8 @@ def written_faults(
 ) -> tuple[list[Problem], list[MissingPart]]:
     """Warnings of keys of the operator's layers that the chart, with the values below them, reads nothing of,
     of options and rules that the service of the chart does not have, and of what becomes of pods with the
-    final values; and values of options that the service cannot read, so that the release cannot work. Those
-    that an image of one's own may read are warnings as well."""
+    final values; and values of options that the service cannot read, so that the release cannot work. If the
+    operator's own image may read a value, it gives a warning only."""
     warnings: list[Problem] = []
     unreadable: list[MissingPart] = []
     for layer in written:

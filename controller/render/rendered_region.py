@@ -2,7 +2,7 @@
 
 A rendering is made from
 
-- the spec, known by uid and generation of the osdpl: a status that anybody writes changes neither;
+- the spec, known by uid and generation of the osdpl: a write of the status changes neither;
 - the charts that it asked for, each known by the digest of its content, or by why it cannot be had;
 - the image's own values, templates and definitions, which do not change while a process lives.
 
@@ -43,8 +43,8 @@ class _Rendering:
 class RenderedRegion:
     """Renders an osdpl once, and again only when its spec or a chart of it has changed.
 
-    Only the last rendering is kept, in memory: a new process renders once more. What could not be rendered
-    is kept too; whoever asks for it is told the same. One caller at a time.
+    Only the last rendering is kept, in memory: a new process renders once more. A failure is kept too, and
+    every caller gets the same. One caller at a time.
     """
 
     def __init__(

@@ -145,7 +145,7 @@ def test_a_loop_that_stands_still_is_no_life(running: _Running) -> None:
 def test_told_to_stop_it_is_not_ready_and_alive(running: _Running) -> None:
     running.begin()
     running.board.stop()
-    assert running.ask("/readyz") == (503, "stop: told to stop")
+    assert running.ask("/readyz") == (503, "stop: a stop was requested")
     assert running.ask("/healthz")[0] == 200
 
 

@@ -10,7 +10,6 @@ from tools.prose_code import (
     comments_of,
     descriptions_of,
     docstrings_of,
-    rated,
     sentences_of,
     strings_of,
     words_in,
@@ -55,9 +54,3 @@ def test_an_observer_that_writes_is_found(body: str, writes: bool) -> None:
 
 def test_any_other_function_may_write() -> None:
     assert writers_in(ast.parse("def ensure_it(kube):\n    kube.patch(1)\n")) == []
-
-
-def test_the_list_of_unfinished_files_only_shrinks() -> None:
-    found = ["a.py:1: 'told'", "b.py:2: 'told'"]
-    assert rated(found, frozenset({"a.py"})) == ["b.py:2: 'told'"]
-    assert "take it off" in rated([], frozenset({"a.py"}))[0]

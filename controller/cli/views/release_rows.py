@@ -64,8 +64,8 @@ class ReleaseRow:
     """One release. `seconds` is how long the last attempt took, None if there was none; `failures` in a row.
 
     `current` is false while the status describes an earlier spec of its bundle. `error` is why the awaited
-    Job makes no progress, or empty. `reason` is the word of its status. `for_person`: only a person can mend
-    it.
+    Job makes no progress, or empty. `reason` is the word of its status. `for_person`: only a person can solve
+    this.
     """
 
     service: str

@@ -45,8 +45,8 @@ class KnownCredentials:
 
 @dataclass(frozen=True)
 class NotedCredentials:
-    """What the register says: the keys by Secret. Not `complete`: it was begun when nothing told what there
-    had been before."""
+    """The keys by Secret, as the register names them. The register is not `complete` if no record of earlier
+    keys existed at its beginning."""
 
     keys: Mapping[str, Collection[str]] = field(default_factory=dict)
     complete: bool = True

@@ -92,23 +92,21 @@ def _none_replaced(revision: int) -> str:
 class ReleaseSituation:
     """Everything the decision depends on.
 
-    `desired` is the digest of chart and resolved values, None when the release is no longer desired, empty
-    as long as it is not known. `obstacle` says why chart or values cannot be had now, None if they can.
-    `unmet` names dependencies that are not deployed, `dependents` installed releases that still need
-    this one. `way_out` is what a person does if those stay while this one's bundle is deleted: it
-    would wait for ever. `requests` is what the operator asks for. `suspended` says by what, empty when it
-    is not.
-    `owner` says whose release this is where it is not the bundle's to have, empty where it is. `planning`:
-    the mode of the bundle is Plan.
-    `jitter` in [0, 1) is the same at every pass at the same failure, else the shortest draw would win.
-    `foreign_grace`: seconds after which what someone else's Helm has begun counts as dead; `unchanged_for`:
-    those for which the newest record has been seen as it is. No clocks are compared.
-    `retry_cap` is the longest pause between tries, in seconds.
-    `open_hook` is what the next revision would cut off.
-    `drift` is what differs from the deployed revision, `drift_mode` what is to happen with it.
-    `replaced` names the accounts of a revision whose place others have taken by now, empty for none.
-    `too_large` says why no Secret could hold the record of the next revision, empty when one can. It is
-    asked only when nothing else holds the action back: the answer costs a render.
+    `desired` is the digest of chart and resolved values, None when the release is no longer desired, empty as
+    long as it is not known. `obstacle` says why chart or values are not available now, None if they are.
+    `unmet` names dependencies that are not deployed, `dependents` installed releases that still need this
+    one. `way_out` is what a person can do if those releases stay while this release's bundle is deleted.
+    Otherwise this release would wait without end. `requests` holds the requests of the operator. `suspended`
+    names what suspends the release, empty for nothing. `owner` names the owner of a release that the bundle
+    may not have, empty if the bundle may have it. `planning`: the mode of the bundle is Plan. `jitter` in [0,
+    1) is the same at every pass after the same failure. Otherwise the shortest draw would win.
+    `foreign_grace`: seconds after which an action of another Helm counts as dead. `unchanged_for`: seconds
+    for which the controller has seen the newest record unchanged. No clocks are compared. `retry_cap` is the
+    longest pause between tries, in seconds. `open_hook` is a running hook that the next revision would
+    interrupt. `drift` lists the differences from the deployed revision, and `drift_mode` says what to do with
+    them. `replaced` names accounts of a revision that other accounts have replaced, empty for none.
+    `too_large` says why no Secret could hold the record of the next revision, empty when one can. It is asked
+    only when nothing else holds the action back: the answer costs a render.
     """
 
     desired: str | None

@@ -39,10 +39,10 @@ _SMALL = "lower-case letters, digits and - within"
 
 
 def metadata_problems(obj: Mapping[str, Any]) -> list[Problem]:
-    """Everything that an API server would refuse, and fields that it does not know; none is quoted."""
+    """Everything that an API server would refuse, and unknown fields. No value is quoted."""
     metadata = obj.get("metadata")
     if not isinstance(metadata, Mapping):
-        return []  # told by parse_meta
+        return []  # parse_meta reports this
     return [
         *_name(metadata),
         *_namespace(metadata.get("namespace")),

@@ -25,7 +25,7 @@ def unbridged_networks(
 ) -> Iterator[Problem]:
     """Warnings of the region's physical networks. `ovn`: the values of that release, None with ml2/ovs.
 
-    Nothing is told of a network that only cards are in (SR-IOV), which servers reach without a bridge."""
+    Servers reach a network of cards (SR-IOV) without a bridge, so such a network gives no problem."""
     sets = list(_of_agents(neutron, "ovs-agent", _OVS) if ovn is None else _of_ovn(ovn))
     cards = set().union(*_of_agents(neutron, "sriov-agent", _CARDS)).difference(*sets)
     names = [name for one in networks if (name := one["name"]) not in cards]

@@ -1,7 +1,8 @@
 """Rules of policies, as oslo.policy reads them (oslo_policy/_parser.py): what it cannot, it denies to all.
 
-A rule is checks with `and`, `or`, `not` and parentheses between them; an empty one allows everybody. A check
-is `!`, `@`, or two parts with a colon. Parentheses count at the ends of a word: `%(project_id)s` has its own.
+A rule is checks with `and`, `or`, `not` and parentheses between them; an empty rule allows every user. A
+check is `!`, `@`, or two parts with a colon. Parentheses count at the ends of a word: `%(project_id)s` has
+its own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What charts need that their releases can be made: rules to hold, and names of cluster-wide roles.
 
 Kubernetes lets an account grant only what it holds itself, in the namespace for a Role and in the whole
-cluster for a ClusterRole; a role of somebody else's it may bind where it is allowed to, by name. Needs are
-kept in named sets; names that end in the region's namespace have a place for it, so that one set serves all.
+cluster for a ClusterRole. It may bind another owner's role if it has that right for the role's name. Needs
+are in named sets. Names that end in the region's namespace have a placeholder, so that one set serves all
+regions.
 """
 
 from __future__ import annotations

@@ -72,7 +72,8 @@ def _too_few_keys(one: KeysOutlive, merged: MergedValues) -> Iterator[Problem]:
 
 
 def _too_many_connections(one: Connections, releases: Releases) -> Iterator[Problem]:
-    """Told at the first value of the operator's that counts, of the release with most connections first."""
+    """A problem at the first value of the operator that counts, for the release with most connections
+    first."""
     server = releases[one.server]
     name, limit = one.limit, math.inf
     for path in one.texts:
@@ -119,7 +120,7 @@ def _paths(pool: Pool, one: Connections) -> tuple[Path, ...]:
 
 
 def _told(merged: MergedValues, paths: tuple[Path, ...], message: str, remedy: str) -> Iterator[Problem]:
-    """At the first of the values that the operator set; what the chart has of its own is not told."""
+    """A problem at the first value that the operator set, and none for the chart's own values."""
     settings = (chain[-1] for path in paths if (chain := merged.history.chain(path)))
     own = next((one for one in settings if one.path.startswith("spec.")), None)
     if own is not None:

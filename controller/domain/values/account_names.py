@@ -28,9 +28,9 @@ def renames_accounts(before: Values, after: Values) -> bool:
 
 
 def replaced_accounts(before: Values, after: Values) -> tuple[str, ...]:
-    """The accounts of before that have got another name, each with its endpoint: `nova (oslo_db)`.
+    """The accounts that have another name now, each with its endpoint: `nova (oslo_db)`.
 
-    `before` has to hold the chart's own values as well: they name accounts that nobody else does."""
+    `before` must hold the chart's own values as well: only they name some accounts."""
     names = dict(_account_names(after))
     return tuple(
         f"{name} ({place[0]})"

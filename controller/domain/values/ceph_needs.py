@@ -76,9 +76,10 @@ class ClientNeed:
 class CephNeeds:
     """All that the region needs, and of whom.
 
-    `key_secrets`: which client's key a Secret of the region is to hold. `consumers`: of which of these
-    Secrets the pods of a consumer are made. `request`: ROOK has Rook's objects made for the needs, SECRET
-    has them told. `gateway`: whether a RADOS gateway needs a user of Keystone.
+    `key_secrets`: for each Secret of the region, the client whose key it holds. `consumers`: for each
+    consumer, the Secrets that its pods use. `request`: with ROOK the controller creates Rook's objects for
+    the needs, with SECRET it writes the needs into a Secret. `gateway`: whether a RADOS gateway needs a user
+    of Keystone.
     """
 
     source: str

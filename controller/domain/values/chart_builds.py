@@ -56,7 +56,7 @@ class TestedBuilds:
     previous: BuildSet = BuildSet()
 
     def version(self, chart: str) -> str:
-        """The version of the chart that is used when nobody names one, empty if none is pinned."""
+        """The default version of the chart, empty if none is pinned."""
         build = self.pinned.charts.get(chart)
         return build.version if build else ""
 

@@ -73,7 +73,7 @@ def image_layer(desired: ImagesSpec, spec: SpecSource, chart: str, lower: Values
     if images:
         values["images"] = images
     if desired.pull_secrets and lookup(lower, ("secrets", "oci_image_registry")) is not None:
-        # The charts name one pull secret, and make it themselves unless told not to.
+        # The charts name one pull secret, and create it themselves by default.
         values["endpoints"] = {"oci_image_registry": {"auth": {"enabled": True}}}
         if "secret_registry" in (lower.get("manifests") or {}):
             values["manifests"] = {"secret_registry": False}

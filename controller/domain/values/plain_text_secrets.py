@@ -53,8 +53,8 @@ def literal_secrets(values: Values, service: Service | None = None) -> Iterator[
 
 
 def set_secrets(merged: MergedValues, service: Service) -> Iterator[DocumentPath]:
-    """Options with a text in clear that the packages call secret, whatever their names are, but for what is
-    the chart's own default."""
+    """Options with a text in clear that the packages call secret, whatever their names are, except for the
+    chart's own defaults."""
     found = _of_options(merged.values, service) if service.sections else ()
     yield from (path for path in found if merged.history.setting_of(path) is not None)
 
@@ -123,8 +123,8 @@ def _problem(release: str, merged: MergedValues, path: DocumentPath, fields: _Fi
 
 
 def _secret_fields(spec: SpecSource) -> _Fields:
-    """The fields of `spec.features` that may be secrets, by their key and value, and by value alone: as they
-    are written, since it is their places that are told."""
+    """The fields of `spec.features` that may be secrets, by their key and value, and by value alone. They are
+    as written, because problems name their places."""
     features = spec.spec.get("features") or {}
     fields: dict[tuple[str | int, Any], list[DocumentPath]] = {}
     for path in literal_secrets(features):

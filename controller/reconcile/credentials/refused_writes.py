@@ -1,4 +1,4 @@
-"""What is told of a write that the API server refuses, so that it holds up nothing else."""
+"""Reports of a write that the API server refuses, so that nothing else waits for it."""
 
 from __future__ import annotations
 

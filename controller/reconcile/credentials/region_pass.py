@@ -1,4 +1,4 @@
-"""What one pass over the credentials of a region works on: the region as it was read, and what it needs."""
+"""What one pass over the credentials of a region works on: the region as it was read, and its needs."""
 
 from __future__ import annotations
 

@@ -212,8 +212,8 @@ class CredentialStore:
         return edited_keys(name, self.texts(name), parse_written(note, key) or {}, key)
 
     def take_as_written(self, name: str, entries: Iterable[str]) -> None:
-        """Records what a Secret that was observed has under those of the keys of which nothing is recorded.
-        Raises Conflict, ObjectRefused."""
+        """Records the present values of an observed Secret for keys without a record. Raises Conflict,
+        ObjectRefused."""
         texts = self.texts(name)
         known = parse_written(self.notes(name).get(WRITTEN_ANNOTATION, ""), self._digest_key()) or {}
         new = {entry: texts[entry] for entry in entries if texts.get(entry) and entry not in known}

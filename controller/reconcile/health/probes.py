@@ -31,7 +31,7 @@ from controller.ports.system import Clock
 
 log = logging.getLogger(__name__)
 
-# Seconds: a round takes no longer, but for the request that is under way then.
+# Seconds that a round may take. A request that runs at the end may take longer.
 ROUND_WITHIN = 60.0
 # Rounds that may be missed before an answer is too old to be repeated.
 MISSED = 3
@@ -55,7 +55,8 @@ class ProbedCloud(Protocol):
         ...
 
     def ask(self, url: str) -> int:
-        """The HTTP status of a GET without credentials, seconds at the most; CloudUnavailable for none."""
+        """The HTTP status of a GET without credentials, which takes only seconds. Raises CloudUnavailable
+        without an answer."""
         ...
 
 

@@ -1,7 +1,7 @@
 """Remembers which compute services we have forced down, in a place that only we write.
 
-disabled_reason says so, too, until another writer disables the service for another reason or enables it: what
-we forced down would then look like that writer's decision, for ever.
+disabled_reason names this, too, until another writer disables the service for another reason or enables it.
+Then the forced-down service would always look like that writer's decision.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class ForcedDownHosts:
             try:
                 self._patch(live, dict.fromkeys(over), f"{', '.join(over)} removed")
             except Conflict:
-                # Another of us has noted something meanwhile, be it of one of these.
+                # Another process of ours has noted something meanwhile, perhaps about one of these services.
                 over = []
         return {host: record.service for host, record in found.items() if host not in over}
 

@@ -41,7 +41,7 @@ class LastHostFindings:
 
     @property
     def filled(self) -> bool:
-        """Whether anything was ever written, be it that OpenStack cannot be observed."""
+        """Whether a pass has ever written findings. A failure to observe OpenStack counts, too."""
         with self._lock:
             return self._filled
 

@@ -90,7 +90,7 @@ class LostNodeCleanup:
                     yield _Due(name, NODE_MAINTENANCE, meta["name"], meta["uid"])
 
     def _needs_none(self, name: str, snapshot: NodesSnapshot, view: CloudView) -> bool:
-        """Whether the node is ready, be it under another name, or gone: then it is not known to be off."""
+        """Whether the node is ready (also under another name) or gone: then it is not known to be off."""
         if snapshot.ready_as(name, view):
             return True
         node = snapshot.nodes.get(name)

@@ -1,7 +1,7 @@
 """node's part of the region's status: `nodes` and the condition `NodesReady`. Changes no node.
 
-What is reported of compute hosts comes from the last pass over them; before the first pass at OpenStack, what
-was reported before stays.
+The report on compute hosts comes from the last pass over them. Before the first pass, the earlier report
+stays.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from controller.reconcile.shared.object_store import CATCHING_UP, ObjectStore, P
 from controller.reconcile.shared.region_status import WRITE_EVERY, apply_region_status
 
 MANAGER = field_manager("node")
-# Of compute hosts without a Node, so many are named: a person does not match more by hand.
+# The largest number of compute hosts without a Node that a message names: people do not match more by hand.
 MOST_STRANGERS = 100
-# How long a container that has just begun waits for the first pass at compute hosts, in seconds: what the
-# one before it said stays true until then, but for a loss that Kubernetes tells. A pass at an OpenStack that
-# does not answer ends after 20 (controller/adapters/openstack/calls.py).
+# Seconds for which a new container waits for its first pass over the compute hosts. The previous container's
+# report stays valid until then, except for a loss that Kubernetes reports. If OpenStack does not answer, such
+# a pass ends after 20 seconds (controller/adapters/openstack/calls.py).
 FIRST_OBSERVATION_SECONDS = 30.0
 
 

@@ -1,7 +1,7 @@
 """Enables agents and volume services that a maintenance disabled which is no more.
 
-A maintenance puts back what it took out, as the lists of that one pass show it. What was missing from them
-would stay out for ever: no other controller knows its mark.
+A maintenance enables what it disabled, by the lists of one pass. A service that is missing from these lists
+would stay disabled without end: no other controller knows the mark.
 """
 
 from __future__ import annotations

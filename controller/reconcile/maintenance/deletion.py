@@ -34,7 +34,7 @@ from controller.reconcile.shared.fair_order import FairOrder
 # Between two passes: while servers are under way, and while there is nothing to do but to watch.
 BUSY_EVERY, IDLE_EVERY = 5.0, 15.0
 SHOWN = 5
-# Seconds between two requests that end one move, at first and at the most.
+# Seconds between two requests that end one move: the first pause, and the longest one.
 REQUEST_PAUSES = backoff.Pauses(5.0, 600.0)
 
 
@@ -100,9 +100,10 @@ class MaintenanceDeletion:
     def _end_moves(
         self, work: MaintenanceWork, cloud: Cloud, *, overdue: bool
     ) -> tuple[MaintenanceWork, list[RollbackStep], bool]:
-        """Where its servers stand now, those whose moves are not over, and whether there was time for all.
+        """The places of its servers now, the unfinished moves, and whether there was time for all.
 
-        Where there was not, those that are over have no request any more: they need not be asked about again.
+        If there was not enough time, finished moves have no request left, so that the next pass does not ask
+        about them again.
         """
         known, over = dict(work.entries), {}
         open_: list[RollbackStep] = []
@@ -120,7 +121,7 @@ class MaintenanceDeletion:
             known[entry.id] = ending.entry
             if ending.command is not None and asked.over((entry.id, ending.command)):
                 ask(ending.entry, ending.command, snapshot, cloud)
-                # Until it is seen to have an effect it is asked for ever more seldom.
+                # Until the request shows an effect, it is repeated with growing pauses.
                 asked.failed((entry.id, ending.command))
             if ending.open:
                 open_.append(ending)

@@ -47,7 +47,7 @@ class MaintenanceErrors:
         return self._reported(work, lambda: self._without_cloud(work, error))
 
     def without_region(self, work: MaintenanceWork) -> float:
-        """Where there is no region, there is nothing in OpenStack to put back."""
+        """Without a region, there is nothing in OpenStack to restore."""
 
         def serving() -> float:
             if work.deleting and has_finalizer(work.obj):

@@ -229,7 +229,7 @@ class HostDisabler:
 
     @staticmethod
     def _disable(work: MaintenanceWork, cloud: Cloud, view: CloudView) -> None:
-        """Nothing new is placed on the host, be it volumes, routers or networks."""
+        """OpenStack places no new server, volume, router or network on the host."""
         for volume in view.volumes_on(work.host):
             if volume.enabled and volume.binary == "cinder-volume":
                 openstack_writes.set_volume_service(cloud, volume, enabled=False, reason=mark_of(work.name))

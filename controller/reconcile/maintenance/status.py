@@ -31,7 +31,7 @@ from controller.reconcile.shared.preconditioned_writes import apply_to_seen
 log = logging.getLogger(__name__)
 
 CONTAINER = "node"
-# Of a maintenance of which nothing else changes, its time is written every so many seconds while it works.
+# Seconds between two writes of the time of a working maintenance without other changes.
 TIME_EVERY = 15.0
 _WORKING = (Phase.MOVING, Phase.ROLLING_BACK)
 _TOO_LATE = "it continues; delete it to roll it back"

@@ -31,8 +31,9 @@ class BundleWriter:
     def write(self, desired: KubeObjects, there: dict[str, KubeObject]) -> KubeObjects:
         """Applies those that differ from what is `there`; all that is there afterwards.
 
-        Each is applied to the very object that was read, and made only where none has its name: one that
-        somebody else has made meanwhile is theirs. Raises Conflict then, and KubeError otherwise.
+        Each write depends on the object that was read. A new bundle is created only if its name is free,
+        because a bundle that others created meanwhile is theirs. Raises Conflict then, and KubeError
+        otherwise.
         """
         changed = [
             obj for obj in desired if (current := there.get(name_of(obj))) is None or not _same(current, obj)
@@ -65,7 +66,7 @@ class BundleWriter:
             except Conflict:
                 live = self._kube.get(HELMBUNDLE, read["name"], read["namespace"])
                 if live is None or live["metadata"]["uid"] != uid or _owner(live) != _owner(seen):
-                    raise  # it is gone, or somebody else's by now
+                    raise  # the bundle is gone, or has another owner now
                 if live["metadata"]["resourceVersion"] == version:
                     raise  # it is not about the version
                 version = live["metadata"]["resourceVersion"]

@@ -111,7 +111,7 @@ class DeploymentReconciler:
         if regions.managed not in ("", name):
             self._report.refuse_second(osdpl, regions.managed)
             return regions.pause(name, self._settings.resync)
-        # Before the spec is judged: whoever pauses a region does so while they mend it.
+        # Before the spec is examined: people pause a region while they repair it.
         spec = parse_region_spec(osdpl.get("spec"))
         bundles = self._writer.spare(self._bundles(osdpl), spec.volumes)
         if spec.paused:
@@ -136,7 +136,7 @@ class DeploymentReconciler:
         except SecretMissing as error:
             found = without_charts(found, Reason.SECRET_MISSING, error, RETRY_SECONDS)
         except (ObjectRefused, Forbidden) as error:
-            # No other try mends it: what is there meanwhile is told all the same.
+            # Another try cannot help. The status still reports the existing bundles.
             found = replace(found, problem=f"a HelmBundle was refused: {error}")
         self._report.sum_up(osdpl, found)
         return AT_ONCE if found.begins else min(self._settings.resync, found.again)
@@ -323,7 +323,7 @@ class DeploymentReconciler:
         spec, bundles = parse_region_spec(osdpl.get("spec")), self._bundles(osdpl)
         try:
             self._writer.remove_all(bundles, spec.volumes)
-            # Where secrets is not deployed nobody has made any.
+            # Without the container secrets there are no credentials.
             exchanges = "secrets" in self._settings.containers
             if bundles or (exchanges and credentials_have_to_go(self._ports.kube, osdpl)):
                 self._report.sum_up(osdpl, RegionObservation(spec, bundles, deleting=True))

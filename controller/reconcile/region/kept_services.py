@@ -1,4 +1,4 @@
-"""Services that run and that nobody has taken out of the spec: this controller's presets do not have them.
+"""Running services that the spec does not remove, and that this controller's presets do not have.
 
 What a preset brings is for each version of the controller to say. That it brings less is no reason to
 uninstall what people work with: the bundle is marked and left as it is until a person names the service.

@@ -23,7 +23,7 @@ def values_there(bundles: KubeObjects) -> dict[str, Values]:
 
 
 def is_written_by_template(release: RegionRelease, path: Path) -> bool:
-    """Whether the template of the service has set this leaf last: nobody's own words are changed."""
+    """Whether the template of the service set this leaf last: values of an operator are not changed."""
     return release.merged.history.origin(path).split(" ")[0] == LayerKind.SERVICE
 
 

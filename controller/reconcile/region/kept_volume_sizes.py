@@ -1,4 +1,4 @@
-"""The size of a broker's volume where nobody has asked for one: that which it has already.
+"""The size of a broker's volume if the spec sets none: the present size.
 
 Kubernetes fixes it for the life of a StatefulSet. A region of a controller that left it to the chart goes on
 as it is; a broker that is not there yet gets what this controller's own template says.
@@ -52,7 +52,7 @@ def keep_volume_sizes(kube: Kube, osdpl: KubeObject, region: Region, bundles: Ku
 
 
 def _is_ours(release: RegionRelease) -> bool:
-    """Whether the size is that of our own template: nobody's words are changed."""
+    """Whether the size comes from our own template: values of an operator are not changed."""
     return release.spec.chart.name == _CHART and is_written_by_template(release, _SIZE)
 
 

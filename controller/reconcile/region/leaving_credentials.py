@@ -19,8 +19,8 @@ from controller.reconcile.shared.remaining_claims import credentials_policy, is_
 
 
 def credentials_have_to_go(kube: Kube, osdpl: KubeObject) -> bool:
-    """Whether credentials that are to go are still there, or what was exported of them: the secrets container
-    removes them, and nobody would afterwards. Raises KubeError."""
+    """Whether credentials that must be removed, or their exports, still exist. The secrets container removes
+    them, and afterwards nothing would. Raises KubeError."""
     meta = osdpl["metadata"]
     for name in (CLOUDS_SECRET, READER_SECRET):
         clouds = kube.get(SECRET, name, meta["namespace"])
@@ -29,7 +29,7 @@ def credentials_have_to_go(kube: Kube, osdpl: KubeObject) -> bool:
     ours = f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US}"
     if kube.list_metadata(SECRET, meta["namespace"], labels=f"{ours},{CERTIFICATE_LABEL}"):
         return True
-    # What a partner is told stays with the partner.
+    # Texts for a partner stay with the partner.
     exchanged = f"{ours},{EXCHANGE_LABEL},!{REGION_LABEL}"
     for resource in (SECRET, CONFIGMAP):
         if kube.list_metadata(resource, meta["namespace"], labels=exchanged):

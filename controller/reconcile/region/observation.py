@@ -30,13 +30,13 @@ STEP_RETRY_SECONDS = 15.0
 
 @dataclass(frozen=True)
 class RegionObservation:
-    """What one pass has found and done. `begins`: an approval was taken up and waits to be acted upon;
-    `applying`: it is being acted upon. `lacking`: the bundles that `problem` is about, where all others are
-    served. `again`: seconds until another pass may find what is missing. Of `plan` None means that the mode
-    is not Plan, or that the plan in the status stays. `fields`: those of the spec that are in force from now
-    on; None for those before. `awaiting_approval`: the region is paused, and its
-    bundles are not what the spec asks for. `kept`: bundles that it does not ask for, and nobody took out.
-    `upgrade`: the upgrade of OpenStack that runs, or has just ended."""
+    """What one pass has found and done. `begins`: the controller accepted an approval, and has not begun yet;
+    `applying`: the controller applies it. `lacking`: the bundles of `problem`, while all others are served.
+    `again`: seconds until another pass may find what is missing. `plan`: None if the mode is not Plan, or if
+    the plan in the status stays. `fields`: the fields of the spec that count from now on; None for the
+    earlier fields. `awaiting_approval`: the region is paused, and its bundles differ from the spec. `kept`:
+    bundles that the spec neither requests nor removes. `upgrade`: the upgrade of OpenStack that runs, or has
+    just ended."""
 
     spec: RegionSpec
     bundles: KubeObjects
@@ -88,7 +88,7 @@ class RegionObservation:
 
     @property
     def changing(self) -> KubeObjects:
-        """The bundles but for those that are kept."""
+        """The bundles, except for kept ones."""
         return [bundle for bundle in self.bundles if name_of(bundle) not in self.kept]
 
 
@@ -99,8 +99,8 @@ def without_charts(
     return replace(found, region=None, problem=str(error), problem_reason=reason, again=again)
 
 
-# What keeps a spec from being served that ends without an edit, and of whose end no event tells: a broker is
-# emptied, the region's own server makes way, somebody moves their bundle.
+# Obstacles that end without an edit of the spec, and without an event: someone empties a broker, removes the
+# region's own server, or moves a bundle.
 _WAITS_FOR: Mapping[type[SpecInvalid], Reason] = {
     VersionStepRefused: Reason.VERSION_STEP_REFUSED,
     BundleNameTaken: Reason.BUNDLE_NAME_TAKEN,

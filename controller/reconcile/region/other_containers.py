@@ -21,11 +21,11 @@ CHECK_SECONDS = 10.0
 class SilenceTimes:
     """Seconds, all from the `duration` of a Lease, which its holder renews three times within that.
 
-    `silent_after`: one that is started again is back within this, but for one that Kubernetes holds back
-    because it ends again and again. `far_apart`: passes further apart tell nothing of what was between
-    them: while the API server is away nobody renews. `gap`: renewals that we see further apart are a
-    container's that has died between them. `steady_for`: who was silent is believed again after renewing
-    for so long without a gap: one that ends again and again renews before it has looked at anything.
+    `silent_after`: a restarted container is back within this time, unless Kubernetes delays a container that
+    ends again and again. `far_apart`: passes further apart say nothing about the time between them, because
+    no container renews while the API server is not available. `gap`: a longer pause between renewals means
+    that the container died in between. `steady_for`: a silent container counts as alive again after renewals
+    for so long without a gap. A container that ends again and again renews before it has examined anything.
     """
 
     duration: int = LeaseTimes().duration
@@ -71,7 +71,7 @@ class _Heard:
             self.silent = False
 
     def begin_again(self, now: float) -> None:
-        """Nobody knows what was until now."""
+        """Forgets everything that was observed until now."""
         self.since, self.steady = now, None
 
     @property

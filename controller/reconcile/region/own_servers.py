@@ -1,4 +1,4 @@
-"""Refuses to put a server of somebody else in the place of one that the region runs still.
+"""Refuses an external server while the region still runs its own server.
 
 Both have a Service of one name. While that one selects pods, Kubernetes keeps the Endpoints that the other's
 chart would make, and afterwards its EndpointSlices lead to pods that are gone.

@@ -62,7 +62,8 @@ def leaving_object(current: KubeObject, volumes: str) -> KubeObject:
 def applied_object(desired: KubeObject, current: KubeObject | None) -> KubeObject:
     """The bundle as an approved plan wants it: Apply until all of it is there, then Plan again.
 
-    Left with Apply it would also follow what nobody approved, such as other contents of its charts.
+    With mode Apply the bundle would also follow changes without approval, such as other contents of its
+    charts.
     """
     return {**desired, "spec": {**desired["spec"], "mode": "Plan" if _rests(desired, current) else "Apply"}}
 
@@ -141,7 +142,7 @@ def _own_passwords(region: Region, bundles: KubeObjects) -> tuple[str, ...]:
 
 
 def applied_spec(bundle: KubeObject | None) -> BundleSpec | None:
-    """What a bundle has been allowed to be; None where there is none, or nobody can read it."""
+    """The approved spec of a bundle; None if there is no bundle, or its spec is unreadable."""
     if bundle is None:
         return None
     try:
@@ -168,7 +169,7 @@ def _rests(desired: KubeObject, current: KubeObject | None) -> bool:
         return plan is None or not plan.get("releases")
     status = current.get("status") or {}
     ready = find(status.get("conditions") or [], "Ready")
-    # A suspended release is as it is to be, also one that failed: nobody waits for it.
+    # A suspended release is complete as it is, also a failed one: nothing waits for it.
     open_ = [one.get("reason") for one in status.get("releases") or [] if one.get("state") != "Deployed"]
     suspended = ready.get("reason") == Reason.RELEASES_FAILING and set(open_) == {Reason.SUSPENDED}
     there = ready.get("status") == "True" or ready.get("reason") == Reason.SUSPENDED or suspended

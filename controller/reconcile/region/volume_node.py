@@ -1,7 +1,7 @@
 """Where cinder-volume runs with a store of type lvm, in a region that has no node for it yet.
 
-Volumes are on the disks of one node, which a label names. A region of a controller that asked for no such
-label would lose cinder-volume for want of a node: it stays where the chart has it until a node is labelled.
+Volumes are on the disks of one node, which a label names. A region of an older controller has no such label,
+and would lose cinder-volume. The pod therefore stays where the chart puts it until a node has the label.
 """
 
 from __future__ import annotations

@@ -59,8 +59,8 @@ class ActionRequest:
         return seconds_given(self.spec, self.uninstall_within)
 
     def failures_with(self, *, interrupted: bool) -> int:
-        """The number of failures in a row with one more. The first of the release's own begins again: how
-        often requests were lost before says nothing of how soon it may be mended."""
+        """The number of failures in a row with one more. The first own failure of the release counts from
+        one: earlier lost requests do not predict the next try."""
         return 1 if self.interrupted and not interrupted else self.failures + 1
 
 
@@ -91,8 +91,8 @@ class RunningAction:
 
 @dataclass(frozen=True)
 class Done:
-    """What an action has done, in words, where that is not told by its name. `half`: of an upgrade the Jobs
-    that its new pods wait for; the rest is an action of its own."""
+    """What an action has done, in words, if its name does not say this. `half`: only the Jobs that the new
+    pods of an upgrade wait for. The rest is a separate action."""
 
     text: str = ""
     half: bool = False
@@ -100,7 +100,7 @@ class Done:
 
 @dataclass(frozen=True)
 class ActionOutcome:
-    """How an action ended: what goes into `status.releases[].lastAttempt`, and what is told besides.
+    """How an action ended: the content of `status.releases[].lastAttempt`, and further reports.
 
     `hooks` are those of an action that failed. `superseded`: it was ended because what it served was gone.
     """

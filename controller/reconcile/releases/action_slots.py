@@ -89,7 +89,7 @@ class ActionSlots:
             if key not in self._running or waiting == (key in self._waiting):
                 return ()
             if not waiting:
-                # It goes on at once, also where its place is taken: nobody could hold it up.
+                # The action continues immediately, even if its place is taken: nothing could stop it.
                 self._waiting.discard(key)
                 return ()
             self._waiting.add(key)
@@ -128,8 +128,8 @@ class ActionSlots:
         """Starts the work unless all slots are taken, the release has one or no more is to be started; says
         whether it did.
 
-        `crashed` turns an error that nobody foresaw into an outcome, so that it backs off like any
-        other. `finished` is called on the work's thread once the outcome can be read.
+        `crashed` turns an unexpected error into an outcome, so that it backs off like any other. `finished`
+        is called on the work's thread once the outcome can be read.
 
         Raises ControllerError when no thread can be had: nothing would tell when there is one again.
         """
@@ -158,7 +158,7 @@ class ActionSlots:
         try:
             self._begin(run, f"helm {action} {key[1]}")
         except RuntimeError as error:
-            # The slot must not be held by nobody.
+            # A slot without work must be free.
             with self._lock:
                 del self._running[key], self._under_way[thread]
             raise ControllerError(f"{action} of release {key[1]} cannot begin: {error}") from error

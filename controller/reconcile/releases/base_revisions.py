@@ -25,19 +25,20 @@ def base_revisions(records: ReleaseRecords, release: str, namespace: str) -> Bas
                 try:
                     found[one.version] = records.manifest(release, namespace, one.version)
                 except (ReleaseMissing, HelmFailed):
-                    continue  # what nobody can read Helm does not start from either
+                    continue  # Helm cannot start from an unreadable record either
             break
     return dict(sorted(found.items()))
 
 
 def all_revisions(records: ReleaseRecords, release: str, namespace: str) -> BaseRevisions:
-    """As `base_revisions`, of all that are kept: any of them is the newest one where records are deleted."""
+    """As `base_revisions`, for all recorded revisions: each can become the newest one if records are
+    deleted."""
     found: dict[int, RenderedRelease] = {}
     for one in records.observe(namespace, releases=(release,)).get(release, ()):
         try:
             found[one.version] = records.manifest(release, namespace, one.version)
         except HelmFailed:
-            continue  # dropped since, or nobody can read it, and so Helm cannot either
+            continue  # dropped since, or unreadable, also for Helm
     return found
 
 

@@ -218,7 +218,7 @@ class BundleReconciler:
         if desired is not None:
             desired = as_recorded(desired, revisions)
         if desired is None and revisions and revisions[-1].bundle != observed.bundle.name:
-            # It belongs to another bundle, or to nobody: not ours to take away.
+            # The release belongs to another bundle, or has no owner: this bundle may not remove it.
             revisions = ()
         return observe_release(
             name,
@@ -301,7 +301,7 @@ class BundleReconciler:
         return BEGUN[decision.action][0], replace(decision, again_after=LASTS_AFTER)
 
     def _perform(self, running: RunningAction) -> ActionOutcome:
-        # All of it while the slot is held: nobody else then acts on the release.
+        # All of it happens while this action holds the slot: no other action works on the release.
         request = running.request
         self._histories.acted_on(request.key, request.bundle)
         self._kept.forget(request.namespace)

@@ -39,7 +39,7 @@ _RESTING = (
     Reason.RECORD_UNREADABLE,
 )
 
-# How long at the least somebody else's Helm may be at a release that nobody wants any more.
+# The least time for another Helm to work on a release that is no longer desired.
 FOREIGN_REMOVAL_SECONDS = 1800.0
 
 
@@ -148,8 +148,8 @@ class ReleaseDecisions:
             return (desired.resolved.values,)
 
     def _is_met(self, observed: ObservedBundle, release: ObservedRelease, dependency: str) -> bool:
-        """Whether the dependency is there. For what is to be installed, one that is on its way out is not: it
-        would have to wait for what needs it, and that for ever."""
+        """Whether the dependency is met. For an install, a dependency that is being removed is not met: its
+        removal would wait for the new release without end."""
         revisions = observed.histories.get(dependency, ())
         if not is_deployed(revisions):
             return False
@@ -239,8 +239,8 @@ def _way_out(observed: ObservedBundle, release: str, staying: Sequence[str]) -> 
 
 
 def _foreign_grace(release: ObservedRelease) -> float:
-    """Seconds after which somebody else's Helm counts as dead. What is to go for good is given more: a short
-    timeout says how long an install may take, and not how long a removal by hand does."""
+    """Seconds after which another Helm counts as dead. A removal gets more time: a short timeout limits an
+    install, and not a removal by hand."""
     timeout = float(release.spec.timeout) if release.spec else 0.0
     return timeout if release.spec and release.desired is not None else max(timeout, FOREIGN_REMOVAL_SECONDS)
 

@@ -115,6 +115,6 @@ class RecordAges:
             return now - self._since[key][1]
 
     def forget(self, key: ReleaseKey) -> None:
-        """Nobody looks at the release any more."""
+        """Forgets the release, which no bundle names."""
         with self._lock:
             self._since.pop(key, None)

@@ -1,4 +1,4 @@
-"""What one pass over one HelmBundle reads, and what it comes to."""
+"""What one pass over one HelmBundle reads, and its results."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class ObservedBundle:
 
 @dataclass
 class PassResults:
-    """What one pass over a bundle comes to; it grows release by release.
+    """The results of one pass over a bundle, which grow release by release.
 
     `again` holds the seconds after which a release is to be reconciled again, `waits_for` the releases of any
     bundle that something here waits for, `remaining` says that something of the bundle is still installed or

@@ -127,8 +127,8 @@ def _spec_digest(spec: ReleaseSpec, resolved: ResolvedValues, key: bytes) -> str
 
 
 def as_recorded(desired: ResolvedRelease, revisions: tuple[Revision, ...]) -> ResolvedRelease:
-    """Where the chart cannot be had, its digest is that of the last revision, if that was made for this
-    very spec: a version of a chart does not change in its repository."""
+    """If the chart is not available, the digest of the last revision counts, if that revision was made for
+    this spec: a version of a chart does not change in its repository."""
     last = revisions[-1] if revisions else None
     known = last is not None and last.ours and last.spec_digest == desired.spec_digest
     if desired.digest or not desired.spec_digest or last is None or not known:

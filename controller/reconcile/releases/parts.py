@@ -66,10 +66,9 @@ class DriftRates:
 class BundleListeners:
     """Whom the reconciler of bundles notifies of what.
 
-    `requeue(key)` has another bundle looked at: an ended action may be what others wait for.
-    `note_end(key)` has a bundle looked at whose action has ended, also by a container that is told to stop:
-    how it ended is in no status yet.
-    `learn(texts)` gives the log which secrets must not be in it.
+    `requeue(key)` requests a pass over another bundle, which may wait for an ended action. `note_end(key)`
+    requests a pass over a bundle whose action has ended, also in a container that stops: no status has the
+    result yet. `learn(texts)` gives the log which secrets must not be in it.
     """
 
     requeue: Callable[[BundleKey], None]

@@ -45,7 +45,7 @@ class RecordedSecrets:
             given = set(texts_in({key: part for key, part in values.items() if key != OBJECTS_KEY}))
             rendered = self._records.manifest(release, namespace, version)
         except HelmFailed:
-            # No such revision, or one that nobody can read: no action can have had its values.
+            # There is no such revision, or it is unreadable: no action can have used its values.
             return request.redactor
         # Which values were references is not recorded, and their Secrets may be gone: any may be a secret,
         # also one that a ConfigMap of the chart quotes. But what has such a name is recognized by it.

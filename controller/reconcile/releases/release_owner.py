@@ -1,4 +1,4 @@
-"""Whose a release is: another bundle's, somebody else's, or the controller's own installation."""
+"""The owner of a release: another bundle, another program or person, or the controller's own installation."""
 
 from __future__ import annotations
 

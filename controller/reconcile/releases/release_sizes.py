@@ -32,8 +32,8 @@ class ReleaseSizes:
         self._known: dict[ReleaseKey, dict[str, int]] = {}
 
     def too_large(self, observed: ObservedBundle, release: ObservedRelease) -> str:
-        """Why the record of the release as desired could not be stored; empty when it can be, or
-        when nobody knows."""
+        """Why the record of the desired release could not be stored; empty if it can be, or if this is
+        unknown."""
         desired = release.desired
         if desired is None or desired.resolved is None or not desired.digest:
             return ""

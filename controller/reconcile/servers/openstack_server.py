@@ -177,7 +177,7 @@ class ServersReconciler:
     def _make(self, one: ServerPass, cloud: ServerCloud) -> float:
         server = self._running.observe(one, cloud)
         if server is None and one.record.server_id:
-            # Others have deleted it, and it is only told: what else it had stays as it is.
+            # Others have deleted the server, which is only reported: its other objects stay as they are.
             self._status.write(one)
             return self._resync
         ports = self._creation.ensure(one, cloud, Kind.PORT)

@@ -34,8 +34,9 @@ class RunningServer:
     ) -> float | None:
         """Seconds to wait until a server may be made on them, None where it may.
 
-        One that Cinder could not make is deleted, and made again in the next pass. Of one that could be used
-        once Cinder says so after a failed extension or restore, too: it is only told.
+        A volume that Cinder could not create is deleted, and created again in the next pass. A volume that
+        was usable once may also have an error, after a failed extension or restore. Its error is only
+        reported.
         """
         usable = [thing for thing in one.record.of(Kind.VOLUME) if _usable(volumes.get(thing.name))]
         one.record = one.record.with_things(replace(thing, available=True) for thing in usable)
@@ -78,7 +79,7 @@ class RunningServer:
     def observe(self, one: ServerPass, cloud: ServerCloud) -> CloudResource | None:
         """The server, where its id is known, and what it says of InstanceReady.
 
-        One that others have deleted is told, and made again only where the spec wants that.
+        A server that others have deleted is reported, and created again only if the spec requests this.
         """
         one.aspect = Aspect.INSTANCE
         id_ = one.record.server_id

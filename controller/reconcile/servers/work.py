@@ -78,7 +78,7 @@ def read_server(obj: KubeObject) -> ServerWork:
 class ServerPass:
     """What one pass knows so far. It is filled step by step, and written also where a step fails.
 
-    `aspect`: what is being worked on, which an error is told of.
+    `aspect`: the present subject of the work, which an error belongs to.
     """
 
     work: ServerWork

@@ -43,5 +43,5 @@ class UnansweredObjects:
         self._in_a_row.clear()
 
     def forget(self, object_: ObjectId) -> None:
-        """The object is nobody's any more."""
+        """Forgets the object."""
         self._times.pop(object_, None)

@@ -1,4 +1,4 @@
-"""An order in which nobody is always last, where not all are reached in every pass."""
+"""An order in which no item is always last, for passes that do not reach all items."""
 
 from __future__ import annotations
 

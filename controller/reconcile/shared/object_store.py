@@ -17,7 +17,7 @@ from controller.ports.system import Clock
 
 # A first list that still comes in is not compared at each pass, but at the latest after so many seconds.
 QUIET, IMPATIENT = 0.5, 5.0
-# Where a store is not complete, it is asked again after so many seconds.
+# Seconds until an incomplete store is checked again.
 CATCHING_UP = 0.3
 
 Parse = Callable[[Mapping[str, Any]], Hashable | None]
@@ -62,7 +62,7 @@ class ObjectStore:
         return tuple(self._kinds)
 
     def feed(self, resource: Resource, event: str | None, obj: Mapping[str, Any]) -> bool:
-        """Takes in one event of a watch; whether it told anything new.
+        """Stores one event of a watch. Gives whether the event brought a change.
 
         `event` is ADDED, MODIFIED, DELETED, or None for an object of a list that a watch begins with.
         """

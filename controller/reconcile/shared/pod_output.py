@@ -24,7 +24,7 @@ READ_AT_ONCE = 5
 LINES = 10
 # Pods are made within seconds: where there are none after so many, the cluster may have said why.
 LACKING_FOR = 15.0
-# A container that is starting may take so long until somebody wonders what its probe says.
+# Seconds for which a starting container may be unready before its probe's result is read.
 UNREADY_FOR = 15.0
 # A workload's controller that is refused tries again within 1000 s: an older word is about the past.
 TEXT_KEPT = 1200.0
@@ -68,15 +68,15 @@ def at_once(work: Callable[[], None]) -> None:
 
 
 def _nothing() -> None:
-    """Nobody is notified."""
+    """Notifies no one."""
 
 
 class PodOutput:
-    """Reads in one namespace what containers that died without a termination message last logged, and
-    why nobody can make the pods of a workload. To be asked by one reconciler.
+    """Reads in one namespace the end of the log of containers that died without a termination message, and
+    why the pods of a workload cannot be created. Only one reconciler may use it.
 
-    `beside` has the reading done, and `changed()` is called when it brought anything new: a kubelet that
-    does not answer then holds up nobody, and what is known is reported without.
+    `beside` reads in the background, and calls `changed()` when there is new output. A kubelet that does not
+    answer therefore delays nothing, and the known facts are reported without its output.
     """
 
     def __init__(

@@ -11,14 +11,15 @@ from controller.errors import Conflict, ObjectMissing, ObjectReplaced
 from controller.ports.kubernetes import Kube, KubeObject, Resource
 from controller.reconcile.shared.action_log import log_action
 
-# Of those that write at once one succeeds, and the next try is a request away. The containers write once a
-# second at the most; so many tries are for five that write as fast as they can.
+# If several clients write at the same time, one succeeds, and the others try again. The containers write at
+# most once a second. So many tries are enough for five clients that write as fast as they can.
 ATTEMPTS = 100
 # What is read and decided again each time: others that write there do so seldom.
 READ_AGAIN = 5
-# Of an object that was not there: an apply on this condition makes it, and is a Conflict where somebody has
-# made one of its name since. No object has the first revision of a store for its version, and the API server
-# compares it with that of an object that is there only (apiserver, registry/generic/registry, Store.Update).
+# For an object that did not exist: an apply with this condition creates it, and is a Conflict if others
+# created an object with its name since. No object has the first revision of a store as its version, and the
+# API server compares the version only with an existing object (apiserver, registry/generic/registry,
+# Store.Update).
 NOTHING_READ: Mapping[str, Any] = {"resourceVersion": "1"}
 
 T = TypeVar("T")
@@ -36,10 +37,10 @@ def apply_to_seen(
 ) -> KubeObject:
     """Server-side apply of a `status` or of `finalizers` to the object that was `seen`; what it is then.
 
-    What was found of an object that was deleted meanwhile must not be told of one that was made under its
-    name since, nor bring a deleted one back. The uid alone does the second only: of a status the API server
-    looks at no metadata but the version (apiextensions-apiserver, statusStrategy.PrepareForUpdate). Where the
-    version has moved on and the object is the same, the write is repeated; `seen` has the new version then.
+    A finding about a deleted object must not be written into a new object with its name, and must not create
+    the deleted object again. The uid alone prevents only the second. For a status, the API server checks only
+    the version of the metadata (apiextensions-apiserver, statusStrategy.PrepareForUpdate). If the version has
+    changed and the object is the same, the write is repeated, and `seen` has the new version.
 
     `unchanged`: it is not repeated, and a Conflict says that the object is not as it was seen. Raises
     ObjectReplaced when the object is gone or another has its name, KubeError otherwise.
@@ -130,8 +131,8 @@ def patch_seen(
 def read_again(write: Callable[[], T]) -> T:
     """What `write` gives, which reads, decides, and writes on condition of what was read.
 
-    It is called again where somebody else has written in between. Raises what it raises: Conflict where that
-    was so each time.
+    It is called again if another client has written in between. Raises its errors, and Conflict if each try
+    met another write.
     """
     for _ in range(READ_AGAIN - 1):
         try:

@@ -130,7 +130,7 @@ class RegionRedactor:
                     self._unknown_until = max(self._unknown_until, _changed(secret) + FORMER_KEPT)
                 before = versions[name], frozenset(_texts(secret))
             known[name] = before
-        # What bundles begin to refer to later has not been in anybody's use under our eyes.
+        # Secrets that bundles begin to refer to later were not in use while we watched.
         self._begun = self._begun or bool(self._names)
         return known
 

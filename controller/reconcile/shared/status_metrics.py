@@ -1,6 +1,7 @@
 """Metrics of what is published: each watched osdpl or HelmBundle is measured as its status says.
 
-So a metric never says other than the status, and what nobody publishes any more is measured no more.
+A metric therefore always agrees with the status, and a value that the status no longer has is no longer
+measured.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ class WorkQueue(Generic[Key]):
             return [*self._working, *(key for key in self._last if key not in self._working)]
 
     def overdue(self) -> int:
-        """How many keys are due now and wait for somebody to take them."""
+        """The number of keys that are due now and wait for a worker."""
         now = self._clock.monotonic()
         with self._wake:
             return sum(1 for key, due in self._due.items() if due <= now and key not in self._working)

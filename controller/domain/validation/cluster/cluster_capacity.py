@@ -1,7 +1,7 @@
 """Compares the requests of a region with the nodes and storage classes of a cluster.
 
-What else runs there is not counted: more may be lacking than is told. Nodes that are cordoned or not ready
-count for pods of DaemonSets only. Which taints keep which pods away: placed_pods.py.
+Other pods in the cluster are not counted: more may be missing than the problems say. Nodes that are cordoned
+or not ready count for pods of DaemonSets only. placed_pods.py finds which taints keep which pods away.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _nodes(asked: Sequence[AskedOfNodes], nodes: Sequence[NodeCapacity]) -> Iter
         labelled = [node for node in nodes if selected(node, one.label)]
         fitting = [node for node in labelled if one.each or node.available]
         if labelled and not fitting:
-            continue  # they are cordoned: that is what is told
+            continue  # they are cordoned, which another problem reports
         verb = "has" if len(fitting) < 2 else "have"
         what = f"{verb} the label {one.label}" if one.label else "may be used"
         if not fitting:

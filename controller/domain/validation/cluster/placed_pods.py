@@ -40,7 +40,7 @@ class PlacedPods:
 
 
 def placed_pods(objects: Iterable[Object]) -> tuple[PlacedPods, ...]:
-    """The pods of all objects, those of Jobs too; but for tests, which no release waits for."""
+    """The pods of all objects and Jobs, except for tests, which no release waits for."""
     return tuple(one for obj in objects for one in _of_object(obj))
 
 

@@ -1,4 +1,4 @@
-"""Names of options and rules of policies that no package of OpenStack has: services pass over them silently.
+"""Names of options and rules of policies that no package of OpenStack has: services ignore them silently.
 
 What packages have is recorded (values/charts/option-names.json), by their own lists of options and rules. A
 plugin may have more, so nothing is refused for it.
@@ -133,7 +133,8 @@ class Service:
     ) -> Iterator[tuple[Path, str, str]]:
         """Path below the section, message and remedy of what no package has; no section that is `there`.
 
-        Of a section that people name, only what is nearly an option: a driver may be of somebody else."""
+        In a section with a free name, only a near miss of an option counts: a driver may come from another
+        package."""
         known = self.sections.get(section if section == "DEFAULT" else section.lower())
         package = f"no package of OpenStack {self.series} has"
         stores = self._options.stores.get(file, ()) if section != "DEFAULT" else ()

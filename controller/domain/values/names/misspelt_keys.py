@@ -1,7 +1,7 @@
 """Keys that are nearly known ones, and so probably slips.
 
-Charts take any key without a word, and many maps are free on purpose: oslo.config options, policies,
-extra objects. A key that is new is therefore no error; one that looks like a slip is worth a warning.
+Charts accept any key silently, and many maps are free on purpose: oslo.config options, policies, extra
+objects. A new key is therefore no error. A key that looks misspelt gives a warning.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Keys of our own values that a build of a chart does not have: Helm would take them without a word."""
+"""Keys of our own values that a build of a chart does not have: Helm would accept them silently."""
 
 from __future__ import annotations
 

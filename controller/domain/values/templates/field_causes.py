@@ -72,8 +72,8 @@ def find_causes(
 ) -> dict[tuple[str, Path], tuple[FieldOrigin, ...]]:
     """The fields behind each leaf of the templates' layers, by layer and path; others are left out.
 
-    With `about` only what is written there is asked for, which is quicker: of a map with many fields those
-    are passed over that do nothing there even when all of them are others.
+    With `about` the search covers only fields that this place names, which is quicker. In a map with many
+    fields, it skips those without effect there, even when all of them change.
     """
     now = {leaf: value for leaf, value in written(layers).items() if _meet(leaf[1], about)}
     found: dict[tuple[str, Path], dict[FieldOrigin, None]] = {}

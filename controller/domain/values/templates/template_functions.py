@@ -136,11 +136,11 @@ def oidc_directives(given: Iterable[str]) -> list[str]:
 def only_from(
     applications: Iterable[str], policies: Mapping[str, Any], *, controller: bool = False, metrics: int = 0
 ) -> dict[str, Any]:
-    """A network policy that admits pods of the region with one of these `application` labels only, and what
-    is in the networks of nodes: pods on the network of their node have its address, and no labels.
+    """A network policy that admits only pods of the region with one of these `application` labels, and
+    addresses of the nodes' networks: pods on the network of their node have its address, and no labels.
 
-    `policies` are features.networkPolicies. `controller`: it admits the controller's pod, too, which asks
-    servers for accounts. `metrics`: the port that monitoring may read."""
+    `policies` are features.networkPolicies. `controller`: the policy admits the controller's pod, too, which
+    manages accounts in servers. `metrics`: the port that monitoring may read."""
     expression = {"key": "application", "operator": "In", "values": sorted(set(applications))}
     peers: list[dict[str, Any]] = [{"podSelector": {"matchExpressions": [expression]}}]
     if controller:

@@ -62,8 +62,8 @@ def nginx_tls_proxy(port: int) -> str:
 def qemu_certificates(group: str) -> str:
     """A hook of libvirtd (https://libvirt.org/hooks.html) that gives QEMU its certificates at each start.
 
-    They lie on the host: servers outlive the pod that started them, and their QEMU goes on reading its own
-    files when it moves. What has them open, consoles, is told to read them again.
+    The files are on the host: servers outlive the pod that started them, and their QEMU reads its own files
+    when a server moves. Consoles keep the files open, so they get a request to read them again.
     """
     return f"""#!/bin/bash
 set -eu

@@ -204,7 +204,7 @@ def _gateway_notes(needs: CephNeeds, offer: CephOffer, source: Place) -> tuple[s
 
 
 def _without(offer: CephOffer, administrators: Mapping[str, str]) -> CephOffer:
-    """The offer without the clients of these CephClients, which are told."""
+    """The offer without the clients of these CephClients, which a problem names."""
     clients = {user: one for user, one in offer.clients.items() if user not in administrators}
     told = tuple(OfferProblem(Place(CLIENT_KIND, user), text, user) for user, text in administrators.items())
     return replace(offer, clients=clients, problems=(*offer.problems, *told))

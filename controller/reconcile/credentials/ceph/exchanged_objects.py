@@ -47,7 +47,7 @@ class ExchangedObjects:
         """Reads the Secrets that carry our labels. Raises KubeError."""
         labels = ",".join(f"{name}={value}" for name, value in self._labels().items())
         found = self._kube.list(SECRET, self._namespace, labels=labels)
-        # Where both namespaces are one, what is told to the partner lies here, too.
+        # If both namespaces are the same, the texts for the partner are here, too.
         here = [secret for secret in found if REGION_LABEL not in secret["metadata"]["labels"]]
         self._secrets = {str(secret["metadata"]["name"]): secret for secret in here}
 
@@ -133,7 +133,7 @@ class ExchangedObjects:
                 log_action("delete", place, f"{resource.kind} {place}: deleted, because its region is gone")
 
     def _there(self) -> Iterator[tuple[Resource, Mapping[str, Any]]]:
-        """Metadata of all that there is; what is told to the partner is not among it."""
+        """Metadata of all existing objects, except for the texts for the partner."""
         labels = ",".join(f"{name}={value}" for name, value in self._labels().items())
         for resource in (CONFIGMAP, SECRET):
             for found in self._kube.list_metadata(resource, self._namespace, labels=labels):
@@ -144,7 +144,7 @@ class ExchangedObjects:
         try:
             found: KubeObject = write()
         except KubeError as error:
-            # Among a partner's objects a right may be missing, which is told otherwise.
+            # A right on a partner's objects may be missing, which another problem reports.
             if not is_refusal(error) or (self._shared and isinstance(error, Forbidden)):
                 raise
             # Its text may quote the object.

@@ -32,7 +32,7 @@ class ExchangedOwners(CredentialStep[Owned, Owned]):
         return [(resource, {**meta, "ownerReferences": _others(meta)}) for resource, meta in observed]
 
     def apply(self, work: RegionPass, decided: Owned) -> Published:
-        """Where a write is refused, that is a problem."""
+        """A refused write gives a problem."""
         problems = []
         for resource, meta in decided:
             kept = {key: meta[key] for key in ("resourceVersion", "ownerReferences")}

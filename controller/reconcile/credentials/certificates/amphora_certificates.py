@@ -1,8 +1,8 @@
 """Makes the certificates between Octavia and its amphorae, renews them, and says what an operator has to do.
 
-The records of the two authorities are written first, each in one piece; what Octavia's pods mount follows
-from them, and is written again at the next pass where this one was cut off. Amphorae that run know these
-authorities only: what is lost is told, and never made again by itself.
+The records of the two authorities are written first, each in one write. The Secrets that Octavia's pods mount
+follow from the records. If this pass is interrupted, the next pass writes them again. Running amphorae trust
+only these authorities: a lost authority is reported, and never replaced automatically.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ class _Unusable(AuthorityUnusable):
 
 
 class _Pass:
-    """One pass over the three Secrets of a region. `held` is what they have, with this pass's own writes;
+    """One pass through the three Secrets of a region. `held` is their content, with this pass's own writes;
     `problems` are by the name of the Secret."""
 
     def __init__(
@@ -275,7 +275,7 @@ class _Pass:
         return mounted_certificates(self.held.get(AMPHORA_SECRET, {}))
 
     def find_lost(self, *, told: bool) -> None:
-        """Authorities that were there, and of which nothing is left."""
+        """Authorities that existed, and are lost completely."""
         for name in AUTHORITIES:
             if name not in self.held and AMPHORA_SECRET not in self.held and self.recorded.get(name):
                 self.lost.add(name)

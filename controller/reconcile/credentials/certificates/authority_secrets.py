@@ -63,7 +63,7 @@ class AuthoritySecrets:
 
 
 def overdue(stored: Mapping[str, KubeObject], now: float, why: str) -> dict[str, str]:
-    """Told once certificates should have been renewed, and were not."""
+    """A problem once the renewal of certificates is overdue."""
     try:
         # Its dates are asked for, which takes no key.
         record = parse_record(with_keys(texts_of(stored.get(AUTHORITY_SECRET)), lambda _key: ""))

@@ -57,8 +57,8 @@ class CertificateEnds(CredentialStep[Views, tuple[Views, tuple[CredentialProblem
         self._followed: dict[str, str] = {}
 
     def observe(self, work: RegionPass, before: Published) -> Views:
-        """Each Secret with a certificate, and those that the spec names even without one. Where no step says
-        which are followed, those of the pass before are."""
+        """Each Secret with a certificate, and each Secret that the spec names. If no step says which Secrets
+        to follow, the Secrets of the previous pass count."""
         followed = before.all_facts(FollowedCertificates)
         if followed:
             self._followed = {name: key for one in followed for name, key in one.keys.items()}

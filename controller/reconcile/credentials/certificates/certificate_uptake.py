@@ -1,8 +1,8 @@
 """Whether the pods of a region run with the certificates that its Secrets have.
 
-A release that uses them has the digest of its Secret in the annotations of all its pods (`release_uuid` of
-OpenStack-Helm's charts), so that Helm replaces the pods with the certificate, and anybody can see with which
-one they run.
+A release that uses certificates has the digest of its Secret in the annotations of all its pods
+(`release_uuid` of OpenStack-Helm's charts). A new certificate therefore makes Helm replace the pods, and the
+annotation shows which certificate a pod uses.
 """
 
 from __future__ import annotations

@@ -77,8 +77,8 @@ UNAPPROVED = (
     "certificates expire on {end}, and the authority in the spec is another one, or cannot sign; "
     "approve the plan, or name the former authority"
 )
-# Clients outside the cluster are given the bundle by people, and nobody sees whether they have it: so long it
-# is in the bundle before another authority of ours signs what they are shown.
+# People give the bundle to clients outside of the cluster, and the controller cannot see whether they have
+# it. The next authority is therefore in the bundle for so long before it signs public certificates.
 PUBLIC_NOTICE = 14 * DAY
 # Seconds between two looks at what consumers run with, while another authority is on its way.
 UPTAKE_SECONDS = 30.0

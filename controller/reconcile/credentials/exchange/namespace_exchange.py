@@ -1,7 +1,7 @@
-"""Exchanges Secrets between the region's namespace and others, where both sides say so.
+"""Exchanges Secrets between the region's namespace and others, if both sides name each other.
 
-Nothing but named Secrets is read in other namespaces, and nothing is made there. Where a copy was filled is
-noted before it is, so that it is emptied again although what it came of is gone.
+In other namespaces, only named Secrets are read, and nothing is created. The place of a copy is noted before
+the copy is filled. The copy can therefore be emptied after its source is gone.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ NO_RIGHT = (
     "the controller may not {0} it; name it in exchange.namespaces of the controller's chart, unless "
     "its namespace is gone"
 )
-# Seconds until a copy is emptied whose offer was deleted: what makes Secrets from a store, or applies them
-# again, may delete one and make it anew.
+# Seconds from the deletion of an offer until its copy is emptied. A tool that writes Secrets from a store may
+# delete a Secret and create it again.
 GRACE = 20.0
 
 
@@ -117,8 +117,8 @@ class NamespaceExchange:
         return Exchanged(tuple(found.problems), tuple(found.notes), bool(shared or found.copies))
 
     def behind(self, name: str) -> tuple[Place, ...]:
-        """The copies beyond the region's namespace that do not have yet what this Secret of it says. One that
-        nobody may look at any more is left out. Raises KubeError."""
+        """The copies outside of the region's namespace that do not have the present content of this Secret
+        yet. A copy that the controller may no longer read is left out. Raises KubeError."""
         source = Place(self._namespace, name)
         offer = self._kube.get(SECRET, name, self._namespace)
         found = []
@@ -157,7 +157,7 @@ class NamespaceExchange:
         try:
             offer = self._kube.get(SECRET, source.name, source.namespace)
         except Forbidden:
-            # What was copied before stays: that nobody may look is no word of whoever offers it.
+            # The copy stays: a missing right of the controller does not withdraw the offer.
             text = f"it requests Secret {source}, and {NO_RIGHT.format('read')}"
             found.problems.append(CredentialProblem(target.name, text))
             return

@@ -54,7 +54,7 @@ class CredentialViews:
             keys = filled | lost
             digest = self._store.digest(name, self._digest_key()) if ours else ""
             view = self._view(name, keys, digest)
-            # One that is made later, and of which nothing is known, is none yet.
+            # A Secret that will be created later has no view yet.
             if ours or keys or view.problems:
                 views[name] = view
         return views

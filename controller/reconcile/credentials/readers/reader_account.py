@@ -45,7 +45,7 @@ from controller.reconcile.credentials.steps import CredentialStep, Published
 from controller.reconcile.credentials.store import CredentialStore, made_changes
 from controller.reconcile.shared.action_log import log_action
 
-# Endings of names that are tried in one pass: the others belong to somebody else.
+# The largest number of name endings in one pass: accounts of others may have all names before it.
 MOST_SUFFIXES = 50
 # Seconds for which Keystone is not asked again, where it has said that all is well, and where it has not.
 WELL_SECONDS, ILL_SECONDS = 240.0, 10.0
@@ -183,7 +183,8 @@ class ReadOnlyAccount(CredentialStep[_Pass, tuple[_Way, _Pass]]):
         return Published(notes=tuple(notes), rotations={READER_CREDENTIALS: view}, again=ROTATION_SECONDS)
 
     def _made(self, store: CredentialStore) -> list[CredentialProblem]:
-        """The Secret with the password; a lost one is made anew, since everybody has it from us."""
+        """The Secret with the password. A lost password is generated again, because all clients get it from
+        us."""
         stored = store.stored()
         there = {name: one for name, one in stored.items() if name == READER_CREDENTIALS}
         plan = plan_credentials((reader_credentials(),), there, recorded={})
@@ -282,7 +283,7 @@ class ReadOnlyAccount(CredentialStep[_Pass, tuple[_Way, _Pass]]):
             text = f"account {name} at {login.place.shown}: deleted, because nothing refers to it any more"
             log_action("delete", f"{account.server}/{name}", text)
 
-    # -- what is asked, and told
+    # -- questions, and reports
 
     def _login(self, at_work: _Pass, admin: Administrator) -> ServerLogin:
         place = ServerPlace(Server.KEYSTONE, password=admin.password, keystone=admin)
@@ -300,7 +301,7 @@ class ReadOnlyAccount(CredentialStep[_Pass, tuple[_Way, _Pass]]):
         )
 
     def _waits(self, at_work: _Pass, text: str) -> Published:
-        """A problem for as long as nobody has anything; what was exported may well be let in."""
+        """A problem while there is no export. An existing export may still work."""
         rotations = self._rotation.waiting(at_work.work.store, text)
         found = Published(rotations=rotations, again=ROTATION_SECONDS)
         if at_work.export.ours:

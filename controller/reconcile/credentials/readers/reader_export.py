@@ -52,8 +52,8 @@ class ReaderExport:
     def ensure(
         self, admin: Administrator, account: Account, password: str, feature: ReadOnlyAccountFeature
     ) -> str:
-        """Writes the Secret where it differs. Why it could not be, empty where it could. Raises Conflict,
-        and KubeError but for a refusal."""
+        """Writes the Secret if it differs. Gives why this was impossible, or an empty text. Raises Conflict,
+        and KubeError except for a refusal."""
         if self._there is not None and not self.ours:
             return TAKEN
         if self._there is not None and "deletionTimestamp" in self._there["metadata"]:
@@ -68,8 +68,8 @@ class ReaderExport:
         return refusal_of(lambda: self._write(texts, feature.offered_to))
 
     def remove(self, why: str) -> str:
-        """It is not there any more, if it was ours; copies of it are emptied by the exchange. Why it could
-        not be removed. Raises Conflict, and KubeError but for a refusal."""
+        """Removes the Secret if it is ours; the exchange empties its copies. Gives why this was impossible,
+        or an empty text. Raises Conflict, and KubeError except for a refusal."""
         if self._there is None or not self.ours:
             return ""
         meta = self._there["metadata"]

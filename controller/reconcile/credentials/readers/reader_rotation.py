@@ -32,8 +32,8 @@ from controller.reconcile.credentials.region_pass import RegionPass
 from controller.reconcile.credentials.rotation.rotation_records import rotation_of, with_records
 from controller.reconcile.credentials.store import CredentialStore
 
-# Seconds for which the account before is let in beside the next one: a kubelet brings another Secret to its
-# pods within two minutes (its sync period, and how long it believes what it has read).
+# Seconds for which both the old and the next account can log in. A kubelet updates a mounted Secret within
+# two minutes (its sync period, and the lifetime of its cache).
 OVERLAP_SECONDS = 600.0
 
 
@@ -59,7 +59,7 @@ class ReaderRotation:
         return with_records(store, {READER_CREDENTIALS: view})[READER_CREDENTIALS] if view else None
 
     def waiting(self, store: CredentialStore, why: str) -> dict[str, RotationView]:
-        """What is told of a rotation that cannot go on, or begin."""
+        """The view of a rotation that cannot continue, or begin."""
         record = rotation_of(store, READER_CREDENTIALS)
         if record is not None:
             phase = Phase.REMOVING if record.rewritten else Phase.ROLLING

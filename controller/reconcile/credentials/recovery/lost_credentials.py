@@ -160,10 +160,10 @@ class LostCredentials(CredentialStep[_Lost, Sequence[_Return]]):
     def _of_release(
         self, use: _Use, history: Sequence[Revision]
     ) -> Mapping[SecretKey, frozenset[str]] | None:
-        """By the newest revision that was made for the values of today."""
+        """By the newest revision that was made for the present values."""
         for revision in reversed(history):
             if not revision.ours:
-                continue  # somebody's own Helm may have been given other values
+                continue  # another Helm may have had other values
             try:
                 given = self._records.given_values(use.release, use.namespace, revision.version)
             except HelmFailed:
@@ -175,7 +175,7 @@ class LostCredentials(CredentialStep[_Lost, Sequence[_Return]]):
 
 
 def _without_rotating(store: CredentialStore, lost: SecretChange) -> SecretChange:
-    """What is lost, but for what the rotation of its Secret puts back."""
+    """The lost credentials, except for those that the rotation of their Secret restores."""
     record = rotation_of(store, lost.name)
     if record is None:
         return lost

@@ -1,5 +1,5 @@
 """The passwords of accounts that keep their names: administrators, and those of Keystone that others name by
-their id. The next one is in the Secret before a server is told of it.
+their id. The Secret holds the next password before a server gets it.
 
 Charts set them, too: Keystone's Jobs at each upgrade (`keystone-manage bootstrap`, `ks-user`), the broker at
 each start of a pod. So what is lost between two of our writes is put right by the next upgrade of a release.
@@ -53,8 +53,8 @@ class KeptPasswords:
             self.store.rewrite(name, {}, new, done=f"{', '.join(sorted(new))} for accounts to change")
 
     def tell(self, name: str, keys: Collection[str]) -> None:
-        """Has the servers let in the accounts with the next passwords. Raises ServerUnavailable, as
-        PasswordRefused only where none of several has taken it."""
+        """Sets the next passwords of the accounts in the servers. Raises ServerUnavailable, and
+        PasswordRefused only if no server accepted its password."""
         told = False
         for key, one, login in self._logins(name, keys):
             try:
@@ -66,13 +66,13 @@ class KeptPasswords:
             log_action("change-password", f"{one.place.server}/{one.place.shown}", text)
 
     def forget(self, name: str, keys: Collection[str]) -> None:
-        """The next passwords, which nobody has. Raises Conflict, KubeError."""
+        """Deletes the next passwords, which no server has. Raises Conflict, KubeError."""
         there = [coming_name(key) for key in keys if coming_name(key) in self.store.texts(name)]
         if there:
             self.store.rewrite(name, {}, dict.fromkeys(there), done=f"{', '.join(there)} is not used")
 
     def drop_other_passwords(self, name: str, keys: Collection[str]) -> None:
-        """Sees to it that the servers let in the accounts with what the Secret says. Raises
+        """The servers accept only the Secret's present passwords of the accounts. Raises
         ServerUnavailable."""
         for key, one, login in self._logins(name, keys):
             if one.account is None:
@@ -83,8 +83,8 @@ class KeptPasswords:
             self.servers.restore_lockout(login, one.account)
 
     def told(self, name: str, keys: Collection[str]) -> tuple[str, ...]:
-        """The keys of which a server has the next password, and not the one that the Secret says. Nothing is
-        changed, and a server that was not told is not asked with what it would refuse. Raises
+        """The keys for which a server has the next password, and not the Secret's present password. Nothing
+        is changed. If a server did not get the next password, no login with it is tried. Raises
         ServerUnavailable."""
         found = dict.fromkeys(
             key
@@ -113,9 +113,9 @@ class KeptPasswords:
 
 @dataclass(frozen=True)
 class InterruptedPasswords:
-    """Where we were killed between the server's next password and the Secret's: until that is mended nobody
-    is let in with what the Secret says. That change was begun, so that its end belongs to it also where
-    nothing new may be changed. Of one pass."""
+    """Passwords that a kill left in the server and not yet in the Secret. Until the Secret has them, no
+    client can log in. This change has begun, so it is completed even if no new change is allowed. For one
+    pass."""
 
     kube: Kube
     servers: RegionAccounts
@@ -124,10 +124,9 @@ class InterruptedPasswords:
     namespace: str
 
     def finish(self, now: float, held: str, left: Collection[str] = ()) -> dict[str, RotationView]:
-        """Makes a rotation of it, of that account alone; those that it cannot go on with yet. `held`:
-        why nothing may be changed now: then no server is told of anything, and only the Secret follows what
-        one knows already. `left`: Secrets of which it is not known how far they are. Raises Conflict,
-        KubeError."""
+        """Completes such a change as a rotation of that account only. Gives the rotations that cannot
+        continue yet. `held`: why no change is allowed now. Then no server gets a password, and only the
+        Secret follows the server. `left`: Secrets with an unknown progress. Raises Conflict, KubeError."""
         waiting = {}
         for name in sorted(self.store.rotatable() - {*left}):
             texts = self.store.texts(name)

@@ -110,7 +110,7 @@ class ReplacedAccounts:
         return tuple(dict.fromkeys(found))
 
     def pass_on_what_can_be(self, accounts: Mapping[Account, Account]) -> tuple[str, ...]:
-        """As `copy_grants`, but for servers that do not answer."""
+        """As `copy_grants`, and ignores servers that do not answer."""
         found: list[str] = []
         for before, after in accounts.items():
             with suppress(ServerUnavailable):
@@ -130,7 +130,7 @@ class ReplacedAccounts:
             log_action("delete", f"{account.server}/{account.name}", text, release=account.release)
 
     def still_there(self, accounts: Iterable[Account]) -> tuple[str, ...]:
-        """What has to be done about accounts of which nobody knows what has their place."""
+        """What a person must do about old accounts without a known replacement."""
         names = {one.name for one in self._releases}
         found = []
         for account in accounts:

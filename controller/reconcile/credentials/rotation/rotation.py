@@ -1,5 +1,5 @@
-"""Rotates the credentials of services, when somebody asks for it or the schedule of the region says so: the
-next accounts, everything that uses them, an end of those before.
+"""Rotates the credentials of services, on request or by the schedule of the region: creates the next
+accounts, upgrades everything that uses them, and deletes the old accounts.
 
 Each pass looks at how everything is, and does the one thing that is next; what has to be remembered is in the
 Secret itself (`domain.credentials.rotation.record`). One Secret is rotated at a time.

@@ -1,5 +1,5 @@
-"""The annotation in which a rotation remembers how far it is: where somebody took it away, or wrote over it,
-the status of the region has it, too."""
+"""The annotation that holds the progress of a rotation. The status of the region has a copy, in case others
+remove or overwrite the annotation."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def rotation_of(store: CredentialStore, name: str) -> RotationRecord | None:
 
 
 def server_knows(store: CredentialStore, password: KeyOfSecret) -> bool:
-    """Whether a rotation has told a server of what the Secret has under the key."""
+    """Whether a rotation has set the Secret's value of the key in a server."""
     record = rotation_of(store, password.name)
     return record is not None and password.key in record.kept_accounts
 
 
 def with_records(store: CredentialStore, views: Mapping[str, RotationView]) -> dict[str, RotationView]:
-    """The views, each with the annotation as it is by now; one that nobody can read is not published."""
+    """The views, each with the present annotation. An unreadable annotation is not published."""
     return {
         name: replace(view, record=store.notes(name)[ROTATION_ANNOTATION])
         if rotation_of(store, name) is not None

@@ -61,7 +61,8 @@ class RotationTexts:
         return found
 
     def lost(self, texts: Mapping[str, str], record: RotationRecord, kinds: Mapping[str, str]) -> Texts:
-        """Of what was lost since, and nobody else has; empty where nothing was. `kinds`: of the keys."""
+        """New texts for lost keys that exist nowhere else, empty if nothing was lost. `kinds`: of the
+        keys."""
         new: Texts = {
             key: self._made(kinds[key]) for key in record.shared if key in kinds and not texts.get(key)
         }

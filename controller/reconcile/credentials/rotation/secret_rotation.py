@@ -184,15 +184,15 @@ class SecretRotation:
     def proceed(
         self, region: RotatedRegion, name: str, record: RotationRecord, held: str, kinds: Mapping[str, str]
     ) -> RotationView | None:
-        """What is next of a rotation under way; None once it is complete. `kinds`: of the Secret's keys."""
+        """The next step of a running rotation; None once it is complete. `kinds`: of the Secret's keys."""
         if held:
             return RotationView(Phase.ROLLING, held, record.since)
         if is_ahead(record.written, self.now()):
-            # By a clock that was ahead: nothing would ever be seen to have begun since.
+            # A clock that was ahead wrote this time: no later beginning would ever count.
             now = self.now()
             record = replace(record, since=min(record.since, now), rewritten=now)
             noted = {ROTATION_ANNOTATION: record_text(record)}
-            region.work.store.rewrite(name, noted, done="noted anew, by a clock that is right")
+            region.work.store.rewrite(name, noted, done="noted again, with the right time")
         again = self._again(region, name, record, kinds)
         if again is not None:
             return again
@@ -227,8 +227,8 @@ class SecretRotation:
         return None
 
     def _next_stage(self, store: CredentialStore, name: str, record: RotationRecord) -> RotationView:
-        """The write after which pods take up the next stage of pairs of keys; of the first one again where
-        somebody has taken the next key out of the Secret."""
+        """The write after which pods use the next stage of pairs of keys. If others removed the next key from
+        the Secret, the first stage follows again."""
         texts = store.texts(name)
         try:
             ready = record.stage > 1 or all(lets_in_next(one, texts) for one in record.pairs)

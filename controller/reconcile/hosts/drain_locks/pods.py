@@ -146,7 +146,8 @@ class DrainLocks:
         self._labelled(node, pods)
 
     def _found(self, resource: Resource, node: str, listed: dict[str, KubeObject]) -> KubeObject | None:
-        """Also one that is not listed, for want of the label: it would stand in the way of another."""
+        """The object, also if a list does not have it because it lost its label: its name would block a new
+        one."""
         live = listed.get(node) or self._kube.get(resource, _name(node), self._namespace)
         if live is not None:
             listed[node] = live

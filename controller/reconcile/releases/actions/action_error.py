@@ -44,7 +44,7 @@ _STILL_SERVING = (
 _PHASES = {
     "Succeeded": HookPhase.SUCCEEDED,
     "Failed": HookPhase.FAILED,
-    # Nothing runs any more when an action has ended, but for what Helm has lost sight of.
+    # After an action has ended, nothing runs, except for hooks that Helm lost contact with.
     "Running": HookPhase.FAILED,
 }
 

@@ -1,4 +1,4 @@
-"""Replaces Jobs that an upgrade would have to change: Kubernetes lets nobody change a Job's template.
+"""Replaces Jobs that an upgrade would change: Kubernetes allows no change of a Job's template.
 
 Which ones those are is asked of the API server before the upgrade, by a dry run of what Helm would send;
 no error text of Helm is read, and nothing is deleted that does not belong to the release.

@@ -1,4 +1,4 @@
-"""Holds an upgrade back that would have to change what Kubernetes lets nobody change in an object.
+"""Refuses an upgrade that would change a fixed field of an object.
 
 Helm would apply half of the release, fail, and fail again at every try. Asked of the API server by dry
 runs, as for Jobs (immutable_jobs), which can be replaced; these bear volumes, and an operator decides.

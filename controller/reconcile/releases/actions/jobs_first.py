@@ -1,10 +1,10 @@
 """Schema before code: the Jobs that new pods wait for run before Helm sends the first new workload.
 
 Helm sends workloads before it runs the hooks of an upgrade, and the Jobs of the last one satisfy the start-up
-waits of new pods. Where such Jobs have something new to do, the upgrade is made in two revisions, and each is
-an action of its own. In the first only the Jobs are new (`controller.domain.releases.upgrade_jobs`), and the
-pods of before serve until they have succeeded. The second is the upgrade as its chart makes it. A label of
-the first says for which digest it was made, so that a process that was killed goes on with the second.
+waits of new pods. If such Jobs have new work, the upgrade is made in two revisions, and each is a separate
+action. In the first revision only the Jobs are new (`controller.domain.releases.upgrade_jobs`), and the old
+pods serve until the Jobs have succeeded. The second revision is the upgrade as its chart makes it. A label of
+the first revision names the digest of the upgrade, so that a process after a kill continues with the second.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ _WITH_PODS = (*PODS_OF, JOB.kind)
 
 @dataclass(frozen=True)
 class AwaitedJobs:
-    """The Jobs that run again before pods are replaced, in their order. `first`: in a revision of their own,
-    as there are pods that serve; else it is enough that those of before are gone."""
+    """The Jobs that run again before pods are replaced, in their order. `first`: in a separate revision,
+    because old pods serve. Otherwise it is enough to delete the old Jobs."""
 
     jobs: tuple[KubeObject, ...] = ()
     first: bool = False
@@ -80,7 +80,7 @@ NONE_AWAITED = AwaitedJobs()
 
 
 class JobsFirst:
-    """For one upgrade. Where a render has no Jobs that pods wait for, nothing is asked of the API server."""
+    """For one upgrade. If a render has no Jobs that pods wait for, no request is sent to the API server."""
 
     def __init__(self, ports: ReleasePorts, request: ActionRequest, before: BaseRevisions) -> None:
         self._kube = ports.as_charts
@@ -219,7 +219,7 @@ class JobsFirst:
             return None
 
     def _held(self, jobs: Iterable[ObjectId]) -> Mapping[ObjectId, KubeObject]:
-        """What the release has in the cluster, as it is there, but for these Jobs.
+        """The present objects of the release in the cluster, except for these Jobs.
 
         Helm deletes what a revision does not have any more, so all of it is sent again.
         """

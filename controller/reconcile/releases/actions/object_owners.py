@@ -169,7 +169,8 @@ class OwnerGuard:
         # A hook that has run does not make another object of its name ours: Helm's says that it is a hook's.
         is_hooks = HOOK in (meta.get("annotations") or {})
         ours = is_hooks and self._has_run(obj) if is_hook else self._has_deployed(obj)
-        # What a hook of another namespace has made is told by nothing: being alike does not make it ours.
+        # No mark shows that a hook of another namespace made an object, and the same content does not make it
+        # ours.
         alone = is_hook and not resource_of(obj).namespaced
         kept = is_hook and outlives_its_release(meta, obj["metadata"], self._release)
         return Owner(Ownership.OURS) if ours or (not alone and not self._differs(obj, kept=kept)) else owner
@@ -184,7 +185,8 @@ class OwnerGuard:
         return not is_marked(meta, self._release, self._namespace)
 
     def _has_deployed(self, obj: KubeObject) -> bool:
-        """Whether it is of the deployed revision, which somebody has taken the marks of: that is drift."""
+        """Whether the object belongs to the deployed revision, and others removed its marks: that is
+        drift."""
         if self._deployed is None:
             deployed = deployed_manifest(self._records, self._release, self._namespace)
             named = (one for one in deployed if is_named(one))
@@ -197,8 +199,8 @@ class OwnerGuard:
         return identify(hook, self._namespace) in self._run
 
     def _differs(self, obj: KubeObject, *, kept: bool = False) -> bool:
-        """Whether Helm would change anything of the object but for its own marks; of one that a hook has
-        `kept`, anything that it holds: an empty one may be filled, and labels describe it only."""
+        """Whether Helm would change anything in the object except for its own marks. For an object that a
+        hook has `kept`, only its data count: an empty one may be filled, and labels only describe it."""
         object_ = identify(obj, self._namespace)
         live = self._kube.get(resource_of(obj), object_.name, object_.namespace or None)
         if live is None:

@@ -48,8 +48,8 @@ class ReleaseActions:
             cause = self._causes.explain(request, failure, superseded=superseded)
         error = cause.text
         duration = clock.monotonic() - began
-        # What was ended because nobody wants it any more has not failed. What had to be unlocked has: its
-        # container did not live to say so.
+        # An action that was ended because it is no longer desired has not failed. An action that had to be
+        # unlocked has failed: its container was killed before it could report this.
         failed = bool(error) or request.action == Action.UNLOCK
         # Whole seconds, as the status keeps it: what a restart reads back must be the same.
         finished = float(int(clock.now()))

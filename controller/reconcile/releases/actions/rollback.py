@@ -50,7 +50,7 @@ def rollback(ports: ReleasePorts, request: ActionRequest, cancellation: Cancella
         REVISION_LABEL: str(newest.version),
         ROLLED_BACK_TO_LABEL: f"{target}.{newest.version}",
         DESIRED_AT_ROLLBACK_LABEL: request.digest,
-        # A spec whose digest nobody could tell was never served: this revision must not stand for it.
+        # A spec without a known digest was never served: this revision must not count as its result.
         SPEC_DIGEST_LABEL: request.spec_digest if request.digest else "",
         **request_labels(request),
     }

@@ -47,8 +47,8 @@ def uninstall(ports: ReleasePorts, request: ActionRequest, cancellation: Cancell
         return ""
     kept: tuple[str, ...] = ()
     for_good = request.spec is None
-    # A release that is desired again is installed again right away: what its deletion would clean up,
-    # or wait for, is wanted by nobody any more.
+    # A release that is desired again is installed again immediately: it does not need the cleanup or the
+    # waits of its deletion.
     allowed = for_good and not request.skip_hooks
     # Nothing new can be made in a namespace that is being deleted, so no hook can run.
     hooks = allowed and state.runs_hooks and not is_ending(ports.kube, namespace)

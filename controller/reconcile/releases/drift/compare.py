@@ -29,7 +29,7 @@ _FIELD = re.compile(r"\b((?:metadata|spec|data|rules|roleRef)[\w.\[\]-]*): (?:In
 _FIXED = ("immutable", "may not change", "updates to", "cannot change roleRef", "can not be less than")
 # Admission's words (NamespaceLifecycle), which only the right path of a namespaced kind leads to.
 _NO_NAMESPACE = re.compile(r'\bnamespaces "[^"]*" not found')
-# What reading a document may raise that Helm, or somebody in its place, has recorded with other types.
+# Errors from a document that Helm, or another writer, recorded with other types.
 MALFORMED = (LookupError, TypeError, ValueError, AttributeError)
 # Attempts at an object that others write to at the same time, such as the controller of its kind.
 TRIES = 10
@@ -108,8 +108,8 @@ def compare(
         after = _tried(kube, identity, desired, live, rules)
     except ObjectRefused as error:
         if is_hook(obj) or _may_not_be_asked(error):
-            # Made by another revision's hook: a Job cannot be changed, and is not to run for this.
-            # And where nobody can be asked, nothing is known to differ.
+            # Another revision's hook made it: a Job cannot be changed, and must not run again for this.
+            # Without a comparison, no difference is known.
             return Compared(None, seen)
         return Compared(Drifted(identity, Change.REFUSED, message=cause_of(error)), seen)
     changed = difference.changed_keys(live, after)
@@ -165,14 +165,14 @@ def correct(kube: Kube, observe: Callable[[], Compared]) -> Corrected:
 
 
 def _as_read(desired: KubeObject, read: Mapping[str, Any]) -> KubeObject:
-    """What is to be applied to the very object that was read, as long as nobody has written to it since: it
-    may be another release's by then, and what is held back of it may have moved on."""
+    """The object to apply, on the condition that no one has written the object since the read. Another
+    release may own it by then, and fields that are left out may have changed."""
     condition = {key: read[key] for key in ("uid", "resourceVersion") if key in read}
     return {**desired, "metadata": {**desired["metadata"], **condition}}
 
 
 def as_sent(obj: KubeObject, release: str, namespace: str) -> KubeObject:
-    """The object as Helm sends it: in its namespace, and but for hooks with the marks of its release.
+    """The object as Helm sends it: in its namespace, and, if it is no hook, with the marks of its release.
 
     The marks are those of helm.sh/helm/v4/pkg/action, setMetadataVisitor.
     """
@@ -204,7 +204,7 @@ def cannot_compare(object_: ObjectId, error: Exception) -> Drifted | None:
 def not_comparable(object_: ObjectId, error: Exception, before: Drifted | None = None) -> Drifted:
     """An object that the API server does not let us compare, or corrected; `before` is how it was found.
 
-    Told without the server's words, as `cause_of`.
+    The text does not quote the server, as in `cause_of`.
     """
     if isinstance(error, Forbidden):
         text = "a right of the controller is missing, or an admission rule forbids it"

@@ -116,7 +116,7 @@ class DriftWatch:
             self._reconcile_after(self._pace.settle)
 
     def leave(self, key: ReleaseKey) -> None:
-        """The release is worked on, gone, or nobody's business: what becomes of its objects is no drift."""
+        """The release has a running action, is gone, or is not ours: changes of its objects are no drift."""
         with self._lock:
             self._index.leave(key)
 
@@ -231,8 +231,8 @@ class DriftWatch:
     def _correct_objects(
         self, key: ReleaseKey, tracked: Tracked, object_: ObjectId, obj: KubeObject
     ) -> Corrected:
-        """How the object stood, and what is still wrong with it. One that nobody may touch does not keep
-        the others from being corrected. Raises ApiUnavailable."""
+        """The state of the object, and its remaining differences. An object that must not be touched does not
+        prevent the correction of others. Raises ApiUnavailable."""
         observed = partial(compare, self._kube, obj, key[1], key[0], tracked.followed.rules)
         try:
             return correct(self._kube, observed)

@@ -17,7 +17,7 @@ _PHASES = {
     "Succeeded": HookPhase.SUCCEEDED,
     "Failed": HookPhase.FAILED,
 }
-# It has begun or is about to, and nobody needs it to be ready.
+# The pod has begun or will begin, and nothing needs it to be ready.
 _IS_AT_WORK = (CauseKind.STARTING, CauseKind.UNREADY)
 
 

@@ -35,10 +35,10 @@ def delete_last_runs(
 ) -> tuple[str, ...]:
     """Deletes Jobs and Pods that hooks of the coming action have left; gives them as `Job/name`.
 
-    Whether they have ended does not matter: what still runs serves a spec, or a process, that is gone, or has
-    had its time. What is no hook, or another release's by its labels, is left alone. Each is waited for until
-    it is gone, for `timeout` seconds at the most: Helm would take one that is still ending for the new one.
-    Raises KubeError and HelmFailed, also as HelmCancelled.
+    Whether they have ended does not matter: a running one serves an old spec or a dead process, or has
+    exceeded its time. An object that is no hook, or belongs to another release by its labels, is left alone.
+    The function waits for at most `timeout` seconds until each is gone, because Helm would mistake an ending
+    one for the new one. Raises KubeError and HelmFailed, also as HelmCancelled.
     """
     deleted = []
     for hook in hooks:
@@ -82,7 +82,7 @@ def delete_run(
     HelmCancelled."""
     meta = live["metadata"]
     name, where, uid = str(meta["name"]), str(meta["namespace"]), str(meta["uid"])
-    # Its node need not say that a pod has ended which nobody wants any more.
+    # The deletion of an unwanted pod does not wait for its node.
     kube.delete(resource, name, where, uid=uid, grace=0 if resource == POD else None)
     remaining = timeout
     while _is_there(kube, resource, name, where, uid):

@@ -72,8 +72,8 @@ NO_HOOKS = ObservedHooks()
 
 @dataclass(frozen=True)
 class HookEnd:
-    """What the cluster says of a hook whose action has ended. `why` it failed, redacted, empty when nobody
-    knows; `view` as it is now, None when it is not there any more or was failed by us."""
+    """The state of a hook in the cluster after its action has ended. `why` it failed, redacted, empty if this
+    is unknown. `view`: the present view, None if the hook is gone or if we made it fail."""
 
     why: str = ""
     view: HookView | None = None

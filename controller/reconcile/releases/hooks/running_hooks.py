@@ -26,7 +26,7 @@ def find_running_hook(
     try:
         hooks = records.manifest(release, namespace, revision.version).hooks
     except HelmFailed:
-        # Nobody can tell what its hooks are.
+        # The hooks of this revision are unknown.
         return None
     names = {
         hook.name: None

@@ -1,8 +1,8 @@
 """Keeps volumes that Helm, or a StatefulSet, would delete with what a release does not have any more.
 
-Everything is marked before Helm is called: killed anywhere, the next try finds the volume as it was or
-already kept. A kept volume is nobody's until a release of the same name has it again, and only people
-delete it.
+Everything is marked before Helm is called. After a kill, the next try finds the volume unchanged or already
+marked. A kept volume has no owner until a release with the same name uses it again, and only people delete
+it.
 """
 
 from __future__ import annotations

@@ -57,7 +57,8 @@ class _Candidate:
     problem: str = ""
 
     def stamp(self) -> tuple[object, ...]:
-        """What changes when the effects may have changed, but for the cluster's objects."""
+        """A value that changes when the effects may have changed, except for changes of the cluster's
+        objects."""
         last = self.revisions[-1] if self.revisions else None
         seen = (last.version, last.status, last.digest) if last else ()
         return (self.name, self.action, self.resolved, self.digest, self.missing, self.problem, seen)

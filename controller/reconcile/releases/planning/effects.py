@@ -202,7 +202,7 @@ def _annotations(obj: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _content(obj: Mapping[str, Any]) -> dict[str, Any]:
-    """What somebody asked for, without what the API server and controllers write."""
+    """The desired content, without fields that the API server and controllers write."""
     meta = {key: value for key, value in obj["metadata"].items() if key not in _SERVER_FIELDS}
     return {
         **{key: value for key, value in obj.items() if key not in ("status", "metadata")},

@@ -47,7 +47,7 @@ class LeaseBoard:
         self._cells[_Field.FORFEITED] = 1.0
 
     def stop(self) -> None:
-        """The work is told to end; a second time: at once."""
+        """Requests the end of the work. The second request ends it immediately."""
         self._cells[_Field.STOPS] += 1.0
 
     def has_begun(self) -> bool:
@@ -65,7 +65,7 @@ class LeaseBoard:
         return self._cells[_Field.WORK_AGE]
 
     def is_given_back(self) -> bool:
-        """Whether nobody works under the Lease any more once the working process has ended."""
+        """Whether no process works under the Lease once the working process has ended."""
         return self._cells[_Field.GIVE_BACK] > 0.0
 
     # -- of the working process ---------------------------------------------------------------------
@@ -80,7 +80,7 @@ class LeaseBoard:
         self._cells[_Field.GIVE_BACK] = 1.0
 
     def stops(self) -> int:
-        """How often it was told to stop."""
+        """The number of requests to stop."""
         return int(self._cells[_Field.STOPS])
 
     # -- of both ------------------------------------------------------------------------------------

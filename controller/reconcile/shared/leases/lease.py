@@ -104,7 +104,7 @@ class WriterLease:
         self._holder = holder
         self._seen = _SeenLease()
         self._renewed = clock.monotonic()
-        # The times of renewal that the Lease may show if nobody but us has written it since we hold it.
+        # The times of renewal that the Lease may show if only we have written it since we hold it.
         self._written: set[str] = set()
         self._held = False
         self._lost = False
@@ -115,14 +115,13 @@ class WriterLease:
     def try_take(self, work_age: float = 0.0) -> bool:
         """Takes or renews the Lease; False while someone else holds it or the API does not answer.
 
-        Another pod's Lease is taken over only after we ourselves saw it unchanged for its whole
-        duration: clocks of two nodes are never compared. One that we hold, and that is not as we left it, is
-        lost at once and for good: another pod has it, somebody has deleted it, so that another may have had
-        it since, or the API server's state went back (etcd was restored), and watches that have seen a later
-        one would stay silent until it comes again.
+        We take over another pod's Lease only after we saw it unchanged for its whole duration: clocks of two
+        nodes are never compared. If our Lease is not as we left it, it is lost immediately. Another pod has
+        it, or others deleted it, so that another pod may have had it since. Or the API server's state is an
+        older one (etcd was restored), and watches that have seen a later state would stay silent.
 
-        A namespace that is being deleted loses its Leases first, and lets nobody make one: the last holder
-        goes on there, so that what it holds by finalizers can go.
+        A namespace that is being deleted loses its Leases first, and accepts no new one. The last holder
+        continues there, so that it can remove its finalizers.
 
         `work_age`: for how many seconds one piece of the container's work has been under way.
         """
@@ -199,7 +198,7 @@ class WriterLease:
             raise
 
     def _is_ending(self) -> bool:
-        """Whether the namespace is being deleted: the API server lets nobody make anything there any more."""
+        """Whether the namespace is being deleted: the API server accepts no new object there."""
         return is_ending(self._kube, self._namespace)
 
     def _expired(self, lease: dict[str, Any]) -> bool:
