@@ -27,7 +27,7 @@ export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/pycache
 # seconds in each process of pytest. Empty is off.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup helm helm-newer demo demo-real demo-down test test-changed test-fast test-servers test-cluster test-sample test-openstack test-image test-real image test-exhaustive test-upstream lint docs lock rbac pins options service schemas bench soak clean
+.PHONY: help setup helm helm-newer demo demo-real demo-down test test-changed test-fast test-servers test-cluster test-sample test-openstack test-image test-real test-real-upgrade image test-exhaustive test-upstream lint docs lock rbac pins options service schemas bench soak clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -108,6 +108,10 @@ test-image: setup ## the image as the Dockerfile says, on Debian 12 and 13 (root
 test-real: setup ## pods that run, on a real node (Linux, root; Debian's packages); with CHARTS also OpenStack-Helm's
 	@$(BIN)/python -m sandbox build
 	@CHARTS="$(CHARTS)" $(BIN)/python -m pytest -q -n 0 -m real tests/real
+
+test-real-upgrade: setup ## an upgrade of OpenStack with pods that run, on a real node (Linux, root; Debian's packages)
+	@$(BIN)/python -m sandbox build
+	@$(BIN)/python -m pytest -q -n 0 -m real tests/real_upgrade
 
 image: setup ## the controller's image as an OCI archive, without Docker (root on Debian)
 	@$(BIN)/python -m sandbox image --archive openstack-controller.tar

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from controller.adapters.helm.release_records import SecretRecords
@@ -54,8 +55,10 @@ def assert_jobs_came_first(region: Region, since: datetime, expected: dict[str, 
 
 def _halves(region: Region, release: str) -> tuple[Revision, Revision]:
     history = SecretRecords(region.kube).observe(region.namespace, releases=(release,))[release]
-    half, whole = history[-2:]
-    assert half.jobs_for, f"{release} was upgraded in one step: {history}"
+    # Later revisions are of later steps, such as that of the computes.
+    pairs = [(half, whole) for half, whole in pairwise(history) if half.jobs_for]
+    assert pairs, f"{release} was upgraded in one step: {history}"
+    half, whole = pairs[0]
     assert half.jobs_for == whole.digest
     return half, whole
 

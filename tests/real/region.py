@@ -6,13 +6,16 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from sandbox.cluster import Sandbox
 from sandbox.demo import NAMESPACE, REGION
 from sandbox.demo_real import SERIES
 from sandbox.errors import SandboxError
+from sandbox.node import plan
 from sandbox.patience import Patience
+from sandbox.processes import kill_process, observe_process
 
 READY_SECONDS = 2400
 CLIENT_IMAGE = "sandbox.local/airshipit/openstack-client:{series}-ubuntu_noble"
@@ -122,3 +125,20 @@ def client_pod(
         )
     finally:
         box.kubectl("delete", *there, f"pod/{name}", "--ignore-not-found")
+
+
+def kill_container(box: Sandbox, container: str) -> None:
+    """SIGKILL to the process of that container of the controller, as the kernel would send it."""
+    command = f"osctl-{container}".encode()
+    for entry in Path("/proc").iterdir():
+        try:
+            is_it = entry.name.isdigit() and command in (entry / "cmdline").read_bytes()
+            groups = (entry / "cgroup").read_text() if is_it else ""
+        except OSError:
+            continue
+        if is_it and plan.cgroup_name(box.layout.directory) in groups:
+            identity = observe_process(int(entry.name))
+            assert identity is not None
+            kill_process(identity)
+            return
+    raise AssertionError(f"no process of {container}")

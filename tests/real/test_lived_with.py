@@ -22,8 +22,17 @@ from sandbox.demo_real import run_smoke
 from sandbox.node import plan
 from sandbox.node.plan import NodeLayout
 from sandbox.patience import patient
-from sandbox.processes import kill_process, observe_process
-from tests.real.region import condition, deployment, edit, is_ready, items, pods, wait_ready, wait_until
+from tests.real.region import (
+    condition,
+    deployment,
+    edit,
+    is_ready,
+    items,
+    kill_container,
+    pods,
+    wait_ready,
+    wait_until,
+)
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(5400)]
 
@@ -151,23 +160,6 @@ def test_a_container_of_the_controller_that_is_killed_comes_again(ready: Sandbox
     kill_container(ready, container)
     wait_until(lambda: restarts() > before, f"{container} does not run again", 300)
     wait_ready(ready)
-
-
-def kill_container(box: Sandbox, container: str) -> None:
-    """SIGKILL to the process of that container of the controller, as the kernel would send it."""
-    command = f"osctl-{container}".encode()
-    for entry in Path("/proc").iterdir():
-        try:
-            is_it = entry.name.isdigit() and command in (entry / "cmdline").read_bytes()
-            groups = (entry / "cgroup").read_text() if is_it else ""
-        except OSError:
-            continue
-        if is_it and plan.cgroup_name(box.layout.directory) in groups:
-            identity = observe_process(int(entry.name))
-            assert identity is not None
-            kill_process(identity)
-            return
-    raise AssertionError(f"no process of {container}")
 
 
 def test_after_a_reboot_of_the_node_the_region_is_ready_again_unaided(ready: Sandbox) -> None:

@@ -27,7 +27,12 @@ pytestmark = [
 def test_the_jobs_of_every_release_come_first(
     charts: Path, sandbox: Sandbox, tmp_path: Path, preset: str, expected: set[str]
 ) -> None:
-    for case in applied(sandbox, charts, {**specs()[preset], "openstackVersion": "2025.2"}, tmp_path):
+    for case in applied(
+        sandbox,
+        charts,
+        {**specs()[preset], "openstackVersion": "2025.2", "upgrade": {"healthyFor": "1s"}},
+        tmp_path,
+    ):
         region = case.region
         region.wait_ready(READY_SECONDS)
         releases = waiting_releases(region)

@@ -135,3 +135,45 @@ def test_an_image_that_the_spec_pins_fails_the_checks() -> None:
     assert "images.tags.keystone_api of keystone" in region.condition("Ready")["message"]
     region.edit(upgrade={"skipChecks": ["pinned-images"]})
     region.begin("identity")
+
+
+def test_a_step_whose_release_fails_lets_no_other_begin_and_continues_when_it_is_corrected(
+    region: UpgradingRegion,
+) -> None:
+    region.edit(openstackVersion=NEW)
+    region.begin("identity")
+    region.reconcile()
+    region.fail("identity", "Job keystone-db-sync: no such column")
+    for _ in range(4):
+        region.reconcile()
+        region.clock.advance(60)
+    assert region.condition("Upgrading")["reason"] == "UpgradeStepFailed"
+    assert "no such column" in region.condition("Ready")["message"]
+    assert region.current == "identity"
+    assert OLD in region.tags("placement", "placement")["placement"]
+    assert region.step() == "identity"
+
+
+def test_another_target_is_refused_while_an_upgrade_runs(region: UpgradingRegion) -> None:
+    region.edit(openstackVersion=NEW)
+    region.begin("identity")
+    region.edit(openstackVersion="2025.1")
+    region.reconcile()
+    assert region.condition("Ready")["reason"] == "VersionStepRefused"
+    assert f"from {OLD} to {NEW} is not over" in region.condition("Ready")["message"]
+    region.edit(openstackVersion=NEW)
+    assert region.step() == "identity"
+
+
+def test_edits_of_a_service_whose_step_has_not_begun_arrive_with_it(region: UpgradingRegion) -> None:
+    region.edit(openstackVersion=NEW)
+    region.begin("identity")
+    before = region.release("image", "glance")["values"]
+    region.edit(services={"image": {"glance": {"values": {"pod": {"replicas": {"api": 2}}}}}})
+    region.reconcile()
+    assert "replicas" not in str(
+        region.release("image", "glance")["values"].get("pod", {}).get("replicas", "")
+    )
+    region.begin("image")
+    region.reconcile()
+    assert region.release("image", "glance")["values"]["pod"]["replicas"]["api"] == 2

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from controller.domain.api.conditions import find
+from controller.domain.api.conditions import Condition, entries, find
+from controller.domain.api.reasons import Reason
 from controller.ports.kubernetes import OSDPL
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.parts import RegionPorts, RegionSettings
@@ -61,6 +62,27 @@ class UpgradingRegion:
     def deploy(self) -> None:
         """helmbundle has deployed what the bundles ask for now."""
         deploy_all(self.kube)
+
+    def fail(self, name: str, message: str) -> None:
+        """helmbundle reports that the releases of a bundle fail."""
+        [bundle] = [one for one in self.kube.objects("HelmBundle") if one["metadata"]["name"] == name]
+        generation = bundle["metadata"]["generation"]
+        ready = Condition("Ready", "False", Reason.RELEASES_FAILING, message, generation)
+        releases = [
+            {"name": one["name"], "namespace": KEY[0], "state": "Failed", "reason": "UpgradeFailed"}
+            for one in bundle["spec"]["releases"]
+        ]
+        body = {
+            "apiVersion": bundle["apiVersion"],
+            "kind": bundle["kind"],
+            "metadata": {"name": name, "namespace": KEY[0]},
+            "status": {
+                "observedGeneration": generation,
+                "releases": releases,
+                "conditions": entries([ready], (), self.clock.now()),
+            },
+        }
+        self.kube.apply(body, manager="osctl-helmbundle", subresource="status")
 
     def step(self) -> str:
         """Passes until the present step is done; its name."""

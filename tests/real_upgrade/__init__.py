@@ -1,0 +1,1 @@
+"""An upgrade of OpenStack with pods that run; make test-real-upgrade."""

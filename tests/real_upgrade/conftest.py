@@ -1,0 +1,57 @@
+"""A real node with a region of the version before, two of each API, and something made in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from sandbox.cluster import Sandbox, take_down
+from sandbox.demo_real import RealDemo, load_region_images, run_real_demo
+from sandbox.errors import SandboxError
+from sandbox.node.prepare import check_machine
+from sandbox.paths import Layout, sandbox_directory
+from tests.real.region import client_pod, edit, wait_ready
+
+# A sandbox that runs already: it is used as it is, and left running.
+KEPT = os.environ.get("OSCTL_REAL_UPGRADE_SANDBOX", "")
+NAME = KEPT or "real-upgrade"
+BEFORE, AFTER = "2025.1", "2026.1"
+TWO_APIS = {
+    "identity": {"keystone": {"values": {"pod": {"replicas": {"api": 2}}}}},
+    "image": {"glance": {"values": {"pod": {"replicas": {"api": 2}}}}},
+    "placement": {"placement": {"values": {"pod": {"replicas": {"api": 2}}}}},
+    "compute": {"nova": {"values": {"pod": {"replicas": {"osapi": 2, "api_metadata": 2}}}}},
+    "networking": {"neutron": {"values": {"pod": {"replicas": {"server": 2}}}}},
+}
+
+
+@pytest.fixture(scope="session")
+def region() -> Iterator[Sandbox]:
+    """A region of BEFORE with two pods of each API, Ready; the node has the images of both versions."""
+    try:
+        check_machine(Layout(sandbox_directory(NAME)))
+    except SandboxError as error:
+        pytest.skip(str(error))
+    if not KEPT:
+        take_down(NAME)
+    try:
+        box = Sandbox.up(NAME, real=True)
+        if not KEPT:
+            run_real_demo(box, print, RealDemo(series=BEFORE))
+        target = RealDemo(series=AFTER)
+        load_region_images(box, target.write(box), AFTER, print)
+        edit(box, {"services": TWO_APIS})
+        wait_ready(box)
+        yield box
+    finally:
+        if not KEPT:
+            take_down(NAME)
+
+
+@pytest.fixture(scope="session")
+def client(region: Sandbox) -> Iterator[Callable[[str], str]]:
+    """Runs Python beside openstacksdk in a pod that has the exported clouds.yaml."""
+    with client_pod(region, "client", series=BEFORE) as run:
+        yield run
