@@ -93,8 +93,7 @@ def difference(compared: Compared, helm: HelmClient | None) -> RegionDiff:
     schema = offline_renderer().region_schema.root["properties"]["spec"]
     changes = spec_changes(before.deployment, after.deployment, schema)
     found = replace(found, settings=(*found.settings, *changes))
-    running = observe_keepers(kube, compared.namespace) if kube is not None else None
-    return replace(found, refused=_refused(before, after, running), warnings=_warnings(compared))
+    return replace(found, refused=refusals(compared), warnings=_warnings(compared))
 
 
 def _another(before: OfflineRegion, after: OfflineRegion) -> str:
@@ -103,13 +102,13 @@ def _another(before: OfflineRegion, after: OfflineRegion) -> str:
     return "" if old == new else f"these are different regions: {old} and {new}"
 
 
-def _refused(
-    before: OfflineRegion, after: OfflineRegion, running: Mapping[str, str] | None
-) -> tuple[str, ...]:
+def refusals(compared: Compared) -> tuple[str, ...]:
     """Why core would refuse the change.
 
-    `running`: the images of brokers and databases in the cluster, or in the former file.
+    The images of brokers and databases are those of the cluster, or of the former file.
     """
+    before, after, kube = compared.before, compared.after, compared.kube
+    running = observe_keepers(kube, compared.namespace) if kube is not None else None
     old, new = before.item.obj, after.item.obj
     accepted = {
         **accepted_versions(old["metadata"].get("annotations")),

@@ -28,6 +28,7 @@ from controller.cli.commands.render import render
 from controller.cli.commands.server import app as server_commands
 from controller.cli.commands.smoke import smoke
 from controller.cli.commands.status import status
+from controller.cli.commands.upgrade.group import app as upgrade_commands
 from controller.cli.commands.validate import validate
 from controller.cli.commands.wait import wait
 from controller.cli.exit_codes import epilog, exit_code
@@ -84,6 +85,7 @@ _FILES = (validate, render, explain, fields, diff, images, charts, rbac)
 _RELEASES = (history, rollback, reconcile, suspend, resume)
 for _command in (*_REGION, *_FILES, *_RELEASES):
     app.command()(_command)
+app.add_typer(upgrade_commands, name="upgrade")
 app.add_typer(node_commands, name="node")
 app.add_typer(credential_commands, name="credentials")
 app.add_typer(machine_commands, name="machines")

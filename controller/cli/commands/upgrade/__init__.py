@@ -1,0 +1,1 @@
+"""osctl upgrade: plans, begins, watches and steers an upgrade to another version of OpenStack."""

@@ -1,0 +1,82 @@
+"""An upgrade to another version of OpenStack before it begins, of a file's region or of the cluster's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from controller.cli.comparison import Compared, refusals
+from controller.cli.offline.input_files import InputObject, read_objects
+from controller.cli.offline.manifests import render_release
+from controller.cli.offline.own_kinds import is_region
+from controller.cli.offline.region import OfflineRenderer, offline_renderer
+from controller.cli.views.upgrade.plan import UpgradePreview, preview_steps
+from controller.domain.region.upgrade.upgrade_policy import upgrade_policy
+from controller.errors import Problem, SpecInvalid
+from controller.ports.helm import HelmClient
+from controller.ports.kubernetes import OSDPL, Kube, KubeObject
+
+VERSION_FIELD = "spec.openstackVersion"
+
+
+def region_of_files(filenames: Sequence[str]) -> InputObject:
+    """The only region of the files. Raises SpecInvalid."""
+    items = read_objects(filenames)
+    offline_renderer().learn(items)
+    regions = [item for item in items if is_region(item)]
+    if len(regions) != 1:
+        text = f"{len(regions)} regions in the files"
+        raise SpecInvalid([Problem("kind", text, f"give one {OSDPL.kind}", items[0].source)])
+    return regions[0]
+
+
+def running_version(region: KubeObject) -> str:
+    """The version that a region of a cluster runs; that of its spec before the first was deployed."""
+    spec, status = region.get("spec") or {}, region.get("status") or {}
+    return str(status.get("openstackVersion") or spec.get("openstackVersion") or "")
+
+
+def preview_upgrade(
+    item: InputObject, source: str, target: str, *, helm: HelmClient | None, kube: Kube | None = None
+) -> UpgradePreview:
+    """The upgrade of a region from `source` to `target`; with objects if Helm is available to render them.
+
+    `kube`: the cluster that the region runs in. Raises SpecInvalid and ChartInvalid.
+    """
+    renderer = offline_renderer()
+    compared = Compared(
+        before=renderer.render(_at(item, source), lacking=True),
+        after=renderer.render(_at(item, target), lacking=True),
+        given=(item,),
+        kube=kube,
+    )
+    after, charts = compared.after, renderer.charts
+    steps = preview_steps(
+        after.region.upgrade_steps,
+        compared.before.objects(),
+        after.objects(),
+        (lambda spec: render_release(spec, charts, helm)) if helm is not None else None,
+    )
+    return UpgradePreview(
+        region=after.deployment.name,
+        namespace=after.deployment.namespace,
+        source=source,
+        target=target,
+        policy=upgrade_policy(after.deployment.spec.upgrade),
+        steps=steps,
+        refused=refusals(compared),
+        rendered=helm is not None,
+    )
+
+
+def known_versions(renderer: OfflineRenderer) -> tuple[str, ...]:
+    """The versions that the definition of a region allows."""
+    spec: dict[str, Any] = renderer.region_schema.root["properties"]["spec"]
+    return tuple(map(str, spec["properties"]["openstackVersion"].get("enum") or ()))
+
+
+def _at(item: InputObject, version: str) -> InputObject:
+    return replace(
+        item, obj={**item.obj, "spec": {**(item.obj.get("spec") or {}), "openstackVersion": version}}
+    )

@@ -1,0 +1,1 @@
+"""Views of an upgrade to another version of OpenStack."""

@@ -1,0 +1,69 @@
+"""osctl upgrade status, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.commands.upgrade.conftest import found_by_osctl
+from tests.cli.objects import osctl
+from tests.reconcile.region.upgrade.upgrading_region import NEW, OLD, UpgradingRegion
+
+
+def test_a_region_without_an_upgrade_says_what_it_runs(region: UpgradingRegion) -> None:
+    result = osctl("upgrade", "status")
+    assert result.exit_code == 0
+    assert result.stdout == (
+        f"region-one: runs {OLD}; no upgrade was made. See what one would do: osctl upgrade plan VERSION\n"
+    )
+
+
+def test_the_present_step_comes_with_its_time_and_what_to_do(region: UpgradingRegion) -> None:
+    region.edit(openstackVersion=NEW)
+    region.begin("image")
+    region.clock.advance(100)
+    lines = osctl("upgrade", "status").stdout.splitlines()
+    assert lines[0].startswith(f"region-one  {OLD} → {NEW}  ControlPlane  6 of 11 steps done  ")
+    [row] = [line for line in lines if line.split()[:2] == ["…", "image"]]
+    assert row.split() == ["…", "image", "ControlPlane", "Running", "2", "m", "11", "s"]
+    assert "=   database            Infrastructure   Done      -          no change" in lines
+    [back] = [line for line in lines if line.startswith("BACK")]
+    assert "not possible: a step has begun that migrates data" in back
+
+
+def test_a_failed_check_is_the_first_thing_with_the_ways_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    pinned = {"images": {"tags": {"keystone_api": f"registry.example.org/keystone:{OLD}-fixed"}}}
+    given = UpgradingRegion(services={"identity": {"keystone": {"values": pinned}}})
+    region = found_by_osctl(given, monkeypatch)
+    region.edit(openstackVersion=NEW)
+    result = osctl("upgrade", "status", "--wait")
+    assert result.exit_code == 5
+    text = osctl("upgrade", "status").stdout
+    assert "failed  pinned-images: the spec names images of 2025.2" in text
+    assert text.index("pinned-images") < text.index("NEXT") < text.index("STEP")
+    assert "osctl upgrade abort region-one" in text
+
+
+def test_programs_get_what_the_status_has_and_what_follows(region: UpgradingRegion) -> None:
+    region.edit(openstackVersion=NEW, upgrade={"gates": "Manual"})
+    osctl("upgrade", "status", "--wait")
+    found = json.loads(osctl("upgrade", "status", "-o", "json").stdout)
+    assert (found["from"], found["to"], found["reason"]) == (OLD, NEW, "RegionUpgradeHeld")
+    assert found["waitsForPerson"] is True
+    assert found["next"].startswith("osctl upgrade continue region-one")
+    assert [one["name"] for one in found["steps"]][-1] == "networking/agents"
+
+
+def test_a_wait_that_lasts_too_long_ends_with_4(region: UpgradingRegion) -> None:
+    region.edit(openstackVersion=NEW)
+    region.reconcile()
+    assert osctl("upgrade", "status", "--wait", "--timeout", "90s").exit_code == 4
+
+
+def test_a_watch_goes_on_while_a_person_is_waited_for(region: UpgradingRegion) -> None:
+    region.edit(openstackVersion=NEW, upgrade={"paused": True})
+    region.reconcile()
+    result = osctl("upgrade", "status", "--watch", "--timeout", "10m")
+    assert result.exit_code == 4
+    assert "spec.upgrade.paused is set" in result.stderr
