@@ -63,7 +63,7 @@ def print_view(console: Console, view: RegionView) -> None:
         console.print()
         headers = ("SERVICE", "VERSION", "RELEASES", "HEALTH", "NOTE")
         print_table(console, headers, [_line(line) for line in view.services])
-    notes = (("PLAN", view.plan), ("SECRETS", view.secrets), ("NODES", view.nodes))
+    notes = (("UPGRADE", view.upgrade), ("PLAN", view.plan), ("SECRETS", view.secrets), ("NODES", view.nodes))
     footer = [(title, text) for title, text in notes if text]
     if footer:
         console.print()

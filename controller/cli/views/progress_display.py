@@ -58,6 +58,8 @@ class PlainLines:
     def show(self, progress: RegionRows, hint: str = "") -> None:
         for line in change_lines(progress.changed):
             self.say(line)
+        if progress.upgrade:
+            self.say(f"{progress.name}: {progress.upgrade}")
         reported = verdict_line(progress)
         if reported and progress.readiness_changed and progress.readiness.outcome != RegionOutcome.READY:
             self.say(f"{progress.name}: {reported}")

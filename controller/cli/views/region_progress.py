@@ -10,6 +10,7 @@ from typing import Any
 from controller.cli.views.hook_jobs import RunningJob, with_jobs
 from controller.cli.views.readiness import RegionOutcome, RegionReadiness, judge
 from controller.cli.views.release_rows import ACTIVE, ReleaseRow, RowState, release_rows
+from controller.cli.views.upgrade.status import upgrade_headline
 from controller.domain.api.reasons import Reason
 
 # Seconds without progress, apart from problems for a person, before a wait gives up: the controller looks
@@ -32,7 +33,7 @@ class RegionRows:
     """One observation of a region. `waited` is in seconds; `changed` are the changed rows.
 
     `needs_person`: releases have failed for a cause that only a person can correct, and nothing else makes
-    progress.
+    progress. `upgrade`: how far an upgrade to another version is, if that has changed.
     """
 
     name: str
@@ -43,6 +44,7 @@ class RegionRows:
     readiness_changed: bool
     waited: float
     needs_person: bool = False
+    upgrade: str = ""
 
     @property
     def done(self) -> int:
@@ -73,6 +75,7 @@ class ProgressTracker:
         self._first = True
         self._blocked: frozenset[str] = frozenset()
         self._blocked_since: float | None = None
+        self._upgrade = ""
 
     def observe(
         self,
@@ -103,6 +106,7 @@ class ProgressTracker:
         )
         self._rows = {row.release: row for row in rows}
         self._readiness, self._first = readiness, False
+        upgrade, self._upgrade = self._upgrade, upgrade_headline(osdpl or {})
         return RegionRows(
             name=self._name,
             namespace=self._namespace,
@@ -112,6 +116,7 @@ class ProgressTracker:
             readiness_changed=readiness_changed,
             waited=now - self._started,
             needs_person=self._needs_person(rows, readiness, now),
+            upgrade=self._upgrade if self._upgrade != upgrade else "",
         )
 
     def _needs_person(self, rows: Sequence[ReleaseRow], readiness: RegionReadiness, now: float) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from controller.cli.views.readiness import RegionOutcome, RegionReadiness, explain_silence, judge
 from controller.cli.views.release_rows import ReleaseRow, RowState, parse_time, release_rows, short_duration
+from controller.cli.views.upgrade.status import upgrade_view
 from controller.domain.api.conditions import find
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import RegionSpec, parse_region_spec
@@ -76,6 +77,7 @@ class RegionView:
     nodes: str = ""
     warnings: str = ""
     plan: str = ""
+    upgrade: str = ""
 
 
 def region_view(osdpl: Mapping[str, Any], bundles: Sequence[Mapping[str, Any]], now: float) -> RegionView:
@@ -105,7 +107,16 @@ def region_view(osdpl: Mapping[str, Any], bundles: Sequence[Mapping[str, Any]], 
         nodes=_nodes(status.get("nodes") or {}),
         warnings="; ".join(_warnings(valid, status.get("plan") or {})),
         plan=_plan(spec, status.get("plan") or {}),
+        upgrade=_upgrade(osdpl, now),
     )
+
+
+def _upgrade(osdpl: Mapping[str, Any], now: float) -> str:
+    """The upgrade to another version that is under way, in a line; empty without one."""
+    found = upgrade_view(osdpl, now)
+    if found is None or found.upgrade.over:
+        return ""
+    return f"{found.headline} (osctl upgrade status {found.name})"
 
 
 def _warnings(valid: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str]:
@@ -215,12 +226,19 @@ def _services(rows: Iterable[ReleaseRow], status: Mapping[str, Any]) -> Iterator
         yield ServiceLine(
             service=service,
             state=str(entry.get("state") or ""),
-            version=str(entry.get("openstackVersion") or ""),
+            version=_version(entry, status.get("upgrade") or {}),
             releases=tuple(releases),
             ready=sum(1 for _, component in components if component.get("status") == "Ready"),
             components=len(components),
             note=_note(releases, components),
         )
+
+
+def _version(entry: Mapping[str, Any], upgrade: Mapping[str, Any]) -> str:
+    """The version of a service; of one that is half-way the one before and the next."""
+    version = str(entry.get("openstackVersion") or "")
+    half_way = entry.get("state") == "Upgrading" and upgrade.get("to")
+    return f"{version} → {upgrade['to']}" if half_way else version
 
 
 def _note(releases: Iterable[ReleaseRow], components: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
@@ -318,4 +336,5 @@ def as_data(view: RegionView) -> dict[str, Any]:
         "nodes": view.nodes,
         "warnings": view.warnings,
         "plan": view.plan,
+        "upgrade": view.upgrade,
     }

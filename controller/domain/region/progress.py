@@ -120,9 +120,12 @@ def healthy_text(health: Mapping[str, Any]) -> str:
     return f"{good}/{len(components)}" if components else ""
 
 
-def service_entry(bundle: Mapping[str, Any], before: Mapping[str, Any], target: str) -> dict[str, str]:
+def service_entry(
+    bundle: Mapping[str, Any], before: Mapping[str, Any], target: str, *, half_way: bool = False
+) -> dict[str, str]:
     """A service's entry in `status.services`. `before`: the status as read; `target`: the OpenStack release
-    that the bundle is for, empty where the bundle is not what the spec asks for."""
+    that the bundle is for, empty where the bundle is not what the spec asks for. `half_way`: only some of its
+    workloads are of the version that it is upgraded to."""
     name = str(bundle["metadata"]["name"])
     status = bundle.get("status") or {}
     current = status.get("observedGeneration") == bundle["metadata"].get("generation")
@@ -132,6 +135,8 @@ def service_entry(bundle: Mapping[str, Any], before: Mapping[str, Any], target: 
     state = (
         "Applied" if deployed else "Failed" if ready.get("reason") == Reason.RELEASES_FAILING else "Applying"
     )
+    if half_way and state != "Failed":
+        state = "Upgrading"
     spec = bundle.get("spec") or {}
     if spec.get("planned") and not spec.get("releases"):
         state = "Planned"

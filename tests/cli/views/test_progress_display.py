@@ -38,6 +38,22 @@ def test_each_change_is_a_line_with_the_time_in_utc():
     assert text_of(console) == "2026-03-01T09:30:00Z keystone: installing\n"
 
 
+def test_each_step_of_an_upgrade_is_a_line():
+    steps = [{"name": "identity", "service": "identity", "phase": "ControlPlane", "state": "Running"}]
+    upgrade = {"from": "2025.2", "to": "2026.1", "phase": "ControlPlane", "steps": steps}
+    console, clock = Console(file=io.StringIO(), width=500), FakeClock(start=1_772_357_400.0)
+    tracker, lines = ProgressTracker("region-one", "openstack", 1, 0.0), PlainLines(console, clock)
+    for state in ("Running", "Running", "Done"):
+        steps[0]["state"] = state
+        osdpl = region(condition("Ready", "False", "RegionUpgrading"), upgrade=upgrade)
+        lines.show(tracker.observe(osdpl, [], 3.0))
+    said = [line for line in text_of(console).splitlines() if "2025.2 → 2026.1" in line]
+    assert said == [
+        "2026-03-01T09:30:00Z region-one: 2025.2 → 2026.1, 0 of 1 step done: identity running",
+        "2026-03-01T09:30:00Z region-one: 2025.2 → 2026.1, 1 of 1 step done",
+    ]
+
+
 def test_a_long_silence_is_broken_by_a_sign_of_life():
     console, clock = Console(file=io.StringIO(), width=500), FakeClock()
     lines = PlainLines(console, clock)

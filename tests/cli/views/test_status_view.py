@@ -234,3 +234,34 @@ def test_the_setting_behind_a_cause_is_in_the_data_too():
 def test_warnings_of_an_invalid_spec_are_not_mixed_up_with_its_errors():
     invalid = condition("SpecValid", "False", "SpecInvalid", "spec.a: wrong")
     assert region_view(region(SICK, invalid), [], NOW).warnings == ""
+
+
+UPGRADE = {
+    "from": "2025.2",
+    "to": "2026.1",
+    "phase": "ControlPlane",
+    "steps": [
+        {"name": "identity", "service": "identity", "phase": "ControlPlane", "state": "Done"},
+        {"name": "compute", "service": "compute", "phase": "ControlPlane", "state": "Running"},
+    ],
+}
+
+
+def test_an_upgrade_that_is_under_way_has_a_line() -> None:
+    osdpl = region(condition("Ready", "False", "RegionUpgrading"), upgrade=UPGRADE)
+    [line] = [one for one in screen(osdpl).splitlines() if one.startswith("UPGRADE")]
+    text = "2025.2 → 2026.1, 1 of 2 steps done: compute running (osctl upgrade status region-one)"
+    assert line.split(maxsplit=1)[1] == text
+
+
+def test_an_upgrade_that_is_over_has_no_line() -> None:
+    osdpl = region(READY, upgrade={**UPGRADE, "phase": "Finished"})
+    assert "UPGRADE" not in screen(osdpl)
+
+
+def test_a_service_that_is_half_way_has_both_versions() -> None:
+    services = {"compute": {"state": "Upgrading", "openstackVersion": "2025.2"}}
+    osdpl = region(condition("Ready", "False", "RegionUpgrading"), upgrade=UPGRADE, services=services)
+    text = screen(osdpl, bundle("compute", release("nova", "Deployed")))
+    [line] = [one for one in text.splitlines() if one.startswith("compute")]
+    assert "2025.2 → 2026.1" in line

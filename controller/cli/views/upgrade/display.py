@@ -107,7 +107,7 @@ def _style(view: UpgradeView) -> str:
 
 
 def _row(step: StepLine) -> list[Cell | str]:
-    mark, style = MARKS[step.state]
+    mark, style = MARKS.get(step.state, ("…", "cyan"))
     if step.unchanged:
         return [Cell(text, "dim") for text in ("=", step.name, step.phase, "Done", "-", step.message)]
     note_style = "red" if step.state == StepState.FAILED else ""

@@ -9,14 +9,14 @@ from typing import Any
 from controller.domain.api.names import SERVICE_LABEL
 from controller.domain.region.upgrade.staged_releases import staged_spec
 from controller.domain.region.upgrade.upgrade_policy import UpgradePolicy
-from controller.domain.region.upgrade.upgrade_steps import UpgradeStep
+from controller.domain.region.upgrade.upgrade_steps import Phase, UpgradeStep
+from controller.domain.region.version_steps import KEEPERS, Version, image_version
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.bundle_object import parse_bundle
 from controller.domain.releases.manifest_diff import DAEMONSET, ManifestDiff, diff_manifests
 from controller.domain.shared.plurals import count
 from controller.ports.helm import RenderedRelease
 from controller.ports.kubernetes import KubeObject, KubeObjects
-from controller.reconcile.region.upgrade.step_gate import is_returnable
 
 Render = Callable[[ReleaseSpec], RenderedRelease]
 
@@ -125,7 +125,7 @@ def preview_steps(
         becomes = staged_spec(target["spec"], current, own, begun)
         changed = _changed(target, current, becomes)
         if changed:
-            returnable = returnable and is_returnable(step, {"spec": current}, target)
+            returnable = returnable and _is_returnable(step, changed)
         releases = tuple(ReleaseEffect(new.name, helm.difference(old, new)) for old, new in changed)
         found.append(StepEffect(step, releases, returnable))
         specs[step.service] = becomes
@@ -146,6 +146,21 @@ def _changed(
         for one in _releases(bundle, after)
         if one.name not in old or (old[one.name].chart, old[one.name].values) != (one.chart, one.values)
     ]
+
+
+def _is_returnable(step: UpgradeStep, changed: Iterable[tuple[ReleaseSpec | None, ReleaseSpec]]) -> bool:
+    """Whether the step can be undone: no database is migrated, and no server's data change."""
+    if step.phase == Phase.CONTROL_PLANE:
+        return False
+    return all(
+        old is None or new.chart.name not in KEEPERS or _server(old) == _server(new) for old, new in changed
+    )
+
+
+def _server(release: ReleaseSpec) -> Version | None:
+    """The version of a broker's or database's server."""
+    tags = (release.values.get("images") or {}).get("tags") or {}
+    return image_version(str(tags.get(release.chart.name) or ""))
 
 
 def _releases(bundle: KubeObject, spec: Mapping[str, Any] | None) -> tuple[ReleaseSpec, ...]:

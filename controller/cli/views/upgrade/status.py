@@ -68,14 +68,24 @@ class UpgradeView:
     @property
     def headline(self) -> str:
         """How far it is, in a line."""
-        way = f"{self.upgrade.source} → {self.upgrade.target}"
-        if self.upgrade.over:
-            return f"{way}: {self.upgrade.phase}"
-        at = self.upgrade.current
-        where = f": {at.name} {str(at.state).lower()}" if at is not None and at.begun else ""
-        if self.upgrade.phase == Phase.PREFLIGHT:
-            return f"{way}: {self.message or 'checks run'}"
-        return f"{way}, {self.done} of {count(len(self.steps), 'step')} done{where}"
+        return _headline(self.upgrade)
+
+
+def upgrade_headline(osdpl: Mapping[str, Any]) -> str:
+    """How far the upgrade of a region is, in a line; empty without one that is under way."""
+    upgrade = upgrade_in(osdpl.get("status") or {})
+    return _headline(upgrade) if upgrade is not None and not upgrade.over else ""
+
+
+def _headline(upgrade: Upgrade) -> str:
+    way = f"{upgrade.source} → {upgrade.target}"
+    if upgrade.over:
+        return f"{way}: {upgrade.phase}"
+    if upgrade.phase == Phase.PREFLIGHT:
+        return f"{way}: {upgrade.message or 'checks run'}"
+    at, done = upgrade.current, sum(step.state == StepState.DONE for step in upgrade.steps)
+    where = f": {at.name} {str(at.state).lower()}" if at is not None and at.begun else ""
+    return f"{way}, {done} of {count(len(upgrade.steps), 'step')} done{where}"
 
 
 def upgrade_view(osdpl: Mapping[str, Any], now: float) -> UpgradeView | None:

@@ -78,7 +78,12 @@ def summarize(facts: RegionFacts) -> RegionSummary:
         "progress": f"{progress.done}/{progress.total}",
         "healthy": healthy_text(facts.before.get("health") or {}),
         "services": {
-            str(bundle["metadata"]["name"]): service_entry(bundle, facts.before, _version_of(facts, bundle))
+            str(bundle["metadata"]["name"]): service_entry(
+                bundle,
+                facts.before,
+                _version_of(facts, bundle),
+                half_way=facts.upgrade is not None and facts.upgrade.is_half_way(_service_of(bundle)),
+            )
             for bundle in facts.bundles
         },
         # Latched: once true it is always repeated, and the CRD refuses a status without it.
@@ -94,8 +99,11 @@ def _version_of(facts: RegionFacts, bundle: Mapping[str, Any]) -> str:
     """The version that a service's bundle is for; empty while it is half-way, or not as the spec asks."""
     if not facts.upgrading or facts.upgrade is None:
         return facts.openstack_version
-    service = str((bundle["metadata"].get("labels") or {}).get(SERVICE_LABEL) or "")
-    return facts.upgrade.version_of(service)
+    return facts.upgrade.version_of(_service_of(bundle))
+
+
+def _service_of(bundle: Mapping[str, Any]) -> str:
+    return str((bundle["metadata"].get("labels") or {}).get(SERVICE_LABEL) or "")
 
 
 def _upgrade_entry(facts: RegionFacts) -> dict[str, Any] | None:

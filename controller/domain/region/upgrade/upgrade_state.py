@@ -118,6 +118,11 @@ class Upgrade:
             return self.target
         return self.source if states == {StepState.PENDING} else ""
 
+    def is_half_way(self, service: str) -> bool:
+        """Whether a step of the service has begun, and not all of them are done."""
+        states = {step.state for step in self.steps if step.service == service}
+        return not self.over and bool(states) and states not in ({StepState.DONE}, {StepState.PENDING})
+
     def entry(self) -> dict[str, Any]:
         """`status.upgrade`; what is not known is left out."""
         found = {

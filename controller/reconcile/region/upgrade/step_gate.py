@@ -78,10 +78,10 @@ def _before(view: GateView, step: UpgradeStep, bundle: KubeObject | None, target
     same = (now or {}).get("releases") == (then or {}).get("releases")
     if same and not step.about.by_node:
         return StepFacts(unchanged=True)
-    return StepFacts(returnable=is_returnable(step, bundle, target))
+    return StepFacts(returnable=_is_returnable(step, bundle, target))
 
 
-def is_returnable(step: UpgradeStep, bundle: KubeObject | None, target: KubeObject) -> bool:
+def _is_returnable(step: UpgradeStep, bundle: KubeObject | None, target: KubeObject) -> bool:
     """Whether the service can be what it was: no database is migrated, and no server's data change."""
     if step.phase == Phase.CONTROL_PLANE:
         return False

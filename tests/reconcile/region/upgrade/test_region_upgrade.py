@@ -75,6 +75,18 @@ def test_the_version_of_a_service_is_what_runs(region: UpgradingRegion) -> None:
     assert region.status["openstackVersion"] == OLD
 
 
+def test_a_service_is_half_way_until_all_its_workloads_run_the_new_version(region: UpgradingRegion) -> None:
+    region.edit(openstackVersion=NEW)
+    region.begin("compute")
+    region.reconcile()
+    services = region.status["services"]
+    assert services["compute"] == {"state": "Upgrading", "openstackVersion": OLD}
+    assert services["identity"] == {"state": "Applied", "openstackVersion": NEW}
+    region.begin("networking/server")
+    region.reconcile()
+    assert region.status["services"]["compute"] == {"state": "Applied", "openstackVersion": NEW}
+
+
 def test_an_edit_back_before_the_first_migration_aborts(region: UpgradingRegion) -> None:
     before = {one["metadata"]["name"]: one["spec"] for one in region.kube.objects("HelmBundle")}
     region.edit(openstackVersion=NEW)
