@@ -26,13 +26,13 @@ from controller.cli.commands.upgrade.status import (
     Wait,
 )
 from controller.cli.exit_codes import ExitCode
-from controller.cli.field_owners import other_owners
 from controller.cli.offline.input_files import InputObject
 from controller.cli.offline.manifests import offline_helm
 from controller.cli.options import Context, Kubeconfig, Namespace
 from controller.cli.output import soft_wrapped, stderr, stdout
 from controller.cli.upgrade_preview import VERSION_FIELD, preview_upgrade, running_version
 from controller.cli.upgrade_waiting import AwaitedUpgrade, wait_for_upgrade
+from controller.cli.views.field_owners import other_owners
 from controller.domain.api.names import UPGRADE_STEP_ANNOTATION
 from controller.domain.api.region_spec import parse_region_spec
 from controller.domain.region.upgrade.upgrade_state import StepState, Upgrade, upgrade_in
