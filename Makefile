@@ -162,6 +162,9 @@ rbac: setup ## writes what charts grant into the rights of our own chart; CHARTS
 	@$(BIN)/python -m tools.chart_objects $(CHARTS)
 	@$(BIN)/python -m tools.rights_table
 
+refusals: setup ## writes docs/reference-refusals.md from the list of rules about the spec
+	@$(BIN)/python -m tools.refusals
+
 pins: setup ## writes values/charts/ from CHARTS, a checkout with its history, at the commits PINNED and PREVIOUS
 	@test -n "$(CHARTS)" || { echo "CHARTS=<checkout of openstack/openstack-helm> is missing"; exit 2; }
 	@$(BIN)/python -m tools.pins "$(CHARTS)" --pinned "$(PINNED)" $(if $(PREVIOUS),--previous "$(PREVIOUS)") \

@@ -7,7 +7,7 @@ library's own exception.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _MOST_SHOWN = 900  # characters of each part of a problem
 
@@ -21,13 +21,15 @@ class Problem:
     """One mistake in an input.
 
     `path` is the JSON path (`spec.services.compute.nvoa`), `message` says what is wrong and `remedy`
-    what would be right. `source` is `file:line` where the input came from a file, else empty.
+    what would be right. `source` is `file:line` where the input came from a file, else empty. `rule` is the
+    id of the rule that is broken (docs/reference-refusals.md), empty where it has none.
     """
 
     path: str
     message: str
     remedy: str = ""
     source: str = ""
+    rule: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         """One line; what someone made endless is cut."""

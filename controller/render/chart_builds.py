@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from controller.domain.api.spec_rules import charts_and_services as rules
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.chart_builds import Match
 from controller.domain.values.chart_values import Values
@@ -73,18 +74,17 @@ class ChartBuilds:
         builds = self.library.builds
         untested = [name for name, match in self._matches.items() if match == Match.UNKNOWN]
         if untested:
-            yield Problem(
+            yield rules.BUILDS_UNTESTED.at(
                 _REPOSITORY,
-                (
-                    f"untested builds of charts: {', '.join(sorted(untested))}; builds of OpenStack-Helm "
-                    f"{builds.pinned} and {builds.previous} are tested"
-                ),
-                _REMEDY,
+                untested=", ".join(sorted(untested)),
+                pinned=builds.pinned,
+                previous=builds.previous,
             )
         for name, keys in sorted(self._left_out.items()):
             if keys:
-                text = f"{self._called(name)} does not have {', '.join(keys)}, so it is omitted"
-                yield Problem(_REPOSITORY, text, f"use a build that has it: {_REMEDY}")
+                yield rules.BUILD_LACKS_KEY_OMITTED.at(
+                    _REPOSITORY, called=self._called(name), keys=", ".join(keys)
+                )
 
     def _called(self, chart: str) -> str:
         return f"{_CALLED[self._matches[chart]]} of chart {chart}"
@@ -96,8 +96,4 @@ def _is_no_loss(key: str, kind: LayerKind, match: Match) -> bool:
 
 
 def _lacks(called: str, key: str, pinned: str) -> Problem:
-    return Problem(
-        _REPOSITORY,
-        f"{called} does not have {key}, which this region needs",
-        f"use the build of {pinned}, or remove what needs it; {_REMEDY}",
-    )
+    return rules.BUILD_LACKS_KEY_NEEDED.at(_REPOSITORY, called=called, key=key, pinned=pinned)

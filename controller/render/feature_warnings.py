@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from controller.domain.api.spec_rules import features as rules
 from controller.domain.validation.physical_networks import unbridged_networks
 from controller.domain.validation.replaced_policies import closed_rules
 from controller.domain.validation.value_relations import broken_relations
@@ -51,28 +52,26 @@ def unknown_names(region: RegionInput, names: KnownNames) -> Iterator[Problem]:
     values of these options that it cannot read."""
     series, features = region.spec.openstack_version, region.features
     known = {entry.name: [names.of(chart, series) for chart in entry.charts] for entry in region.services}
-    for name, rules in features["policies"].items():
+    for name, written in features["policies"].items():
         theirs = frozenset(rule for one in known.get(name, ()) for rule in one.rules)
         who = f"{name} of OpenStack {series}"
-        for rule, message, remedy in unknown_rules(rules, theirs, rules.values(), who):
-            yield Problem(format_path(("spec", "features", "policies", name, rule)), message, remedy)
+        for rule, finding in unknown_rules(written, theirs, written.values(), who):
+            yield finding.at(format_path(("spec", "features", "policies", name, rule)))
     for index, store in enumerate(features["blockStorage"]["backends"]):
         path: DocumentPath = ("spec", "features", "blockStorage", "backends", index, "conf")
         for service in known.get("block-storage", ()):
             conf = store.get("conf") or {}
             slips = (*unknown_store_options(conf, service), *wrong_store_values(conf, service))
-            for option, message, remedy in slips:
-                yield Problem(format_path((*path, option)), message, remedy)
+            for option, finding in slips:
+                yield finding.at(format_path((*path, option)))
 
 
 def _host_devices(releases: Mapping[str, MergedValues], path: DocumentPath) -> Iterator[Problem]:
     names = [name for name in ("cinder", "nova") if name in releases]
     blind = [name for name in names if not lookup(releases[name].values, ("conf", "enable_iscsi"))]
     if blind:
-        yield Problem(
-            format_path(("spec", "features", *path)),
-            f"its driver creates devices on the host, which pods of {' and '.join(blind)} cannot see",
-            "remove conf.enable_iscsi from the values of those charts",
+        yield rules.DRIVER_NEEDS_HOST_DEVICES.at(
+            format_path(("spec", "features", *path)), blind=" and ".join(blind)
         )
 
 
@@ -85,8 +84,9 @@ def _stock_images(
         if release in releases and not is_operators(releases[release], "images", "tags", tag)
     ]
     if stock:
-        yield Problem(
+        yield rules.IMAGE_LACKS_PACKAGE.at(
             format_path(("spec", "features", *path)),
-            f"OpenStack-Helm's image of {' and '.join(stock)} {lacks}",
-            f"build one with it, and name it in spec.images.overrides ({', '.join(stock)})",
+            tags=" and ".join(stock),
+            lacks=lacks,
+            listed=", ".join(stock),
         )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from controller.domain.api.spec_rules import running_region as rules
 from controller.domain.values.chart_values import parse_path
 from controller.domain.values.layer import nearest_line
 from controller.domain.values.layer_order import (
@@ -17,9 +19,8 @@ def located(problem: Problem, spec: SpecSource) -> Problem:
     if problem.source or not spec.source or not problem.path.startswith("spec"):
         return problem
     line = nearest_line(spec.lines, parse_path(problem.path))
-    return Problem(problem.path, problem.message, problem.remedy, f"{spec.source}:{line or 1}")
+    return replace(problem, source=f"{spec.source}:{line or 1}")
 
 
 def not_checked(services: Sequence[str], failed: Sequence[str]) -> Problem:
-    message = f"not checked because of errors in {', '.join(failed)}: {', '.join(services)}"
-    return Problem("spec", message, "correct those first, and validate again")
+    return rules.NOT_CHECKED.at("spec", failed=", ".join(failed), services=", ".join(services))

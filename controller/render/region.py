@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from controller.domain.api.spec_rules.values import RELEASE_UNKNOWN
 from controller.domain.region.deployment import OpenStackDeployment
 from controller.domain.region.feature_services import feature_service_problems
 from controller.domain.region.named_charts import (
@@ -200,7 +201,7 @@ class _RegionRenderer:
             desired = read_releases(template, entry).get(release)
             if desired is not None:
                 return tuple(self._template_layers(entry, desired, region_input).values())
-        raise SpecInvalid([Problem("spec", f"has no release {release}")])
+        raise SpecInvalid([RELEASE_UNKNOWN.at("spec", release=release)])
 
     def _prepared(self) -> tuple[tuple[ServiceEntry, ...], RegionInput]:
         """The services, and what their templates see. Raises SpecInvalid."""

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from controller.domain.api.keys import ReleaseKey
-from controller.errors import Problem, SpecInvalid
+from controller.domain.api.spec_rules import running_region as rules
+from controller.errors import SpecInvalid
 from controller.render.region import Region
 
 
 def refuse_reserved(region: Region, reserved: ReleaseKey | None) -> None:
     """Raises SpecInvalid where the region asks for a release of that namespace and name."""
     found = [
-        Problem(
-            f"spec.services.{bundle.service}",
-            f'its release "{release.name}" is the controller\'s own installation in "{release.namespace}"',
-            "install the controller under another name, or in a separate namespace",
+        rules.RELEASE_RESERVED.at(
+            f"spec.services.{bundle.service}", name=release.name, namespace=release.namespace
         )
         for bundle in region.bundles
         for release in bundle.spec.releases

@@ -41,7 +41,7 @@ def failed_checks(
         lacking = evaluate(check.lacks, item) if check.lacks is not None else ()
         if lacking or not _is_met(check.needs, item, evaluate):
             words = {"item": str(item), "lacks": ", ".join(map(str, lacking))}
-            yield Problem(check.path, _filled(check.message, words), _filled(check.remedy, words))
+            yield check.rule.at(check.rule.path, **words)
 
 
 def is_operators(merged: MergedValues, *path: str) -> bool:
@@ -57,12 +57,6 @@ def _is_met(needs: Expression | None, item: Any, evaluate: Evaluate) -> bool:
         return needs is None or evaluate(needs, item) is True
     except CelError:
         return False
-
-
-def _filled(text: str, words: Mapping[str, str]) -> str:
-    for name, word in words.items():
-        text = text.replace(f"{{{name}}}", word)
-    return text
 
 
 def functions_on(merged: MergedValues) -> Mapping[str, Callable[..., Any]]:

@@ -104,7 +104,7 @@ def test_an_interface_whose_addresses_nobody_names_stays_in_clear_with_a_warning
     made = render(core_spec(preset="core", features={"compute": compute}))
     assert "listen_tls" not in str(values(made, "libvirt"))
     [warning] = [one for one in made.warnings if "libvirtTLS" in one.path]
-    assert "hypervisors let anybody" in warning.message
+    assert "hypervisors accept anyone" in warning.message
 
 
 @pytest.mark.slow

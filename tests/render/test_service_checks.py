@@ -12,7 +12,13 @@ from controller.domain.values.merge import MergedValues, merge_layers
 from controller.domain.values.rules.checks import FUNCTIONS, parse_check
 from controller.render.service_checks import failed_checks, functions_on
 
-SAID = {"release": "watcher", "path": "spec.a", "message": "{item} lacks {lacks}", "remedy": "bring {item}"}
+SAID = {
+    "id": "x",
+    "release": "watcher",
+    "path": "spec.a",
+    "message": "{item} lacks {lacks}",
+    "remedy": "bring {item}",
+}
 
 
 def merged(values: dict[str, Any], name: str = "services.optimization.watcher") -> MergedValues:
@@ -20,7 +26,7 @@ def merged(values: dict[str, Any], name: str = "services.optimization.watcher") 
 
 
 def found(values: dict[str, Any], features: dict[str, Any] | None = None, **check: Any) -> list[str]:
-    problems = failed_checks(parse_check({**SAID, **check}), features or {}, {"watcher": merged(values)})
+    problems = failed_checks(parse_check("x", {**SAID, **check}), features or {}, {"watcher": merged(values)})
     return [f"{one.path}: {one.message}; {one.remedy}" for one in problems]
 
 
@@ -45,7 +51,7 @@ def test_a_check_is_made_only_where_it_applies() -> None:
     check = {"when": "features.on", "needs": "given('a')"}
     assert found({}, {"on": False}, **check) == []
     assert found({}, {"on": True}, **check) != []
-    assert list(failed_checks(parse_check({**SAID, "needs": "false"}), {}, {})) == [], "no such release"
+    assert list(failed_checks(parse_check("x", {**SAID, "needs": "false"}), {}, {})) == [], "no such release"
 
 
 def test_a_condition_that_does_not_fit_the_value_does_not_hold() -> None:
@@ -62,7 +68,7 @@ def test_what_a_layer_of_ours_has_set_is_not_the_operators() -> None:
 @pytest.mark.parametrize("needs", ["givn('a')", "feature.on", "['a'].all(key, given(name))", "given('a'"])
 def test_what_a_check_does_not_have_is_refused_when_it_is_read(needs: str) -> None:
     with pytest.raises(CelError):
-        parse_check({**SAID, "needs": needs})
+        parse_check("x", {**SAID, "needs": needs})
 
 
 def test_the_functions_are_those_that_are_known() -> None:

@@ -100,7 +100,7 @@ def _folder(
         sizes=_by_key(directory, path / SIZES, entry, sizes, needed=True),
         open_maps={reason: tuple(paths) for reason, paths in document.value.get("openMaps", {}).items()},
         references=document.value.get("references", {}),
-        checks=tuple(_checks(document)),
+        checks=tuple(_checks(path.name, document)),
     )
 
 
@@ -112,10 +112,10 @@ def validate(document: YamlDocument, validator: jsonschema.Draft202012Validator)
         raise CatalogueInvalid(f"{document.source}: {place + ': ' if place else ''}{error.message}")
 
 
-def _checks(document: YamlDocument) -> Iterator[ServiceCheck]:
+def _checks(name: str, document: YamlDocument) -> Iterator[ServiceCheck]:
     for index, body in enumerate(document.value.get("checks", ())):
         try:
-            yield parse_check(body)
+            yield parse_check(name, body)
         except CelError as error:
             raise CatalogueInvalid(f"{document.source}: checks[{index}]: {error}") from error
 

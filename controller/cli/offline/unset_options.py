@@ -42,9 +42,9 @@ def explain_unset(
     if default is None and not written:
         if service.has_option(file, section, plain):
             return (_unset(path, service, None),)
-        for _, message, remedy in service.slips(file, section, {name: ""}, {}):
-            text = f"{message}, and nothing sets it"
-            raise SpecInvalid([Problem(format_path(path), text, remedy.removesuffix(_NOT_HERE))])
+        for _, found in service.slips(file, section, {name: ""}, {}):
+            text = f"{found.message}, and nothing sets it"
+            raise SpecInvalid([Problem(format_path(path), text, found.remedy.removesuffix(_NOT_HERE))])
         return ()
     return (_unset(path, service, default, written),)
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from controller.domain.api.object_meta import ObjectMeta, a, parse_meta
 from controller.domain.api.region_spec import RegionSpec, parse_region_spec
+from controller.domain.api.spec_rules import definition as rules
 from controller.domain.region.deployment_rules import feature_problems
 from controller.domain.region.tls_features import with_default_traffic
 from controller.domain.releases.bundle import DriftMode
@@ -114,8 +115,10 @@ def parse_deployment(obj: Mapping[str, Any], schema: ResourceSchema) -> OpenStac
 def _identity_problems(obj: Mapping[str, Any], schema: ResourceSchema) -> list[Problem]:
     desired = {"apiVersion": schema.api_version, "kind": schema.kind}
     return [
-        Problem(
-            key, f"expected {value}", f"got {a(obj.get(key))}" if not isinstance(obj.get(key), str) else ""
+        rules.WRONG_KIND.at(
+            key,
+            wanted=value,
+            suggestion=f"got {a(obj.get(key))}" if not isinstance(obj.get(key), str) else "",
         )
         for key, value in desired.items()
         if obj.get(key) != value
@@ -124,27 +127,15 @@ def _identity_problems(obj: Mapping[str, Any], schema: ResourceSchema) -> list[P
 
 def _size_problems(spec: Mapping[str, Any]) -> list[Problem]:
     if deeper_than(spec, MAX_DEPTH):
-        return [Problem("spec", f"is nested more than {MAX_DEPTH} levels deep", "write flatter values")]
+        return [rules.SPEC_TOO_DEEP.at("spec")]
     try:
         size = len(json.dumps(spec, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode())
     except (TypeError, ValueError) as error:
-        return [
-            Problem(
-                "spec",
-                f"contains a value that JSON cannot hold: {type(error).__name__}",
-                "use plain YAML values",
-            )
-        ]
+        return [rules.SPEC_NOT_JSON.at("spec", name=type(error).__name__)]
     if size <= MAX_SPEC_BYTES:
         return []
     largest = max(spec, key=lambda key: len(json.dumps(spec[key])))
-    return [
-        Problem(
-            "spec",
-            f"is {size:,} bytes long, more than the {MAX_SPEC_BYTES:,} that fit into a Kubernetes object",
-            f"most of it is in spec.{largest}; move files and long texts into ConfigMaps of your own",
-        )
-    ]
+    return [rules.SPEC_TOO_LARGE.at("spec", size=size, max_spec_bytes=MAX_SPEC_BYTES, largest=largest)]
 
 
 def _spec(document: Mapping[str, Any], features: Mapping[str, Any], schema: ResourceSchema) -> DeploymentSpec:

@@ -7,11 +7,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from controller.domain.api.spec_rules import features as rules
+from controller.domain.api.spec_rules.rule import Finding, Rule
 from controller.domain.region.external_servers import external_server_problems
 from controller.domain.region.federation import directive_problems, provider_problems
 from controller.domain.shared.cron_schedule import schedule_problem
 from controller.domain.shared.durations import format_duration, parse_duration
-from controller.domain.validation.policy_rules import REMEDY, rule_problem
+from controller.domain.validation.policy_rules import rule_problem
 from controller.domain.values.ceph_needs import ADMINISTRATOR, backup_user
 from controller.domain.values.chart_values import PATCH, DocumentPath, format_path
 from controller.domain.values.secret_refs import reserved
@@ -62,8 +64,8 @@ def feature_problems(features: Features) -> list[Problem]:
     ]
 
 
-def _problem(path: DocumentPath, message: str, remedy: str = "") -> Problem:
-    return Problem(format_path(_ROOT + path), message, remedy)
+def _problem(path: DocumentPath, rule: Rule, **facts: object) -> Problem:
+    return Finding(rule, facts).at(format_path(_ROOT + path))
 
 
 def _vlan_ranges(features: Features) -> Iterator[Problem]:
@@ -73,11 +75,11 @@ def _vlan_ranges(features: Features) -> Iterator[Problem]:
             first, last = (int(number) for number in text.split(":"))
             path = ("networking", "externalNetworks", index, "vlanRanges", place)
             if not 1 <= first <= last <= 4094:
-                yield _problem(path, "must be two VLANs from 1 to 4094, in ascending order")
+                yield _problem(path, rules.VLAN_RANGE_ORDER)
                 continue
             shared = next((other for start, end, other in before if start <= last and first <= end), None)
             if shared is not None:
-                yield _problem(path, f"overlaps with {shared}", "put each VLAN into one range only")
+                yield _problem(path, rules.VLAN_RANGE_OVERLAP, shared=shared)
             before.append((first, last, text))
 
 
@@ -88,21 +90,23 @@ def _bridges(features: Features) -> Iterator[Problem]:
         path: DocumentPath = ("networking", "externalNetworks", index)
         bridge, interface = network["bridge"], network["interface"]
         if bridge in _OWN_BRIDGES:
-            remedy = "name a separate bridge, such as br-ex"
-            yield _problem((*path, "bridge"), f"{bridge} is reserved for neutron", remedy)
+            yield _problem((*path, "bridge"), rules.BRIDGE_RESERVED, bridge=bridge)
         if not interface:
             continue
         holder = holders.setdefault(interface, network["name"])
         if holder != network["name"]:
-            remedy = "give each network a separate interface, or use VLANs of one network"
-            message = f'{interface} is already in the bridge of network "{holder}"'
-            yield _problem((*path, "interface"), message, remedy)
+            yield _problem(
+                (*path, "interface"), rules.INTERFACE_IN_TWO_BRIDGES, interface=interface, holder=holder
+            )
     tunnels = features["networking"]["tunnelInterface"]
     if tunnels in holders:
         # Charts move the address of such an interface to its bridge, and look for it here at the next start.
-        message = f'{tunnels} is in the bridge of network "{holders[tunnels]}", which takes its address'
-        remedy = f"give tunnels a separate interface, such as a VLAN of it ({tunnels}.100)"
-        yield _problem(("networking", "tunnelInterface"), message, remedy)
+        yield _problem(
+            ("networking", "tunnelInterface"),
+            rules.TUNNEL_INTERFACE_IN_BRIDGE,
+            interface=tunnels,
+            network=holders[tunnels],
+        )
 
 
 def _floating_addresses(features: Features) -> Iterator[Problem]:
@@ -111,9 +115,9 @@ def _floating_addresses(features: Features) -> Iterator[Problem]:
     if floating["subnet"]:
         yield from _inside(floating["subnet"], (*path, "subnet"))
     if floating["networkType"] == "vlan" and floating["segmentationID"] is None:
-        yield _problem((*path, "segmentationID"), "required, and not set", "networkType is vlan")
+        yield _problem((*path, "segmentationID"), rules.SEGMENTATION_ID_REQUIRED)
     if floating["networkType"] == "flat" and floating["segmentationID"] is not None:
-        yield _problem((*path, "segmentationID"), "needs networkType vlan")
+        yield _problem((*path, "segmentationID"), rules.SEGMENTATION_ID_WITHOUT_VLAN)
 
 
 def _inside(subnet: Features, path: DocumentPath) -> Iterator[Problem]:
@@ -121,11 +125,11 @@ def _inside(subnet: Features, path: DocumentPath) -> Iterator[Problem]:
     network = ipaddress.ip_network(subnet["range"], strict=False)
     for key in ("gateway", "poolStart", "poolEnd"):
         if subnet[key] is not None and ipaddress.ip_address(subnet[key]) not in network:
-            yield _problem((*path, key), f"is not an address in {network}")
+            yield _problem((*path, key), rules.ADDRESS_OUTSIDE_SUBNET, network=network)
             return
     start, end = subnet["poolStart"], subnet["poolEnd"]
     if start and end and int(ipaddress.ip_address(start)) > int(ipaddress.ip_address(end)):
-        yield _problem((*path, "poolEnd"), "comes before poolStart")
+        yield _problem((*path, "poolEnd"), rules.POOL_ORDER)
 
 
 def _tolerations(tolerations: Any, field: DocumentPath) -> Iterator[Problem]:
@@ -133,12 +137,11 @@ def _tolerations(tolerations: Any, field: DocumentPath) -> Iterator[Problem]:
     for index, one in enumerate(tolerations):
         path: DocumentPath = (*field, index)
         if one["operator"] == "Exists" and one["value"]:
-            remedy = "omit it, or use operator Equal"
-            yield _problem((*path, "value"), "must be empty when operator is Exists", remedy)
+            yield _problem((*path, "value"), rules.TOLERATION_VALUE)
         if not one["key"] and one["operator"] != "Exists":
-            yield _problem((*path, "operator"), "must be Exists when no key is given", "set it to Exists")
+            yield _problem((*path, "operator"), rules.TOLERATION_OPERATOR)
         if one["tolerationSeconds"] is not None and one["effect"] != "NoExecute":
-            yield _problem((*path, "effect"), "must be NoExecute when tolerationSeconds is set")
+            yield _problem((*path, "effect"), rules.TOLERATION_EFFECT)
 
 
 def _hypervisor_addresses(addresses: list[str]) -> Iterator[Problem]:
@@ -149,17 +152,16 @@ def _hypervisor_addresses(addresses: list[str]) -> Iterator[Problem]:
         try:
             network = ipaddress.ip_network(text, strict=False)
         except ValueError:
-            remedy = "write it as 10.1.0.7 or 10.1.0.0/24"
-            yield _problem((*whole, index), "is neither an address nor a network", remedy)
+            yield _problem((*whole, index), rules.HYPERVISOR_ADDRESS_MALFORMED)
             continue
         if network.num_addresses > _MOST_OF_A_NETWORK:
-            message = f"is a network of more than {_MOST_OF_A_NETWORK} addresses"
-            yield _problem((*whole, index), message, "use smaller networks, or addresses")
+            yield _problem((*whole, index), rules.HYPERVISOR_NETWORK_TOO_LARGE)
             continue
         total += network.num_addresses
     if total > _MOST_ADDRESSES:
-        message = f"has {total} addresses, and one certificate can hold {_MOST_ADDRESSES}"
-        yield _problem(whole, message, "use smaller networks, or addresses")
+        yield _problem(
+            whole, rules.TOO_MANY_HYPERVISOR_ADDRESSES, total=total, most_addresses=_MOST_ADDRESSES
+        )
 
 
 def _node_networks(networks: list[str]) -> Iterator[Problem]:
@@ -167,14 +169,12 @@ def _node_networks(networks: list[str]) -> Iterator[Problem]:
         try:
             ipaddress.ip_network(text)
         except ValueError:
-            remedy = "write it as 10.0.0.0/16, without host bits"
-            yield _problem(("networkPolicies", "nodeNetworks", index), "is no network", remedy)
+            yield _problem(("networkPolicies", "nodeNetworks", index), rules.NODE_NETWORK_MALFORMED)
 
 
 def _load_balancer(features: Features) -> Iterator[Problem]:
     if features["loadBalancer"]["provider"] == "ovn" and features["networking"]["backend"] != "ml2/ovn":
-        remedy = "set spec.features.networking.backend to ml2/ovn, or provider to amphora"
-        yield _problem(("loadBalancer", "provider"), "ovn needs networking backend ml2/ovn", remedy)
+        yield _problem(("loadBalancer", "provider"), rules.LOAD_BALANCER_OVN)
 
 
 def _baremetal(features: Features) -> Iterator[Problem]:
@@ -182,15 +182,16 @@ def _baremetal(features: Features) -> Iterator[Problem]:
     for index, network in enumerate(features["baremetal"]["networks"]):
         path: DocumentPath = ("baremetal", "networks", index)
         if network["physicalNetwork"] not in known:
-            message = "must be the name of one of spec.features.networking.externalNetworks"
-            yield _problem((*path, "physicalNetwork"), message, f"known: {', '.join(known) or 'none'}")
+            yield _problem(
+                (*path, "physicalNetwork"), rules.BAREMETAL_NETWORK_UNKNOWN, known=", ".join(known) or "none"
+            )
         yield from _inside(network, path)
 
 
 def _ceph_backup(features: Features) -> Iterator[Problem]:
     backup = features["blockStorage"]["backup"]
     if backup["driver"] not in (None, "nfs") and backup["share"]:
-        yield _problem(("blockStorage", "backup", "share"), "needs driver nfs")
+        yield _problem(("blockStorage", "backup", "share"), rules.BACKUP_SHARE_WITHOUT_NFS)
 
 
 def _ceph_exchange(features: Features) -> Iterator[Problem]:
@@ -198,15 +199,15 @@ def _ceph_exchange(features: Features) -> Iterator[Problem]:
     source, shares = features["ceph"]["source"], features["ceph"]["shares"]["filesystem"]
     if not source:
         if shares:
-            yield _problem(("ceph", "shares", "filesystem"), "needs an exchange", "set ceph.source")
+            yield _problem(("ceph", "shares", "filesystem"), rules.CEPH_SHARES_WITHOUT_EXCHANGE)
         return
     for place, user in _ceph_users(features):
         if user == ADMINISTRATOR:
-            yield _problem(place, "is Ceph's administrator, whose key must not be in a pod", "name another")
+            yield _problem(place, rules.CEPH_ADMINISTRATOR)
     for place, name in (*_ceph_users(features), *_ceph_pools(features)):
         if name and not _CEPH_NAME.fullmatch(name):
             # It becomes a part of capabilities, of keyrings and of Secrets' names.
-            yield _problem(place, "may have only letters, digits, - _ and .", "name another")
+            yield _problem(place, rules.CEPH_NAME_MALFORMED)
     users: dict[str, str] = {}
     for index, store in enumerate(features["blockStorage"]["backends"]):
         if store["type"] != "ceph" or not store["ceph"]:
@@ -215,8 +216,7 @@ def _ceph_exchange(features: Features) -> Iterator[Problem]:
         user = store["ceph"]["user"]
         users.setdefault(user, store["name"])
         if len(users) > 1:
-            text = f"all stores of a region share one user, and another store has {next(iter(users))}"
-            yield _problem(path, text, "a client may use several pools: give all stores the same user")
+            yield _problem(path, rules.CEPH_USERS_DIFFER, user=next(iter(users)))
             return
 
 
@@ -255,8 +255,7 @@ def _network_types(networking: Features) -> Iterator[Problem]:
     for index, kind in enumerate(networking["tenantNetworkTypes"] or ()):
         if kind == "vlan" and not any(network["vlanRanges"] for network in networks):
             path: DocumentPath = ("networking", "tenantNetworkTypes", index)
-            remedy = "give vlanRanges to one of spec.features.networking.externalNetworks"
-            yield _problem(path, "networkType vlan needs an external network with VLANs", remedy)
+            yield _problem(path, rules.VLAN_TENANTS_WITHOUT_RANGES)
     floating = networking["floatingNetwork"]
     vlan = floating["networkType"] == "vlan"
     if floating["enabled"]:
@@ -277,17 +276,15 @@ def _misfit(networks: Any, physical: str | None, path: DocumentPath, *, vlan: bo
         return
     ranges = format_path((*_ROOT, "networking", "externalNetworks", index, "vlanRanges"))
     if vlan:
-        yield _problem(path, f'network "{physical}" has no VLANs', f"set {ranges}, or use networkType flat")
+        yield _problem(path, rules.NETWORK_WITHOUT_VLANS, physical=physical, ranges=ranges)
     else:
-        remedy = f"give its VLAN, or remove {ranges}"
-        yield _problem(path, f'network "{physical}" has VLANs, so it cannot be flat', remedy)
+        yield _problem(path, rules.NETWORK_WITH_VLANS, physical=physical, ranges=ranges)
 
 
 def _image_stores(backends: Any) -> Iterator[Problem]:
     claimed = [index for index, backend in enumerate(backends) if backend["type"] == "pvc"]
     for index in claimed[1:]:
-        message = "the glance chart claims only one volume, and an earlier store has type pvc"
-        yield _problem(("image", "backends", index, "type"), message, "keep one of them")
+        yield _problem(("image", "backends", index, "type"), rules.SECOND_IMAGE_VOLUME)
 
 
 def _own_domains(domains: Any) -> Iterator[Problem]:
@@ -296,15 +293,9 @@ def _own_domains(domains: Any) -> Iterator[Problem]:
         path: DocumentPath = ("identity", "ldap", "domains", index, "name")
         name = domain["name"].lower()
         if name in _DOMAINS:
-            message = f'domain "{name}" contains Keystone\'s own accounts'
-            remedy = "give the domain another name, because those accounts could no longer sign in"
-            yield _problem(path, message, remedy)
+            yield _problem(path, rules.DOMAIN_OF_KEYSTONE, name=name)
         elif name in taken:
-            message = (
-                f'to Keystone it is the same as domain "{taken[name]}", because names of domains '
-                "ignore upper and lower case"
-            )
-            yield _problem(path, message, "give the domain another name")
+            yield _problem(path, rules.DOMAIN_TWICE, name=taken[name])
         else:
             taken[name] = domain["name"]
 
@@ -312,14 +303,14 @@ def _own_domains(domains: Any) -> Iterator[Problem]:
 def _rotation_window(rotation: Features | None) -> Iterator[Problem]:
     if rotation is None or rotation["window"] is None:
         return
+    path: DocumentPath = ("credentialRotation", "window", "duration")
     try:
         length = parse_duration(rotation["window"]["duration"])
     except ValueError as error:
-        length, wrong = 0, str(error)
-    else:
-        wrong = f"is {format_duration(length)}, but must be from 10m to 24h"
+        yield _problem(path, rules.ROTATION_WINDOW_MALFORMED, fault=error)
+        return
     if not _SHORTEST_WINDOW <= length <= _LONGEST_WINDOW:
-        yield _problem(("credentialRotation", "window", "duration"), wrong, "write it as 4h or 90m")
+        yield _problem(path, rules.ROTATION_WINDOW_LENGTH, length=format_duration(length))
 
 
 def _reserved_secrets(features: Features) -> Iterator[Problem]:
@@ -335,7 +326,7 @@ def _reserved_secrets(features: Features) -> Iterator[Problem]:
     for path, name in named.items():
         what = reserved(name) if name else ""
         if what:
-            yield _problem(path, f'Secret "{name}" is {what}', "name one of your own Secrets")
+            yield _problem(path, rules.SECRET_RESERVED, name=name, purpose=what)
 
 
 def _schedules(database: Features) -> Iterator[Problem]:
@@ -344,23 +335,21 @@ def _schedules(database: Features) -> Iterator[Problem]:
     }
     for path, schedule in given.items():
         if schedule and (wrong := schedule_problem(schedule)):
-            remedy = "write minute, hour, day of the month, month, day of the week, as 0 1 * * *"
-            yield _problem(("database", *path, "schedule"), wrong, remedy)
+            yield _problem(("database", *path, "schedule"), rules.SCHEDULE_MALFORMED, fault=wrong)
 
 
 def _policies(policies: Features) -> Iterator[Problem]:
-    for service, rules in policies.items():
-        for name, rule in rules.items():
+    for service, written in policies.items():
+        for name, rule in written.items():
             if name != PATCH and (wrong := rule_problem(rule)):
-                yield _problem(("policies", service, name), wrong, REMEDY)
+                yield _problem(("policies", service, name), rules.POLICY_RULE_MALFORMED, fault=wrong)
 
 
 def _marks(value: Any, path: DocumentPath) -> Iterator[Problem]:
     """Marks of merging, which a template would take for its own."""
     if isinstance(value, Mapping):
         if "$patch" in value:
-            message = "$patch is only possible in values under spec.common and spec.services"
-            yield _problem((*path, "$patch"), message, "omit the field instead")
+            yield _problem((*path, "$patch"), rules.PATCH_IN_FEATURES)
         for key, item in value.items():
             yield from _marks(item, (*path, key))
     elif isinstance(value, list):

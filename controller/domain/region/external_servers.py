@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from controller.domain.api.spec_rules import encryption_and_servers as rules
 from controller.domain.values.chart_values import Values, is_map, lookup
 from controller.domain.values.layer import Layer
 from controller.domain.values.merge import MergedValues
@@ -26,24 +27,18 @@ def external_server_problems(features: Features) -> Iterator[Problem]:
             continue
         place = f"spec.features.{service}"
         if password not in features["credentials"].get(service, {}):
-            yield Problem(
+            yield rules.EXTERNAL_PASSWORD_REQUIRED.at(
                 f"spec.features.credentials.{service}.{password}",
-                f"required with {service}.external, and not set",
-                f"name the Secret and key with the password of {external['administrator']}",
+                service=service,
+                administrator=external["administrator"],
             )
         internal = features["tls"]["internal"]
         if internal["enabled"] and service in internal["traffic"] and not internal["issuer"]:
-            yield Problem(
-                "spec.features.tls.internal.traffic",
-                f"{service}: the region's own authority does not sign certificates for {service}.external",
-                f'name the ClusterIssuer of its authority in issuer, or remove "{service}"',
-            )
+            yield rules.EXTERNAL_SERVER_NEEDS_ISSUER.at("spec.features.tls.internal.traffic", service=service)
         if service == "database" and features["database"]["backup"]["enabled"]:
-            yield Problem(f"{place}.backup.enabled", "only a database of the region itself can be dumped")
+            yield rules.BACKUP_OF_EXTERNAL_DATABASE.at(f"{place}.backup.enabled")
     if features["messaging"]["external"] and features["messaging"]["dedicatedBrokers"]:
-        remedy = "remove them, or messaging.external"
-        message = "the region runs brokers of services, and messaging.external replaces all of them"
-        yield Problem("spec.features.messaging.dedicatedBrokers", message, remedy)
+        yield rules.BROKERS_BESIDE_EXTERNAL.at("spec.features.messaging.dedicatedBrokers")
 
 
 def parted_databases(release: str, merged: MergedValues) -> list[Problem]:
@@ -57,10 +52,8 @@ def parted_databases(release: str, merged: MergedValues) -> list[Problem]:
     }
     if len(set(places.values())) < 2:
         return []
-    told = ", ".join(f"{name} at {place}" for name, place in places.items())
-    message = f"endpoints of release {release} are on different servers: {told}"
-    remedy = "set spec.features.database.external for all, or give all of them the same hosts and port"
-    return [Problem("spec.services", message, remedy)]
+    places_text = ", ".join(f"{name} at {place}" for name, place in places.items())
+    return [rules.DATABASES_APART.at("spec.services", release=release, places=places_text)]
 
 
 def unread_databases(layer: Layer, defaults: Values, chart: str) -> Iterator[Problem]:
@@ -73,8 +66,9 @@ def unread_databases(layer: Layer, defaults: Values, chart: str) -> Iterator[Pro
             and not is_map(lookup(defaults, path))
             and is_map(lookup(defaults, ("endpoints", "oslo_db")))
         ):
-            message = f'this build of chart nova ignores the endpoint "{name}"'
-            yield Problem(layer.full_path(path), message, "remove it", layer.place(path))
+            yield rules.DATABASE_ENDPOINT_UNREAD.at(
+                layer.full_path(path), source=layer.place(path), name=name
+            )
 
 
 def _place(endpoint: Mapping[str, Any]) -> str:

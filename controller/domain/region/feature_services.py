@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from controller.domain.api.spec_rules import encryption_and_servers as rules
 from controller.domain.values.catalogue import ServiceEntry, meant_service
 from controller.domain.values.chart_values import DocumentPath, format_path, parse_path
 from controller.errors import Problem
@@ -35,15 +36,16 @@ def feature_service_problems(
         if service not in by_name:
             remedy = meant_service(service, by_name)
             problems.append(
-                Problem(format_path(path), f'no OpenStack service "{service}" in this region', remedy)
+                rules.FEATURE_SERVICE_UNKNOWN.at(format_path(path), service=service, suggestion=remedy)
             )
         elif not _can(by_name[service], feature, knows):
             able = [name for name, entry in by_name.items() if _can(entry, feature, knows)]
             problems.append(
-                Problem(
+                rules.FEATURE_SERVICE_UNABLE.at(
                     format_path(path),
-                    f'the charts of service "{service}" have no {feature.removeprefix("a ")}',
-                    f"services that have it: {', '.join(able) or 'none'}",
+                    service=service,
+                    part=feature.removeprefix("a "),
+                    able=", ".join(able) or "none",
                 )
             )
     return problems

@@ -10,6 +10,8 @@ import string
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from controller.domain.api.spec_rules import sign_in as rules
+from controller.domain.api.spec_rules.rule import Finding, Rule
 from controller.domain.values.chart_values import DocumentPath, format_path, type_name
 from controller.domain.values.suggestion import suggestion
 from controller.errors import Problem
@@ -61,14 +63,11 @@ def provider_problems(providers: Sequence[Mapping[str, Any]]) -> Iterator[Proble
         path: DocumentPath = (*_PROVIDERS, index)
         issuer = provider["issuer"].rstrip("/")
         if issuer in issuers:
-            message = f'is also the issuer of "{issuers[issuer]}"'
-            remedy = "keep one of them; its mapping may have many rules"
-            yield _problem((*path, "issuer"), message, remedy)
+            yield _problem((*path, "issuer"), rules.ISSUER_TWICE, provider=issuers[issuer])
         issuers.setdefault(issuer, provider["name"])
         told = provider["metadata"].get("issuer") if provider["metadata"] else None
         if provider["metadata"] and str(told).rstrip("/") != issuer:
-            remedy = f"copy the answer of {issuer}/.well-known/openid-configuration"
-            yield _problem((*path, "metadata", "issuer"), f"must be {issuer}", remedy)
+            yield _problem((*path, "metadata", "issuer"), rules.METADATA_OF_ANOTHER_ISSUER, issuer=issuer)
         for place, rule in enumerate(provider["mapping"]):
             yield from _rule_problems(rule, (*path, "mapping", place))
 
@@ -81,14 +80,11 @@ def directive_problems(directives: Sequence[str]) -> Iterator[Problem]:
         fixed = {known.lower(): why for known, why in _WRITTEN.items()}.get(name.lower())
         secret = name.lower().endswith(_SECRETS) and not value.strip(" \"'").startswith("exec:")
         if "\n" in line or "\r" in line:
-            yield _problem(path, "has a line break", "write each directive as an entry of its own")
+            yield _problem(path, rules.DIRECTIVE_LINE_BREAK)
         elif fixed is not None:
-            yield _problem(path, f"{name} is written by the controller", fixed)
+            yield _problem(path, rules.DIRECTIVE_RESERVED, name=name, remedy=fixed)
         elif secret:
-            remedy = f'mount its Secret into keystone-api, and write {name} "exec:/bin/cat FILE"'
-            yield _problem(
-                path, f"{name} is a secret, and would be in clear in a ConfigMap or an object", remedy
-            )
+            yield _problem(path, rules.DIRECTIVE_SECRET, name=name)
 
 
 def _rule_problems(rule: Any, path: DocumentPath) -> Iterator[Problem]:
@@ -97,8 +93,7 @@ def _rule_problems(rule: Any, path: DocumentPath) -> Iterator[Problem]:
     if misshapen:
         return
     if not rule["remote"]:
-        remedy = "name a claim, as [{type: HTTP_OIDC_EMAIL}]"
-        yield _problem((*path, "remote"), "must have at least one entry", remedy)
+        yield _problem((*path, "remote"), rules.MAPPING_WITHOUT_REMOTE)
         return
     for index, remote in enumerate(rule["remote"]):
         yield from _remote_problems(remote, (*path, "remote", index))
@@ -112,7 +107,7 @@ def _misshapen(value: Any, shape: Any, path: DocumentPath) -> Iterator[Problem]:
     """Mistakes in the shape of a value: another type, an unknown key, or a missing one."""
     kind: Any = shape if isinstance(shape, type) else type(shape)
     if not isinstance(value, kind):
-        yield _problem(path, f"expected {_NAMES[kind]}, got {type_name(value)}")
+        yield _problem(path, rules.MAPPING_TYPE, wanted=_NAMES[kind], got=type_name(value))
     elif isinstance(shape, list):
         for index, item in enumerate(value):
             yield from _misshapen(item, shape[0], (*path, index))
@@ -122,31 +117,29 @@ def _misshapen(value: Any, shape: Any, path: DocumentPath) -> Iterator[Problem]:
             if key in known:
                 yield from _misshapen(item, known[key], (*path, key))
             else:
-                yield _problem((*path, key), f'Keystone does not know "{key}" here', suggestion(key, known))
+                yield _problem(
+                    (*path, key), rules.MAPPING_KEY_UNKNOWN, key=key, suggestion=suggestion(key, known)
+                )
         for key in shape:
             if key.endswith("!") and key[:-1] not in value:
-                yield _problem((*path, key[:-1]), "required, and not set")
+                yield _problem((*path, key[:-1]), rules.MAPPING_KEY_REQUIRED)
 
 
 def _remote_problems(remote: Mapping[str, Any], path: DocumentPath) -> Iterator[Problem]:
     given = [key for key in _CONDITIONS if key in remote]
     if len(given) > 1:
-        remedy = "write a separate entry of the same type for each"
-        yield _problem(
-            (*path, given[1]), f"is given with {given[0]}, but Keystone accepts one of them only", remedy
-        )
+        yield _problem((*path, given[1]), rules.MAPPING_CONDITIONS, other=given[0])
     if "regex" in remote and not given:
-        yield _problem((*path, "regex"), f"needs one of {', '.join(_CONDITIONS)}")
+        yield _problem((*path, "regex"), rules.MAPPING_REGEX_ALONE, conditions=", ".join(_CONDITIONS))
 
 
 def _local_problems(local: Mapping[str, Any], path: DocumentPath) -> Iterator[Problem]:
     kind = local.get("user", {}).get("type", _USERS[0])
     if kind not in _USERS:
-        yield _problem((*path, "user", "type"), f"must be one of {', '.join(_USERS)}")
+        yield _problem((*path, "user", "type"), rules.MAPPING_USER_TYPE, users=", ".join(_USERS))
     group = local.get("group")
     if group is not None and set(group) not in ({"id"}, {"name", "domain"}):
-        message = "must have either an id, or a name and a domain"
-        yield _problem((*path, "group"), message, "write it as {name: federated, domain: {name: Default}}")
+        yield _problem((*path, "group"), rules.MAPPING_GROUP)
 
 
 def _references(value: Any, values: int, path: DocumentPath) -> Iterator[Problem]:
@@ -161,16 +154,14 @@ def _references(value: Any, values: int, path: DocumentPath) -> Iterator[Problem
     try:
         names = [name for _, name, _, _ in string.Formatter().parse(value) if name is not None]
     except ValueError as error:
-        yield _problem(path, f"is not a valid text with claims: {error}", "double each literal brace: {{")
+        yield _problem(path, rules.MAPPING_TEXT_MALFORMED, error=error)
         return
     for place, name in enumerate(names):
         found = _NUMBER.fullmatch(name)
         if not (found and int(found[1] or place) < values):
             claims = f"{values} with a value" if values else "none with a value"
-            yield _problem(
-                path, f"{{{name}}} is not a claim: there are {claims} in remote", "{0} is the first one"
-            )
+            yield _problem(path, rules.MAPPING_CLAIM_UNKNOWN, name=name, claims=claims)
 
 
-def _problem(path: DocumentPath, message: str, remedy: str = "") -> Problem:
-    return Problem(format_path(path), message, remedy)
+def _problem(path: DocumentPath, rule: Rule, **facts: object) -> Problem:
+    return Finding(rule, facts).at(format_path(path))

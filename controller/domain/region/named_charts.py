@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from controller.domain.api.region_spec import ProxySpec
+from controller.domain.api.spec_rules import charts_and_services as rules
 from controller.domain.region.deployment import ChartsSpec, DeploymentSpec
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.catalogue import Catalogue
@@ -23,17 +24,12 @@ def name_problems(spec: DeploymentSpec, catalogue: Catalogue) -> Iterator[Proble
     charts = {name for entry in catalogue.services.values() for name in entry.charts}
     versions = spec.charts.versions
     if versions and not spec.charts.repository:
-        yield Problem(
-            format_path(_VERSIONS),
-            "versions can only be chosen for charts of a repository",
-            "set spec.charts.repository, or remove the versions",
-        )
+        yield rules.CHART_VERSIONS_WITHOUT_REPOSITORY.at(format_path(_VERSIONS))
     for name in versions:
         if name not in charts:
             yield unknown_key(_VERSIONS, 'chart "%"', name, charts)
         elif catalogue.is_own(name):
-            text = f"chart {name} always comes with the controller"
-            yield Problem(format_path((*_VERSIONS, name)), text, "remove its version")
+            yield rules.OWN_CHART_VERSION.at(format_path((*_VERSIONS, name)), name=name)
     for name in spec.storage_classes:
         if name not in catalogue:
             yield unknown_key(_CLASSES, 'service "%"', name, catalogue.services)
@@ -54,10 +50,11 @@ def unused_charts(
             charts = lookup(services, (service,))
             for chart in charts if isinstance(charts, Mapping) else ():
                 if chart in catalogue[service].charts and chart not in used:
-                    yield Problem(
+                    yield rules.CHART_UNUSED.at(
                         format_path((*path, service, chart)),
-                        f"no release of this region uses chart {chart}",
-                        f"service {service} uses {', '.join(sorted(used))}; remove its values",
+                        chart=chart,
+                        service=service,
+                        used=", ".join(sorted(used)),
                     )
 
 
@@ -68,23 +65,18 @@ def name_warnings(
     services whose templates asked for a StorageClass."""
     for name in spec.charts.versions:
         if name not in charts:
-            text = f"no release of this region uses chart {name}, so its version has no effect"
-            yield Problem(format_path((*_VERSIONS, name)), text)
+            yield rules.CHART_VERSION_UNUSED.at(format_path((*_VERSIONS, name)), name=name)
     for name in spec.storage_classes:
         if name not in claiming:
-            text = f"service {name} claims no volume in this region, so its class has no effect"
-            remedy = f"services that claim one: {', '.join(sorted(claiming))}"
-            yield Problem(format_path((*_CLASSES, name)), text, remedy)
+            yield rules.STORAGE_CLASS_UNUSED.at(
+                format_path((*_CLASSES, name)), name=name, claiming=", ".join(sorted(claiming))
+            )
 
 
 def proxy_warnings(proxy: ProxySpec) -> Iterator[Problem]:
     """What a proxy of the region does not reach."""
     if proxy.given:
-        yield Problem(
-            "spec.proxy",
-            "affects the controller only, because charts of OpenStack-Helm do not support a proxy",
-            "configure the proxy for image pulls on the nodes",
-        )
+        yield rules.PROXY_CONTROLLER_ONLY.at("spec.proxy")
 
 
 def chart_of(charts: ChartsSpec, catalogue: Catalogue, builds: TestedBuilds, name: str) -> ChartRef:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from controller.domain.api.spec_rules import values as rules
 from controller.domain.releases.bundle import ChartRef, ReleaseSpec
 from controller.domain.values.catalogue import NODE_FORM_CONF, ChartEntry, ServiceEntry
 from controller.domain.values.chart_values import (
@@ -93,15 +94,7 @@ def label_layers(spec: SpecSource, service: ServiceEntry, chart: str) -> list[La
 def _misfits(layer: Layer, below: MergedValues) -> list[Problem]:
     """Values of one label that are of another type than those of all nodes, or that would delete some."""
     problems = [
-        Problem(
-            layer.full_path(path),
-            (
-                "a value can differ on some nodes, but cannot be deleted there, because charts merge it "
-                "over their own"
-            ),
-            "give the value for these nodes, or remove this",
-            layer.place(path),
-        )
+        rules.NODE_VALUE_DELETED.at(layer.full_path(path), source=layer.place(path))
         for path in _deletions(layer.values, ())
     ]
     try:
@@ -125,11 +118,9 @@ def _given_twice(chart: str, found: list[_NodeValues], below: MergedValues) -> I
         path: Path = ("conf", "overrides", f"{chart}_{daemonset}", "labels")
         if lookup(below.values, path):
             layer = below.history.layer_of(path)
-            yield Problem(
+            yield rules.NODE_LABELS_IN_VALUES.at(
                 layer.full_path(path) if layer else f"{chart}: {format_path(path)}",
-                "labels are listed here and in spec.nodes, and those here would be lost",
-                "write all of them under spec.nodes",
-                layer.place(path) if layer else "",
+                source=layer.place(path) if layer else "",
             )
 
 
@@ -141,13 +132,8 @@ def _bad_names(chart: str, found: list[_NodeValues]) -> Iterator[Problem]:
             continue
         own = key.rpartition("/")[2].strip("._-") or "my-label"
         value = label.partition(SEPARATOR)[2]
-        yield Problem(
-            format_path(("spec", "nodes", label)),
-            f'chart {chart} names objects after the label, and Kubernetes accepts no name with "{key}"',
-            (
-                f"label the nodes with your own key: kubectl label nodes -l {key}={value} {own}={value}, "
-                f'and write "{own}{SEPARATOR}{value}" here'
-            ),
+        yield rules.NODE_LABEL_NOT_USABLE.at(
+            format_path(("spec", "nodes", label)), chart=chart, key=key, value=value, own=own
         )
 
 
@@ -205,23 +191,18 @@ def _check(item: _NodeValues, chart: str, entry: ChartEntry, below: Values) -> I
     where = format_path(item.path)
     if item.daemonset not in entry.daemonsets:
         remedy = suggestion(item.daemonset, entry.daemonsets)
-        yield Problem(
-            where, f'chart {chart} has no DaemonSet "{item.daemonset}" that can differ by node', remedy
-        )
+        yield rules.NODE_DAEMONSET_UNKNOWN.at(where, chart=chart, daemonset=item.daemonset, suggestion=remedy)
     elif not _is_there(chart, item.daemonset, below):
         there = [name for name in entry.daemonsets if _is_there(chart, name, below)]
-        message = f'release {chart} of this region has no DaemonSet "{item.daemonset}"'
-        yield Problem(where, message, suggestion(item.daemonset, there))
+        yield rules.NODE_DAEMONSET_MISSING.at(
+            where, chart=chart, daemonset=item.daemonset, suggestion=suggestion(item.daemonset, there)
+        )
     elif not isinstance(item.values, dict):
-        yield Problem(where, f"expected a map, got {type_name(item.values)}", "give a map of chart values")
+        yield rules.NODE_VALUES_NO_MAP.at(where, got=type_name(item.values))
     elif entry.node_form == NODE_FORM_CONF:
         for key in item.values:
             if key != "conf":
-                yield Problem(
-                    format_path((*item.path, key)),
-                    f'"{key}" of chart {chart} cannot differ by node',
-                    "only conf can differ",
-                )
+                yield rules.NODE_VALUES_NOT_CONF.at(format_path((*item.path, key)), key=key, chart=chart)
 
 
 def check_nodes(spec: Mapping[str, Any], services: Mapping[str, ServiceEntry]) -> list[Problem]:
@@ -244,13 +225,7 @@ def check_nodes(spec: Mapping[str, Any], services: Mapping[str, ServiceEntry]) -
             ]
         label, separator, value = key.partition(SEPARATOR)
         if not separator or not _LABEL.match(label) or not _LABEL_VALUE.match(value):
-            problems.append(
-                Problem(
-                    format_path(("spec", "nodes", key)),
-                    f'"{key}" is not a label with a value',
-                    'write "<label>::<value>", as "openstack-compute-node::gpu"',
-                )
-            )
+            problems.append(rules.NODE_LABEL_MALFORMED.at(format_path(("spec", "nodes", key)), key=key))
     return problems
 
 
@@ -259,11 +234,7 @@ def labels_without_a_node(spec: Mapping[str, Any], nodes: Sequence[Mapping[str, 
     for key in spec.get("nodes") or {}:
         label, _, value = key.partition(SEPARATOR)
         if not any(labels.get(label) == value for labels in nodes):
-            yield Problem(
-                format_path(("spec", "nodes", key)),
-                f"no node of the cluster has the label {label}={value}: these values reach none",
-                f"kubectl label node NODE {label}={value}, or correct the label",
-            )
+            yield rules.NODE_LABEL_UNUSED.at(format_path(("spec", "nodes", key)), label=label, value=value)
 
 
 def _as_conf(chart: str, found: list[_NodeValues]) -> Values:
@@ -306,14 +277,7 @@ def rename_warnings(before: Iterable[ReleaseSpec], after: Iterable[ReleaseSpec])
     """
     known = {release.name: release for release in before}
     return tuple(
-        Problem(
-            "spec.nodes",
-            (
-                f"release {release.name}: DaemonSet {name} gets another name, because a label was added "
-                "or removed; all its pods restart at once, on every node"
-            ),
-            "choose a time for that; edits below an existing label restart only its nodes",
-        )
+        rules.DAEMONSET_RENAMED.at("spec.nodes", release=release.name, daemonset=name)
         for release in after
         if release.name in known
         for name in renamed_daemonsets(release.chart, known[release.name].values, release.values)
@@ -334,10 +298,8 @@ def nodes_left_out(chart: ChartRef, values: Values) -> Iterator[Problem]:
         if len({label.partition(SEPARATOR)[0] for label in labels}) > 1:
             listed = ", ".join(label.replace(SEPARATOR, "=") for label in labels)
             daemonset = name.removeprefix(f"{chart.name}_")
-            yield Problem(
-                "spec.nodes",
-                f"chart {chart.name} creates no pod of {daemonset} on a node with two of the labels {listed}",
-                "use values of one label, such as rack::blue and rack::green, so that a node has only one",
+            yield rules.NODE_LABELS_TOGETHER.at(
+                "spec.nodes", chart=chart.name, daemonset=daemonset, labels=listed
             )
 
 

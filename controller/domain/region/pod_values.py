@@ -11,6 +11,8 @@ from decimal import Decimal
 from math import ceil
 from typing import Any
 
+from controller.domain.api.spec_rules import values as rules
+from controller.domain.api.spec_rules.rule import Rule
 from controller.domain.validation.cluster.asked_resources import parse_quantity
 from controller.domain.values.chart_values import PATCH, Path, Values, is_map, lookup, type_name
 from controller.domain.values.layer import Layer
@@ -32,8 +34,7 @@ def pod_problems(layer: Layer) -> Iterator[Problem]:
     """What Kubernetes would refuse of this layer of the spec."""
     for path, value in _entries(layer.values, _REPLICAS):
         if not _is_count(value):
-            message = f"expected a whole number, got {type_name(value)}"
-            yield _problem(layer, path, message, "give the number of pods, such as 3")
+            yield _problem(layer, path, rules.REPLICAS_MALFORMED, got=type_name(value))
     for path, value in _entries(layer.values, _RESOURCES):
         if is_map(value):
             yield from _resources(layer, path, value)
@@ -61,11 +62,15 @@ def eviction_warnings(layer: Layer, values: Values) -> Iterator[Problem]:
             continue
         kept = _kept(least, int(count))
         if kept is not None and kept >= int(count):
-            message = (
-                f"{kept} of {int(count)} pods must be available, so a node that runs one cannot be drained"
+            yield _problem(
+                layer,
+                written[0],
+                rules.DISRUPTION_BUDGET_FULL,
+                kept=kept,
+                count=int(count),
+                least=".".join(places[0]),
+                replicas=".".join(places[1]),
             )
-            remedy = f"require fewer ({'.'.join(places[0])}), or run more ({'.'.join(places[1])})"
-            yield _problem(layer, written[0], message, remedy)
 
 
 def _kept(least: Any, count: int) -> int | None:
@@ -88,8 +93,14 @@ def pod_warnings(layer: Layer, lower: Values, chart: str) -> Iterator[Problem]:
             continue
         for path, value in _entries(layer.values, place):
             if path[-1] not in known and value is not None:
-                message = f'chart {chart} has no "{path[-1]}" here, so it has no effect'
-                yield _problem(layer, path, message, f"known are {', '.join(sorted(known))}")
+                yield _problem(
+                    layer,
+                    path,
+                    rules.POD_VALUE_UNREAD,
+                    chart=chart,
+                    key=path[-1],
+                    known=", ".join(sorted(known)),
+                )
 
 
 def _entries(values: Values, place: Path) -> Iterator[tuple[Path, Any]]:
@@ -127,9 +138,15 @@ def _limits(layer: Layer, path: Path, found: Mapping[str, Any], values: Values) 
         if request is None or limit is None or request <= limit:
             continue
         key = "requests" if name in (found.get("requests") or {}) else "limits"
-        message = f"requests {asked} of {name} with a limit of {most}, so Kubernetes refuses the pod"
-        remedy = f"raise {'.'.join((*path, 'limits', name))} to at least that, or request less"
-        yield _problem(layer, (*path, key, name), message, remedy)
+        yield _problem(
+            layer,
+            (*path, key, name),
+            rules.REQUEST_ABOVE_LIMIT,
+            asked=asked,
+            resource=name,
+            most=most,
+            place=".".join((*path, "limits", name)),
+        )
     for key, value in found.items():
         if key not in _AMOUNTS and is_map(value):
             yield from _limits(layer, (*path, key), value, values)
@@ -147,10 +164,9 @@ def _amount(layer: Layer, path: Path, amount: Any) -> Iterator[Problem]:
         return
     if not _RESOURCE.fullmatch(path[-1]):
         remedy = suggestion(path[-1], ("cpu", "memory", "ephemeral-storage"))
-        yield _problem(layer, path, f'Kubernetes has no resource "{path[-1]}"', remedy)
+        yield _problem(layer, path, rules.RESOURCE_UNKNOWN, resource=path[-1], suggestion=remedy)
     elif not _is_quantity(amount):
-        message = f"expected a quantity of Kubernetes, got {type_name(amount)}"
-        yield _problem(layer, path, message, "write it as 500m or 2 for CPU, as 512Mi or 4Gi for memory")
+        yield _problem(layer, path, rules.QUANTITY_MALFORMED, got=type_name(amount))
 
 
 def _is_quantity(amount: Any) -> bool:
@@ -159,5 +175,5 @@ def _is_quantity(amount: Any) -> bool:
     return bool(_QUANTITY.fullmatch(amount)) if isinstance(amount, str) else amount >= 0
 
 
-def _problem(layer: Layer, path: Path, message: str, remedy: str) -> Problem:
-    return Problem(layer.full_path(path), message, remedy, layer.place(path))
+def _problem(layer: Layer, path: Path, rule: Rule, **facts: object) -> Problem:
+    return rule.at(layer.full_path(path), source=layer.place(path), **facts)

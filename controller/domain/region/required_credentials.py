@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from controller.domain.api.spec_rules import charts_and_services as rules
 from controller.domain.region.deployment import DeploymentSpec
 from controller.domain.values.catalogue import CredentialSecret, ServiceEntry
 from controller.domain.values.ceph_needs import CephNeeds, ceph_needs
@@ -9,7 +10,7 @@ from controller.domain.values.chosen_services import decide_services
 from controller.domain.values.shipped_values import Library
 from controller.domain.values.suggestion import suggestion
 from controller.domain.values.templates.template_input import filled_features
-from controller.errors import Problem, SpecInvalid
+from controller.errors import SpecInvalid
 
 
 def region_credentials(spec: DeploymentSpec, library: Library) -> tuple[CredentialSecret, ...]:
@@ -40,7 +41,7 @@ def region_services(spec: DeploymentSpec, library: Library) -> tuple[ServiceEntr
     preset = library.presets.get(spec.preset)
     if preset is None:
         remedy = suggestion(spec.preset, library.presets)
-        raise SpecInvalid([Problem("spec.preset", f'no preset "{spec.preset}"', remedy)])
+        raise SpecInvalid([rules.PRESET_UNKNOWN.at("spec.preset", preset=spec.preset, suggestion=remedy)])
     chosen = spec.features.tree["services"]
     services, problems = decide_services(
         library.catalogue,

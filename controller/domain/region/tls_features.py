@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
+from controller.domain.api.spec_rules import encryption_and_servers as rules
 from controller.domain.values.catalogue import EMBEDDED, ServiceEntry
 from controller.domain.values.chart_values import DocumentPath
 from controller.errors import Problem
@@ -46,13 +47,7 @@ def tls_problems(
     if not tls["internal"]["enabled"]:
         return problems
     if source == EMBEDDED:
-        problems.append(
-            Problem(
-                f"{_INTERNAL}.enabled",
-                "the charts shipped with the controller do not encrypt traffic between services",
-                "use an OpenStack-Helm repository in spec.charts, or encrypt in the network of the cluster",
-            )
-        )
+        problems.append(rules.INTERNAL_TLS_NEEDS_UPSTREAM_CHARTS.at(f"{_INTERNAL}.enabled"))
         return problems
     return [*problems, *_internal(features, services, knows)]
 
@@ -67,10 +62,7 @@ def tls_warnings(
     names = _without(services, knows, "endpoints.oslo_db", "tls.oslo_db")
     if not names:
         return []
-    message = f"the charts of {', '.join(names)} connect to the database without TLS"
-    return [
-        Problem(f"{_INTERNAL}.traffic", message, "disable them, or encrypt in the network of the cluster")
-    ]
+    return [rules.DATABASE_WITHOUT_TLS.at(f"{_INTERNAL}.traffic", names=", ".join(names))]
 
 
 def _public(public: Mapping[str, Any], services: tuple[ServiceEntry, ...]) -> Iterator[Problem]:
@@ -78,11 +70,7 @@ def _public(public: Mapping[str, Any], services: tuple[ServiceEntry, ...]) -> It
         return
     for key in ("secretName", "issuer"):
         if public[key]:
-            yield Problem(
-                f"{_PUBLIC}.{key}",
-                'the certificate is unused without service "gateway"',
-                'add "gateway" to spec.features.services.enabled, or use the certificate in your own ingress',
-            )
+            yield rules.PUBLIC_CERTIFICATE_UNUSED.at(f"{_PUBLIC}.{key}")
 
 
 def _internal(
@@ -93,21 +81,15 @@ def _internal(
     if not internal["issuer"]:
         yield from _own_authority(features, services, knows)
     elif "endpoints" in traffic and not internal["caSecret"]:
-        yield Problem(
-            f"{_INTERNAL}.caSecret",
-            "required for endpoints, and not set",
-            "name a Secret with the issuer's authority in key ca.crt, and without a private key",
-        )
+        yield rules.ISSUER_AUTHORITY_REQUIRED.at(f"{_INTERNAL}.caSecret")
     unable = {
         "messaging": _without(services, knows, "endpoints.oslo_messaging", "tls.oslo_messaging"),
         "endpoints": _without(services, knows, "endpoints.identity", "secrets.tls.ca", "pod.extraContainers"),
     }
     for kind, names in unable.items():
         if kind in traffic and names:
-            yield Problem(
-                f"{_INTERNAL}.traffic",
-                f"the charts of {', '.join(names)} cannot use encrypted {kind}",
-                f'remove "{kind}", or disable these services',
+            yield rules.ENCRYPTED_TRAFFIC_UNSUPPORTED.at(
+                f"{_INTERNAL}.traffic", names=", ".join(names), kind=kind
             )
 
 
@@ -124,38 +106,18 @@ def _own_authority(
         if names:
             # The administrator's account of a database that begins with certificates demands one, and their
             # Jobs have none to show (mariadb: bin/_start.py).
-            yield Problem(
-                f"{_INTERNAL}.traffic",
-                f"the charts of {', '.join(names)} cannot use an encrypted database",
-                'remove "database", or disable these services',
-            )
+            yield rules.ENCRYPTED_DATABASE_UNSUPPORTED.at(f"{_INTERNAL}.traffic", names=", ".join(names))
     elif "messaging" in internal["traffic"]:
         # keystone: job-db-sync.yaml mounts a volume that it defines with tls.oslo_db only.
-        yield Problem(
-            f"{_INTERNAL}.traffic",
-            "with messaging but without database, Kubernetes refuses a Job of the chart of keystone",
-            'add "database", or remove "messaging"',
-        )
+        yield rules.ENCRYPTED_MESSAGING_ALONE.at(f"{_INTERNAL}.traffic")
     for kind, key in (("database", "tls.oslo_db"), ("messaging", "tls.oslo_messaging")):
         names = _without(services, knows, key, "secrets.tls.client") if kind in internal["traffic"] else []
         if names:
-            yield Problem(
-                f"{_INTERNAL}.traffic",
-                (
-                    f"{kind}: these builds of the charts of {', '.join(names)} do not support client "
-                    "certificates"
-                ),
-                (
-                    f"use builds of 2026-06-11 or later, name a ClusterIssuer in {_INTERNAL}.issuer, or "
-                    f'remove "{kind}"'
-                ),
+            yield rules.CLIENT_CERTIFICATES_UNSUPPORTED.at(
+                f"{_INTERNAL}.traffic", kind=kind, names=", ".join(names)
             )
     if internal["caSecret"]:
-        yield Problem(
-            f"{_INTERNAL}.caSecret",
-            "is for an issuer, and none is named; clients trust the region's own authority without it",
-            f"remove it, or name the ClusterIssuer in {_INTERNAL}.issuer",
-        )
+        yield rules.AUTHORITY_WITHOUT_ISSUER.at(f"{_INTERNAL}.caSecret")
 
 
 def _without(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.api.names import ACCEPT_VERSION_ANNOTATION
+from controller.domain.api.spec_rules import charts_and_services as rules
 from controller.errors import Problem
 
 Version = tuple[int, int]
@@ -79,7 +80,9 @@ def image_problems(
                 f"{KEEPERS[step.chart]} {_text(before)} runs in release {step.release}, and {_text(after)} "
             )
             allow = _accepting(region, namespace, step.release, _text(after))
-            problems.append(Problem("spec", f"{what}is requested: {message}", f"{remedy} ({GUIDE}); {allow}"))
+            problems.append(
+                rules.IMAGE_VERSION_STEP.at("spec", what=what, message=message, remedy=remedy, allow=allow)
+            )
     return problems
 
 
@@ -92,10 +95,13 @@ def series_problems(
     newest = max(filter(_SERIES.fullmatch, running), default="")
     if not newest or desired >= newest or accepted.get(OPENSTACK) == desired:
         return []
-    message = f"{newest} runs, and {desired} is older: OpenStack cannot downgrade its databases"
     remedy = f"name {newest}, or restore databases of that version first"
     allow = _accepting(region, namespace, OPENSTACK, desired)
-    return [Problem("spec.openstackVersion", message, f"{remedy}; {allow}")]
+    return [
+        rules.OPENSTACK_DOWNGRADE.at(
+            "spec.openstackVersion", newest=newest, desired=desired, remedy=remedy, allow=allow
+        )
+    ]
 
 
 def _obstacle(chart: str, before: Version, after: Version) -> tuple[str, str] | None:

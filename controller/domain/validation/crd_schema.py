@@ -15,6 +15,7 @@ from typing import Any
 import jsonschema
 
 from controller.domain.api.object_meta import a
+from controller.domain.api.spec_rules import definition as rules
 from controller.domain.shared.plurals import count
 from controller.domain.validation.cel_rules import holds, is_transition
 from controller.domain.values.chart_values import DocumentPath, copied, format_path
@@ -188,28 +189,30 @@ def _translate(error: jsonschema.ValidationError) -> Iterator[Problem]:
             if key not in known:
                 meant = nearest(str(key), known)
                 remedy = f'did you mean "{meant}"?' if meant else f"known here: {', '.join(known)}"
-                yield Problem(format_path((*path, _short(key))), f'unknown field "{_short(key)}"', remedy)
+                yield rules.FIELD_UNKNOWN.at(
+                    format_path((*path, _short(key))), key=_short(key), suggestion=remedy
+                )
     elif rule == "required":
         for key in limit:
             if key not in value:
                 about = schema.get("properties", {}).get(key, {}).get("description", "")
-                yield Problem(format_path((*path, key)), "required, and not set", _sentence(about))
+                yield rules.FIELD_REQUIRED.at(format_path((*path, key)), suggestion=_sentence(about))
     elif rule == "type":
         types = [limit] if isinstance(limit, str) else limit
         expected = " or ".join(_WORDS[one] for one in types)
-        yield Problem(where, f"expected {expected}, got {a(value)}", _quoting(schema, value))
+        yield rules.FIELD_TYPE.at(where, expected=expected, got=a(value), suggestion=_quoting(schema, value))
     elif rule == "enum":
         if isinstance(value, str):  # else the type is wrong, and that is said already
             choices = ", ".join(str(choice) for choice in limit)
             meant = nearest(value, limit)
             remedy = f'did you mean "{meant}"?' if meant else ""
-            yield Problem(where, f'must be one of {choices}, got "{_short(value)}"', remedy)
+            yield rules.FIELD_CHOICE.at(where, choices=choices, got=_short(value), suggestion=remedy)
     elif rule == "pattern":
         form = str(limit).removeprefix("(?a)").replace(r"\Z", "$")
-        yield Problem(where, f"does not have the form {form}", _sentence(schema.get("description", "")))
+        yield rules.FIELD_FORM.at(where, form=form, suggestion=_sentence(schema.get("description", "")))
     else:
         words, noun = _LIMITS[rule]
-        yield Problem(where, f"{words} {count(limit, noun) if noun else limit}")
+        yield rules.FIELD_LIMIT.at(where, limits=words, limit=count(limit, noun) if noun else limit)
 
 
 def _quoting(schema: Mapping[str, Any], value: Any) -> str:
@@ -259,6 +262,6 @@ def _repeated(value: list[Any], node: Mapping[str, Any], path: DocumentPath) -> 
     for index, item in enumerate(value):
         identity = tuple(item.get(key) for key in keys) if kind == "map" else item
         if kind in ("map", "set") and identity in seen:
-            yield Problem(format_path((*path, index)), "is already in the list")
+            yield rules.ITEM_TWICE.at(format_path((*path, index)))
         elif kind in ("map", "set"):
             seen.add(identity)

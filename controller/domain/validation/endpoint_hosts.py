@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from controller.domain.api.spec_rules import values as rules
 from controller.domain.validation.awaited import SERVICE
 from controller.domain.validation.dangling import Made, Reference
 from controller.domain.values.chart_values import is_map, lookup
@@ -30,6 +31,4 @@ def unmade_hosts(release: str, merged: MergedValues, there: Made) -> Iterator[Pr
         if not name or "." in name or ":" in name or "{{" in name or elsewhere:
             continue
         if not there.has(Reference(release, SERVICE, name)):
-            message = f"no release creates Service {name}, which {release} uses"
-            remedy = "name an existing Service, or give its full name in host_fqdn_override"
-            yield Problem(last.path, message, remedy, last.place)
+            yield rules.ENDPOINT_HOST_UNMADE.at(last.path, source=last.place, name=name, release=release)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller.domain.api.object_meta import a
+from controller.domain.api.spec_rules import definition as rules
 from controller.domain.values.chart_values import DocumentPath, format_path
 from controller.domain.values.suggestion import suggestion
 from controller.errors import Problem
@@ -49,8 +50,8 @@ def metadata_problems(obj: Mapping[str, Any]) -> list[Problem]:
         *_marks(metadata, "labels"),
         *_marks(metadata, "annotations"),
         *(
-            Problem(
-                format_path(("metadata", str(key))), f'unknown field "{key}"', suggestion(str(key), _KNOWN)
+            rules.METADATA_UNKNOWN.at(
+                format_path(("metadata", str(key))), key=key, suggestion=suggestion(str(key), _KNOWN)
             )
             for key in metadata
             if key not in _KNOWN
@@ -64,15 +65,14 @@ def _name(metadata: Mapping[str, Any]) -> Iterator[Problem]:
         remedy = (
             "generateName would create another object at every apply" if "generateName" in metadata else ""
         )
-        yield Problem("metadata.name", "required, and not set", remedy)
+        yield rules.NAME_REQUIRED.at("metadata.name", suggestion=remedy)
     elif isinstance(name, str) and name and (len(name) > 253 or not _SUBDOMAIN.fullmatch(name)):
-        message = f"must be a name of at most 253 {_SMALL}, in parts joined by dots"
-        yield Problem("metadata.name", message, "such as region-one")
+        yield rules.NAME_FORM.at("metadata.name")
 
 
 def _namespace(value: Any) -> Iterator[Problem]:
     if isinstance(value, str) and value and (len(value) > 63 or not _LABEL.fullmatch(value)):
-        yield Problem("metadata.namespace", f"must be a name of at most 63 {_SMALL}", "such as openstack")
+        yield rules.NAMESPACE_FORM.at("metadata.namespace")
 
 
 def _marks(metadata: Mapping[str, Any], field: str) -> Iterator[Problem]:
@@ -81,14 +81,12 @@ def _marks(metadata: Mapping[str, Any], field: str) -> Iterator[Problem]:
     for key, value in given.items() if isinstance(given, Mapping) else ():
         path: DocumentPath = ("metadata", field, str(key))
         if not isinstance(key, str) or not _is_qualified(key):
-            message = "has no key of the form name or domain/name, the name of at most 63 characters"
-            yield Problem(format_path(path), message, "such as example.org/team")
+            yield rules.METADATA_KEY_FORM.at(format_path(path))
         elif not isinstance(value, str):
             remedy = "put it in quotes" if isinstance(value, bool | int | float) else ""
-            yield Problem(format_path(path), f"expected a string, got {a(value)}", remedy)
+            yield rules.METADATA_VALUE_TYPE.at(format_path(path), got=a(value), suggestion=remedy)
         elif field == "labels" and value and (len(value) > 63 or not _NAMED.fullmatch(value)):
-            message = "must have at most 63 letters, digits, and - _ . within"
-            yield Problem(format_path(path), message, "use annotations for longer texts")
+            yield rules.LABEL_VALUE_FORM.at(format_path(path))
 
 
 def _is_qualified(key: str) -> bool:

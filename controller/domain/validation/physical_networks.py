@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from controller.domain.api.spec_rules import features as rules
 from controller.domain.values.chart_values import Path, Values, lookup
 from controller.errors import Problem
 
@@ -32,17 +33,9 @@ def unbridged_networks(
     nowhere = [name for name in names if not any(name in mapped for mapped in sets)]
     if nowhere:
         key = ".".join(_OVS if ovn is None else _OVN)
-        message = f"no node has a bridge for {', '.join(nowhere)}, so servers and routers cannot reach it"
-        yield Problem(_PATH, message, f"map it to its bridge in {key}, for all nodes or for some {_SEE}")
+        yield rules.NETWORK_ON_NO_NODE.at(_PATH, nowhere=", ".join(nowhere), key=key)
     elif names and ovn is None and not any(set(names) <= mapped for mapped in sets):
-        message = (
-            f"no node has the bridges of all of {', '.join(names)}, although each of them has agents "
-            "on control nodes"
-        )
-        remedy = (
-            f"give control nodes a label with all bridges, because they serve addresses and routers {_SEE}"
-        )
-        yield Problem(_PATH, message, remedy)
+        yield rules.NETWORK_ON_NO_CONTROL_NODE.at(_PATH, names=", ".join(names))
 
 
 def _of_agents(neutron: Values, agent: str, option: Path) -> Iterator[set[str]]:

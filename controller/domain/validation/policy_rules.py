@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from controller.domain.api.spec_rules.features import POLICY_RULE_MALFORMED
 from controller.domain.values.chart_values import PATCH, Path, is_map, lookup, type_name
 from controller.domain.values.layer import Layer
 from controller.errors import Problem
 
-REMEDY = "write it as role:admin, or as role:member and project_id:%(project_id)s"
 _RULES: Path = ("conf", "policy")
 _OPERATORS = ("and", "or")
 _SHOWN = 40
@@ -53,7 +53,7 @@ def policy_problems(layer: Layer) -> Iterator[Problem]:
         wrong = _value_problem(rule) if name != PATCH else ""
         if wrong:
             path = (*_RULES, name)
-            yield Problem(layer.full_path(path), wrong, REMEDY, layer.place(path))
+            yield POLICY_RULE_MALFORMED.at(layer.full_path(path), source=layer.place(path), fault=wrong)
 
 
 def _value_problem(rule: Any) -> str:

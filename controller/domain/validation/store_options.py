@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from controller.domain.api.spec_rules import features as rules
 from controller.domain.values.chart_values import DocumentPath, Path, Values, format_path, lookup
 from controller.domain.values.merge import MergedValues
 from controller.domain.values.rules.stores import StoreKind
@@ -28,10 +29,12 @@ def unready_stores(kind: StoreKind, features: Mapping[str, Any], merged: MergedV
             what = f'store "{name}"' if name else f"driver {driver}"
             of_driver = f" (driver {driver})" if name and driver else ""
             them = "it" if len(lacking) == 1 else "them"
-            yield Problem(
+            yield rules.STORE_OPTION_LACKING.at(
                 _place(kind, features, values, name),
-                f"{what}{of_driver} does not work without {', '.join(lacking)}",
-                _REMEDY.format(them=them),
+                store=what,
+                of_driver=of_driver,
+                lacking=", ".join(lacking),
+                remedy=_REMEDY.format(them=them),
             )
 
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from controller.domain.api.spec_rules import values as rules
+from controller.domain.api.spec_rules.rule import Finding
 from controller.domain.shared.cron_schedule import shortest_gap
 from controller.domain.values.chart_values import Path, lookup
 from controller.domain.values.merge import MergedValues
@@ -46,18 +48,28 @@ def _too_small(one: AtLeast, merged: MergedValues) -> Iterator[Problem]:
     if value is None or other is None or value >= (least := one.times * other + one.plus):
         return
     times = f" {one.times:g} times" if one.times != 1 else ""
-    message = (
-        f"{one.value.path[-1]} {value:g} is {'not above' if one.plus else f'less than{times}'} "
-        f"{one.of.path[-1]}{f' {other:g}' if one.plus else ''}: {one.why}"
-    )
-    yield from _told(merged, (one.value.path, one.of.path), message, f"set it to {least:g} or more")
+    facts = {
+        "name": one.value.path[-1],
+        "value": f"{value:g}",
+        "relation": "not above" if one.plus else f"less than{times}",
+        "other": f"{one.of.path[-1]}{f' {other:g}' if one.plus else ''}",
+        "why": one.why,
+        "least": f"{least:g}",
+    }
+    yield from _told(merged, (one.value.path, one.of.path), Finding(rules.VALUE_TOO_SMALL, facts))
 
 
 def _even(one: Odd, merged: MergedValues) -> Iterator[Problem]:
     count = lookup(merged.values, one.path)
     if isinstance(count, int) and count > 0 and count % 2 == 0:
-        message = f"{count} {one.what} serve only while {count // 2 + 1} of them run, like {count + 1}"
-        yield from _told(merged, (one.path,), message, f"use {count - 1} or {count + 1}")
+        facts = {
+            "count": count,
+            "servers": one.what,
+            "majority": count // 2 + 1,
+            "fewer": count - 1,
+            "more": count + 1,
+        }
+        yield from _told(merged, (one.path,), Finding(rules.EVEN_NUMBER_OF_SERVERS, facts))
 
 
 def _too_few_keys(one: KeysOutlive, merged: MergedValues) -> Iterator[Problem]:
@@ -65,10 +77,16 @@ def _too_few_keys(one: KeysOutlive, merged: MergedValues) -> Iterator[Problem]:
     life = sum(_value(merged, part) or 0 for part in one.life)
     keys, needed = _value(merged, one.keys) or 0, math.ceil(life / gap) + 2
     if keys < needed:
-        hours = f"rotated every {gap / 3600:g} h, expire before tokens of {life / 3600:g} h"
-        remedy = f"set {one.keys.path[-1]} to {needed} or more, or rotate less often"
+        facts = {
+            "keys": f"{keys:g}",
+            "what": one.what,
+            "gap": f"{gap / 3600:g}",
+            "life": f"{life / 3600:g}",
+            "name": one.keys.path[-1],
+            "needed": needed,
+        }
         paths = (one.keys.path, *(part.path for part in one.life), one.schedule)
-        yield from _told(merged, paths, f"{keys:g} {one.what}, {hours}", remedy)
+        yield from _told(merged, paths, Finding(rules.KEYS_EXPIRE_BEFORE_TOKENS, facts))
 
 
 def _too_many_connections(one: Connections, releases: Releases) -> Iterator[Problem]:
@@ -88,12 +106,17 @@ def _too_many_connections(one: Connections, releases: Releases) -> Iterator[Prob
     if whole <= limit:
         return
     number = "without a limit" if math.isinf(whole) else f"up to {whole:,.0f}"
-    message = f"the processes of all services keep connections {number}, and the {one.what} take {limit:,.0f}"
+    facts = {
+        "number": number,
+        "server": one.what,
+        "limit": f"{limit:,.0f}",
+        "option": one.size[0],
+        "name": name,
+    }
     largest = sorted(one.pools, key=lambda pool: -kept.get(pool.release, 0))
     asked = [(releases[pool.release], _paths(pool, one)) for pool in largest if pool.release in releases]
     for merged, paths in (*asked, (server, one.texts)):
-        remedy = f"lower {one.size[0]} or the number of processes, or raise {name}"
-        if told := list(_told(merged, paths, message, remedy)):
+        if told := list(_told(merged, paths, Finding(rules.TOO_MANY_CONNECTIONS, facts))):
             yield told[0]
             return
 
@@ -119,12 +142,12 @@ def _paths(pool: Pool, one: Connections) -> tuple[Path, ...]:
     return (*options, *(path for each in pool.processes.values() for path in each), *pool.processes)
 
 
-def _told(merged: MergedValues, paths: tuple[Path, ...], message: str, remedy: str) -> Iterator[Problem]:
+def _told(merged: MergedValues, paths: tuple[Path, ...], finding: Finding) -> Iterator[Problem]:
     """A problem at the first value that the operator set, and none for the chart's own values."""
     settings = (chain[-1] for path in paths if (chain := merged.history.chain(path)))
     own = next((one for one in settings if one.path.startswith("spec.")), None)
     if own is not None:
-        yield Problem(own.path, message, remedy, own.place)
+        yield finding.at(own.path, own.place)
 
 
 def _value(merged: MergedValues, number: Number) -> float | None:

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from controller.domain.api.spec_rules.rule import Rule
 from controller.domain.values.names.chart_options import NO_OPTIONS, ChartOptions, parse_chart_options
 from controller.domain.values.option_files import NO_FILES, ChartFiles, OptionFiles, parse_chart_files
+from controller.domain.values.rules.service_rules import parse_rule
 from controller.domain.values.suggestion import suggestion
 from controller.domain.values.upgrade_parts import UpgradePart, parse_upgrade_parts
 from controller.errors import ControllerError
@@ -100,7 +102,8 @@ class ServiceEntry:
 
     `charts` are those it may use. `requires` are services without which it cannot work; `credentials`
     maps names to kinds (controller.domain.credentials.generate), `public_endpoints` keys under `endpoints`
-    of chart values to names below the public domain. `order` is the place in lists of services.
+    of chart values to names below the public domain. `order` is the place in lists of services. `rules`
+    are those that its template may say are broken, by id.
     """
 
     name: str
@@ -111,6 +114,7 @@ class ServiceEntry:
     credentials: Mapping[str, str] = field(default_factory=dict)
     public_endpoints: Mapping[str, str] = field(default_factory=dict)
     order: int = LAST
+    rules: Mapping[str, Rule] = field(default_factory=dict)
     upgrade: tuple[UpgradePart, ...] = ()
 
     def offered_by(self, source: str) -> bool:
@@ -226,6 +230,7 @@ def parse_service(
         credentials=dict(body.get("credentials", {})),
         public_endpoints=dict(body.get("publicEndpoints", {})),
         order=body.get("order", LAST),
+        rules={one["id"]: parse_rule(name, one) for one in body.get("rules", ())},
         upgrade=parse_upgrade_parts(body, body.get("order", LAST)),
     )
     for credential, kind in entry.credentials.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from controller.domain.api.spec_rules import charts_and_services as rules
 from controller.domain.values.catalogue import EMBEDDED, Catalogue, ServiceEntry, meant_service
 from controller.domain.values.chart_values import DocumentPath, format_path
 from controller.errors import Problem
@@ -26,20 +27,16 @@ def decide_services(
     base: DocumentPath = ("spec", "features", "services")
     for field_name, names in (("enabled", enabled), ("disabled", disabled)):
         problems += [
-            Problem(
+            rules.SERVICE_UNKNOWN.at(
                 format_path((*base, field_name, index)),
-                f'no service "{name}"',
-                meant_service(name, catalogue.services),
+                service=name,
+                suggestion=meant_service(name, catalogue.services),
             )
             for index, name in enumerate(names)
             if name not in catalogue
         ]
     problems += [
-        Problem(
-            format_path((*base, "disabled", index)),
-            f'service "{name}" is both enabled and disabled',
-            "remove it from one of the two lists",
-        )
+        rules.SERVICE_ENABLED_AND_DISABLED.at(format_path((*base, "disabled", index)), service=name)
         for index, name in enumerate(disabled)
         if name in enabled
     ]
@@ -61,21 +58,11 @@ def _what_it_lacks(
             continue
         if name in disabled:
             path = format_path(("spec", "features", "services", "disabled", list(disabled).index(name)))
-            problems.append(
-                Problem(
-                    path,
-                    f'service "{entry.name}" needs "{name}"',
-                    f'keep "{name}", or disable "{entry.name}" too',
-                )
-            )
+            problems.append(rules.NEEDED_SERVICE_DISABLED.at(path, service=entry.name, needed=name))
         else:
             path = _where_enabled(entry.name, enabled)
             problems.append(
-                Problem(
-                    path,
-                    f'service "{entry.name}" needs "{name}", which preset {preset} does not include',
-                    f'add "{name}" to spec.features.services.enabled',
-                )
+                rules.NEEDED_SERVICE_ABSENT.at(path, service=entry.name, needed=name, preset=preset)
             )
     return problems
 
@@ -92,8 +79,8 @@ def _not_offered(entry: ServiceEntry, enabled: Sequence[str], source: str) -> Pr
         if source == EMBEDDED
         else "leave spec.charts empty to use the charts shipped with the controller, or disable the service"
     )
-    return Problem(
-        _where_enabled(entry.name, enabled), f'service "{entry.name}": {where} do not have {missing}', remedy
+    return rules.SERVICE_NOT_OFFERED.at(
+        _where_enabled(entry.name, enabled), service=entry.name, charts=where, missing=missing, remedy=remedy
     )
 
 

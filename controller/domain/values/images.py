@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.domain.api.spec_rules import values as rules
 from controller.domain.values.chart_values import DocumentPath, Values, lookup
 from controller.domain.values.layer import Layer
 from controller.domain.values.layer_order import LayerKind, SpecSource
@@ -90,13 +91,7 @@ def check_image_overrides(desired: ImagesSpec, known: frozenset[str]) -> list[Pr
         if name not in known
     ]
     if len(desired.pull_secrets) > 1:
-        problems.append(
-            Problem(
-                "spec.images.pullSecrets[1]",
-                "the charts of OpenStack-Helm accept one pull secret",
-                "put the credentials of all registries into one Secret",
-            )
-        )
+        problems.append(rules.ONE_PULL_SECRET.at("spec.images.pullSecrets[1]"))
     return problems
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from controller.domain.api.spec_rules import values as rules
 from controller.domain.values.catalogue import GROUPS, Catalogue, ServiceEntry, meant_service
 from controller.domain.values.chart_values import (
     DocumentPath,
@@ -140,17 +141,13 @@ def _check_services(services: Any, catalogue: Catalogue, enabled: frozenset[str]
         path = (*base, service)
         if service not in catalogue:
             meant = meant_service(service, catalogue.services)
-            problems.append(Problem(format_path(path), f'no service "{service}"', meant))
+            problems.append(
+                rules.VALUES_OF_UNKNOWN_SERVICE.at(format_path(path), service=service, suggestion=meant)
+            )
         elif not isinstance(charts, dict):
             problems.append(_not_a_map(path, charts))
         elif service not in enabled:
-            problems.append(
-                Problem(
-                    format_path(path),
-                    f'service "{service}" is not enabled',
-                    "add it to spec.features.services.enabled, or remove its values",
-                )
-            )
+            problems.append(rules.VALUES_OF_DISABLED_SERVICE.at(format_path(path), service=service))
         else:
             known = catalogue[service].charts
             for chart, body in charts.items():
@@ -166,9 +163,7 @@ def _check_values_only(body: Any, path: DocumentPath) -> list[Problem]:
     if not isinstance(body, dict):
         return [_not_a_map(path, body)]
     problems = [
-        Problem(format_path((*path, key)), f'"{key}" cannot be set here', 'only "values" can be overridden')
-        for key in body
-        if key != "values"
+        rules.ONLY_VALUES_SET.at(format_path((*path, key)), key=key) for key in body if key != "values"
     ]
     if not isinstance(body.get("values", {}), dict):
         problems.append(_not_a_map((*path, "values"), body["values"]))
@@ -176,4 +171,4 @@ def _check_values_only(body: Any, path: DocumentPath) -> list[Problem]:
 
 
 def _not_a_map(path: DocumentPath, value: Any) -> Problem:
-    return Problem(format_path(path), f"expected a map, got {type_name(value)}", "give a map of chart values")
+    return rules.VALUES_NO_MAP.at(format_path(path), got=type_name(value))

@@ -15,6 +15,8 @@ from typing import Any
 
 from deepmerge import Merger
 
+from controller.domain.api.spec_rules import values as rules
+from controller.domain.api.spec_rules.rule import Rule
 from controller.domain.values.chart_values import (
     PATCH,
     PATCH_DELETE,
@@ -92,7 +94,7 @@ class _LayerMerge:
 
     def over(self, base: Any) -> Any:
         if self._deletes((), self._layer.values):
-            self._complain((), "the values of a layer cannot be deleted", "remove the field")
+            self._complain((), rules.LAYER_DELETED)
             return base
         return self._merge_maps(self._merger, [], base, dict(self._layer.values))
 
@@ -126,12 +128,14 @@ class _LayerMerge:
         if is_map(base) == is_map(upper) or replaces:
             return self._fresh(here, {k: v for k, v in upper.items() if k != PATCH} if replaces else upper)
         self._problems.append(
-            Problem(
-                path=self._layer.full_path(here),
-                message=f"expected {_kind(base)}, as in {self._history.owner(here)}; "
-                f"{self._layer.name} has {type_name(upper)}",
-                remedy="give a map of the same shape" if is_map(base) else "give a value that is not a map",
+            rules.VALUES_TYPE_CONFLICT.at(
+                self._layer.full_path(here),
                 source=self._layer.place(here),
+                wanted=_kind(base),
+                owner=self._history.owner(here),
+                layer=self._layer.name,
+                got=type_name(upper),
+                remedy="give a map of the same shape" if is_map(base) else "give a value that is not a map",
             )
         )
         return base
@@ -163,13 +167,12 @@ class _LayerMerge:
         if PATCH not in value:
             unknown = [key for key in value if key.startswith("$") and key != SECRET_REF]
             if unknown:
-                self._complain(path, f'unknown mark "{unknown[0]}"', f"known are {PATCH} and {SECRET_REF}")
+                self._complain(path, rules.MARK_UNKNOWN, mark=unknown[0])
             return ""
         patch = value[PATCH]
         if patch == PATCH_REPLACE or (patch == PATCH_DELETE and len(value) == 1):
             return str(patch)
-        remedy = f"write {{{PATCH}: delete}} alone, or {{{PATCH}: replace, …}}"
-        self._complain(path, f"malformed {PATCH}", remedy)
+        self._complain(path, rules.PATCH_MALFORMED)
         return ""
 
     def _check_secret_ref(self, path: Path, value: Mapping[str, Any]) -> None:
@@ -183,11 +186,7 @@ class _LayerMerge:
             and _SECRET_KEY.match(ref["key"])
         )
         if not good:
-            self._complain(
-                path,
-                f"malformed {SECRET_REF}",
-                f"write {{{SECRET_REF}: {{name: <Secret>, key: <key>}}}} alone",
-            )
+            self._complain(path, rules.SECRET_REF_MALFORMED)
 
     def _check_list(self, path: Path, items: Sequence[Any]) -> None:
         for item in items:
@@ -195,13 +194,13 @@ class _LayerMerge:
                 self._check_secret_ref(path, item)
             elif isinstance(item, dict):
                 if PATCH in item:
-                    self._complain(path, f"{PATCH} inside a list", "lists are replaced as a whole")
+                    self._complain(path, rules.PATCH_IN_LIST)
                 self._check_list(path, list(item.values()))
             elif isinstance(item, list):
                 self._check_list(path, item)
 
-    def _complain(self, path: Path, message: str, remedy: str) -> None:
-        problem = Problem(self._layer.full_path(path), message, remedy, self._layer.place(path))
+    def _complain(self, path: Path, rule: Rule, **facts: object) -> None:
+        problem = rule.at(self._layer.full_path(path), source=self._layer.place(path), **facts)
         if problem not in self._problems:
             self._problems.append(problem)
 

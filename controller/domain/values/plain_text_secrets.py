@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from controller.domain.api.spec_rules.values import PASSWORD_IN_CLEAR
 from controller.domain.values.chart_values import DocumentPath, Values, format_path, is_secret_ref, lookup
 from controller.domain.values.layer_order import SpecSource
 from controller.domain.values.merge import MergedValues
@@ -105,11 +106,11 @@ def password_problems(
 
 
 def _problem(release: str, merged: MergedValues, path: DocumentPath, fields: _Fields) -> Problem:
-    message, source = f"release {release} would get a secret in plain text", ""
+    origin = source = ""
     shown = f"{release}: {format_path(path)}"
     setting = merged.history.setting_of(path)
     if setting is None:
-        message += ", from the chart's defaults"
+        origin = ", from the chart's defaults"
     else:
         shown, source = setting.origin.full_path(path), setting.origin.place(path)
         value = lookup(merged.values, path)
@@ -118,8 +119,7 @@ def _problem(release: str, merged: MergedValues, path: DocumentPath, fields: _Fi
             # Of fields with one value each is named once, in their order; the last one from then on.
             field = candidates.pop(0) if len(candidates) > 1 else candidates[0]
             shown, source = format_path(field), ""  # whoever knows the file adds the line
-    remedy = "refer to a Secret instead: {$secretRef: {name: <Secret>, key: <key>}}"
-    return Problem(shown, message, remedy, source)
+    return PASSWORD_IN_CLEAR.at(shown, source=source, release=release, origin=origin)
 
 
 def _secret_fields(spec: SpecSource) -> _Fields:

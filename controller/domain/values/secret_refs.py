@@ -19,6 +19,7 @@ from controller.domain.api.names import (
     DIGEST_KEY_SECRET,
     SERVER_AUTHORITY_SECRET,
 )
+from controller.domain.api.spec_rules import values as rules
 from controller.domain.shared.secret_text import is_one_line
 from controller.domain.values.chart_values import SECRET_REF, DocumentPath, Values, format_path, is_secret_ref
 from controller.domain.values.option_files import OptionFiles, as_option_value, is_written_as_it_is
@@ -144,14 +145,12 @@ def is_complete(target: object) -> bool:
 
 def _dollar(path: DocumentPath, target: Mapping[str, str]) -> Problem:
     secret = f'key "{target["key"]}" of Secret "{target["name"]}"'
-    message = f'{secret} has a "$", which this chart cannot write into a file'
-    return Problem(format_path(path), message, "put a text without it into the Secret")
+    return rules.SECRET_WITH_DOLLAR.at(format_path(path), secret=secret)
 
 
 def _several_lines(path: DocumentPath, target: Mapping[str, str]) -> Problem:
     secret = f'key "{target["key"]}" of Secret "{target["name"]}"'
-    message = f"{secret} has several lines or control characters, but it becomes one option"
-    return Problem(format_path(path), message, "put one line of text into the Secret")
+    return rules.SECRET_NOT_ONE_LINE.at(format_path(path), secret=secret)
 
 
 def _marked(value: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, Any]]:
@@ -170,8 +169,6 @@ def _parse(path: DocumentPath, leaf: Mapping[str, Any]) -> SecretReference | Pro
     if len(leaf) == 1 and is_complete(target):
         what = reserved(target["name"])
         if what:
-            message = f'Secret "{target["name"]}" is {what}'
-            return Problem(format_path(path), message, "name a Secret that is meant for values")
+            return rules.SECRET_REF_RESERVED.at(format_path(path), name=target["name"], purpose=what)
         return SecretReference(path, target["name"], target["key"], target.get("prefix"))
-    remedy = f"write {{{SECRET_REF}: {{name: <Secret>, key: <key>}}}} alone"
-    return Problem(format_path(path), f"malformed {SECRET_REF}", remedy)
+    return rules.SECRET_REF_MALFORMED.at(format_path(path))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from controller.domain.api.spec_rules import definition as rules
 from controller.domain.values.catalogue import Catalogue
 from controller.domain.values.chart_builds import NO_BUILDS, TestedBuilds
 from controller.domain.values.chart_values import DocumentPath, Values
@@ -98,7 +99,7 @@ def main_field_problems(library: Library, files: FileChoice) -> list[Problem]:
         ("size", files.size, library.sizes),
     )
     return [
-        Problem(f"spec.{name}", f'unknown value "{value}"', suggestion(value, known))
+        rules.MAIN_FIELD_UNKNOWN.at(f"spec.{name}", value=value, suggestion=suggestion(value, known))
         for name, value, known in choices
         if value not in known
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from controller.domain.api.spec_rules.values import KEY_UNKNOWN
 from controller.domain.values.chart_values import DocumentPath, format_path
 from controller.errors import Problem
 
@@ -20,4 +21,5 @@ def suggestion(key: str, known: Iterable[str]) -> str:
 
 def unknown_key(path: DocumentPath, what: str, key: str, known: Iterable[str]) -> Problem:
     """The problem of an unknown key: `no chart "nvoa" in service compute; did you mean "nova"?`"""
-    return Problem(format_path((*path, key)), f"no {what.replace('%', key)}", suggestion(key, known))
+    field = format_path((*path, key))
+    return KEY_UNKNOWN.at(field, what=what.replace("%", key), suggestion=suggestion(key, known))

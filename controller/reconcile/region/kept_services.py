@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from controller.domain.api.names import UNASKED_REMOVAL_ANNOTATION
 from controller.domain.api.reasons import Reason
+from controller.domain.api.spec_rules import running_region as rules
 from controller.domain.values.chart_values import lookup
 from controller.errors import Problem
 from controller.ports.kubernetes import HELMBUNDLE, Events, Kube, KubeObject, KubeObjects
@@ -71,11 +72,4 @@ def _mark(kube: Kube, bundle: KubeObject, *, kept: bool) -> KubeObject:
 
 
 def _warning(service: str) -> Problem:
-    return Problem(
-        _FIELD,
-        (
-            f'"{service}" runs, but this version of the controller does not derive it from this spec; it '
-            "is left as it is"
-        ),
-        f'add "{service}" to {_FIELD}.enabled to keep it, or to {_FIELD}.disabled to remove it',
-    )
+    return rules.SERVICE_KEPT.at(_FIELD, service=service)

@@ -6,6 +6,7 @@ chart would make, and afterwards its EndpointSlices lead to pods that are gone.
 
 from __future__ import annotations
 
+from controller.domain.api.spec_rules import running_region as rules
 from controller.errors import OwnServerRuns, Problem
 from controller.ports.kubernetes import SERVICE, Kube, KubeObject
 from controller.render.region import Region
@@ -32,12 +33,6 @@ def refuse_beside_own_servers(kube: Kube, osdpl: KubeObject, region: Region) -> 
 
 def _problem(service: str, name: str, namespace: str) -> Problem:
     kubectl = f"kubectl -n {namespace}"
-    return Problem(
-        f"spec.features.{service}.external",
-        f"the region's own {name} still exists, and its Service leads to its own pods",
-        (
-            f"remove the field until the data is on the external server, and then run: {kubectl} "
-            f"annotate helmbundle {service} osctl.dev/suspend=true && {kubectl} delete service {name} "
-            f"({GUIDE})"
-        ),
+    return rules.OWN_SERVER_RUNS.at(
+        f"spec.features.{service}.external", name=name, kubectl=kubectl, service=service
     )

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from controller.domain.api.names import DEPLOYMENT_LABEL, MANAGED_BY, MANAGED_BY_US, SERVICE_LABEL
+from controller.domain.api.spec_rules import running_region as rules
 from controller.errors import Problem
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Kube, KubeObject
 
@@ -46,15 +47,4 @@ def _is_free(kube: Kube, bundle: KubeObject, region: str) -> bool:
 
 def _problem(name: str, namespace: str, region: str) -> Problem:
     labels = f"{DEPLOYMENT_LABEL}={region} {MANAGED_BY}={MANAGED_BY_US} {SERVICE_LABEL}={name}"
-    return Problem(
-        f"HelmBundle {name}",
-        (
-            f"the region needs this name for its service {name}, but the bundle lacks the region's "
-            "labels, so it is left as it is"
-        ),
-        (
-            f"move its releases to a bundle of another name, and delete it (kubectl -n {namespace} "
-            f"delete hb {name} uninstalls its releases); or, if it belongs to the region and has lost "
-            f"its labels: kubectl -n {namespace} label --overwrite hb {name} {labels}"
-        ),
-    )
+    return rules.BUNDLE_NAME_TAKEN.at(f"HelmBundle {name}", name=name, namespace=namespace, labels=labels)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from controller.domain.api.spec_rules import running_region as rules
 from controller.domain.values.chart_values import lookup
 from controller.domain.values.layer import Layer
-from controller.errors import Forbidden, Problem
+from controller.errors import Forbidden
 from controller.ports.kubernetes import NODE, Kube, KubeObjects
 from controller.reconcile.region.kept_values import (
     is_written_by_template,
@@ -39,13 +40,8 @@ def keep_volume_place(kube: Kube, region: Region, bundles: KubeObjects) -> Regio
     if lookup(before, _KEY) == key or None in chosen or _is_labelled(kube, key, value):
         return region
     labels = {"volume": {"node_selector_key": chosen[0], "node_selector_value": chosen[1]}}
-    warning = Problem(
-        "spec.features.blockStorage.backends",
-        (
-            f"no node has the label {key}, which selects the node for volumes of type lvm: cinder-volume "
-            f"runs on any node with the label {chosen[0]}"
-        ),
-        f"label the node with the volume group: kubectl label node NAME {key}={value}",
+    warning = rules.VOLUME_NODE_MISSING.at(
+        "spec.features.blockStorage.backends", key=key, chosen=chosen[0], value=value
     )
     kept = with_releases(region, [with_values(release, Layer(_LAYER, {"labels": labels}))])
     return replace(kept, warnings=(*region.warnings, warning))

@@ -108,7 +108,7 @@ def test_of_a_store_only_what_is_nearly_an_option_is_told() -> None:
     [problem] = told(conf, "cinder")
     assert problem.path == "spec.conf.backends.fast.volume_drivr"
     found = unknown_store_options({"san_ipp": "x", "vendor_pool": "y"}, NAMES.of("cinder", "2026.1"))
-    assert [(name, message) for name, message, _ in found] == [
+    assert [(name, one.message) for name, one in found] == [
         ("san_ipp", 'no package of OpenStack 2026.1 has an option "san_ipp" in a store')
     ]
 
@@ -132,12 +132,12 @@ def test_a_rule_that_another_one_asks_is_its_own() -> None:
     rules = {"operator": "role:operator", "os_compute_api:servers:show": "(rule:operator or rule:admin_api)"}
     known = NAMES.of("nova", "2026.1").rules
     assert list(unknown_rules(rules, known, rules.values(), "nova")) == []
-    [(name, _, remedy)] = unknown_rules({"operator": "role:operator"}, known, [], "nova")
-    assert (name, remedy) == ("operator", "nothing uses it, unless a plugin does")
+    [(name, found)] = unknown_rules({"operator": "role:operator"}, known, [], "nova")
+    assert (name, found.remedy) == ("operator", "nothing uses it, unless a plugin does")
 
 
 def test_a_rule_of_several_words_is_known_as_a_whole() -> None:
     known = NAMES.of("gnocchi", "2026.1").rules
     assert known == {"create archive policy", "get archive policy"}
     rules = {"create archive policy": "role:admin", "archive": "role:admin"}
-    assert [name for name, _, _ in unknown_rules(rules, known, [], "gnocchi")] == ["archive"]
+    assert [name for name, _ in unknown_rules(rules, known, [], "gnocchi")] == ["archive"]

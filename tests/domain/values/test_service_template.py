@@ -8,10 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controller.domain.values.rules.service_rules import parse_rule, rule_functions
 from controller.domain.values.templates.service_template import ServiceTemplates
 from controller.errors import Problem, SpecInvalid
 
 TEMPLATES = ServiceTemplates()
+RULES = {
+    "twice": parse_rule(
+        "x", {"id": "twice", "path": "spec.features.x", "message": '"{name}" cannot be', "remedy": "do this"}
+    ),
+    "late": parse_rule(
+        "x", {"id": "late", "path": "spec.features.y", "message": "is late", "remedy": "wait", "warns": True}
+    ),
+}
 # What YAML makes of a text is the point here: twice the examples of the other tests.
 MANY = settings(max_examples=2 * settings().max_examples, deadline=None)
 JSON_VALUES = st.recursive(
@@ -98,8 +107,23 @@ def test_a_broken_template_is_reported_as_our_defect(text: str) -> None:
 
 
 def test_a_template_refuses_input_with_the_path_of_the_input() -> None:
-    problem = refusal('{{ refuse("spec.features.x", "cannot be", "do this") }}')
-    assert problem == Problem("spec.features.x", "cannot be", "do this")
+    problem = refusal('{{ refuse("twice", name="a{b}") }}', **rule_functions(RULES, print))
+    assert problem == Problem("spec.features.x", '"a{b}" cannot be', "do this")
+
+
+def test_a_template_warns_by_a_rule_of_its_folder_and_goes_on() -> None:
+    warned: list[Problem] = []
+    functions = rule_functions(RULES, warned.append)
+    assert rendered('{% do warn("late") %}a: 1\n', **functions) == {"a": 1}
+    assert warned == [Problem("spec.features.y", "is late", "wait")]
+
+
+@pytest.mark.parametrize(
+    "call", ['refuse("unknown")', 'refuse("late")', 'warn("twice", name="a")', 'refuse("twice")']
+)
+def test_a_rule_that_the_folder_does_not_have_so_is_a_defect_of_the_template(call: str) -> None:
+    problem = refusal(f"a: {{{{ {call} }}}}\n", **rule_functions(RULES, print))
+    assert problem.source == "values/services/x.yaml.j2:1"
 
 
 @pytest.mark.parametrize(

@@ -120,9 +120,9 @@ def test_a_section_that_people_name_has_the_options_of_a_store() -> None:
     [problem] = told({"backends": {"fast": {"san_ssh_port": "ssh"}}}, "cinder")
     assert problem.path == "spec.conf.backends.fast.san_ssh_port"
     store = {"san_ip": "192.0.2.1", "san_ssh_port": 70000, "ssl_verify": "true"}
-    [(name, message, _)] = wrong_store_values(store, NAMES.of("cinder", "2026.1"))
+    [(name, found)] = wrong_store_values(store, NAMES.of("cinder", "2026.1"))
     assert name == "san_ssh_port"
-    assert message.startswith('option "san_ssh_port" of a store is a whole number from 0 to 65535')
+    assert found.message.startswith('option "san_ssh_port" of a store is a whole number from 0 to 65535')
 
 
 def test_a_file_that_the_release_does_not_have_is_passed_over() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from controller.domain.api.spec_rules.definition import DRIFT_RELEASE_UNKNOWN
 from controller.domain.releases.bundle import DriftIgnore, DriftMode
 from controller.errors import Problem
 
@@ -70,8 +71,8 @@ def unknown_releases(rules: Sequence[DriftRule], known: Collection[str]) -> Iter
         name = rule.release
         if name not in known and name != EVERY_RELEASE:
             near = next(iter(difflib.get_close_matches(name, known, n=1)), "")
-            yield Problem(
+            yield DRIFT_RELEASE_UNKNOWN.at(
                 f"spec.driftRules[{place}].release",
-                f'the region has no release "{name}"',
-                f'did you mean "{near}"?' if near else "the rule has no effect",
+                name=name,
+                suggestion=f'did you mean "{near}"?' if near else "the rule has no effect",
             )

@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from controller.domain.api.spec_rules.rule import Finding
+from controller.domain.api.spec_rules.values import BUNDLE_TOO_LARGE
 from controller.domain.releases.bundle import BundleSpec
 from controller.domain.releases.bundle_object import bundle_object
 from controller.errors import Problem
@@ -31,28 +33,24 @@ def object_octets(obj: Any) -> int:
 
 def bundle_too_large(obj: Mapping[str, Any]) -> str:
     """Why etcd does not take this HelmBundle, empty where it does."""
-    octets = object_octets(obj)
-    return _text(octets, obj["spec"]) if octets > MOST else ""
+    found = _excess(obj)
+    return found.message if found is not None else ""
 
 
 def size_problem(service: str, spec: BundleSpec) -> Problem | None:
     """The same of the bundle of a service that is to be made."""
     obj = bundle_object(name=service, namespace="", spec=spec, labels={})
-    text = bundle_too_large(obj)
-    remedy = (
-        "move large texts into your own ConfigMaps or Secrets, and name these in the values; values "
-        "under spec.common are in every release"
-    )
-    return Problem(f"spec.services.{service}", text, remedy) if text else None
+    found = _excess(obj)
+    return found.at(f"spec.services.{service}") if found is not None else None
 
 
-def _text(octets: int, spec: Mapping[str, Any]) -> str:
-    largest = _largest((str(one.get("name")), one) for one in _releases(spec))
+def _excess(obj: Mapping[str, Any]) -> Finding | None:
+    octets = object_octets(obj)
+    if octets <= MOST:
+        return None
+    largest = _largest((str(one.get("name")), one) for one in _releases(obj["spec"]))
     named = "; ".join(f"{name} {_kib(size)}{_keys(release)}" for name, size, release in largest)
-    return (
-        f"its HelmBundle would take {_kib(octets)}, but etcd can store at most {_kib(MOST)}; the "
-        f"largest of its releases: {named}"
-    )
+    return Finding(BUNDLE_TOO_LARGE, {"octets": _kib(octets), "most": _kib(MOST), "named": named})
 
 
 def _releases(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from controller.domain.api.spec_rules import values as rules
+from controller.domain.api.spec_rules.rule import Finding
 from controller.domain.values.chart_values import PATCH, Path, Values, is_map, lookup
 from controller.domain.values.layer import Layer
 from controller.domain.values.names.chart_options import NO_OPTIONS, ChartOptions
@@ -130,20 +132,19 @@ class Service:
 
     def slips(
         self, file: str, section: str, options: Mapping[str, Any], there: Mapping[str, Any]
-    ) -> Iterator[tuple[Path, str, str]]:
-        """Path below the section, message and remedy of what no package has; no section that is `there`.
+    ) -> Iterator[tuple[Path, Finding]]:
+        """Path below the section of what no package has, and what is wrong; no section that is `there`.
 
         In a section with a free name, only a near miss of an option counts: a driver may come from another
         package."""
         known = self.sections.get(section if section == "DEFAULT" else section.lower())
-        package = f"no package of OpenStack {self.series} has"
         stores = self._options.stores.get(file, ()) if section != "DEFAULT" else ()
         named = known is None and bool(stores)
         if known is None and not named:
             near = "" if there else _nearest(section, self.sections)
             if near:
-                message = f'{package} options of a section "{section}" in {file}.conf'
-                yield (), message, f'did you mean "{near}"? {_AS_WRITTEN}'
+                facts = {"series": self.series, "section": section, "file": file, "near": near}
+                yield (), Finding(rules.SECTION_UNKNOWN, facts)
             return
         known = (known or frozenset()).union(*(self.sections.get(one, ()) for one in stores))
         if self.names_plugin(section):
@@ -157,7 +158,9 @@ class Service:
             near = _nearest(plain, known)
             if near or not named:
                 where = f"section {section} of {file}.conf" if section else "a store"
-                yield (name,), f'{package} an option "{name}" in {where}', self._remedy(plain, near)
+                remedy = self._remedy(plain, near)
+                facts = {"series": self.series, "option": name, "where": where, "remedy": remedy}
+                yield (name,), Finding(rules.OPTION_UNKNOWN, facts)
 
     def _is_read(self, file: str, section: str, name: str) -> bool:
         return file in self._options.unrecorded or f"{section}.{name}" in self._options.read
@@ -189,44 +192,44 @@ def unknown_options(layer: Layer, lower: Values, service: Service) -> Iterator[P
         for section, options in content.items():
             there = written.get(section)
             slips = service.slips(file, section, options, there if is_map(there) else {})
-            for at, message, remedy in slips if is_map(options) else ():
+            for at, finding in slips if is_map(options) else ():
                 path: Path = ("conf", *below, section, *at)
-                yield Problem(layer.full_path(path), message, remedy, layer.place(path))
+                yield finding.at(layer.full_path(path), layer.place(path))
 
 
-def unknown_store_options(options: Mapping[str, Any], service: Service) -> Iterator[tuple[str, str, str]]:
-    """Name, message and remedy of each option of a store that is nearly one that Cinder's packages have."""
-    for (name,), message, remedy in service.slips("backends", "", options, {}):
-        yield name, message, remedy
+def unknown_store_options(options: Mapping[str, Any], service: Service) -> Iterator[tuple[str, Finding]]:
+    """Each option of a store that is nearly one that Cinder's packages have, and what is wrong."""
+    for (name,), finding in service.slips("backends", "", options, {}):
+        yield name, finding
 
 
 def unknown_rules(
-    rules: Mapping[str, Any], known: frozenset[str], all_rules: Iterable[Any], who: str
-) -> Iterator[tuple[str, str, str]]:
-    """Name, message and remedy of each rule that `who` does not register, and none of `all_rules` asks."""
+    written: Mapping[str, Any], known: frozenset[str], all_rules: Iterable[Any], who: str
+) -> Iterator[tuple[str, Finding]]:
+    """Each rule of a policy that `who` does not register, and none of `all_rules` asks, and what is wrong."""
     if not known:
         return
     asked = {name for rule in all_rules if isinstance(rule, str) for name in _REFERENCE.findall(rule)}
-    for name, rule in rules.items():
+    for name, rule in written.items():
         if name in known or name in asked or not isinstance(rule, str) or name == PATCH:
             continue
         near = _nearest(name, known)
         remedy = f'did you mean "{near}"? {_AS_WRITTEN}' if near else "nothing uses it, unless a plugin does"
-        yield name, f'{who} has no rule "{name}"', remedy
+        yield name, Finding(rules.POLICY_NAME_UNKNOWN, {"service": who, "name": name, "remedy": remedy})
 
 
 def unknown_policy_names(layer: Layer, lower: Values, service: Service) -> Iterator[Problem]:
     """Warnings of rules below `conf.policy` of the layer that the service does not register."""
-    rules, below = lookup(layer.values, _RULES), lookup(lower, _RULES)
-    if not is_map(rules):
+    written, below = lookup(layer.values, _RULES), lookup(lower, _RULES)
+    if not is_map(written):
         return
     theirs = below if is_map(below) else {}
-    new = {name: rule for name, rule in rules.items() if name not in theirs}
-    asking = (*rules.values(), *theirs.values())
+    new = {name: rule for name, rule in written.items() if name not in theirs}
+    asking = (*written.values(), *theirs.values())
     who = f"{service.chart} of OpenStack {service.series}"
-    for name, message, remedy in unknown_rules(new, service.rules, asking, who):
+    for name, finding in unknown_rules(new, service.rules, asking, who):
         path = (*_RULES, name)
-        yield Problem(layer.full_path(path), message, remedy, layer.place(path))
+        yield finding.at(layer.full_path(path), layer.place(path))
 
 
 def _nearest(name: str, known: Collection[str]) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from controller.domain.api.spec_rules import values as rules
 from controller.domain.values.chart_values import Values, leaves, lookup, type_name
 from controller.domain.values.layer import Layer
 from controller.errors import Problem
@@ -23,13 +24,13 @@ def misread_texts(layer: Layer, lower: Values) -> Iterator[Problem]:
             continue
         there = lookup(lower, path)
         if isinstance(there, bool):
-            message = f"expected true or false, got {type_name(value)}, which charts read as true"
-            yield Problem(
-                layer.full_path(path), message, "write true or false without quotes", layer.place(path)
+            yield rules.TEXT_READ_AS_TRUE.at(
+                layer.full_path(path), source=layer.place(path), got=type_name(value)
             )
         elif _is_number(there) and not any(map(str.isdigit, value)):
-            message = f"expected a number, as in the chart and the controller, got {type_name(value)}"
-            yield Problem(layer.full_path(path), message, "give a number", layer.place(path))
+            yield rules.TEXT_FOR_NUMBER.at(
+                layer.full_path(path), source=layer.place(path), got=type_name(value)
+            )
 
 
 def _is_number(value: object) -> bool:

@@ -10,6 +10,7 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from controller.domain.api.spec_rules import values as rules
 from controller.domain.values.chart_values import Path, Values, is_map
 from controller.domain.values.layer import Layer
 from controller.domain.values.names.known_names import Service
@@ -36,11 +37,12 @@ def _walk(
             if is_map(value):
                 yield from _walk(layer, value, lower[key], service, (*path, key))
         elif (near := _near(key, lower)) and not _is_of_packages((*path, key), service):
-            yield Problem(
+            yield rules.KEY_MISSPELT.at(
                 layer.full_path((*path, key)),
-                f'chart {service.chart} has no "{key}" here',
-                f'did you mean "{near}"? It is used as written.',
-                layer.place((*path, key)),
+                source=layer.place((*path, key)),
+                chart=service.chart,
+                key=key,
+                near=near,
             )
 
 

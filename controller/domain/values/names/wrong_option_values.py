@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from controller.domain.api.spec_rules import values as rules
+from controller.domain.api.spec_rules.rule import Finding, Rule
 from controller.domain.values.chart_values import (
     PATCH,
     Path,
@@ -46,9 +48,14 @@ class WrongValue:
 
 @dataclass(frozen=True)
 class _Fault:
-    message: str
-    remedy: str
+    """What is wrong with a value; the option and its place are added later."""
+
+    rule: Rule
+    facts: Mapping[str, object] = field(default_factory=dict)
     certain: bool = True
+
+    def of(self, option: str, where: str) -> Finding:
+        return Finding(self.rule, {**self.facts, "option": option, "where": where})
 
 
 def wrong_values(layer: Layer, lower: Values, service: Service) -> Iterator[WrongValue]:
@@ -65,11 +72,9 @@ def wrong_values(layer: Layer, lower: Values, service: Service) -> Iterator[Wron
             if not is_map(options):
                 continue
             merged = {name: _merged(value, lookup(there, (section, name))) for name, value in options.items()}
-            for name, fault in _wrong(service, file, section, merged):
+            for name, finding, certain in _wrong(service, file, section, merged):
                 path: Path = ("conf", *below, section, name)
-                place = layer.place(path)
-                problem = Problem(layer.full_path(path), fault.message, fault.remedy, place)
-                yield WrongValue(problem, fault.certain)
+                yield WrongValue(finding.at(layer.full_path(path), layer.place(path)), certain)
 
 
 def _merged(value: Any, there: Any) -> Any:
@@ -79,10 +84,10 @@ def _merged(value: Any, there: Any) -> Any:
     return {**there, **value} if is_map(there) else value
 
 
-def wrong_store_values(options: Mapping[str, Any], service: Service) -> Iterator[tuple[str, str, str]]:
-    """Name, message and remedy of each option of a store that Cinder cannot read."""
-    for name, fault in _wrong(service, "backends", "", options):
-        yield name, fault.message, fault.remedy
+def wrong_store_values(options: Mapping[str, Any], service: Service) -> Iterator[tuple[str, Finding]]:
+    """Each option of a store that Cinder cannot read, and what is wrong."""
+    for name, finding, _ in _wrong(service, "backends", "", options):
+        yield name, finding
 
 
 def with_brackets(values: Values, service: Service) -> Values:
@@ -104,7 +109,7 @@ def with_brackets(values: Values, service: Service) -> Values:
 
 def _wrong(
     service: Service, file: str, section: str, options: Mapping[str, Any]
-) -> Iterator[tuple[str, _Fault]]:
+) -> Iterator[tuple[str, Finding, bool]]:
     where = f"section {section} of {file}.conf" if section else "a store"
     for name, value in options.items():
         if value is None or name == PATCH or is_secret_ref(value):
@@ -115,16 +120,12 @@ def _wrong(
         if fault is None and service.has_option(file, section, option):
             fault = _of_references(service, file, section, value)
         if fault is not None:
-            yield (
-                name,
-                _Fault(f'option "{name}" of {where} {fault.message}', fault.remedy, fault.certain),
-            )
+            yield name, fault.of(name, where), fault.certain
 
 
 def _of_name(name: str) -> _Fault | None:
     if not name.strip() or name[0] in "#;[ \t" or set(name) & set("=:\r\n"):
-        remedy = "write the name of an option, without = : # ; [ and line breaks"
-        return _Fault("has a name with special characters", remedy)
+        return _Fault(rules.OPTION_NAME_MALFORMED)
     return None
 
 
@@ -133,8 +134,7 @@ def _of_shape(kind: str, value: Any) -> _Fault | None:
     name, about, within = parts_of(kind)
     if is_map(value):
         if not value:
-            message = "has an empty map, and charts write nothing for it: the default of the package holds"
-            return _Fault(message, 'leave it out, or write "" for an empty text', certain=False)
+            return _Fault(rules.OPTION_EMPTY_MAP, certain=False)
         if value.get("type") not in _TYPED:
             between = about or ":"
             remedy = (
@@ -142,19 +142,15 @@ def _of_shape(kind: str, value: Any) -> _Fault | None:
                 if "map" in (name, within[:3]) or name == "braces"
                 else "give a text, a number, true, false or a list"
             )
-            return _Fault("has a map, for which charts write nothing", remedy)
+            return _Fault(rules.OPTION_MAP, {"remedy": remedy})
         if value["type"] == "multistring" and kind and name != SEVERAL and len(_lines(value)) > 1:
-            message = "has several lines, of which the service uses the last one"
-            return _Fault(message, "give one value", certain=False)
+            return _Fault(rules.OPTION_SEVERAL_VALUES, certain=False)
     inner = value.get("values") if is_map(value) else value
     if isinstance(inner, list):
         if any(isinstance(item, list) or (is_map(item)) for item in inner):
-            message = "has a list or a map in a list, which charts print as Go does, as map[a:1]"
-            return _Fault(message, "give a list of texts and numbers")
+            return _Fault(rules.OPTION_NESTED_LIST)
         if not is_map(value) and name == SEVERAL and len(inner) > 1:
-            remedy = "write {type: multistring, values: [...]}, which becomes a line for each"
-            message = "may occur several times, but a list becomes one line with commas"
-            return _Fault(message, remedy, certain=False)
+            return _Fault(rules.OPTION_LIST_ON_ONE_LINE, certain=False)
         if name in ("list", "brackets") and not (is_map(value) and value["type"] == "multistring"):
             return _of_commas(inner)
     return None
@@ -162,8 +158,7 @@ def _of_shape(kind: str, value: Any) -> _Fault | None:
 
 def _of_commas(items: list[Any]) -> _Fault | None:
     if any(isinstance(item, str) and "," in item.strip().rstrip(",") and "{{" not in item for item in items):
-        message = "has a comma in an item of its list, which the service reads as two items"
-        return _Fault(message, "write each of them as a separate item", certain=False)
+        return _Fault(rules.OPTION_COMMA_IN_ITEM, certain=False)
     return None
 
 
@@ -188,18 +183,14 @@ def _of_line_breaks(text: str) -> _Fault | None:
     """Of several lines, each but the first has to begin with a space: else it is an option of its own."""
     lines = _LINE_END.split(text.rstrip())
     if len(lines) > 1 and not all(line.strip() and line[0] in " \t" for line in lines[1:]):
-        message = "has several lines, which the service reads as separate options"
-        return _Fault(
-            message, "write one line (in YAML >- joins lines), or start each further one with a space"
-        )
+        return _Fault(rules.OPTION_SEVERAL_LINES)
     return None
 
 
 def _of_quotes(text: str) -> _Fault | None:
     bare = text.strip()
     if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "\"'":
-        message = "begins and ends with a quote, which the service removes"
-        return _Fault(message, "remove them; YAML's own quotes are not part of the value", certain=False)
+        return _Fault(rules.OPTION_QUOTED, certain=False)
     return None
 
 
@@ -217,15 +208,15 @@ def _of_kind(kind: str, value: Any, text: str) -> _Fault | None:
     if isinstance(value, list) and parts_of(kind)[0] == "brackets":
         text = f"[{text}]"  # as it is sent
     if parts_of(kind)[0] == "list" and text.startswith("[") and text.endswith("]"):
-        message = "is a list without brackets: the service reads them as part of the first and last item"
-        return _Fault(message, "remove them, or give a list", certain=False)
+        return _Fault(rules.OPTION_LIST_WITH_BRACKETS, certain=False)
     wanted = unmet(kind, text.replace("$$", "$"))
     if not wanted:
         return None
     name, about, _ = parts_of(kind)
     remedy = f"known are {', '.join(words_of(about))}" if name in _WORDS else f"give {wanted}"
     # Charts fill in some that are empty.
-    return _Fault(f"is {wanted}, got {type_name(value)}", remedy, bool(text) and is_certain(kind))
+    facts = {"wanted": wanted, "got": type_name(value), "remedy": remedy}
+    return _Fault(rules.OPTION_TYPE, facts, certain=bool(text) and is_certain(kind))
 
 
 def _of_references(service: Service, file: str, section: str, value: Any) -> _Fault | None:
@@ -238,8 +229,8 @@ def _of_references(service: Service, file: str, section: str, value: Any) -> _Fa
                 continue
             if service.has_option(file, "DEFAULT", name) or (dot and service.has_option(file, group, option)):
                 continue
-            message = f'refers to an option "{name}", which no package of OpenStack {service.series} has'
-            return _Fault(message, "write $$ for a dollar sign, or name an existing option", certain=False)
+            facts = {"name": name, "series": service.series}
+            return _Fault(rules.OPTION_REFERENCE_UNKNOWN, facts, certain=False)
     return None
 
 

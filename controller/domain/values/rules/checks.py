@@ -5,15 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from string import Formatter
 from typing import Any
 
+from controller.domain.api.spec_rules.rule import Rule, Severity
 from controller.domain.shared.cel import CelError, Expression, expression
+from controller.domain.values.rules.service_rules import parse_rule
 
 VARIABLES = frozenset(("features", "releases", "item"))
 # What checks can ask of the values of their release (controller.render.service_checks).
 FUNCTIONS = frozenset(
     ("value", "given", "chosen", "own", "keys", "listed", "document", "placeholders", "isTemplate")
 )
+# What the words of a check can have.
+_FILLED = frozenset(("item", "lacks"))
 _MACRO = re.compile(r"\.(?:all|exists|exists_one|filter|map)\((\w+),")
 # Of CEL's own, what checks may use.
 _TYPES = frozenset(("list", "map", "string", "int", "double", "bool"))
@@ -25,34 +30,37 @@ class ServiceCheck:
     """One check of the final values of a release.
 
     It applies where `when` holds, once for each item of `for_each`. The problem is there where `needs` does
-    not hold, or `lacks` has any items. In `message` and `remedy`, `{item}` is the item, and `{lacks}` are
-    those that are lacking. It refuses the release, or `warns`.
+    not hold, or `lacks` has any items. In the words of the `rule`, `{item}` is the item, and `{lacks}` are
+    those that are lacking.
     """
 
     release: str
-    path: str
-    message: str
-    remedy: str
+    rule: Rule
     when: Expression | None = None
     for_each: Expression | None = None
     needs: Expression | None = None
     lacks: Expression | None = None
-    warns: bool = False
+
+    @property
+    def warns(self) -> bool:
+        """Whether the region is only warned; otherwise a release that is new is refused."""
+        return self.rule.severity == Severity.WARNING
 
 
-def parse_check(body: Mapping[str, Any]) -> ServiceCheck:
+def parse_check(service: str, body: Mapping[str, Any]) -> ServiceCheck:
     """A check that matches values/service.schema.yaml. Raises CelError for what cannot be evaluated."""
+    for text in (body["message"], body["remedy"]):
+        strange = {name for _, name, _, _ in Formatter().parse(text) if name is not None} - _FILLED
+        if strange:
+            raise CelError(f"{text!r} has a place for {', '.join(sorted(strange))}, which checks do not fill")
     read = {key: _read(body[key]) for key in ("when", "forEach", "needs", "lacks") if key in body}
     return ServiceCheck(
         release=body["release"],
-        path=body["path"],
-        message=body["message"],
-        remedy=body["remedy"],
+        rule=parse_rule(service, body),
         when=read.get("when"),
         for_each=read.get("forEach"),
         needs=read.get("needs"),
         lacks=read.get("lacks"),
-        warns=body.get("warns", False),
     )
 
 

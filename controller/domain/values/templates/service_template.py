@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import jinja2
 from jinja2.ext import Extension
@@ -21,6 +21,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from controller.domain.values.chart_values import DocumentPath
 from controller.domain.values.layer import Layer
+from controller.domain.values.rules.service_rules import TemplateRefusal
 from controller.domain.values.yaml_reader import read_documents
 from controller.errors import Problem, SpecInvalid
 
@@ -31,14 +32,6 @@ _MARK = "\x01"
 _MARKS = re.compile(f"{_MARK}(\\d+){_MARK}")
 # What YAML readers refuse or read as a line break, though JSON allows it.
 _UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
-
-
-class TemplateRefusal(Exception):
-    """A template refuses the input it was given, by `{{ refuse(path, message, remedy) }}`."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        super().__init__(str(problem))
 
 
 @dataclass(frozen=True)
@@ -77,7 +70,7 @@ class ServiceTemplates:
             template = self._compiled.get(text)
             if template is None:
                 template = self._compiled[text] = self._environment.from_string(text)
-            output = template.render({**context, "refuse": _refuse})
+            output = template.render(context)
         except TemplateRefusal as refusal:
             raise SpecInvalid([refusal.problem]) from None
         except jinja2.TemplateSyntaxError as error:
@@ -106,10 +99,6 @@ def _as_json_type(value: Any) -> Any:
     if isinstance(value, Iterable):
         return list(value)
     raise TypeError(f"a template writes a {type(value).__name__}, which is not a value")
-
-
-def _refuse(path: str, message: str, remedy: str = "") -> NoReturn:
-    raise TemplateRefusal(Problem(path, message, remedy))
 
 
 class _LineMarks(Extension):

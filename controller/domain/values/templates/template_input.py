@@ -15,8 +15,8 @@
     image(name)    the image, in the registry of spec.images
     source         "embedded" or "upstream": where the charts come from
     applications   values of the label `application` that pods of the region have
-    warn(path, message, remedy)    says what is allowed and probably not enough, and goes on
-    refuse(path, message, remedy)  ends the rendering with a problem of the input
+    warn(id, …)     says what is allowed and probably not enough, by a rule of service.yaml, and goes on
+    refuse(id, …)   ends the rendering with a problem of the input, by such a rule
 
 and the functions of template_functions.py. The template of every release also sees `service`, `release`,
 `chart`, `published` (public endpoints that it may serve) and `defaults(path)`: what the chart's values.yaml
@@ -31,6 +31,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from controller.domain.api.region_spec import OwnSecret, RegionSpec
+from controller.domain.api.spec_rules.charts_and_services import SERVICE_UNKNOWN
 from controller.domain.values.catalogue import (
     UPSTREAM,
     Catalogue,
@@ -49,6 +50,7 @@ from controller.domain.values.chart_values import (
     secret_ref,
 )
 from controller.domain.values.images import mirrored
+from controller.domain.values.rules.service_rules import rule_functions
 from controller.domain.values.shipped_values import Library
 from controller.domain.values.suggestion import suggestion, unknown_key
 from controller.domain.values.templates.template_functions import TEMPLATE_FUNCTIONS
@@ -164,7 +166,7 @@ class RegionInput:
             "features": self.features,
             "enabled": enabled,
             "credential": credential,
-            "warn": lambda path, message, remedy="": self.warn(Problem(path, message, remedy)),
+            **rule_functions(entry.rules, self.warn),
             "knows": lambda chart, path, a_map=False: self.knows(chart, parse_path(path), a_map=a_map),
             "value_of": value_of,
         }
@@ -242,7 +244,8 @@ def _check_own_secrets(own: Any, services: Sequence[ServiceEntry], library: Libr
     for service, credentials in own.items():
         if service not in library.catalogue:
             meant = meant_service(service, {entry.name: entry for entry in services})
-            problems.append(Problem(format_path((*base, service)), f'no service "{service}"', meant))
+            path = format_path((*base, service))
+            problems.append(SERVICE_UNKNOWN.at(path, service=service, suggestion=meant))
             continue
         known = library.catalogue[service].credentials
         problems += [

@@ -13,6 +13,7 @@ from typing import Any
 from controller.domain.api.names import ACCEPT_VERSION_ANNOTATION, SERVICE_LABEL, UPGRADE_STEP_ANNOTATION
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import parse_region_spec
+from controller.domain.api.spec_rules import running_region as rules
 from controller.domain.region.upgrade.next_step import UpgradeFacts, abort, advance, new_upgrade
 from controller.domain.region.upgrade.staged_releases import staged_spec
 from controller.domain.region.upgrade.upgrade_policy import UpgradePolicy, upgrade_policy
@@ -155,13 +156,12 @@ def _is_deployed(bundle: Mapping[str, Any]) -> bool:
 
 
 def _second_target(upgrade: Upgrade, wanted: str) -> Problem:
-    way = f"the upgrade from {upgrade.source} to {upgrade.target} is not over"
-    if wanted == upgrade.source:
-        message = f"{way}, and a step has begun that cannot be taken back"
-        remedy = f"name {upgrade.target} and correct what status.upgrade reports, or restore the databases"
-        return Problem("spec.openstackVersion", message, f"{remedy} and set {ACCEPT_VERSION_ANNOTATION}")
-    back = "" if upgrade.point_of_no_return else f", or {upgrade.source} to abort it"
-    return Problem("spec.openstackVersion", way, f"name {upgrade.target} until it is finished{back}")
+    source, target, path = upgrade.source, upgrade.target, "spec.openstackVersion"
+    if wanted == source:
+        annotation = ACCEPT_VERSION_ANNOTATION
+        return rules.UPGRADE_PAST_RETURN.at(path, source_version=source, target=target, annotation=annotation)
+    back = "" if upgrade.point_of_no_return else f", or {source} to abort it"
+    return rules.UPGRADE_UNDER_WAY.at(path, source_version=source, target=target, back=back)
 
 
 def _news(before: Upgrade | None, after: Upgrade) -> list[tuple[Reason, str]]:

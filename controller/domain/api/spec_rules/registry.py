@@ -1,0 +1,31 @@
+"""The list of all rules about the spec of a region, but those that folders of services bring themselves.
+
+`tools/refusals.py` writes docs/reference-refusals.md from it.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from controller.domain.api.spec_rules import (
+    cel,
+    charts_and_services,
+    definition,
+    encryption_and_servers,
+    features,
+    running_region,
+    sign_in,
+    values,
+)
+from controller.domain.api.spec_rules.rule import Rule
+
+
+def _rules_in(*modules: ModuleType) -> tuple[Rule, ...]:
+    return tuple(one for module in modules for one in vars(module).values() if isinstance(one, Rule))
+
+
+RULES: tuple[Rule, ...] = (
+    *_rules_in(definition),
+    *cel.CEL_RULES,
+    *_rules_in(charts_and_services, features, sign_in, encryption_and_servers, values, running_region),
+)
