@@ -9,6 +9,7 @@ import typer
 
 from controller.adapters.system.clock import SystemClock
 from controller.cli.cluster import Cluster, open_cluster
+from controller.cli.commands.credentials_adopt import adopt
 from controller.cli.commands.credentials_backup import backup, restore
 from controller.cli.commands.releases.reconcile import Region
 from controller.cli.options import Context, Kubeconfig, Namespace, Output
@@ -31,8 +32,8 @@ from controller.domain.validation.crd_schema import nearest
 from controller.errors import ObjectMissing, ObjectRefused
 from controller.ports.kubernetes import DEPLOYMENT, OSDPL, SECRET, STATEFULSET, KubeObject
 
-app = typer.Typer(no_args_is_help=True, help="The credentials of a region: age, rotation, backup.")
-for _command in (backup, restore):
+app = typer.Typer(no_args_is_help=True, help="The credentials of a region: age, rotation, backup, adoption.")
+for _command in (adopt, backup, restore):
     app.command()(_command)
 Services = Annotated[
     list[str] | None,
