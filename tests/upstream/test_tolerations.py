@@ -25,7 +25,7 @@ NO_PLACE = {
     "neutron": {"Deployment/neutron-ironic-agent"},
     "nova": {"StatefulSet/nova-compute-ironic"},
 }
-NO_POD_TOLERATES = {"designate", "ironic", "masakari", "octavia"}
+NO_POD_TOLERATES = {"designate", "ironic", "masakari", "octavia", "watcher"}
 
 
 def untolerating(charts: Path, spec: dict[str, Any]) -> dict[str, set[str]]:
@@ -62,3 +62,11 @@ def test_hypervisors_have_both(charts: Path) -> None:
         if release.spec.chart.name in ("libvirt", "nova", "glance"):
             expected = TAINT if release.spec.chart.name == "glance" else [*TAINT, *own]
             assert all(pod["tolerations"] == expected for _, pod in production.pod_specs(objects(release)))
+
+
+def test_the_network_of_amphorae_tolerates_it(charts: Path) -> None:
+    """Its chart is one of ours, and its tolerations are one list."""
+    enabled = {"services": {"enabled": ["load-balancer"]}, "loadBalancer": {"makeNetwork": True}}
+    spec = laid_over({"preset": "compute", "features": enabled}, brought("load-balancer"))
+    found = untolerating(charts, spec)
+    assert "octavia-network" not in found and found["octavia"] == {"*"}

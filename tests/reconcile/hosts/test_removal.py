@@ -47,6 +47,32 @@ def test_a_node_that_was_evacuated_and_deleted_is_removed_with_its_evacuation(wo
 
 
 @pytest.mark.slow
+def test_a_maintenance_of_a_person_outlives_its_dead_node_and_is_deleted_before_the_next(
+    world: NodeWorld,
+) -> None:
+    """The steps of docs/nodes.md."""
+    ids = world.cloud.boot(2, "cmp1", local_disk=False)
+    world.set_ready("cmp1", False)
+    world.cloud.die("cmp1")
+    world.reconcile(4, after=10)
+    world.maintain("node-cmp1", "cmp1", mode="Evacuate")
+    world.fence("cmp1")
+    world.reconcile(20, after=10)
+    assert {world.cloud.hosted[id_].host for id_ in ids}.isdisjoint({"cmp1"})
+    world.kube.delete(NODE, "cmp1")
+    world.reconcile(12, after=10)
+    assert "cmp1" not in world.cloud.services
+    assert world.maintenance("node-cmp1")["phase"] == "Blocked"
+    world.kube.delete(NODE_MAINTENANCE, "node-cmp1")
+    world.reconcile(3)
+    assert world.kube.objects("NodeMaintenance") == []
+    world.add_node("cmp1")
+    world.cloud.add_host("cmp1")
+    world.reconcile(6, after=10)
+    assert world.status("cmp1")["reason"] == "InService"
+
+
+@pytest.mark.slow
 def test_what_a_server_that_was_evacuated_holds_is_never_taken_from_it(world: NodeWorld) -> None:
     """Allocations go by their owner, on all hosts at once: Nova alone may take away those of one host."""
     ids = evacuate(world)
