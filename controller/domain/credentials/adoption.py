@@ -28,7 +28,7 @@ _OF_PACKAGES = {
 
 
 class Origin(StrEnum):
-    """Where the text of a credential comes from."""
+    """The origin of the text of a credential."""
 
     RELEASE = "from releases"
     PACKAGE = "package default"
