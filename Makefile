@@ -76,17 +76,20 @@ test-fast: setup ## those that need no servers
 test-changed: setup ## of those, what knows of the files that differ from BASE, by imports; for the inner loop
 	@$(BIN)/python -m tests.changed $(BASE)
 
+# Workers by cores and memory, the longest groups first (tests/order.py).
+SHARED_MACHINE := -n auto --dist loadgroup --no-loadscope-reorder
+
 test-servers: setup ## the next two beside each other: much of both is waiting
 	@$(BIN)/python -m sandbox build
 	@# Minutes, once: not to count in a test's own time.
 	@if $(BIN)/python -m sandbox openstack prepare; then sample="or sample"; \
 	  else echo "no OpenStack here: its tests are left out"; fi; \
-	  $(BIN)/python -m pytest -q -n 4 --dist loadgroup \
+	  $(BIN)/python -m pytest -q $(SHARED_MACHINE) \
 	  -m "not exhaustive and not image and not upstream and (((cluster or slow) and not openstack) $$sample)"
 
 test-cluster: setup ## with a real Kubernetes control plane on loopback
 	@$(BIN)/python -m sandbox build
-	@$(BIN)/python -m pytest -q -n 3 --dist loadgroup -m "(cluster or slow) and not exhaustive and not openstack and not image and not upstream"
+	@$(BIN)/python -m pytest -q $(SHARED_MACHINE) -m "(cluster or slow) and not exhaustive and not openstack and not image and not upstream"
 
 test-sample: setup ## a cordon and a maintenance with a real OpenStack on loopback, where this machine can have one
 	@$(BIN)/python -m sandbox build

@@ -14,6 +14,7 @@ from sandbox.controllers import SERVICE_ACCOUNT, Controllers
 from sandbox.errors import SandboxError
 from sandbox.keep_running import start_keeper, stop_keeper
 from sandbox.paths import SOURCE
+from sandbox.patience import patient
 
 NAME = "demo"
 NAMESPACE = "openstack"
@@ -57,20 +58,21 @@ def install_chart(
     # Without the word, Helm takes the settings of the time before where none are given.
     command += ["--namespace", CONTROLLER_NAMESPACE, "--create-namespace", "--reset-values", *settings]
     environment = {"HOME": str(box.layout.directory), "KUBECONFIG": str(box.kubeconfig)}
+    seconds = patient(HELM_SECONDS)
     try:
         answer = subprocess.run(
             command,
             capture_output=True,
             text=True,
-            timeout=HELM_SECONDS,
+            timeout=seconds,
             check=False,
             env={"PATH": os.environ.get("PATH", ""), **environment},
         )
     except subprocess.TimeoutExpired:
-        raise SandboxError(f"helm did not install the chart within {HELM_SECONDS} s") from None
+        raise SandboxError(f"helm did not install the chart within {seconds:.0f} s") from None
     if answer.returncode != 0:
         raise SandboxError(f"helm cannot install {CHART}: {answer.stderr.strip()}")
-    box.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=120s")
+    box.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=500s")
 
 
 def run_demo(box: Sandbox, tell: Tell) -> None:
@@ -94,7 +96,7 @@ def run_demo(box: Sandbox, tell: Tell) -> None:
 def apply_example(box: Sandbox, controllers: Controllers) -> None:
     """Applies the example's region and waits for it; not any longer than the controllers run."""
     try:
-        apply_region(box, EXAMPLE, READY_SECONDS, controllers.check)
+        apply_region(box, EXAMPLE, round(patient(READY_SECONDS)), controllers.check)
     except SandboxError as error:
         raise SandboxError(f"{error}; logs are in {controllers.directory / 'logs'}") from None
 

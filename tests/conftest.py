@@ -8,7 +8,13 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["sandbox.pytest_plugin", "tests.selection", "tests.sweep_summary", "tests.unasked"]
+pytest_plugins = [
+    "sandbox.pytest_plugin",
+    "tests.selection",
+    "tests.sweep_summary",
+    "tests.unasked",
+    "tests.order",
+]
 
 # What a change is judged by is the same for everybody; the long sweeps look for what nobody thought of.
 # Neither by its clock: an example during which a busy machine stood still would count as a slow one.

@@ -88,7 +88,7 @@ class Api:
 def served(sandbox: Sandbox) -> Sandbox:
     """The shared sandbox with our definitions installed as the files have them."""
     sandbox.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRDS))
-    sandbox.kubectl("wait", "--for=condition=Established", "--timeout=120s", "-f", str(CRDS))
+    sandbox.kubectl("wait", "--for=condition=Established", "--timeout=500s", "-f", str(CRDS))
     # What an API server tells of its kinds follows some time after, each by a way of its own.
     wait_until("the kinds are known", lambda: _known(sandbox), 120)
     return sandbox

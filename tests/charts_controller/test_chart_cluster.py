@@ -424,7 +424,7 @@ def empty_cluster(
 def test_definitions_and_region_outlive_the_chart_and_are_taken_up_again(empty_cluster: Sandbox) -> None:
     install = ("upgrade", "--install", "osctl", str(CONTROLLER_CHART))
     _helm(empty_cluster, "openstack", *install)
-    empty_cluster.kubectl("wait", "--for=condition=Established", "--timeout=120s", "-f", str(CRDS))
+    empty_cluster.kubectl("wait", "--for=condition=Established", "--timeout=500s", "-f", str(CRDS))
     wait_until("the kind is served", lambda: _applied(empty_cluster, osdpl()), 120)
     _helm(empty_cluster, "openstack", "uninstall", "osctl")
     kept = empty_cluster.kubectl("-n", "openstack", "get", "osdpl", "-o", "name")

@@ -73,6 +73,11 @@ def wait_until(
         time.sleep(min(0.5, 0.2 + waited / 40))
 
 
+def within(seconds: float) -> str:
+    """The same time for the option `--timeout` of a command: as long as it may take here and now."""
+    return f"{patient(seconds):.0f}s"
+
+
 @dataclass
 class Region:
     """What a test does with a region: as a person would, through kubectl, helm and signals."""

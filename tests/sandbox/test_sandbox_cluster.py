@@ -130,7 +130,7 @@ def test_a_pod_can_be_made_slow_to_be_ready(sandbox: Sandbox, namespace: str) ->
 def test_a_failing_pod_can_be_deleted(sandbox: Sandbox, namespace: str) -> None:
     apply(sandbox, namespace, pod("a", "image-pull"), pod("b", "job-hangs"), pod("c", "crash-loop"))
     await_that(sandbox, namespace, "condition=Ready", "pod/b")
-    sandbox.kubectl("delete", "pod", "--all", "--namespace", namespace, "--timeout=120s")
+    sandbox.kubectl("delete", "pod", "--all", "--namespace", namespace, "--timeout=500s")
 
 
 def test_a_namespace_takes_pods_as_soon_as_it_is_given(sandbox: Sandbox) -> None:

@@ -20,7 +20,7 @@ import yaml
 from sandbox.cluster import Sandbox
 from sandbox.patience import patient
 from tests.cluster.conftest import installed
-from tests.cluster.region import NAME, RELEASES, ROOT, Region, wait_until
+from tests.cluster.region import NAME, RELEASES, ROOT, Region, wait_until, within
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("osctl"), pytest.mark.timeout(1800)]
 
@@ -85,7 +85,7 @@ def osctl(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 @pytest.fixture(scope="module")
 def applied(osctl: Osctl) -> subprocess.CompletedProcess[str]:
     """What `osctl apply --wait` printed; the region is Ready from here on."""
-    return osctl("apply", "-f", "-", "--wait", "--timeout", "8m", input=osctl.region.manifest())
+    return osctl("apply", "-f", "-", "--wait", "--timeout", within(480), input=osctl.region.manifest())
 
 
 def test_apply_waits_until_the_region_is_ready(osctl: Osctl, applied: subprocess.CompletedProcess[str]):
@@ -129,7 +129,7 @@ def test_status_is_data_for_programs(osctl: Osctl, applied: object):
 
 def test_applying_the_same_again_changes_nothing(osctl: Osctl, applied: object):
     before = osctl.region.revisions()
-    again = osctl("apply", "-f", "-", "--wait", "--timeout", "5m", input=osctl.region.manifest())
+    again = osctl("apply", "-f", "-", "--wait", "--timeout", within(300), input=osctl.region.manifest())
     assert again.returncode == 0
     assert again.stdout.splitlines()[0] == f"OpenStackDeployment/{NAME} unchanged (generation 1)"
     assert osctl.region.revisions() == before
@@ -142,14 +142,14 @@ def test_diff_foretells_which_release_an_edit_touches(osctl: Osctl, applied: obj
     assert found.returncode == 1, found.stderr
     foretold = {release["name"] for release in json.loads(found.stdout)["releases"]}
     before = osctl.region.revisions()
-    assert osctl("apply", "-f", "-", "--wait", "--timeout", "8m", input=edited).returncode == 0
+    assert osctl("apply", "-f", "-", "--wait", "--timeout", within(480), input=edited).returncode == 0
     after = osctl.region.revisions()
     assert foretold == {name for name in after if after[name] != before[name]} == {"memcached"}
     assert osctl("diff", "-f", "-", "--no-manifests", input=edited).returncode == 0
 
 
 def test_a_terminal_gets_a_live_table(osctl: Osctl, applied: object):
-    code, sent = osctl.on_terminal("wait", NAME, "-n", osctl.region.namespace, "--timeout", "5m")
+    code, sent = osctl.on_terminal("wait", NAME, "-n", osctl.region.namespace, "--timeout", within(300))
     assert code == 0
     assert "RELEASE" in sent
     assert "keystone" in sent
@@ -165,13 +165,13 @@ def test_no_color_is_honoured_on_a_terminal(osctl: Osctl, applied: object):
 
 def test_a_mistake_that_only_the_cluster_sees_ends_the_wait_at_once(osctl: Osctl, applied: object):
     wrong = osctl.region.manifest(services={"compute": {"nvoa": {"values": {"a": 1}}}})
-    found = osctl("apply", "-f", "-", "--no-validate", "--wait", "--timeout", "8m", input=wrong)
+    found = osctl("apply", "-f", "-", "--no-validate", "--wait", "--timeout", within(480), input=wrong)
     assert found.returncode == 5, found.stdout + found.stderr
     assert "spec.services.compute.nvoa" in found.stdout
     screen = osctl("status", "-n", osctl.region.namespace).stdout
     assert "SpecInvalid" in screen.splitlines()[0]
     assert "spec.services.compute.nvoa" in screen.splitlines()[1]
-    healed = osctl("apply", "-f", "-", "--wait", "--timeout", "8m", input=osctl.region.manifest())
+    healed = osctl("apply", "-f", "-", "--wait", "--timeout", within(480), input=osctl.region.manifest())
     assert healed.returncode == 0, healed.stdout
 
 
@@ -190,7 +190,7 @@ def test_a_dead_controller_is_told_when_the_time_is_up(osctl: Osctl, applied: ob
         assert "the controller has not read the spec yet" in found.stdout
     finally:
         osctl.region.controllers.start("core")
-    back = osctl("apply", "-f", "-", "--wait", "--timeout", "8m", input=osctl.region.manifest())
+    back = osctl("apply", "-f", "-", "--wait", "--timeout", within(480), input=osctl.region.manifest())
     assert back.returncode == 0, back.stdout
 
 
@@ -228,7 +228,7 @@ def deleted(osctl: Osctl, applied: object) -> Deleted:
     before = region.secret_texts(), region.claims()
     assert all(before)
     region.kubectl("delete", "osdpl", NAME, "--wait=false")
-    waited = osctl("wait", NAME, "-n", region.namespace, "--for", "deleted", "--timeout", "8m")
+    waited = osctl("wait", NAME, "-n", region.namespace, "--for", "deleted", "--timeout", within(480))
     return Deleted(*before, waited)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from sandbox import audit
 from sandbox.patience import patient
-from tests.cluster.region import NAME, ROOT, Region, wait_until
+from tests.cluster.region import NAME, ROOT, Region, wait_until, within
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("shared-region"), pytest.mark.timeout(1800)]
 
@@ -110,7 +110,7 @@ def test_an_edit_is_planned_then_approved_and_applied(planning: Region) -> None:
     shown = osctl(planning, "plan")
     assert (shown.returncode, plan["digest"] in shown.stdout) == (1, True), shown.stderr
     planning.edit(approvedPlan=None)
-    approved = osctl(planning, "approve", "--plan", plan["digest"], "--wait", "--timeout", "8m")
+    approved = osctl(planning, "approve", "--plan", plan["digest"], "--wait", "--timeout", within(480))
     assert approved.returncode == 0, approved.stdout + approved.stderr
     after = planning.revisions()
     assert {name for name in after if after[name] != before[name]} == {"keystone"}

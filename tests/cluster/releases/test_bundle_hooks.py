@@ -18,9 +18,9 @@ from controller.adapters.kubernetes.client import PykubeClient
 from controller.adapters.kubernetes.connection import connect
 from controller.ports.kubernetes import HELMBUNDLE
 from sandbox.cluster import Sandbox
-from sandbox.patience import patient
+from sandbox.patience import Patience, patient
 from tests.cluster.conftest import installed
-from tests.cluster.region import ROOT, Region, wait_until
+from tests.cluster.region import ROOT, Region, wait_until, within
 from tests.cluster.releases.test_bundles import bundle, entry, state, wait_ready
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("bundle-hooks"), pytest.mark.timeout(1800)]
@@ -71,9 +71,9 @@ def edit(region: Region, name: str, *releases: dict[str, Any]) -> float:
     patched = kube.merge_patch(HELMBUNDLE, name, region.namespace, {"spec": {"releases": list(releases)}})
     began = time.monotonic()
     assert patched is not None
-    desired = patched["metadata"]["generation"]
+    desired, patience = patched["metadata"]["generation"], Patience(120)
     while (kube.get(HELMBUNDLE, name, region.namespace) or {})["status"]["observedGeneration"] < desired:
-        assert time.monotonic() - began < 120, show(region, name)
+        assert not patience.is_over(), show(region, name)
         time.sleep(0.02)
     return time.monotonic() - began
 
@@ -184,7 +184,7 @@ def test_a_rollback_asked_for_is_made_once_and_held_through_a_restart(bench: Reg
     for colour in ("red", "blue"):
         bundle(bench, "rolls", web("rolls", colour=colour))
         wait_ready(bench, "rolls")
-    done = osctl(bench, "rollback", "rolls", "--wait", "--timeout", "200s")
+    done = osctl(bench, "rollback", "rolls", "--wait", "--timeout", within(200))
     assert done.returncode == 0, done.stderr + show(bench, "rolls")
     assert entry(bench, "rolls", "rolls")["reason"] == "RolledBack"
     assert bench.revisions()["rolls"] == (3, "deployed")

@@ -151,7 +151,7 @@ def test_what_the_container_does_with_objects_of_a_chart_it_does_as_the_charts_a
     wait_until("its object was compared", compared, 120)
     region.kubectl("patch", "configmap", "page", "--type=merge", "-p", '{"data":{"colour":"blue"}}')
     wait_until("it is corrected", lambda: region.get("configmap", "page")["data"]["colour"] == "red", 120)
-    region.kubectl("delete", "hb", BUNDLE, "--timeout=60s")
+    region.kubectl("delete", "hb", BUNDLE, "--timeout=500s")
     asked = audit.requests(region.sandbox.audit_log, moment, region.users)
     by = {one.user for one in asked if one.resource == "configmaps" and one.name == "page"}
     assert by == {region.users[1]}

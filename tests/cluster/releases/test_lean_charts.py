@@ -15,6 +15,7 @@ import yaml
 from sandbox.cluster import Sandbox
 from sandbox.patience import patient
 from tests.charts.lean import CHARTS, LEAN, credentials, manifests, objects
+from tests.cluster.region import within
 from tests.contract.conftest import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
@@ -41,7 +42,9 @@ class Releases:
         return str(file)
 
     def install(self, name: str) -> None:
-        self.helm("install", name, str(CHARTS / name), "--values", self.values(name), "--timeout", "400s")
+        self.helm(
+            "install", name, str(CHARTS / name), "--values", self.values(name), "--timeout", within(400)
+        )
 
     def get(self, kinds: str) -> list[dict[str, Any]]:
         found = json.loads(self.sandbox.kubectl("-n", self.namespace, "get", kinds, "-o", "json"))["items"]

@@ -143,7 +143,7 @@ def test_after_an_uninstall_of_the_controller_its_objects_are_deleted_or_adopted
 
         # It comes back: nothing is installed again, and the bundle can be deleted.
         region.install()
-        region.kubectl("delete", "hb", BUNDLE, "--timeout=90s")
+        region.kubectl("delete", "hb", BUNDLE, "--timeout=500s")
         assert region.revisions() == {}
 
         # It does not come back: by hand, and what the release has made stays.
