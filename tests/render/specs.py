@@ -269,7 +269,7 @@ FEATURES: Mapping[str, dict[str, Any]] = {
         compute={"virtualization": "kvm", "vcpuType": "Cascadelake-Server,Icelake-Server"}
     ),
     "compute-live-migration": _features(
-        compute={"liveMigration": {"interface": "bond2", "permitPostCopy": True}}
+        compute={"liveMigration": {"interface": "bond2", "permitPostCopy": True, "concurrent": 4}}
     ),
     "compute-console-spice": _features(compute={"console": {"type": "spice"}}),
     "compute-new-hosts": _features(nodes={"newHosts": "AtOnce"}),

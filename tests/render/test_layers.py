@@ -62,7 +62,7 @@ def values_directory(root: Path, layers: frozenset[str]) -> Path:
         "services/identity/service.yaml": "description: Keystone\ngroup: openstack\n"
         "charts: {keystone: {sources: [embedded], optionFiles: [keystone]}}\n",
         "relations.schema.yaml": "{}",
-        "relations.yaml": "{atLeast: [], odd: [], keysOutlive: [], connections: []}",
+        "relations.yaml": "{atLeast: [], odd: [], keysOutlive: [], connections: [], listed: []}",
         "stores.schema.yaml": "{}",
         "stores.yaml": "{kinds: []}",
         "charts/open-maps.yaml": "{}",

@@ -9,8 +9,15 @@ from typing import Any
 from controller.cli.offline.input_files import InputObject
 from controller.cli.offline.own_kinds import is_bundle, is_region, is_self_contained
 from controller.cli.offline.region import DEFAULT_NAMESPACE, OfflineRegion
-from controller.domain.values.chart_values import DocumentPath, format_path
+from controller.domain.shared.plurals import count
+from controller.domain.values.chart_values import DocumentPath, Path, format_path, lookup
 from controller.errors import Problem
+from controller.ports.kubernetes import NODE_MAINTENANCE
+
+_CONCURRENT = "spec.features.compute.liveMigration.concurrent"
+_OF_NOVA: Path = ("conf", "nova", "DEFAULT", "max_concurrent_live_migrations")
+# The default of that field, and what Nova makes of 0.
+LIVE_MIGRATIONS, LIVE_MIGRATIONS_AT_MOST = 2, 1000
 
 
 def collisions(items: Sequence[InputObject]) -> list[list[Problem]]:
@@ -53,6 +60,39 @@ def awaited_in_vain(items: Sequence[InputObject], regions: Sequence[OfflineRegio
         for _, release in _releases(item):
             known[_of_release(release, item)].add(str(release.get("name")))
     return [list(_awaited(item, known)) for item in items]
+
+
+def slow_maintenances(items: Sequence[InputObject], regions: Sequence[OfflineRegion]) -> list[list[Problem]]:
+    """For each object the budgets of a NodeMaintenance that Nova does not use up.
+
+    Its region has Nova's limit if it is among `regions`, otherwise the default counts."""
+    limits = {one.deployment.namespace: _limit(one) for one in regions}
+    return [list(_slow(item, limits)) for item in items]
+
+
+def _slow(item: InputObject, limits: Mapping[str, int]) -> Iterator[Problem]:
+    if item.kind != NODE_MAINTENANCE.kind or not is_self_contained(item):
+        return
+    spec = item.obj["spec"]
+    asked = lookup(spec, ("budgets", "serversPerNode"))
+    known = lookup(spec, ("region", "namespace")) in limits
+    limit = limits.get(str(lookup(spec, ("region", "namespace"))), LIVE_MIGRATIONS)
+    if isinstance(asked, int) and asked > limit and spec.get("mode") != "Evacuate":
+        text = f"Nova moves {count(limit, 'server')} of a hypervisor live at a time, and queues the others"
+        remedy = f"set {_CONCURRENT} of the region to {asked}"
+        yield item.locate(
+            Problem("spec.budgets.serversPerNode", text, remedy if known else f"{remedy}, if it is not")
+        )
+
+
+def _limit(region: OfflineRegion) -> int:
+    """How many live migrations Nova begins on one hypervisor."""
+    nova = region.region.release("nova")
+    found = lookup(nova.merged.values, _OF_NOVA) if nova is not None else None
+    try:
+        return int(str(found)) or LIVE_MIGRATIONS_AT_MOST
+    except ValueError:
+        return LIVE_MIGRATIONS
 
 
 def _awaited(item: InputObject, known: Mapping[str, set[str]]) -> Iterator[Problem]:

@@ -27,6 +27,8 @@ SETTLE, ABORT_WITHIN = 10.0, 120.0
 # Nova would begin a second evacuation in addition to the first, so one that may still arrive gets more time.
 SETTLE_EVACUATION = 60.0
 RETRY_FIRST, RETRY_CAP = 10.0, 120.0
+# What is said of a server that Nova has in the queue of its hypervisor.
+QUEUED = "waits in Nova's queue, because other live migrations from this node come first"
 
 
 class Phase(StrEnum):
@@ -223,8 +225,12 @@ def advance(
         return replace(entry, state=ServerMoveState.DONE, message="deleted meanwhile"), None
     newest = _ours(entry, snapshot)
     if newest is not None:
-        # It did arrive.
-        entry = replace(entry, message="", refused=False, migration=newest.id)
+        # It did arrive. Its own time begins when Nova takes it out of the queue of the hypervisor.
+        queued = newest.status == "queued"
+        begun = now if entry.message == QUEUED and not queued else entry.requested
+        entry = replace(entry, message="", refused=False, migration=newest.id, requested=begun)
+        if queued and now - entry.requested <= spec.deadline:
+            return replace(entry, state=ServerMoveState.MOVING, message=QUEUED), None
     late = now - entry.requested > spec.server_deadline
     if server.status == "VERIFY_RESIZE" and not server.task:
         return _unconfirmed(entry, server, newest, source=source, late=late)

@@ -10,12 +10,13 @@ from typing import Any
 from controller.domain.api.spec_rules import values as rules
 from controller.domain.api.spec_rules.rule import Finding
 from controller.domain.shared.cron_schedule import shortest_gap
-from controller.domain.values.chart_values import Path, lookup
+from controller.domain.values.chart_values import DocumentPath, Path, lookup
 from controller.domain.values.merge import MergedValues
 from controller.domain.values.rules.relations import (
     AtLeast,
     Connections,
     KeysOutlive,
+    Listed,
     Number,
     Odd,
     Pool,
@@ -38,6 +39,9 @@ def broken_relations(releases: Releases, relations: Relations) -> Iterator[Probl
     for keys in relations.keys_outlive:
         if keys.release in releases:
             yield from _too_few_keys(keys, releases[keys.release])
+    for one in relations.listed:
+        if one.release in releases:
+            yield from _unlisted(one, releases[one.release])
     for pools in relations.connections:
         if pools.server in releases:
             yield from _too_many_connections(pools, releases)
@@ -87,6 +91,39 @@ def _too_few_keys(one: KeysOutlive, merged: MergedValues) -> Iterator[Problem]:
         }
         paths = (one.keys.path, *(part.path for part in one.life), one.schedule)
         yield from _told(merged, paths, Finding(rules.KEYS_EXPIRE_BEFORE_TOKENS, facts))
+
+
+def _unlisted(one: Listed, merged: MergedValues) -> Iterator[Problem]:
+    """A warning at the list, or at the first of the options that need its item."""
+    given = lookup(merged.values, one.list)
+    items = one.default if given is None else given.split(",") if isinstance(given, str) else given
+    if not isinstance(items, list | tuple) or one.item in (str(item).strip() for item in items):
+        return
+    found = next(_options(merged.values.get("conf"), ("conf",), one), None)
+    settings = [merged.history.setting_of(path) for path in (one.list, found) if found and path]
+    written = [each for each in settings if each is not None]
+    if found is None or not written:
+        return
+    # A template writes the options of a store as its field of spec.features says.
+    own = next((each for each in written if each.path.startswith("spec.")), None)
+    message = f"{found[-2]}.{found[-1]} needs {one.item} in {one.list[-1]}: {one.why}"
+    whole = ",".join((*map(str, items), one.item))
+    remedy = f"set {'.'.join(one.list)} of {one.release}: {whole}"
+    if own is None:
+        yield Problem("spec.features", message, remedy)
+    else:
+        yield Problem(own.path, message, f"add {one.item}" if own.written == one.list else remedy, own.place)
+
+
+def _options(values: Any, path: DocumentPath, one: Listed) -> Iterator[DocumentPath]:
+    """Where any of the options stands in a file for all nodes, or for some."""
+    parts = enumerate(values) if isinstance(values, list) else ()
+    for key, value in values.items() if isinstance(values, Mapping) else parts:
+        section = str(path[-1])
+        if value and any(name == key and place in (section, "*") for place, name in one.options):
+            yield (*path, key)
+        else:
+            yield from _options(value, (*path, key), one)
 
 
 def _too_many_connections(one: Connections, releases: Releases) -> Iterator[Problem]:

@@ -71,3 +71,33 @@ def test_another_region_does_not_replace_one(tmp_path: Path, output: str):
         result = osctl("diff", str(tmp_path / "a"), str(tmp_path / new), "--no-manifests", "-o", output)
         assert result.exit_code == 1
         assert f"these are different regions: openstack/one and {title}" in result.stdout
+
+
+MAINTENANCE = """apiVersion: osctl.dev/v1alpha1
+kind: NodeMaintenance
+metadata: {name: one}
+spec: {region: {namespace: openstack, name: region-one}, nodeName: cmp1, budgets: {serversPerNode: 4}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("features", "values", "limit"),
+    [
+        (None, {}, "2 servers"),
+        ({"compute": {"liveMigration": {"concurrent": 4}}}, {}, ""),
+        ({}, {"max_concurrent_live_migrations": 1}, "1 server"),
+        ({}, {"max_concurrent_live_migrations": 0}, ""),
+    ],
+    ids=["without-the-region", "field", "value", "no-limit"],
+)
+def test_a_budget_that_nova_does_not_use_up_is_warned_of(
+    features: dict[str, Any] | None, values: dict[str, Any], limit: str
+) -> None:
+    nova = {"compute": {"nova": {"values": {"conf": {"nova": {"DEFAULT": values}}}}}}
+    region = [] if features is None else [example_text(features=features, services=nova)]
+    code, found = validated(MAINTENANCE, *region)
+    assert code == 0
+    warnings = [one for one in found["warnings"] if one["path"] == "spec.budgets.serversPerNode"]
+    assert [f"Nova moves {limit} of a hypervisor live at a time" in one["message"] for one in warnings] == (
+        [True] if limit else []
+    )

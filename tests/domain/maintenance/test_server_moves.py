@@ -10,6 +10,7 @@ from controller.domain.maintenance.maintenance_spec import MaintenanceSpec, pars
 from controller.domain.maintenance.move_choice import Mode, MoveKind, ServerPlan, Unmovable
 from controller.domain.maintenance.outcome import MaintenanceSnapshot, progress, report_phase
 from controller.domain.maintenance.server_moves import (
+    QUEUED,
     RETRY_CAP,
     RETRY_FIRST,
     SETTLE,
@@ -91,6 +92,22 @@ def test_a_live_migration(
     command: Command | None,
 ) -> None:
     assert after(ASKED, server, *statuses, later=later) == (state, command)
+
+
+def test_the_time_of_a_server_does_not_run_in_the_queue_of_nova() -> None:
+    waiting = replace(HERE, task="migrating", status="MIGRATING")
+
+    def then(entry: ServerMove, status: str, later: float) -> tuple[ServerMove, Command | None]:
+        return advance(entry, ServerSnapshot(waiting, moves(status)), "cmp1", SPEC, NOW + later)
+
+    queued, command = then(ASKED, "queued", SPEC.server_deadline + 60)
+    assert (queued.state, queued.message, command) == (ServerMoveState.MOVING, QUEUED, None)
+    begun, command = then(queued, "running", 2 * SPEC.server_deadline)
+    assert (begun.state, begun.message, command) == (ServerMoveState.MOVING, "", None)
+    assert then(begun, "running", 3 * SPEC.server_deadline)[1] is None
+    assert then(begun, "running", 3 * SPEC.server_deadline + 60)[1] == Command.ABORT
+    # It does not wait longer than the whole maintenance may take.
+    assert then(queued, "queued", SPEC.deadline + 60)[0].state == ServerMoveState.BLOCKED
 
 
 def test_a_cold_migration_is_confirmed_where_it_is_ours() -> None:

@@ -165,7 +165,7 @@ def test_every_pool_is_a_section_that_the_packages_have() -> None:
 def test_relations_without_a_source_are_refused(broken: dict[str, Any], tmp_path: Path) -> None:
     shutil.copytree(ROOT / "values", tmp_path / "values")
     file = tmp_path / "values" / "relations.yaml"
-    whole = {"atLeast": [], "odd": [], "keysOutlive": [], "connections": [], **broken}
+    whole = {"atLeast": [], "odd": [], "keysOutlive": [], "connections": [], "listed": [], **broken}
     file.write_text(yaml.safe_dump(whole), encoding="utf-8")
     with pytest.raises(CatalogueInvalid, match=r"relations\.yaml"):
         load_library(tmp_path / "values")

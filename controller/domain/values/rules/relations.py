@@ -76,6 +76,18 @@ class Connections:
 
 
 @dataclass(frozen=True)
+class Listed:
+    """Options, by section (`*` for any) and name, that need an item of a list; else `why` happens."""
+
+    release: str
+    list: Path
+    default: tuple[str, ...]
+    item: str
+    options: tuple[tuple[str, str], ...]
+    why: str
+
+
+@dataclass(frozen=True)
 class Relations:
     """All that are known."""
 
@@ -83,6 +95,7 @@ class Relations:
     odd: tuple[Odd, ...] = ()
     keys_outlive: tuple[KeysOutlive, ...] = ()
     connections: tuple[Connections, ...] = ()
+    listed: tuple[Listed, ...] = ()
 
 
 NO_RELATIONS = Relations()
@@ -104,6 +117,7 @@ def parse_relations(document: Mapping[str, Any]) -> Relations:
             for one in document["keysOutlive"]
         ),
         tuple(map(_connections, document["connections"])),
+        tuple(map(_listed, document["listed"])),
     )
 
 
@@ -133,6 +147,12 @@ def _connections(one: Mapping[str, Any]) -> Connections:
         one["overflow"],
         pools,
     )
+
+
+def _listed(one: Mapping[str, Any]) -> Listed:
+    options = tuple((section, name) for section, _, name in (text.partition(".") for text in one["options"]))
+    items = tuple(one.get("default", ()))
+    return Listed(one["release"], _path(one["list"]), items, one["item"], options, one["why"])
 
 
 def _number(given: Mapping[str, Any]) -> Number:
