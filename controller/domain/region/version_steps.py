@@ -89,11 +89,19 @@ def image_problems(
 def series_problems(
     status: Mapping[str, Any], desired: str, accepted: Mapping[str, str], region: str, namespace: str
 ) -> list[Problem]:
-    """A version of OpenStack that is older than what runs of any service, as the region's status has it."""
+    """A version of OpenStack that is older than what runs of any service, as the region's status has it, or
+    that does not follow it."""
     services = (status.get("services") or {}).values()
     running = [str(one.get("openstackVersion") or "") for one in (status, *services)]
     newest = max(filter(_SERIES.fullmatch, running), default="")
-    if not newest or desired >= newest or accepted.get(OPENSTACK) == desired:
+    if not newest or accepted.get(OPENSTACK) == desired:
+        return []
+    if desired > newest and not follows(newest, desired):
+        message = f"{newest} runs, and OpenStack does not support an upgrade from it to {desired}"
+        remedy = "upgrade to the versions in between first"
+        allow = _accepting(region, namespace, OPENSTACK, desired)
+        return [Problem("spec.openstackVersion", message, f"{remedy}; {allow}")]
+    if desired >= newest:
         return []
     remedy = f"name {newest}, or restore databases of that version first"
     allow = _accepting(region, namespace, OPENSTACK, desired)
@@ -102,6 +110,16 @@ def series_problems(
             "spec.openstackVersion", newest=newest, desired=desired, remedy=remedy, allow=allow
         )
     ]
+
+
+def follows(before: str, after: str) -> bool:
+    """Whether OpenStack supports an upgrade between two releases: from each to the next, and between the first
+    ones of two years, which are SLURP releases (governance.openstack.org, release cadence adjustment)."""
+    old, new = _SERIES.fullmatch(before), _SERIES.fullmatch(after)
+    if old is None or new is None:
+        return True  # nothing is known of such a name
+    gap = 2 * (int(new[1]) - int(old[1])) + int(new[2]) - int(old[2])
+    return gap == 1 or (gap == 2 and old[2] == "1")
 
 
 def _obstacle(chart: str, before: Version, after: Version) -> tuple[str, str] | None:

@@ -8,6 +8,7 @@ from controller.domain.api.names import ACCEPT_VERSION_ANNOTATION
 from controller.domain.region.version_steps import (
     ImageStep,
     accepted_versions,
+    follows,
     image_problems,
     image_version,
     series_problems,
@@ -122,3 +123,27 @@ def test_an_older_openstack_than_what_runs_is_refused(status: dict[str, object])
 @pytest.mark.parametrize("status", [{}, {"openstackVersion": "2025.1"}, {"openstackVersion": "2026.1"}])
 def test_the_same_openstack_and_a_newer_one_are_served(status: dict[str, object]) -> None:
     assert series_problems(status, "2026.1", {}, "region-one", "openstack") == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "supported"),
+    [
+        ("2025.1", "2025.2", True),
+        ("2025.2", "2026.1", True),
+        ("2025.1", "2026.1", True),  # from one SLURP release to the next
+        ("2025.2", "2026.2", False),
+        ("2025.1", "2026.2", False),
+        ("2025.1", "2027.1", False),
+        ("2026.1", "2025.2", False),
+    ],
+)
+def test_openstack_is_upgraded_to_the_next_release_or_between_slurp_releases(
+    before: str, after: str, *, supported: bool
+) -> None:
+    assert follows(before, after) is supported
+
+
+def test_a_release_that_does_not_follow_is_refused_with_the_way_out() -> None:
+    [problem] = series_problems({"openstackVersion": "2025.2"}, "2026.2", {}, "region-one", "openstack")
+    assert "does not support an upgrade" in str(problem)
+    assert "versions in between" in str(problem)

@@ -67,15 +67,16 @@ class RegionUpgrade:
         status, meta = osdpl.get("status") or {}, osdpl["metadata"]
         wanted = str((osdpl.get("spec") or {}).get("openstackVersion") or "")
         known, now = upgrade_in(status), self._ports.clock.now()
+        accepted = accepted_versions(meta.get("annotations")).get(OPENSTACK) == wanted
         if known is not None and not known.over:
             if wanted == known.target:
                 return known
-            if wanted == known.source and not known.point_of_no_return:
+            # An operator who accepts the version before has restored its databases.
+            if wanted == known.source and (accepted or not known.point_of_no_return):
                 return abort(known, now)
             raise VersionStepRefused([_second_target(known, wanted)])
         running = str(status.get("openstackVersion") or "")
-        accepted = accepted_versions(meta.get("annotations")).get(OPENSTACK) == wanted
-        if not bundles or not running or running == wanted or accepted:
+        if not bundles or not running or running == wanted or (accepted and wanted < running):
             return None
         return new_upgrade(running, wanted, region.upgrade_steps, now)
 

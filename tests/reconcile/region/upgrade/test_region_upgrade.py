@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.domain.api.names import UPGRADE_STEP_ANNOTATION
+from controller.domain.api.names import ACCEPT_VERSION_ANNOTATION, UPGRADE_STEP_ANNOTATION
 from tests.reconcile.region.upgrade.upgrading_region import NEW, OLD, UpgradingRegion
 
 ORDER = ["identity", "placement", "image", "compute", "compute/computes", "networking/server"]
@@ -187,3 +187,28 @@ def test_edits_of_a_service_whose_step_has_not_begun_arrive_with_it(region: Upgr
     region.begin("image")
     region.reconcile()
     assert region.release("image", "glance")["values"]["pod"]["replicas"]["api"] == 2
+
+
+def test_a_service_is_neither_of_the_one_version_nor_of_the_other_while_its_step_runs(
+    region: UpgradingRegion,
+) -> None:
+    region.edit(openstackVersion=NEW)
+    region.begin("identity")
+    region.reconcile()
+    region.deploy()
+    region.reconcile()
+    assert region.status["services"]["identity"] == {"state": "Upgrading", "openstackVersion": OLD}
+    assert region.status["services"]["image"] == {"state": "Applied", "openstackVersion": OLD}
+
+
+def test_restored_databases_can_be_accepted_after_the_point_of_no_return(region: UpgradingRegion) -> None:
+    region.edit(openstackVersion=NEW)
+    region.begin("image")
+    region.annotate(**{ACCEPT_VERSION_ANNOTATION: f"openstack={OLD}"})
+    region.edit(openstackVersion=OLD)
+    for _ in range(3):
+        region.reconcile()
+        region.deploy()
+    assert region.upgrade["phase"] == "Aborted"
+    assert OLD in region.tags("identity", "keystone")["keystone_api"]
+    assert region.condition("Ready")["status"] == "True"
