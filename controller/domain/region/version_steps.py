@@ -113,8 +113,8 @@ def series_problems(
 
 
 def follows(before: str, after: str) -> bool:
-    """Whether OpenStack supports an upgrade between two releases: from each to the next, and between the first
-    ones of two years, which are SLURP releases (governance.openstack.org, release cadence adjustment)."""
+    """Whether OpenStack supports an upgrade between two releases: from each to the next, and between the
+    first ones of two years, the SLURP releases (governance.openstack.org, release cadence adjustment)."""
     old, new = _SERIES.fullmatch(before), _SERIES.fullmatch(after)
     if old is None or new is None:
         return True  # nothing is known of such a name

@@ -212,7 +212,7 @@ class DeploymentReconciler:
         staying = names if staged.upgrade.current is not None else set(found.kept)
         bundles = self._apply(found.spec, staged.objects, found.changing, staying)
         after = self._upgrades.follow(osdpl, staged, bundles)
-        moved = replace(after, message="") != replace(staged.upgrade, message="")
+        moved = after.entry() != staged.upgrade.entry()
         again = UPGRADE_SECONDS if not after.over else found.again
         found = replace(found, bundles=bundles, upgrade=after, begins=moved, again=min(found.again, again))
         return replace(found, fields=fields_in(osdpl.get("spec"))) if after.over else found

@@ -121,6 +121,9 @@ def test_a_pause_lets_no_other_step_begin(region: UpgradingRegion) -> None:
         region.clock.advance(60)
     assert region.current == "placement"
     assert region.condition("Upgrading")["reason"] == "RegionUpgradeHeld"
+    region.kube.forget_requests()
+    assert region.reconcile() == 5
+    assert region.kube.writes == []
     region.edit(upgrade={"paused": False})
     assert region.step() == "placement"
 
