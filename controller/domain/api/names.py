@@ -95,7 +95,7 @@ SKIP_HOOKS_RELEASE_PREFIX = f"skip-uninstall-hooks.{GROUP}"
 MODE_BEFORE_ANNOTATION = f"{GROUP}/mode-before-suspend"
 # On an osdpl, `NAME=VERSION,…`: version changes that an operator has accepted.
 ACCEPT_VERSION_ANNOTATION = f"{GROUP}/accept-version"
-# The step of an upgrade that a person has allowed to begin.
+# The step of an upgrade that a person has allowed to begin: 2026.1/compute/computes.
 UPGRADE_STEP_ANNOTATION = f"{GROUP}/upgrade-step"
 # On a container's Lease, in seconds: the run time of its oldest piece of work.
 WORK_AGE_ANNOTATION = f"{GROUP}/work-under-way-seconds"

@@ -452,8 +452,8 @@ class World:
         """A person allows the step that waits."""
         upgrade = self.upgrade()
         current = upgrade.current if upgrade else None
-        if current is not None:
-            notes = {UPGRADE_STEP_ANNOTATION: current.name}
+        if upgrade is not None and current is not None:
+            notes = {UPGRADE_STEP_ANNOTATION: upgrade.permission(current.name)}
             assert self.kube.merge_patch(OSDPL, NAME, NAMESPACE, {"metadata": {"annotations": notes}})
 
     def settle(self) -> None:

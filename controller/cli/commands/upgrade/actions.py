@@ -157,9 +157,8 @@ def continue_(
         raise _stopped(region, f"no step waits yet: {upgrade.message}")
     if step is None or step.state != StepState.PENDING:
         raise _stopped(region, f"no step waits: {upgrade.message}")
-    edited = _edit(
-        cluster, region, lambda _: {"metadata": {"annotations": {UPGRADE_STEP_ANNOTATION: step.name}}}
-    )
+    notes = {UPGRADE_STEP_ANNOTATION: upgrade.permission(step.name)}
+    edited = _edit(cluster, region, lambda _: {"metadata": {"annotations": notes}})
     paused = "; it begins after osctl upgrade resume" if spec.paused else ""
     stdout().print(f"{_name(region)}: step {step.name} may begin{paused}", style="green")
     if wait:

@@ -119,7 +119,7 @@ def _maybe_begin(upgrade: Upgrade, step: StepRecord, policy: UpgradePolicy, fact
     if policy.paused:
         text = f"spec.upgrade.paused is set: {step.name} does not begin"
         return replace(upgrade, held=True, message=text)
-    if policy.manual and facts.allowed != step.name:
+    if policy.manual and facts.allowed != upgrade.permission(step.name):
         return replace(upgrade, held=True, message=f"{step.name} waits for osctl upgrade continue")
     begun = replace(step, state=StepState.RUNNING, started=facts.now)
     upgrade = _with(upgrade, begun, f"{step.name} begins")

@@ -111,6 +111,10 @@ class Upgrade:
         """The names of the steps that have begun."""
         return frozenset(step.name for step in self.steps if step.begun)
 
+    def permission(self, step: str) -> str:
+        """The annotation with which a person allows a step of this upgrade, and of no later one."""
+        return f"{self.target}/{step}"
+
     def version_of(self, service: str) -> str:
         """The version that all parts of a service have, empty while it is half-way."""
         states = {step.state for step in self.steps if step.service == service}

@@ -104,7 +104,7 @@ class RegionUpgrade:
         about = next((one for one in staged.steps if one.name == step.name), None)
         if about is None:
             # The service has left the region since then.
-            return UpgradeFacts(now, step=replace(UpgradeFacts(now).step, unchanged=True), allowed=step.name)
+            return UpgradeFacts(now, step=replace(UpgradeFacts(now).step, unchanged=True), allowed=allowed)
         view = GateView(
             osdpl=osdpl,
             bundles=bundles,

@@ -136,7 +136,10 @@ def test_a_manual_gate_waits_for_the_step_that_a_person_names(region: UpgradingR
         region.clock.advance(60)
     waiting = region.current
     assert region.condition("Upgrading")["reason"] == "RegionUpgradeHeld"
-    region.annotate(**{UPGRADE_STEP_ANNOTATION: waiting})
+    region.annotate(**{UPGRADE_STEP_ANNOTATION: waiting})  # of no upgrade
+    region.reconcile()
+    assert region.condition("Upgrading")["reason"] == "RegionUpgradeHeld"
+    region.annotate(**{UPGRADE_STEP_ANNOTATION: f"{NEW}/{waiting}"})
     region.begin(waiting)
 
 
