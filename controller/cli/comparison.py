@@ -15,6 +15,7 @@ from controller.cli.offline.input_files import InputObject, read_objects
 from controller.cli.offline.manifests import render_release, size_problem
 from controller.cli.offline.region import OfflineRegion, offline_renderer
 from controller.cli.views.diff import RegionDiff, diff_regions
+from controller.cli.views.upgrade.plan import preview_steps
 from controller.domain.credentials.own_passwords import own_password_warnings
 from controller.domain.credentials.rotation.accounts import releases_of
 from controller.domain.region.spec_changes import spec_changes
@@ -93,7 +94,18 @@ def difference(compared: Compared, helm: HelmClient | None) -> RegionDiff:
     schema = offline_renderer().region_schema.root["properties"]["spec"]
     changes = spec_changes(before.deployment, after.deployment, schema)
     found = replace(found, settings=(*found.settings, *changes))
-    return replace(found, refused=refusals(compared), warnings=_warnings(compared))
+    return replace(
+        found, refused=refusals(compared), warnings=_warnings(compared), steps=_upgrade_steps(compared)
+    )
+
+
+def _upgrade_steps(compared: Compared) -> tuple[str, ...]:
+    """The steps of an upgrade to another version that change something; none where the version stays."""
+    before, after = compared.before, compared.after
+    if before.deployment.spec.openstack_version == after.deployment.spec.openstack_version:
+        return ()
+    effects = preview_steps(after.region.upgrade_steps, before.objects(), after.objects())
+    return tuple(one.step.name for one in effects if not one.unchanged)
 
 
 def _another(before: OfflineRegion, after: OfflineRegion) -> str:

@@ -94,6 +94,10 @@ def print_diff(console: Console, found: RegionDiff, *, every_tag: bool = False) 
             console.print(Text(f"    {setting.does}", "dim"), soft_wrap=True)
         if setting.path == VOLUMES and setting.after == "Delete":
             console.print(Text(f"    {DELETES_LATER}", "bold red"), soft_wrap=True)
+    if found.steps and not found.refused:
+        text = f"~ upgrade in {count(len(found.steps), 'step')}, each when the one before is healthy"
+        console.print(f"{text} (osctl upgrade plan VERSION shows each)", soft_wrap=True)
+        console.print(f"    {' → '.join(found.steps)}", soft_wrap=True)
     _print_images(console, folded)
     for one in found.releases:
         _print_release(console, one, folded)
@@ -109,6 +113,8 @@ def _sum(found: RegionDiff) -> str:
         parts.append(f"{count(found.restarts, 'workload')} restarted{_pods(found)}")
     if found.stopped:
         parts.append(f"{count(len(found.stopped), 'release')} CANNOT BE UPGRADED: {', '.join(found.stopped)}")
+    if found.migrating:
+        parts.append(f"migrates the data of {count(len(found.migrating), 'release')}, which cannot go back")
     if found.losses:
         parts.append(f"DELETES THE DATA of {', '.join(found.losses)}")
     return ", ".join(parts)
@@ -226,6 +232,8 @@ def as_data(found: RegionDiff) -> dict[str, Any]:
         "unchanged": found.unchanged,
         **({"settings": _settings(found.settings)} if found.settings else {}),
         **({"dataLost": list(found.losses)} if found.losses else {}),
+        **({"dataMigrated": list(found.migrating)} if found.migrating else {}),
+        **({"upgradeSteps": list(found.steps)} if found.steps else {}),
         "images": [
             {"before": one.before, "after": one.after, "places": one.places, "releases": list(one.releases)}
             for one in image_changes(found.releases)

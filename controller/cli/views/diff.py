@@ -10,7 +10,9 @@ from controller.domain.region.node_overrides import renamed_daemonsets
 from controller.domain.releases.bundle import BundleSpec, ReleaseSpec
 from controller.domain.releases.immutable_fields import CLAIM
 from controller.domain.releases.manifest_diff import DAEMONSET, ManifestDiff, diff_manifests
+from controller.domain.releases.plan import migrates
 from controller.domain.releases.release_settings import SettingChange, bundle_changes, release_changes
+from controller.domain.values.chart_values import format_path
 from controller.domain.values.values_diff import ValueChange, diff_values
 from controller.ports.helm import RenderedRelease
 from controller.render.region import Region, RegionRelease
@@ -61,7 +63,7 @@ class RegionDiff:
 
     `settings` are changes of settings of the whole region. `another` says that these are two different
     regions, or is empty. `refused`: why none of it would begin. `warnings`: intended effects that it would
-    not have.
+    not have. `steps`: those of an upgrade to another version that change something, in their order.
     """
 
     releases: tuple[ReleaseDiff, ...]
@@ -70,6 +72,16 @@ class RegionDiff:
     another: str = ""
     refused: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+
+    @property
+    def migrating(self) -> tuple[str, ...]:
+        """Releases whose databases are migrated."""
+        return tuple(
+            one.release
+            for one in self.releases
+            if one.fate == Fate.CHANGED and migrates(format_path(change.path) for change in one.values)
+        )
 
     @property
     def empty(self) -> bool:

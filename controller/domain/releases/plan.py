@@ -6,6 +6,7 @@ Jobs and hooks run (`ReleaseEffects`); core adds which values change and who set
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,6 +20,8 @@ MOST_OCTETS = 120_000
 _LISTS = ("changes", "objects", "restarts", "jobs", "hooks")
 _LENGTHS = (256, 64, 16, 4, 0)
 _TEXTS = (2000, 500, 200, 100, 100)
+# Charts name the image of a Job that migrates so. That of ovn compares two databases, and migrates none.
+_MIGRATION = re.compile(r"images\.tags\.(?!neutron_ovn_)\w*db_sync")
 
 
 class PlanAction(StrEnum):
@@ -180,8 +183,23 @@ def plan_sentence(entries: Iterable[Mapping[str, Any]], fields: int = 0) -> str:
     parts += (
         [f"keeps the data in {_count(len(kept), 'volume')} that no release uses any more"] if kept else []
     )
-    parts.append(f"DELETES THE DATA in {_count(len(lost), 'volume')}" if lost else "loses no data")
+    migrated = sum(_migrates(entry) for entry in entries)
+    if lost:
+        parts.append(f"DELETES THE DATA in {_count(len(lost), 'volume')}")
+    if migrated:
+        parts.append(f"migrates the data of {_count(migrated, 'release')}, which cannot go back")
+    if not (lost or migrated):
+        parts.append("loses no data")
     return ", ".join(parts)
+
+
+def migrates(changed: Iterable[str]) -> bool:
+    """Whether one of these changed values is the image of a Job that migrates a database."""
+    return any(_MIGRATION.fullmatch(path) for path in changed)
+
+
+def _migrates(entry: Mapping[str, Any]) -> bool:
+    return migrates(str(change["path"]) for change in entry.get("changes") or ())
 
 
 def lost_claims(entry: Mapping[str, Any]) -> list[str]:

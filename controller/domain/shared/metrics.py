@@ -101,6 +101,20 @@ REGION_RELEASES = Gauge("osctl_region_releases", "Releases that the region asks 
 REGION_RELEASES_DEPLOYED = Gauge(
     "osctl_region_releases_deployed", "Releases deployed as the spec describes.", ("region",)
 )
+UPGRADE_INFO = Gauge(
+    "osctl_upgrade_info",
+    "Always 1; an upgrade to another OpenStack that is under way, its phase, and the reason of Upgrading.",
+    ("region", "source", "target", "phase", "reason"),
+)
+UPGRADE_STEPS = Gauge("osctl_upgrade_steps", "Steps of the upgrade that is under way.", ("region",))
+UPGRADE_STEPS_DONE = Gauge(
+    "osctl_upgrade_steps_done", "Steps of the upgrade that is under way, and are done.", ("region",)
+)
+UPGRADE_STEP_START = Gauge(
+    "osctl_upgrade_step_start_timestamp_seconds",
+    "When the step of an upgrade that is not done yet began.",
+    ("region", "step"),
+)
 
 # helmbundle
 HELM_DURATION = Histogram(
@@ -245,7 +259,17 @@ EVERY_CONTAINER: tuple[Metric, ...] = (
     METRICS_DROPPED,
 )
 BY_CONTAINER: dict[str, tuple[Metric, ...]] = {
-    "core": (CONDITION_STATUS, CONDITION_SINCE, REGION_INFO, REGION_RELEASES, REGION_RELEASES_DEPLOYED),
+    "core": (
+        CONDITION_STATUS,
+        CONDITION_SINCE,
+        REGION_INFO,
+        REGION_RELEASES,
+        REGION_RELEASES_DEPLOYED,
+        UPGRADE_INFO,
+        UPGRADE_STEPS,
+        UPGRADE_STEPS_DONE,
+        UPGRADE_STEP_START,
+    ),
     "helmbundle": (
         HELM_DURATION,
         HELM_RETRIES,

@@ -54,6 +54,26 @@ def region_series(status: Status) -> Series:
     if done.isdigit() and total.isdigit():
         yield metrics.REGION_RELEASES, [({}, float(total))]
         yield metrics.REGION_RELEASES_DEPLOYED, [({}, float(done))]
+    yield from _upgrade_series(status)
+
+
+def _upgrade_series(status: Status) -> Series:
+    """The upgrade to another version that is under way; the condition is there as long as it is."""
+    upgrade = status.get("upgrade") or {}
+    entry = find(status.get("conditions") or [], "Upgrading")
+    steps = upgrade.get("steps") or [] if entry.get("status") == "True" else []
+    keys = {"source": "from", "target": "to", "phase": "phase"}
+    labels = {label: str(upgrade.get(key) or "") for label, key in keys.items()}
+    left = [step for step in steps if step.get("state") != "Done"]
+    begun = {str(one.get("name")): seconds_of(one["started"]) for one in left if one.get("started")}
+    found: list[tuple[Gauge, list[Row]]] = [
+        (metrics.UPGRADE_INFO, [({**labels, "reason": str(entry.get("reason") or "")}, 1.0)]),
+        (metrics.UPGRADE_STEPS, [({}, float(len(steps)))]),
+        (metrics.UPGRADE_STEPS_DONE, [({}, float(len(steps) - len(left)))]),
+        (metrics.UPGRADE_STEP_START, [({"step": name}, since) for name, since in begun.items()]),
+    ]
+    # What has ended is measured no more.
+    yield from ((metric, rows if steps else []) for metric, rows in found)
 
 
 def component_series(status: Status) -> Series:

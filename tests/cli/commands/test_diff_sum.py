@@ -119,3 +119,20 @@ def test_images_of_another_registry_are_shown_whole() -> None:
 def test_a_release_whose_objects_stay_as_they_are_says_so() -> None:
     quiet = replace(upgraded("ovn", 1), objects=ManifestDiff((), (), (), (), 0, ()))
     assert "    changes   no object" in printed(quiet)
+
+
+def test_a_migration_is_said_to_have_no_way_back() -> None:
+    migrated = replace(
+        touched("nova"), values=(ValueChange(("images", "tags", "nova_db_sync"), "nova:1", "nova:2"),)
+    )
+    assert "migrates the data of 1 release, which cannot go back" in sum_of(migrated, touched("glance"))
+    assert as_data(RegionDiff((migrated,), 0))["dataMigrated"] == ["nova"]
+
+
+def test_another_version_is_said_to_come_in_steps() -> None:
+    console = Console(width=300)
+    with console.capture() as found:
+        print_diff(console, RegionDiff((touched("nova"),), 0, steps=("identity", "compute/computes")))
+    lines = found.get().splitlines()
+    assert lines[0].startswith("~ upgrade in 2 steps, each when the one before is healthy")
+    assert lines[1] == "    identity → compute/computes"

@@ -122,6 +122,14 @@ def test_the_wish_is_the_same_once_the_api_server_has_stored_it() -> None:
             "upgrades 1 release, keeps the data in 1 volume that no release uses any more, loses no data",
         ),
         ([{"action": "Settings"}], "changes settings of 1 release, loses no data"),
+        (
+            [{"action": "Upgrade", "changes": [{"path": "images.tags.nova_db_sync"}]}],
+            "upgrades 1 release, migrates the data of 1 release, which cannot go back",
+        ),
+        (
+            [{"action": "Upgrade", "changes": [{"path": "images.tags.neutron_ovn_db_sync"}]}],
+            "upgrades 1 release, loses no data",
+        ),
     ],
 )
 def test_a_plan_in_one_sentence(entries: list[dict[str, Any]], words: str) -> None:

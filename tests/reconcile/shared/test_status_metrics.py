@@ -55,6 +55,28 @@ def test_the_state_and_the_progress_of_a_region() -> None:
     assert measures.value(metrics.REGION_RELEASES_DEPLOYED, region="one") == 14
 
 
+def test_an_upgrade_is_measured_while_it_is_under_way() -> None:
+    measures = FakeMetrics()
+    seen = measured_region(measures, region_series)
+    steps = [
+        {"name": "identity", "state": "Done", "started": "2026-03-01T09:00:00Z"},
+        {"name": "compute", "state": "Running", "started": MOMENT},
+        {"name": "networking", "state": "Pending"},
+    ]
+    upgrade = {"from": "2025.2", "to": "2026.1", "phase": "ControlPlane", "steps": steps}
+    condition = {"type": "Upgrading", "status": "True", "reason": "RegionUpgrading"}
+    seen(None, osdpl(conditions=[condition], upgrade=upgrade))
+    labels = {"region": "one", "source": "2025.2", "target": "2026.1", "phase": "ControlPlane"}
+    assert measures.value(metrics.UPGRADE_INFO, **labels, reason="RegionUpgrading") == 1
+    assert measures.value(metrics.UPGRADE_STEPS, region="one") == 3
+    assert measures.value(metrics.UPGRADE_STEPS_DONE, region="one") == 1
+    started = measures.values[metrics.UPGRADE_STEP_START.name]
+    assert started == {(("region", "one"), ("step", "compute")): SECONDS}
+    seen("MODIFIED", osdpl(conditions=[], upgrade={**upgrade, "phase": "Finished"}))
+    assert measures.value(metrics.UPGRADE_INFO, **labels, reason="RegionUpgrading") is None
+    assert measures.values[metrics.UPGRADE_STEP_START.name] == {}
+
+
 def test_a_region_without_a_status_is_no_error() -> None:
     for series in (region_series, component_series, secret_series, node_series):
         measured_region(FakeMetrics(), series)("ADDED", {"metadata": {"name": "one"}})
