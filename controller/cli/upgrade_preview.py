@@ -12,10 +12,15 @@ from controller.cli.offline.manifests import render_release
 from controller.cli.offline.own_kinds import is_region
 from controller.cli.offline.region import OfflineRenderer, offline_renderer
 from controller.cli.views.upgrade.plan import UpgradePreview, preview_steps
+from controller.domain.api.conditions import find
+from controller.domain.region.facts import ANSWERED_BY
+from controller.domain.region.upgrade.next_step import new_upgrade
 from controller.domain.region.upgrade.upgrade_policy import upgrade_policy
+from controller.domain.region.upgrade.upgrade_state import Check, CheckState
 from controller.errors import Problem, SpecInvalid
 from controller.ports.helm import HelmClient
-from controller.ports.kubernetes import OSDPL, Kube, KubeObject
+from controller.ports.kubernetes import OSDPL, Kube, KubeObject, KubeObjects
+from controller.reconcile.region.upgrade.preflight import preflight_checks
 
 VERSION_FIELD = "spec.openstackVersion"
 
@@ -44,14 +49,8 @@ def preview_upgrade(
 
     `kube`: the cluster that the region runs in. Raises SpecInvalid and ChartInvalid.
     """
-    renderer = offline_renderer()
-    compared = Compared(
-        before=renderer.render(_at(item, source), lacking=True),
-        after=renderer.render(_at(item, target), lacking=True),
-        given=(item,),
-        kube=kube,
-    )
-    after, charts = compared.after, renderer.charts
+    compared, charts = _compared(item, source, target, kube), offline_renderer().charts
+    after = compared.after
     steps = preview_steps(
         after.region.upgrade_steps,
         compared.before.objects(),
@@ -70,10 +69,40 @@ def preview_upgrade(
     )
 
 
+def preview_checks(
+    item: InputObject, source: str, target: str, *, kube: Kube, bundles: KubeObjects
+) -> tuple[Check, ...]:
+    """The checks before the upgrade that need no Job, made now. Nothing is written."""
+    region = item.obj
+    compared = _compared(item, source, target, kube)
+    refused = refusals(compared)
+    state = CheckState.FAILED if refused else CheckState.PASSED
+    conditions = (region.get("status") or {}).get("conditions") or []
+    # A container that is not deployed never reports.
+    deployed = tuple(
+        name
+        for name, type_ in ANSWERED_BY.items()
+        if find(conditions, type_).get("status") in ("True", "False")
+    )
+    desired = compared.after.objects()
+    found = preflight_checks(region, new_upgrade(source, target, (), 0.0), desired, bundles, deployed)
+    return (Check("version-step", state, "; ".join(refused)), *found)
+
+
 def known_versions(renderer: OfflineRenderer) -> tuple[str, ...]:
     """The versions that the definition of a region allows."""
     spec: dict[str, Any] = renderer.region_schema.root["properties"]["spec"]
     return tuple(map(str, spec["properties"]["openstackVersion"].get("enum") or ()))
+
+
+def _compared(item: InputObject, source: str, target: str, kube: Kube | None) -> Compared:
+    renderer = offline_renderer()
+    return Compared(
+        before=renderer.render(_at(item, source), lacking=True),
+        after=renderer.render(_at(item, target), lacking=True),
+        given=(item,),
+        kube=kube,
+    )
 
 
 def _at(item: InputObject, version: str) -> InputObject:

@@ -53,6 +53,10 @@ def start(
     name: RegionName = "",
     yes: Yes = False,
     manifests: Manifests = True,
+    paused: Annotated[
+        bool,
+        typer.Option("--paused", help="Only run the checks; no step begins before osctl upgrade resume."),
+    ] = False,
     force_conflicts: Annotated[
         bool, typer.Option("--force-conflicts", help="Also if another client applies the version.")
     ] = False,
@@ -83,8 +87,11 @@ def start(
         )
         raise _stopped(region, f"{text}, or give --force-conflicts")
     _show_and_ask(cluster, region, version, yes=yes, manifests=manifests)
-    edited = _edit(cluster, region, lambda _: {"spec": {"openstackVersion": version}})
-    stdout().print(f"{_name(region)}: {VERSION_FIELD} is {version}", style="green")
+    pausing = {"upgrade": {"paused": True}} if paused else {}
+    edited = _edit(cluster, region, lambda _: {"spec": {"openstackVersion": version, **pausing}})
+    holds = parse_region_spec(edited.get("spec")).upgrade.paused
+    held = "; paused: the checks run, and no step begins" if holds else ""
+    stdout().print(f"{_name(region)}: {VERSION_FIELD} is {version}{held}", style="green")
     _remember(edited, version)
     if parse_region_spec(edited.get("spec")).planned:
         stopped = _stopped(region, f"its mode is Plan: nothing begins before osctl approve {_name(region)}")

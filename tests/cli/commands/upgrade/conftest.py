@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from controller.cli.cluster import Cluster
-from controller.cli.commands.upgrade import actions, plan, status
+from controller.cli.commands.upgrade import actions, check, plan, status
 from tests.reconcile.region.upgrade.upgrading_region import UpgradingRegion
 
-MODULES = (actions, plan, status)
+MODULES = (actions, check, plan, status)
 
 
 class Terminal:

@@ -1,0 +1,104 @@
+"""osctl upgrade check: the checks before an upgrade, as the controller made them or as they would be now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
+
+from controller.cli.cluster import open_cluster
+from controller.cli.commands.upgrade.plan import require_version
+from controller.cli.commands.upgrade.status import RegionName
+from controller.cli.exit_codes import ExitCode
+from controller.cli.offline.input_files import InputObject
+from controller.cli.options import Context, Kubeconfig, Namespace, Output
+from controller.cli.output import Cell, Format, print_data, print_table, soft_wrapped, stderr, stdout
+from controller.cli.upgrade_preview import preview_checks, running_version
+from controller.domain.region.upgrade.upgrade_state import Check, CheckState, Upgrade, upgrade_in
+
+STYLES = {
+    CheckState.PASSED: ("✓", "green"),
+    CheckState.WARNING: ("!", "yellow"),
+    CheckState.RUNNING: ("…", "cyan"),
+    CheckState.FAILED: ("!", "red"),
+    CheckState.SKIPPED: ("-", "dim"),
+}
+JOBS_LATER = (
+    "programs of the services check the running databases when the upgrade starts; "
+    "osctl upgrade start VERSION --paused runs them, and no step begins before osctl upgrade resume"
+)
+
+
+def check(
+    version: Annotated[
+        str,
+        typer.Argument(
+            metavar="[VERSION]",
+            help="The version to upgrade to; not needed during an upgrade.",
+            show_default=False,
+        ),
+    ] = "",
+    *,
+    name: RegionName = "",
+    output: Output = Format.TABLE,
+    namespace: Namespace = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+) -> None:
+    """Show the checks before an upgrade: those that the controller made, or those that osctl can make now.
+
+    Nothing is changed. Exit code 0: all passed, warn, or are skipped; 4: some run; 5: some failed.
+    """
+    cluster = open_cluster(kubeconfig, context, namespace)
+    region = cluster.find_region(name)
+    upgrade = upgrade_in(region.get("status") or {})
+    if upgrade is not None and not upgrade.over and version in ("", upgrade.target):
+        checks, later = upgrade.checks, ""
+        title = f"{upgrade.source} → {upgrade.target}: checks of the upgrade that is under way"
+    else:
+        _require(version, upgrade)
+        source = running_version(region)
+        item, bundles = InputObject(region, "cluster"), cluster.bundles(region)
+        checks = preview_checks(item, source, version, kube=cluster.kube, bundles=bundles)
+        title, later = f"{source} → {version}: checks as they are now", JOBS_LATER
+    if output == Format.TABLE:
+        stdout().print(f"{region['metadata']['name']}  {title}\n")
+        print_table(stdout(), ("", "CHECK", "SERVICE", "STATE", "MESSAGE"), map(_row, checks))
+        if later:
+            stdout().print()
+            stdout().print(later)
+    else:
+        print_data([as_data(one) for one in checks], output)
+    if code := _code(checks):
+        raise typer.Exit(code)
+
+
+def _require(version: str, upgrade: Upgrade | None) -> None:
+    if upgrade is not None and not upgrade.over:
+        text = f"the upgrade from {upgrade.source} to {upgrade.target} is not over"
+        stderr().print(f"{text}; leave out VERSION to see its checks", style="yellow")
+        raise typer.Exit(ExitCode.NEEDS_EDIT)
+    if not version:
+        raise typer.BadParameter(
+            "no upgrade is under way; name the version to upgrade to", param_hint="VERSION"
+        )
+    require_version(version)
+
+
+def _code(checks: Iterable[Check]) -> ExitCode:
+    states = {one.state for one in checks}
+    if CheckState.FAILED in states:
+        return ExitCode.NEEDS_EDIT
+    return ExitCode.NOT_READY if CheckState.RUNNING in states else ExitCode.OK
+
+
+def _row(one: Check) -> list[Cell | str]:
+    mark, style = STYLES[one.state]
+    message = Cell(soft_wrapped(one.message), style if one.state != CheckState.PASSED else "")
+    return [Cell(mark, style), one.name, one.service or "-", Cell(str(one.state), style), message]
+
+
+def as_data(one: Check) -> dict[str, Any]:
+    """A check for programs."""
+    return {"name": one.name, "service": one.service, "state": str(one.state), "message": one.message}
