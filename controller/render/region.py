@@ -21,6 +21,7 @@ from controller.domain.region.node_overrides import check_nodes, label_layers, n
 from controller.domain.region.required_certificates import region_certificates
 from controller.domain.region.service_releases import ReleaseTemplate, read_releases, unmet_dependencies
 from controller.domain.region.tls_features import tls_problems, tls_warnings
+from controller.domain.region.upgrade.service_checks import ServiceCheck, service_checks
 from controller.domain.region.upgrade.upgrade_steps import UpgradeStep, upgrade_steps
 from controller.domain.releases.bundle import BundleSpec, ChartRef, ReleaseSpec
 from controller.domain.releases.drift.ignore_rules import drift_of, unknown_releases
@@ -79,7 +80,8 @@ class Region:
 
     `bundles` are in the order of the catalogue, `upgrade_steps` in that of an upgrade. `credentials`: Secrets
     to generate; `certificates`: those of the region's own authority; `missing`: services without a chart, and
-    why; `ceph`: what is exchanged; `lacking`: what releases need, and the spec does not bring."""
+    why; `ceph`: what is exchanged; `lacking`: what releases need, and the spec does not bring.
+    `upgrade_checks`: programs that say whether a service can be upgraded."""
 
     bundles: tuple[RegionBundle, ...]
     credentials: tuple[CredentialSecret, ...]
@@ -89,6 +91,7 @@ class Region:
     ceph: CephNeeds | None = None
     lacking: tuple[MissingPart, ...] = ()
     upgrade_steps: tuple[UpgradeStep, ...] = ()
+    upgrade_checks: tuple[ServiceCheck, ...] = ()
 
     def release(self, name: str) -> RegionRelease | None:
         """The release of this name, None if the region has none."""
@@ -191,7 +194,8 @@ class _RegionRenderer:
         ceph = ceph_needs(features, {entry.name for entry in services})
         made, told = region_input.credentials(), tuple(self._located_warnings())
         steps = upgrade_steps(services)
-        return Region(in_order, made, certificates, told, self.missing, ceph, lacking, steps)
+        checks = service_checks(services)
+        return Region(in_order, made, certificates, told, self.missing, ceph, lacking, steps, checks)
 
     def written_by_templates(self, release: str, value_of: ValueOf | None) -> tuple[Layer, ...]:
         services, region_input = self._prepared()

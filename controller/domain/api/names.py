@@ -97,6 +97,8 @@ MODE_BEFORE_ANNOTATION = f"{GROUP}/mode-before-suspend"
 ACCEPT_VERSION_ANNOTATION = f"{GROUP}/accept-version"
 # The step of an upgrade that a person has allowed to begin: 2026.1/compute/computes.
 UPGRADE_STEP_ANNOTATION = f"{GROUP}/upgrade-step"
+# On a Job and its pod: the check before an upgrade that it makes.
+UPGRADE_CHECK_LABEL = f"{GROUP}/upgrade-check"
 # On a container's Lease, in seconds: the run time of its oldest piece of work.
 WORK_AGE_ANNOTATION = f"{GROUP}/work-under-way-seconds"
 # The request on the osdpl, which core copies to the region's bundles.

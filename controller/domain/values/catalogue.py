@@ -15,7 +15,12 @@ from controller.domain.values.names.chart_options import NO_OPTIONS, ChartOption
 from controller.domain.values.option_files import NO_FILES, ChartFiles, OptionFiles, parse_chart_files
 from controller.domain.values.rules.service_rules import parse_rule
 from controller.domain.values.suggestion import suggestion
-from controller.domain.values.upgrade_parts import UpgradePart, parse_upgrade_parts
+from controller.domain.values.upgrade_parts import (
+    UpgradeCheck,
+    UpgradePart,
+    parse_upgrade_checks,
+    parse_upgrade_parts,
+)
 from controller.errors import ControllerError
 
 GROUPS = ("openstack", "infra")
@@ -116,6 +121,7 @@ class ServiceEntry:
     order: int = LAST
     rules: Mapping[str, Rule] = field(default_factory=dict)
     upgrade: tuple[UpgradePart, ...] = ()
+    upgrade_checks: tuple[UpgradeCheck, ...] = ()
 
     def offered_by(self, source: str) -> bool:
         """Whether every chart of the service is in this chart source."""
@@ -232,6 +238,7 @@ def parse_service(
         order=body.get("order", LAST),
         rules={one["id"]: parse_rule(name, one) for one in body.get("rules", ())},
         upgrade=parse_upgrade_parts(body, body.get("order", LAST)),
+        upgrade_checks=parse_upgrade_checks(body),
     )
     for credential, kind in entry.credentials.items():
         if kind not in credential_kinds:

@@ -1,4 +1,4 @@
-"""The parts in which a service is upgraded to another version of OpenStack, as its folder names them."""
+"""How a service is upgraded to another version of OpenStack, as its folder names it: parts and checks."""
 
 from __future__ import annotations
 
@@ -41,4 +41,43 @@ def parse_upgrade_parts(body: Mapping[str, Any], order: int) -> tuple[UpgradePar
             by_node=one.get("byNode", False),
         )
         for one in written
+    )
+
+
+@dataclass(frozen=True)
+class UpgradeCheck:
+    """A program that says whether a release can be upgraded.
+
+    It runs in a pod as that of the Deployment `workload` of `chart`. Its image is that of `tag`: the one that
+    the upgrade brings, or with `running` the one before. Its sessions with `databases`, which are groups of
+    options, may only read. `findings` begin the lines that say what it found, empty for oslo.upgradecheck's
+    report. `remedy` is for a failure.
+    """
+
+    name: str
+    chart: str
+    workload: str
+    tag: str
+    command: tuple[str, ...]
+    running: bool = False
+    databases: tuple[str, ...] = ("database",)
+    findings: str = ""
+    remedy: str = ""
+
+
+def parse_upgrade_checks(body: Mapping[str, Any]) -> tuple[UpgradeCheck, ...]:
+    """The checks from a service.yaml that matches its schema."""
+    return tuple(
+        UpgradeCheck(
+            name=one["name"],
+            chart=one["chart"],
+            workload=one["workload"],
+            tag=one["tag"],
+            command=tuple(one["command"]),
+            running=one.get("imageOf") == "Running",
+            databases=tuple(one.get("databases", UpgradeCheck.databases)),
+            findings=one.get("findings", ""),
+            remedy=one.get("remedy", ""),
+        )
+        for one in body.get("upgradeChecks", ())
     )

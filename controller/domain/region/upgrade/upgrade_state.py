@@ -39,12 +39,14 @@ HOLDING = (CheckState.RUNNING, CheckState.FAILED)
 
 @dataclass(frozen=True)
 class Check:
-    """One check before an upgrade begins. `name` is the one for `spec.upgrade.skipChecks`."""
+    """One check before an upgrade begins. `name` is the one for `spec.upgrade.skipChecks`; `job`: the Job
+    whose end this is, empty while it runs and for a check without one."""
 
     name: str
     state: CheckState
     message: str = ""
     service: str = ""
+    job: str = ""
 
 
 @dataclass(frozen=True)
@@ -211,6 +213,7 @@ def _check_entry(check: Check) -> dict[str, Any]:
         "service": check.service,
         "state": str(check.state),
         "message": shorten(check.message, MOST_TEXT),
+        "job": check.job,
     }
     return {key: value for key, value in found.items() if value}
 
@@ -221,6 +224,7 @@ def _check(given: Mapping[str, Any]) -> Check:
         state=CheckState(str(given["state"])),
         message=str(given.get("message") or ""),
         service=str(given.get("service") or ""),
+        job=str(given.get("job") or ""),
     )
 
 

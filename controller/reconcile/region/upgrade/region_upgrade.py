@@ -15,6 +15,7 @@ from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import parse_region_spec
 from controller.domain.api.spec_rules import running_region as rules
 from controller.domain.region.upgrade.next_step import UpgradeFacts, abort, advance, new_upgrade
+from controller.domain.region.upgrade.service_checks import ServiceCheck
 from controller.domain.region.upgrade.staged_releases import staged_spec
 from controller.domain.region.upgrade.upgrade_policy import UpgradePolicy, upgrade_policy
 from controller.domain.region.upgrade.upgrade_state import Check, StepState, Upgrade, upgrade_in
@@ -25,6 +26,7 @@ from controller.ports.kubernetes import KubeObject, KubeObjects
 from controller.reconcile.region.bundle_writer import name_of
 from controller.reconcile.region.parts import RegionPorts
 from controller.reconcile.region.plan import is_as_desired
+from controller.reconcile.region.upgrade.check_jobs import CheckJobs, CheckView
 from controller.reconcile.region.upgrade.preflight import preflight_checks
 from controller.reconcile.region.upgrade.step_gate import GateView, step_facts
 from controller.reconcile.shared.action_log import log_action
@@ -33,10 +35,12 @@ from controller.render.region import Region
 
 @dataclass(frozen=True)
 class StagedRegion:
-    """The upgrade as the status has it, its steps, and the bundles as they are to be in this pass."""
+    """The upgrade as the status has it, its steps and checks, and the bundles as they are to be in this
+    pass."""
 
     upgrade: Upgrade
     steps: tuple[UpgradeStep, ...]
+    checks: tuple[ServiceCheck, ...]
     desired: KubeObjects
     objects: KubeObjects
 
@@ -61,7 +65,7 @@ class RegionUpgrade:
         objects = desired
         if upgrade.phase not in (Phase.ABORTED, Phase.FINISHED) and upgrade.current is not None:
             objects = staged_objects(desired, bundles, region.upgrade_steps, upgrade)
-        return StagedRegion(upgrade, region.upgrade_steps, desired, objects)
+        return StagedRegion(upgrade, region.upgrade_steps, region.upgrade_checks, desired, objects)
 
     def _upgrade(self, osdpl: KubeObject, region: Region, bundles: KubeObjects) -> Upgrade | None:
         status, meta = osdpl.get("status") or {}, osdpl["metadata"]
@@ -117,7 +121,11 @@ class RegionUpgrade:
         return UpgradeFacts(now, step=step_facts(self._ports.kube, view, about, policy), allowed=allowed)
 
     def _checks(self, osdpl: KubeObject, staged: StagedRegion, bundles: KubeObjects) -> tuple[Check, ...]:
-        return preflight_checks(osdpl, staged.upgrade, staged.desired, bundles, self._containers)
+        known = preflight_checks(osdpl, staged.upgrade, staged.desired, bundles, self._containers)
+        before = upgrade_in(osdpl.get("status") or {})
+        remembered = before is not None and not before.over
+        view = CheckView(osdpl, staged.upgrade, staged.checks, staged.desired, bundles, remembered)
+        return (*known, *CheckJobs(self._ports.kube, view).outcomes())
 
     def _announce(self, osdpl: KubeObject, before: Upgrade | None, after: Upgrade) -> None:
         """An Event and a line of the log for each change of a step or phase, and only then."""

@@ -22,6 +22,7 @@ from tests.reconcile.region.test_deployment import (
     render,
     status,
 )
+from tests.reconcile.region.upgrade.played_checks import play_end, play_workloads
 from tests.reconcile.watched import DEFINITIONS
 
 OLD, NEW = "2025.2", "2026.1"
@@ -37,6 +38,7 @@ class UpgradingRegion:
         self.kube = FakeKube(clock=self.clock)
         for definition in DEFINITIONS:
             self.kube.serve(definition)
+        play_workloads(self.kube)
         self.core = self.process()
         self.kube.create(osdpl(openstackVersion=OLD, **spec))
         self.core.reconcile(KEY)
@@ -60,8 +62,10 @@ class UpgradingRegion:
         return self.process().reconcile(KEY)
 
     def deploy(self) -> None:
-        """helmbundle has deployed what the bundles ask for now."""
+        """helmbundle has deployed what the bundles ask for now, and the checks have passed."""
         deploy_all(self.kube)
+        for job in self.kube.objects("Job"):
+            play_end(self.kube, job)
 
     def fail(self, name: str, message: str) -> None:
         """helmbundle reports that the releases of a bundle fail."""

@@ -1,0 +1,177 @@
+"""Makes the checks before an upgrade that are programs of the services, as Jobs beside what runs.
+
+Its images are mostly those of the version to come, and its configuration is that of today. The name of a Job
+says what it answers, so a pass that finds it does not make another, whoever made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.api.names import (
+    DEPLOYMENT_LABEL,
+    RECONCILE_ANNOTATION,
+    UPGRADE_CHECK_LABEL,
+)
+from controller.domain.region.upgrade.check_outcome import (
+    check_end,
+    has_failed,
+    has_succeeded,
+    judge_output,
+    while_it_runs,
+)
+from controller.domain.region.upgrade.service_checks import CheckRun, ServiceCheck, check_job
+from controller.domain.region.upgrade.upgrade_state import Check, CheckState, Upgrade
+from controller.domain.shared.redaction import Redactor, redact_urls
+from controller.errors import Conflict, Forbidden, KubeError, ObjectRefused
+from controller.ports.kubernetes import DEPLOYMENT, JOB, POD, Kube, KubeObject, KubeObjects
+from controller.reconcile.shared.action_log import log_action
+from controller.reconcile.shared.secret_values import SecretValues
+
+# A report has some ten checks of a few lines each, and programs log beside it.
+LOG_LINES = 400
+# A check that is not made holds the upgrade: somebody may know better.
+_SKIP = "correct it, or name the check in spec.upgrade.skipChecks"
+
+
+@dataclass(frozen=True)
+class CheckView:
+    """What the checks of a pass look at. `desired` are the bundles of the target, `bundles` those that
+    run. An upgrade that is not `remembered` in the status yet has no Jobs: a process that is killed now would
+    leave behind what no other one knows."""
+
+    osdpl: KubeObject
+    upgrade: Upgrade
+    checks: Sequence[ServiceCheck]
+    desired: KubeObjects
+    bundles: KubeObjects
+    remembered: bool = True
+
+    @property
+    def namespace(self) -> str:
+        """That of the region."""
+        return str(self.osdpl["metadata"]["namespace"])
+
+
+class CheckJobs:
+    """The Jobs of one pass."""
+
+    def __init__(self, kube: Kube, view: CheckView) -> None:
+        self._kube = kube
+        self._view = view
+        self._before = {check.name: check for check in view.upgrade.checks}
+        self._pods: KubeObjects | None = None
+        self._redactor: Redactor | None = None
+
+    def outcomes(self) -> tuple[Check, ...]:
+        """The checks as they are now. Begins those that have not; raises KubeError.
+
+        What answers older requests stays: Kubernetes deletes a Job some hours after its end.
+        """
+        runs = list(self._runs())
+        if not self._view.remembered:
+            return tuple(_not_begun(run) if isinstance(run, CheckRun) else run for run in runs)
+        there = {str(job["metadata"]["name"]): job for job in _jobs(self._kube, self._view.osdpl)}
+        return tuple(
+            self._outcome(run, there.get(run.job)) if isinstance(run, CheckRun) else run for run in runs
+        )
+
+    def _runs(self) -> Iterator[CheckRun | Check]:
+        """Each check of a release that runs, or why it cannot be made."""
+        meta, upgrade = self._view.osdpl["metadata"], self._view.upgrade
+        asked = (meta.get("annotations") or {}).get(RECONCILE_ANNOTATION) or ""
+        request = f"{upgrade.started:.0f} {upgrade.target} {meta.get('generation')} {asked}"
+        there = {str(release["name"]) for release in _releases(self._view.bundles)}
+        for check in self._view.checks:
+            about = check.about
+            bundles = self._view.bundles if about.running else self._view.desired
+            for release in _releases(bundles):
+                if release["name"] not in there or (release.get("chart") or {}).get("name") != about.chart:
+                    continue
+                images = (release.get("values") or {}).get("images") or {}
+                image = str((images.get("tags") or {}).get(about.tag) or "")
+                if image:
+                    yield CheckRun(check, image, request)
+                else:
+                    text = f"the values of {release['name']} have no images.tags.{about.tag}; {_SKIP}"
+                    yield Check(about.name, CheckState.FAILED, text, check.service)
+
+    def _outcome(self, run: CheckRun, job: KubeObject | None) -> Check:
+        name, service = run.check.about.name, run.check.service
+        if job is None:
+            return self._begin(run)
+        if has_succeeded(job):
+            return Check(name, CheckState.PASSED, service=service, job=run.job)
+        before = self._before.get(name)
+        if has_failed(job):
+            if before is not None and before.job == run.job:
+                return before
+            return self._failed(run, job, before.message if before is not None and not before.job else "")
+        state, text = while_it_runs(self._pod(run.job))
+        return Check(name, state, redact_urls(text), service)
+
+    def _begin(self, run: CheckRun) -> Check:
+        about, service = run.check.about, run.check.service
+        workload = self._kube.get(DEPLOYMENT, about.workload, self._view.namespace)
+        if workload is None:
+            text = f'there is no Deployment "{about.workload}" whose pod could make it; {_SKIP}'
+            return Check(about.name, CheckState.FAILED, text, service)
+        try:
+            self._kube.create(check_job(run, workload, self._view.osdpl))
+        except Conflict:
+            return _not_begun(run)
+        except (ObjectRefused, Forbidden) as error:
+            text = f"its Job was refused: {error}; {_SKIP}"
+            return Check(about.name, CheckState.FAILED, text, service)
+        place = f"{self._view.namespace}/{run.job}"
+        log_action("create-job", place, f"check {about.name} begins with image {run.image}")
+        return _not_begun(run)
+
+    def _failed(self, run: CheckRun, job: KubeObject, before: str) -> Check:
+        about, pod = run.check.about, self._pod(run.job)
+        end = check_end(job, pod, before)
+        state, text = CheckState.FAILED, end.why
+        if end.code is not None and pod is not None:
+            log = self._log(str(pod["metadata"]["name"]))
+            state, text = judge_output(end.code, log, about.findings)
+        if state == CheckState.FAILED:
+            text = f"{text}; {about.remedy or _SKIP}"
+        return Check(about.name, state, redact_urls(text), run.check.service, run.job)
+
+    def _log(self, pod: str) -> str:
+        try:
+            text = self._kube.pod_log(pod, self._view.namespace, container="check", tail_lines=LOG_LINES)
+        except KubeError as error:
+            return f"its log cannot be read: {error}"
+        if self._redactor is None:
+            self._redactor = Redactor(SecretValues(self._kube, self._view.namespace).of_no_release())
+        return self._redactor.redact(text)
+
+    def _pod(self, job: str) -> KubeObject | None:
+        """The newest pod of a Job."""
+        if self._pods is None:
+            self._pods = self._kube.list(POD, self._view.namespace, labels=UPGRADE_CHECK_LABEL)
+        own = [pod for pod in self._pods if _is_of(pod, job)]
+        return max(own, key=lambda pod: str(pod["metadata"].get("creationTimestamp")), default=None)
+
+
+def _not_begun(run: CheckRun) -> Check:
+    return Check(run.check.about.name, CheckState.RUNNING, service=run.check.service)
+
+
+def _jobs(kube: Kube, osdpl: KubeObject) -> KubeObjects:
+    meta = osdpl["metadata"]
+    labels = f"{UPGRADE_CHECK_LABEL},{DEPLOYMENT_LABEL}={meta['name']}"
+    return kube.list(JOB, str(meta["namespace"]), labels=labels)
+
+
+def _releases(bundles: KubeObjects) -> Iterator[Mapping[str, Any]]:
+    for bundle in bundles:
+        yield from (bundle.get("spec") or {}).get("releases") or ()
+
+
+def _is_of(pod: KubeObject, job: str) -> bool:
+    owners = pod["metadata"].get("ownerReferences") or ()
+    return any(one.get("kind") == JOB.kind and one.get("name") == job for one in owners)
