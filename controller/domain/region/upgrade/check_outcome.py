@@ -12,7 +12,7 @@ from controller.domain.health.pods import CauseKind, PodFacts, parse_pod
 from controller.domain.region.upgrade.service_checks import CHECK_WITHIN
 from controller.domain.region.upgrade.upgrade_state import CheckState
 
-# With these a pod does not start before somebody mends it.
+# With these a pod does not start until its cause is corrected.
 _STUCK = (CauseKind.IMAGE, CauseKind.CONFIG)
 _TAIL_LINES = 3
 _ROW = re.compile(r"^\| (.*?)\s*\|$")

@@ -32,7 +32,7 @@ from controller.reconcile.shared.secret_values import SecretValues
 
 # A report has some ten checks of a few lines each, and programs log beside it.
 LOG_LINES = 400
-# A check that is not made holds the upgrade: somebody may know better.
+# A check that cannot be made holds the upgrade: an operator may know better.
 _SKIP = "correct it, or name the check in spec.upgrade.skipChecks"
 
 
