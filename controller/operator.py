@@ -311,7 +311,7 @@ def _end_without_lease(lease: LeaseBoard) -> None:
     late = lease.age() - lease.times.renew_every
     why = "another pod may hold it, it was deleted, or etcd was restored"
     if not lease.is_forfeited():
-        why = f"its renewal is {late:.1f} s late, and another pod may soon take it"
+        why = f"the renewal of the Lease is {late:.1f} s late, and another pod may soon take it"
     text = "the Lease is lost: %s; this container stops"
     log.error(text, why, extra={"object": "Lease", "reason": "LeaseLost"})
     exit_container(LEASE_LOST)

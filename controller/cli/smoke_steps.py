@@ -86,7 +86,7 @@ class SmokeRun:
         lacking = [one for one in needs if not self._passed(one)]
         began = self.clock.monotonic()
         if lacking:
-            self._note(StepResult(step, Outcome.NOT_TRIED, 0.0, f"it needs {', '.join(lacking)}"))
+            self._note(StepResult(step, Outcome.NOT_TRIED, 0.0, f"the step needs {', '.join(lacking)}"))
             return
         if began >= (until or self._deadline):
             self._note(StepResult(step, Outcome.NOT_TRIED, 0.0, f"the {self.seconds:.0f} s are over"))

@@ -18,7 +18,7 @@ from controller.errors import Problem, SpecInvalid
 _REPOSITORY = "spec.charts.repository"
 _REMEDY = "osctl charts shows which build each chart is, and which are tested"
 _FIGURES = "pod.resources."
-_CALLED = {Match.PREVIOUS: "the previous build", Match.UNKNOWN: "this unknown build"}
+_CALLED = {Match.PREVIOUS: "the previous build", Match.UNKNOWN: "an unknown build"}
 
 
 class ChartDefaults(Protocol):

@@ -49,7 +49,7 @@ def test_a_hanging_hook_of_a_rollback_ends_when_cancelled(bench: Bench) -> None:
         with pytest.raises(HelmCancelled):
             acting.result(timeout=patient(200))
     assert bench.statuses("web")[-1] == "pending-rollback"
-    assert bench.records.mark_failed("web", bench.namespace, 3, "its rollback failed")
+    assert bench.records.mark_failed("web", bench.namespace, 3, "the rollback failed")
     bench.helm.upgrade(bench.request("web", {"data": {"colour": "3"}}))
     assert bench.config("web")["colour"] == "3"
 

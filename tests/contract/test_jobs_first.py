@@ -50,7 +50,7 @@ def test_the_jobs_of_new_pods_succeed_before_the_pods_are_sent(bench: Bench) -> 
     act(bench, ask(1, "red"))
     assert state(bench) == ("code:1", "red", "sync:1")
     said = act(bench, ask(2, "blue"))
-    assert said.startswith("the Jobs that its new pods need have succeeded")
+    assert said.startswith("the Jobs that new pods need have succeeded")
     assert all(job in said for job in ("web-init", "web-sync", "web-plain"))
     assert "web-later" not in said
     assert state(bench) == ("code:1", "red", "sync:2")

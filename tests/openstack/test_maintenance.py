@@ -67,7 +67,7 @@ def test_a_dry_run_tells_what_would_be_done_and_does_nothing(bed: Bed) -> None:
     live, big = bed.boot(1, "cmp1")[0], bed.boot(1, "cmp1", flavor="large")[0]
     stopped = bed.boot(1, "cmp1")[0]
     bed.sdk.compute.stop_server(stopped)
-    wait_until("it is stopped", lambda: bed.servers()[stopped.id].status == "SHUTOFF", 90)
+    wait_until("the server is stopped", lambda: bed.servers()[stopped.id].status == "SHUTOFF", 90)
     bed.maintain("work", "cmp1", dryRun=True, limits={"localDiskGiB": 100})
     plan = {one["id"]: one for one in bed.wait_phase("work", "Planned")["servers"]}
     assert {id_: one["action"] for id_, one in plan.items()} == {

@@ -151,7 +151,7 @@ def test_a_container_that_loses_its_lease_says_how_late_it_was(
     running.clock.advance(12.5)
     assert running.exited.wait(DEADLINE)
     assert running.codes[0] == LEASE_LOST
-    assert "its renewal is 7.5 s late" in caplog.text
+    assert "the renewal of the Lease is 7.5 s late" in caplog.text
     released.set()
 
 

@@ -71,7 +71,7 @@ def test_keys_that_a_build_does_not_have_are_left_out_by_name(previous: bool) ->
     region = rendered(OtherBuild("nova", lambda values: values.pop("console"), previous=previous))
 
     [warning] = [text for text in of_builds(region) if "omitted" in text]
-    which = "the previous build" if previous else "this unknown build"
+    which = "the previous build" if previous else "an unknown build"
     assert f"{which} of chart nova does not have console, so it is omitted" in warning
     release = region.release("nova")
     assert release is not None and "console" not in release.spec.values

@@ -54,7 +54,7 @@ CREDENTIALS = ("-credentials", "secret/keystone-fernet-keys", "secret/keystone-c
 UPGRADED = ("everything", "ovn-small")
 OURS = {"gateway"}
 # Why Helm's record says that a revision failed that was begun before helmbundle lost its Lease.
-CUT_OFF = "its writer was interrupted"
+CUT_OFF = "the writer was interrupted"
 EDIT = {"services": {"image": {"glance": {"values": {"conf": {"glance": {"DEFAULT": {"workers": 3}}}}}}}}
 
 

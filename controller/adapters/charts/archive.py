@@ -44,7 +44,7 @@ def read_archive(archive: Path, packed: bytes | None = None, *, root: Path | Non
     """
     real = archive if packed is not None else archive.resolve()
     if root is not None and not real.is_relative_to(root):
-        raise ChartInvalid(f"chart {archive}: it is a link out of {root}")
+        raise ChartInvalid(f"chart {archive}: a file is a link out of {root}")
     try:
         with (
             io.BytesIO(packed) if packed is not None else os.fdopen(open_plain(real), "rb") as file,

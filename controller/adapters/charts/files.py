@@ -155,7 +155,7 @@ def parse_map(chart: Path, name: str, content: bytes) -> Mapping[str, Any]:
     try:
         parsed = parse_document(content.decode())
     except (ChartInvalid, UnicodeDecodeError) as error:
-        cause = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+        cause = "the text is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
         raise ChartInvalid(f"chart {chart}: {name} cannot be read: {cause}") from None
     if parsed is None:
         return {}

@@ -138,7 +138,9 @@ class PulledCharts:
             raise pull.error
         found = self._cache.find(chart)
         if found is None:
-            raise ChartPending(f'chart "{chart.name}" is gone from the cache again: it is pulled again', SOON)
+            raise ChartPending(
+                f'chart "{chart.name}" is gone from the cache again: the controller pulls it again', SOON
+            )
         return found
 
     def versions(self, chart: ChartRef) -> tuple[str, ...]:

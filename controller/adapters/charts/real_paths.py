@@ -34,7 +34,7 @@ def open_plain(real: Path) -> int:
     if stat.S_ISREG(os.fstat(handle).st_mode):
         return handle
     os.close(handle)
-    raise OSError(errno.EINVAL, "it is no plain file")
+    raise OSError(errno.EINVAL, "not a plain file")
 
 
 def read_plain(real: Path, most: int) -> bytes:

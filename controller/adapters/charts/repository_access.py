@@ -151,9 +151,11 @@ class RepositoryClient:
         """The error for a repository that requires credentials, or refuses the given ones."""
         secret = self._access.credentials_secret
         remedy = (
-            f'it refuses the credentials in Secret "{secret}"; correct its keys username and password'
+            f'the repository refuses the credentials in Secret "{secret}"; correct its keys '
+            "username and password"
             if secret
-            else "it asks for credentials; name a Secret with keys username and password in credentialsSecret"
+            else "the repository asks for credentials; name a Secret with keys username and "
+            "password in credentialsSecret"
         )
         return RepositoryDenied(f"{self._repository} answered {status}: {remedy}")
 
@@ -315,7 +317,7 @@ def _cause(error: Exception) -> str:
     """The error in our own words, because libraries quote addresses, which may contain tokens."""
     words: tuple[tuple[type[Exception], str], ...] = (
         (ProxyError, "the proxy does not answer as one"),
-        (NameResolutionError, "its name cannot be resolved"),
+        (NameResolutionError, "the name of the host cannot be resolved"),
         (NewConnectionError, "no connection"),
         (ConnectTimeoutError, "the connection timed out"),
         (ReadTimeoutError, "the answer timed out"),

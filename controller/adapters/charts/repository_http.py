@@ -64,7 +64,7 @@ def missing(name: str, version: str, repository: str, versions: Iterable[str]) -
     """The error for a missing version, with the available ones."""
     known = list(versions)
     listed = ", ".join(known[:_LISTED_VERSIONS]) + (" …" if len(known) > _LISTED_VERSIONS else "")
-    there = f"it has {listed}" if known else "it lists no usable version"
+    there = f"it has {listed}" if known else "the repository lists no usable version"
     return ChartNotFound(f'{repository} has no chart "{name}" in version {version}; {there}')
 
 

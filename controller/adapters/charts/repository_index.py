@@ -52,7 +52,7 @@ def _index(events: _Events, where: str) -> Index:
     for _ in range(2):  # the stream and its document begin
         events.take()
     if not isinstance(events.take(), yaml.MappingStartEvent):
-        raise ChartInvalid(f"{where} is not the index of a chart repository: it is no map")
+        raise ChartInvalid(f"{where} is not the index of a chart repository: the document is no map")
     for key in events.each_key():
         if key != "entries" or not events.opens(yaml.MappingStartEvent):
             events.skip()

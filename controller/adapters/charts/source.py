@@ -300,7 +300,7 @@ def _in_repository(directory: Path, chart: ChartRef, pinned: str) -> Path:
     if not directory.is_dir():
         mounted = "mount directories for the controller with extraVolumes of its chart"
         raise ChartNotFound(f"directory {directory} does not exist here; {mounted}")
-    listed = f"it has {', '.join(there[:5])}" if there else "it has no archive of that name"
+    listed = f"it has {', '.join(there[:5])}" if there else "the directory has no archive with that name"
     expected = archive.name if chart.version else "a single archive (no version is set)"
     raise ChartNotFound(
         f'chart "{chart.name}": {directory} contains neither a directory {chart.name} nor '

@@ -281,7 +281,7 @@ class CloudCalls:
         place = self.region or "the cloud"
         return CloudRefused(
             f"the catalogue of {place} has no {self.interface} endpoint of {service} yet (since {since}); "
-            "it is read again at each pass",
+            "the controller reads the catalogue again at each pass",
             404,
         )
 

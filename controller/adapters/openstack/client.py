@@ -87,7 +87,7 @@ class OpenStackCloud:
         answer = self._calls.get("compute", "/os-services", query, microversion=SERVICES)
         listed = items_of(answer, "services", "/os-services")
         if any(one.get("status") == UNKNOWN or "id" not in one for one in listed):
-            raise CloudUnavailable("a cell of Nova is down: its services are not known")
+            raise CloudUnavailable("a cell of Nova is down, and OpenStack does not list its services")
         return listed
 
     def endpoints(self) -> tuple[ServiceEndpoint, ...]:
@@ -154,7 +154,9 @@ class OpenStackCloud:
             return None
         found = answer.get("server") if isinstance(answer, dict) else None
         if not isinstance(found, dict) or found.get("status") == UNKNOWN:
-            raise CloudUnavailable(f"server {id_} is not known: its cell is down, or the answer is broken")
+            raise CloudUnavailable(
+                f"server {id_} has no known state: the cell of the server is down, or the answer is broken"
+            )
         [server] = read_each([found], _server, f"/servers/{id_}")
         return server
 

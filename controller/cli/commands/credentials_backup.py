@@ -211,7 +211,9 @@ def _passphrase(file: Path | None, *, new: bool) -> str:
     else:
         text = _first_line(file)
     if new and len(text) < SHORTEST_PASSPHRASE:
-        raise typer.BadParameter(f"it needs {SHORTEST_PASSPHRASE} characters or more", param_hint=hint)
+        raise typer.BadParameter(
+            f"the passphrase needs {SHORTEST_PASSPHRASE} characters or more", param_hint=hint
+        )
     return text
 
 
@@ -224,5 +226,5 @@ def _first_line(file: Path) -> str:
         stream: Any = sys.stdin if str(file) == "-" else file.open(encoding="utf-8")
         text = str(stream.readline(_LONGEST_PASSPHRASE))
     except (OSError, UnicodeDecodeError):
-        raise typer.BadParameter("it cannot be read", param_hint="--passphrase-file") from None
+        raise typer.BadParameter("the file cannot be read", param_hint="--passphrase-file") from None
     return text.rstrip("\r\n")

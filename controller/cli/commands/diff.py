@@ -150,7 +150,7 @@ def _print_release(console: Console, one: ReleaseDiff, folded: Sequence[ImageCha
     line = Text(f"{mark} {one.release}", f"bold {style}")
     if one.fate == Fate.REMOVED:
         line.append("  uninstalled; ", "not bold")
-        line.append("DELETES ITS VOLUMES AND THEIR DATA" if one.loses_data else "its volumes stay")
+        line.append("DELETES ITS VOLUMES AND THEIR DATA" if one.loses_data else "the volumes stay")
     elif one.fate == Fate.INSTALLED:
         line.append(f"  installed again, from chart {one.chart}", "not bold")
     elif one.chart:

@@ -178,7 +178,7 @@ def _print_summary(title: str, results: tuple[StepResult, ...], passed: bool, ou
         return
     lacking = [one.step for one in results if one.outcome != Outcome.PASSED]
     done = (
-        f"it serves: {count(len(results), 'step')} in {took:.0f} s"
+        f"the region serves: {count(len(results), 'step')} in {took:.0f} s"
         if passed
         else f"failed: {', '.join(lacking)}"
     )

@@ -28,7 +28,7 @@ from controller.errors import ChartInvalid, Problem, SpecInvalid
 from controller.ports.kubernetes import NAMESPACE, KubeObject
 
 MEND = "correct the values or the chart"
-NOT_COMPARED = "its fields are valid, but its values were not compared with the charts"
+NOT_COMPARED = "the fields are valid, but the values were not compared with the charts"
 
 
 @dataclass(frozen=True)

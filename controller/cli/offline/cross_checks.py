@@ -41,7 +41,7 @@ def _collisions(
         return
     other = regions.setdefault(namespace, item) if is_region(item) else item
     if other is not item:
-        message = f"its namespace already has region {other.name}, in {_place(other)}"
+        message = f"the namespace already has region {other.name}, in {_place(other)}"
         path = "metadata.namespace" if ("metadata", "namespace") in item.lines else "metadata.name"
         yield Problem(path, message, "give each region a namespace and a controller of its own")
 

@@ -20,7 +20,7 @@ from controller.render.region import RegionRelease
 _ENDINGS = (".conf", ".ini")
 # The name of a secret within an address, where a chart has escaped it.
 _QUOTED = re.compile(r"%3C([\w.-]+)%2F([\w.-]+)%3E")
-_NOT_HERE = " It is used as written."
+_NOT_HERE = " The service gets it as written."
 
 
 def explain_unset(

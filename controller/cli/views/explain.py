@@ -129,7 +129,7 @@ def _unknown(release: RegionRelease, path: Path) -> Problem:
         if key not in known:
             shown = format_path(path[:depth]) or "the values"
             meant = nearest(key, known)
-            listing = f"there is: {', '.join(sorted(known)[:20])}" if known else "it is not a map"
+            listing = f"there is: {', '.join(sorted(known)[:20])}" if known else "the value is not a map"
             remedy = f'did you mean "{meant}"?' if meant else listing
             return Problem(format_path(path), f'{release.spec.name}: no "{key}" in {shown}', remedy)
         here = here[key]

@@ -82,7 +82,7 @@ def _container_error(pod: KubeObject) -> str:
 def _placement_error(pod: KubeObject) -> str:
     for condition in (pod.get("status") or {}).get("conditions") or []:
         if condition.get("type") == "PodScheduled" and condition.get("reason") == "Unschedulable":
-            return f"its pod cannot be scheduled: {condition.get('message') or 'Unschedulable'}"
+            return f"the pod cannot be scheduled: {condition.get('message') or 'Unschedulable'}"
     return ""
 
 

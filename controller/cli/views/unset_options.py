@@ -15,7 +15,7 @@ from controller.domain.values.values_diff import value_text
 
 NOT_SET = "not set"
 TEMPLATE = "chart's template"
-_NO_DEFAULT = "it has no default"
+_NO_DEFAULT = "the option has no default"
 
 
 @dataclass(frozen=True)

@@ -297,7 +297,7 @@ def _without_ahead(record: AuthorityRecord, now: float) -> AuthorityRecord:
 def _check_clock(record: AuthorityRecord, now: float) -> None:
     if begins_ahead(record, now):
         raise AuthorityUnusable(
-            "it is not valid yet; check the clocks of the nodes. If this clock is right, another "
+            "the authority is not valid yet; check the clocks of the nodes. If this clock is right, another "
             "authority replaces it within some minutes"
         )
 

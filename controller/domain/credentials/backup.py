@@ -148,7 +148,7 @@ def parse_backup(document: bytes) -> Backup:
         return Backup(str(whole["namespace"]), str(whole["taken"]), secrets)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         # Without the error's text, which may quote the document.
-        raise BackupUnusable("its content is not a backup of credentials") from None
+        raise BackupUnusable("the content is not a backup of credentials") from None
 
 
 def plan_restore(

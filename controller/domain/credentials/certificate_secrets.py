@@ -45,7 +45,7 @@ def read_authority(type_: str, texts: Mapping[str, str], now: float) -> Authorit
     """The operator's authority from its Secret. Raises AuthorityUnusable."""
     if type_ != AUTHORITY_TYPE:
         raise AuthorityUnusable(
-            f"its type is not {AUTHORITY_TYPE}, which keeps its key out of values; delete it, "
+            f"the type of the Secret is not {AUTHORITY_TYPE}, which keeps the key out of values; delete it, "
             "and create it again"
         )
     found = parse_authority(*(texts.get(key, "") for key in _ACTIVE))

@@ -171,7 +171,7 @@ def plan_credentials(
             lost.append(SecretChange(secret.name, secret.service, there, gone))
         if there is not None and there.immutable and add:
             names = ", ".join(sorted(add))
-            text = f"it is immutable and lacks {names}; delete it, and create it again with them"
+            text = f"the Secret is immutable and lacks {names}; delete it, and create it again with them"
             problems.append(CredentialProblem(secret.name, text))
             add = {}
         adopt, disown = (not there.ours, there.owned) if there else (False, False)
@@ -230,9 +230,11 @@ def own_missing(secret: OwnSecret, *, filled: bool = False) -> CredentialProblem
     """The message if a Secret that the spec names lacks its key, or has binary content there."""
     path = f"spec.features.credentials.{secret.service}.{secret.credential}"
     if filled:
-        text = f'its key "{secret.key}", which {path} names, is not UTF-8 text; replace it by text'
+        text = f'key "{secret.key}", which {path} names, is not UTF-8 text; replace it by text'
         return CredentialProblem(secret.name, text)
-    return CredentialProblem(secret.name, f'it has no key "{secret.key}", which {path} names; create it')
+    return CredentialProblem(
+        secret.name, f'the Secret has no key "{secret.key}", which {path} names; create it'
+    )
 
 
 def _in_the_way(there: StoredSecret | None) -> str:
@@ -242,7 +244,7 @@ def _in_the_way(there: StoredSecret | None) -> str:
             "Secrets in spec.features.credentials"
         )
     if there is not None and there.deleting:
-        return "it is being deleted, and waits for a finalizer"
+        return "the Secret is being deleted, and waits for a finalizer"
     return ""
 
 

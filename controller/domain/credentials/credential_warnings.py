@@ -46,8 +46,9 @@ def accounts_left(there: StoredSecret, suffix: str) -> CredentialDoubt | None:
         return None
     named = f', whose names end in "{suffix}",' if suffix else ""
     text = (
-        f"service {there.service} was removed; its accounts{named} stay in {', '.join(servers)} and "
-        "Keystone, for its return. If it never returns, delete them there, and then this Secret"
+        f"service {there.service} was removed; the accounts{named} stay in {', '.join(servers)} and "
+        "Keystone, for the return of the service. If the service never returns, delete the accounts "
+        "there, and then this Secret"
     )
     return CredentialDoubt(there.name, text, Reason.ACCOUNTS_LEFT)
 
@@ -59,7 +60,7 @@ def own_doubt(own: OwnSecret, text: str) -> CredentialDoubt | None:
         return None
     path = f"spec.features.credentials.{own.service}.{own.credential}"
     message = (
-        f'its key "{own.key}", which {path} names, {what}: files of services and Jobs may read it '
+        f'key "{own.key}", which {path} names, {what}: files of services and Jobs may read it '
         "differently; write it without them (printf %s, not echo). For a database account also "
         "change account-suffix (docs/credentials.md, Secrets of your own)"
     )

@@ -117,7 +117,7 @@ def public_key_of(private_key: str) -> str:
     try:
         key = serialization.load_ssh_private_key(private_key.encode(), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise CredentialUnusable("it is not an OpenSSH private key without a passphrase") from None
+        raise CredentialUnusable("the text is not an OpenSSH private key without a passphrase") from None
     return (
         key.public_key()
         .public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)

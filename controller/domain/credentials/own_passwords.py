@@ -80,7 +80,7 @@ def _problem(release: str, one: _Account, name: str | None) -> Problem:
     secret, key = one.password
     account = f"account {name} exists and" if name else f"an existing account {one.prefix}"
     message = (
-        f"release {release}: its database password now comes from Secret {secret} (key {key}), but "
+        f"release {release}: the database password now comes from Secret {secret} (key {key}), but "
         f"{account} keeps the former password: the database would refuse Job db-init, and the "
         "upgrade would fail"
     )

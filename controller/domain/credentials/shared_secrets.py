@@ -78,11 +78,11 @@ def misread(secret: Mapping[str, Any]) -> str:
     word, namespace = _word(secret), secret["metadata"]["namespace"]
     name = {OFFER: OFFERED_TO_ANNOTATION, REQUEST: REQUESTED_FROM_ANNOTATION}.get(word)
     if name is None:
-        return f"its label {SHARED_LABEL} is neither {OFFER} nor {REQUEST}"
+        return f"the label {SHARED_LABEL} is neither {OFFER} nor {REQUEST}"
     texts = _annotation(secret, name).split(",") if word == OFFER else [_annotation(secret, name)]
     if all(place and place.namespace != namespace for place in map(parse_place, texts)):
         return ""
-    return f"its annotation {name} must be NAMESPACE/NAME, in another namespace"
+    return f"the annotation {name} must be NAMESPACE/NAME, in another namespace"
 
 
 def copied_from(secret: Mapping[str, Any]) -> Place | None:
@@ -169,8 +169,8 @@ def _in_the_way(request: Mapping[str, Any]) -> str:
     if (meta.get("labels") or {}).get(MANAGED_BY) or meta.get("ownerReferences"):
         return "another program writes it; use a separate Secret for the request"
     if "deletionTimestamp" in meta:
-        return "it is being deleted"
-    return "it is immutable; delete it, and create it again" if request.get("immutable") else ""
+        return "the Secret is being deleted"
+    return "the Secret is immutable; delete it, and create it again" if request.get("immutable") else ""
 
 
 def _word(secret: Mapping[str, Any]) -> str:

@@ -360,7 +360,7 @@ def _read(pem: str) -> tuple[x509.Certificate, ...]:
 def _first(pem: str) -> x509.Certificate:
     found = _read(pem)
     if not found:
-        raise AuthorityUnusable("it has no readable certificate")
+        raise AuthorityUnusable("the text has no readable certificate")
     return found[0]
 
 

@@ -347,7 +347,7 @@ def _lost(
     if not serve or ready.get("status", "True") == "True" or ready.get("message"):
         return None
     since = seconds_of(ready.get("lastTransitionTime"))
-    return PodCause(CauseKind.NODE, f"its node {spec.get('nodeName', '')} does not answer", since=since)
+    return PodCause(CauseKind.NODE, f"the node {spec.get('nodeName', '')} does not answer", since=since)
 
 
 def _entrypoint_dependencies(spec: Mapping[str, Any], namespace: str) -> tuple[str, ...]:

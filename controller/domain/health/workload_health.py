@@ -129,7 +129,7 @@ def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroun
         text = f"{workload.kind} {workload.name} does not exist, but release {workload.release} contains it"
         return WorkloadHealth(Health.UNHEALTHY, 0, max(rollout.desired, 1), text)
     if workload.generation > workload.observed:
-        text = f"{workload.kind} {workload.name}: its controller has not observed the newest spec yet"
+        text = f"{workload.kind} {workload.name}: Kubernetes has not observed the newest spec yet"
         return verdict(Health.PROGRESSING, text, unseen=True)
     desired = rollout.desired if rollout.on_delete else max(rollout.desired - rollout.partition, 0)
     pending = 0 if rollout.on_delete else max(desired - rollout.updated, 0)
@@ -216,7 +216,7 @@ def _ending_claim(pods: Iterable[PodFacts], around: Surroundings) -> str:
             claim = around.claims.get(name)
             if claim is not None and claim.deleting:
                 return (
-                    f"claim {name} is being deleted: its data are lost when pod {pod.name} ends. "
+                    f"claim {name} is being deleted: the data are lost when pod {pod.name} ends. "
                     "Save them before"
                 )
     return ""
@@ -387,4 +387,4 @@ def _waiting(cause: PodCause, around: Surroundings) -> str:
     if not unmet:
         return f"{cause.text}; all that it waits for exists"
     shown = ", ".join(unmet[:5]) + (f" and {len(unmet) - 5} more" if len(unmet) > 5 else "")
-    return f"{cause.text}: it waits for {shown}"
+    return f"{cause.text}: the pod waits for {shown}"

@@ -20,7 +20,7 @@ LOSSES, WINDOW, CALM = 3, 600.0, 300.0
 
 def left_as_is(service: ComputeService) -> NextStep:
     """Nothing, because another person or program disabled its compute service."""
-    text = f'its compute service was disabled by another party ("{service.reason}") and is not changed'
+    text = f'another party disabled the compute service ("{service.reason}") and is not changed'
     return NextStep(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
 
 
@@ -32,13 +32,13 @@ def decide_ready_host(facts: HostFacts, node: ComputeNode, service: ComputeServi
     if node.cordoned:
         return _cordoned(facts, node, service, now)
     if service.forced_down and not forced_by_us:
-        text = "its compute service was forced down by another party and is not changed"
+        text = "another party forced the compute service down, so the controller does not change it"
         return NextStep(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
     if service.enabled and not forced_by_us:
         return _serving(facts, node, service, now)
     before = reason_before(service.reason)
     if before is not None and not forced_by_us:
-        text = "its compute service is disabled again, with the earlier reason"
+        text = "the compute service is disabled again, with the earlier reason"
         return NextStep(Step.DISABLE, Reason.DISABLED_BY_OTHERS, text, mark=before)
     if not forced_by_us and not is_ours(service.reason):
         return left_as_is(service)
@@ -48,12 +48,12 @@ def decide_ready_host(facts: HostFacts, node: ComputeNode, service: ComputeServi
 def _cordoned(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
     """It accepts no servers; but a compute service that we forced down may clean up and report."""
     if service.enabled:
-        text = "the node is cordoned: its compute service takes no new servers"
+        text = "the node is cordoned: the compute service accepts no new servers"
         return NextStep(Step.DISABLE, Reason.NODE_CORDONED, text, mark=facts.mark("node cordoned"))
     back = _return(facts, node, service, now) if facts.is_forced_down_by_us else None
     if back is not None and back.step == Step.UNFORCE:
         return back
-    text = "cordoned; its compute service is disabled"
+    text = "cordoned; the compute service is disabled"
     if back is not None:
         return NextStep(
             back.step if back.step == Step.WAIT else Step.NOTHING, back.reason, f"{text}; {back.message}"
@@ -70,7 +70,7 @@ def _serving(facts: HostFacts, node: ComputeNode, service: ComputeService, now: 
         return _unmapped(facts, node, now)
     dead = sorted({agent.kind for agent in facts.agents or () if not agent.alive})
     if dead:
-        text = f"its network agents do not report: {', '.join(dead)}; check their pods on the node"
+        text = f"the network agents do not report: {', '.join(dead)}; check their pods on the node"
         return NextStep(Step.BLOCKED, Reason.AGENTS_DOWN, text)
     return NextStep(Step.NOTHING, Reason.NODE_IN_SERVICE, "")
 
@@ -78,11 +78,11 @@ def _serving(facts: HostFacts, node: ComputeNode, service: ComputeService, now: 
 def _unmapped(facts: HostFacts, node: ComputeNode, now: float) -> NextStep:
     remaining = max(node.created, facts.unmapped_since) + MAP_AFTER - now
     if remaining > 0:
-        text = "its compute service has registered, but is not mapped to a cell yet"
+        text = "the compute service has registered, but is not mapped to a cell yet"
         return NextStep(Step.WAIT, Reason.CELL_MAPPING_AWAITED, text, after=remaining)
     late = 0.0 < facts.unmapped_since < now - MAP_WITHIN
     reason = Reason.CELL_NOT_MAPPED if late else Reason.CELL_MAPPING_AWAITED
-    return NextStep(Step.MAP_CELL, reason, "its compute service is not mapped to a cell")
+    return NextStep(Step.MAP_CELL, reason, "the compute service is not mapped to a cell")
 
 
 def _return(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
@@ -103,7 +103,9 @@ def _return(facts: HostFacts, node: ComputeNode, service: ComputeService, now: f
     if not service.up:
         return NextStep(Step.WAIT, Reason.COMPUTE_DOWN, "waits for its compute service to report")
     if facts.agents is None:
-        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether its network agents report")
+        return NextStep(
+            Step.WAIT, Reason.CLOUD_UNKNOWN, "the controller does not know whether the network agents report"
+        )
     dead = [agent.kind for agent in facts.agents if not agent.alive]
     if dead or (facts.agents_expected and not facts.agents):
         text = f"waits for its network agents{': ' + ', '.join(sorted(dead)) if dead else ''}"

@@ -23,7 +23,7 @@ _PART = re.compile(r"^[^\s/]*$")
 _UNFIT = re.compile(r"[\s/@+]")
 _LIMIT = 2048
 # For a compute service with a write by anyone, which may hide a report.
-CHANGED = "its compute service was changed since then, and may have reported"
+CHANGED = "the compute service has changed since then, and may have reported"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def parse_confirmation(text: str) -> Confirmation:
     parts = text.strip().split("/")
     fit = len(text) <= _LIMIT and all(map(_PART.match, parts))
     if len(parts) not in (4, 5) or not fit or not parts[0] or parts[2] not in ("Unknown", "False", ""):
-        raise ValueError("it does not identify a machine that is not ready")
+        raise ValueError("the confirmation does not identify a machine that is not ready")
     last = parts[4] if len(parts) == 5 else ""
     # A report has no plus, which begins the other Nodes of the machine.
     seen = _parse_seen(last) if "+" in last else None
@@ -160,18 +160,18 @@ def same_confirmation(one: Confirmation, other: Confirmation) -> bool:
 def shown_since(confirmed: Machine, node: Machine | None) -> str:
     """How the Node shows that the machine was on since then; empty if it does not, or is gone."""
     if confirmed.ready == "True":
-        return "it was given for a node that was Ready"
+        return "the node was Ready when the confirmation was given"
     if node is None:
         return ""
     if node.uid != confirmed.uid:
         kind = "another" if confirmed.uid else "a"
         return f"{kind} Node has had that name since then"
     if node.boot != confirmed.boot:
-        return "its machine was restarted since then"
+        return "the machine has restarted since then"
     if node.ready == "True":
         return "the node was Ready since then"
     spoke = node.ready == "False" and confirmed.ready != "False"
-    return "its kubelet has reported since then" if spoke or node.heartbeat != confirmed.heartbeat else ""
+    return "the kubelet has reported since then" if spoke or node.heartbeat != confirmed.heartbeat else ""
 
 
 def report_of(service: ComputeService | None) -> str:
@@ -194,7 +194,7 @@ def changed_since(report: str, service: ComputeService | None) -> str:
     if report.partition("@")[0] != report_of(service).partition("@")[0]:
         return "another compute service of it has registered since then"
     if has_reported(report, service):
-        return "its compute service reported since then"
+        return "the compute service has reported since then"
     return CHANGED
 
 
@@ -221,9 +221,9 @@ def against_taking_up(
     for one in peers:
         newer = one.created >= created and not one.confirmed
         if newer or one.machine.ready == "True":
-            return f"its machine has become the node {one.name} since then: fence that one"
+            return f"the machine has become the node {one.name} since then: fence that one"
     if service is not None and not report:
-        return "its compute service was not known when it was given"
+        return "the compute service was not known when the confirmation was given"
     return changed_since(report, service)
 
 
@@ -231,7 +231,7 @@ def ran_since(seen: AcceptedState, service: ComputeService | None, peers: Iterab
     """The sign, other than its own Node, that the machine was on since the acceptance; or empty."""
     for one in peers:
         if one.mark not in seen.peers and not one.confirmed:
-            return f"its machine has run as the node {one.name} since then: fence that one"
+            return f"the machine has run as the node {one.name} since then: fence that one"
     return changed_since(seen.report, service)
 
 

@@ -165,11 +165,11 @@ def _doubt(
     host: str, record: HostDisks | None, records: Mapping[str, HostDisks], others: frozenset[str]
 ) -> str:
     if record is None or not record.backend:
-        return f"it is not known where {host} keeps disks"
+        return f"the controller does not know where {host} keeps disks"
     if not record.backend.startswith(_RBD):
         return f"{host} keeps disks in {record.backend}"
     if record.old:
-        return f"it was not observed that nova-compute of {host} started with {record.backend}"
+        return f"the controller did not observe that nova-compute of {host} started with {record.backend}"
     if not record.sure and record.was:
         since = timestamp(record.since)
         return f"{host} has been configured for {record.backend} since {since}, and for {record.was} before"
@@ -180,7 +180,7 @@ def _doubt(
         certain = other is not None and not (other.old or other.away)
         if other is None or not certain or other.backend != record.backend:
             known = other.backend if other is not None and certain else ""
-            where = f"keeps disks in {known}" if known else "its disk storage is not known"
+            where = f"keeps disks in {known}" if known else "the disk storage of the host is not known"
             return f"{one} may take its servers, and {where}"
     return ""
 

@@ -104,7 +104,7 @@ def match_hosts(
     for name, host in found.hosts.items():
         # Other possible Nodes, and a Node that is gone: they have the same doubt.
         if host in unsure and name not in unclear:
-            unclear[name] = f"it is not certain which node the host {host} is"
+            unclear[name] = f"the controller is not sure which node the host {host} is"
             asked.setdefault(name, unsure[host])
     known = {*found.hosts.values(), *remembered.values(), *unsure}
     strangers = tuple(sorted(found.computes - known))
@@ -193,7 +193,8 @@ class _Search:
                     one.name for one in self._present.values() if one.stated == host and one is not node
                 )
                 return (
-                    f"its annotation names the host {host}, and the annotation of {others[0]} names the same"
+                    f"the annotation of the node names the host {host}, and the annotation of "
+                    f"{others[0]} names the same"
                 )
             return ""
         if not host:
@@ -214,7 +215,7 @@ class _Search:
                 text = f"by address it is the host {host}, which was the node {before}"
                 return f"{text}; that node is gone or has no role"
         if other := self._other_by_name(name):
-            return f"it was the host {host} before, and by name it is the host {other}"
+            return f"the node was the host {host} before, and by its name the node is the host {other}"
         return ""
 
     def _gone_with(self, host: str) -> str:

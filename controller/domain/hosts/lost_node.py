@@ -31,10 +31,14 @@ def decide_lost_node(
     if facts.maintenance and (not facts.automatic or node.fenced):
         return NextStep(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
     if not node.since:
-        return NextStep(Step.WAIT, Reason.NODE_NOT_READY, "it is not ready; it is not known since when")
+        return NextStep(
+            Step.WAIT, Reason.NODE_NOT_READY, "the node is not ready; the controller does not know since when"
+        )
     remaining = node.since + policy.hold_down - now
     if remaining > 0:
-        text = f"not ready; its compute service is disabled if this lasts {policy.hold_down:.0f} s"
+        text = (
+            f"not ready; the controller disables the compute service if this lasts {policy.hold_down:.0f} s"
+        )
         return NextStep(Step.WAIT, Reason.NODE_NOT_READY, text, after=remaining)
     if breaker_open:
         return NextStep(Step.BLOCKED, Reason.TOO_MANY_UNHEALTHY, breaker_open)
@@ -44,10 +48,13 @@ def decide_lost_node(
     if not is_ours(service.reason):
         return left_as_is(service)
     if not policy.evacuate:
-        text = "not ready; its compute service is disabled, its servers stay (evacuation: Never)"
+        text = "not ready; the compute service is disabled, and the servers stay (evacuation: Never)"
         return NextStep(Step.NOTHING, Reason.NODE_NOT_READY, text)
     if service.up:
-        text = "the node is not ready, but its compute service reports: its servers run and are not moved"
+        text = (
+            "the node is not ready, but the compute service reports: the servers run, and the "
+            "controller does not move them"
+        )
         return NextStep(Step.BLOCKED, Reason.COMPUTE_STILL_REPORTS, text)
     if not node.fenced:
         text = (
@@ -61,12 +68,14 @@ def decide_lost_node(
 def _evacuation(facts: HostFacts, node: ComputeNode) -> NextStep:
     """For a host whose machine is certainly off."""
     if facts.servers is None:
-        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known which servers are on it")
+        return NextStep(
+            Step.WAIT, Reason.CLOUD_UNKNOWN, "the controller does not know which servers are on the node"
+        )
     if facts.servers == 0:
         return NextStep(Step.NOTHING, Reason.NODE_NOT_READY, "not ready; no server is on it")
     if facts.known_uid not in ("", node.uid):
         # The machine of this Node is off. Its compute service never reported, so the servers are older.
-        return servers_remaining(facts, "they belong to the machine that had this name before")
+        return servers_remaining(facts, "the servers belong to the machine that had this name before")
     return NextStep(
         Step.EVACUATE,
         Reason.EVACUATING,
@@ -91,7 +100,7 @@ def still_runs(node: NodeFacts | None, beside: Sequence[NodeFacts]) -> str:
     ready = next((one.name for one in beside if one.is_ready), "")
     if not ready:
         return ""
-    return f"its machine is now the node {ready}, which is ready, so its servers run; migrate them instead"
+    return f"the machine is now the node {ready}, which is ready, so the servers run; migrate them instead"
 
 
 def is_certainly_off(nodes: Sequence[NodeFacts], service: ComputeService | None) -> bool:

@@ -35,7 +35,7 @@ def _decide(facts: HostFacts, policy: NodePolicy, breaker_open: str, now: float)
     if facts.doubt:
         return NextStep(Step.BLOCKED, Reason.HOST_AMBIGUOUS, facts.doubt)
     if facts.taken_over:
-        text = f"its host now belongs to the node {facts.taken_over}"
+        text = f"the host of this node now belongs to the node {facts.taken_over}"
         step = Step.FORGET if facts.node is None else Step.NOTHING
         return NextStep(step, Reason.NODE_REPLACED, text)
     if facts.node is None:
@@ -62,11 +62,13 @@ def _without_node(facts: HostFacts, breaker_open: str) -> NextStep:
         text = "the node was removed, or lost its role"
         return NextStep(Step.DISABLE, Reason.NODE_REMOVED, text, mark=REMOVED)
     if facts.servers is None:
-        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers remain on it")
+        return NextStep(
+            Step.WAIT, Reason.CLOUD_UNKNOWN, "the controller does not know whether servers remain on the node"
+        )
     if facts.servers:
         return servers_remaining(facts, "the node was removed")
     if service.up:
-        text = "its compute service still reports; it is removed once that stops"
+        text = "the compute service still reports; the controller removes it once it is silent"
         return NextStep(Step.WAIT, Reason.COMPUTE_STILL_REPORTS, text)
     return NextStep(Step.REMOVE, Reason.NODE_REMOVED, "nothing runs on it")
 
@@ -83,15 +85,19 @@ def _without_service(facts: HostFacts, breaker_open: str) -> NextStep:
         text = "Nova lists its hypervisor but not its compute service: nothing is done"
         return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
     if facts.agents is None:
-        text = "it is not known whether its network agents remain"
+        text = "the controller does not know whether network agents remain"
         return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
     alive = sorted(one.kind for one in facts.agents if one.alive)
     if alive:
-        text = f"its network agents still report: {', '.join(alive)}; they are removed once they stop"
+        text = (
+            f"the network agents still report: {', '.join(alive)}; the controller removes them once they stop"
+        )
         return NextStep(Step.WAIT, Reason.COMPUTE_STILL_REPORTS, text)
     if breaker_open:
         return NextStep(Step.BLOCKED, Reason.TOO_MANY_UNHEALTHY, breaker_open)
-    return NextStep(Step.REMOVE, Reason.NODE_REMOVED, "its remaining objects in OpenStack are removed")
+    return NextStep(
+        Step.REMOVE, Reason.NODE_REMOVED, "the controller removes the remaining objects in OpenStack"
+    )
 
 
 def _unregistered(facts: HostFacts, node: ComputeNode, now: float) -> NextStep:
@@ -101,7 +107,7 @@ def _unregistered(facts: HostFacts, node: ComputeNode, now: float) -> NextStep:
             # A host without a name of its Node is known by its address once it is mapped.
             text = "a compute service without a node has registered, and is not mapped to a cell"
             return NextStep(Step.MAP_CELL, Reason.CELL_MAPPING_AWAITED, text)
-        text = "its compute service has not registered yet"
+        text = "the compute service has not registered yet"
         return NextStep(Step.WAIT, Reason.COMPUTE_AWAITED, text, after=remaining)
     text = f"no compute service registered within {REGISTER_WITHIN:.0f} s; check nova-compute on the node"
     text = f"{text}; {facts.strangers}" if facts.strangers else text
@@ -114,12 +120,14 @@ def _replaced(facts: HostFacts, *, policy: NodePolicy, breaker_open: str) -> Nex
         return NextStep(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
     remaining = policy.hold_down - facts.node_known_for
     if remaining > 0:
-        text = "the node was replaced; its compute service may come back by itself"
+        text = "the node was replaced; the compute service may come back by itself"
         return NextStep(Step.WAIT, Reason.NODE_REPLACED, text, after=remaining)
     if breaker_open:
         return NextStep(Step.BLOCKED, Reason.TOO_MANY_UNHEALTHY, breaker_open)
     if facts.servers is None:
-        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers remain on it")
+        return NextStep(
+            Step.WAIT, Reason.CLOUD_UNKNOWN, "the controller does not know whether servers remain on the node"
+        )
     if facts.servers:
         return servers_remaining(facts, "the node was replaced by another one with the same name")
     return NextStep(Step.REMOVE, Reason.NODE_REPLACED, "the old compute service is removed for the new one")

@@ -120,7 +120,7 @@ def unready_daemons(daemons: Mapping[str, Sequence[NodePod]], node: str) -> tupl
     """
     here = daemons.get(node, ())
     if daemons and not here:
-        return ("none of them exists yet",)
+        return ("no pod of them exists yet",)
     return tuple(sorted(pod.name for pod in here if not pod.ready or pod.deleting))
 
 

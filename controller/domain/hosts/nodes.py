@@ -154,9 +154,9 @@ def machine_facts(obj: Mapping[str, Any], namespace: str) -> NodeFacts:
         message = "takes no new pods (kubectl cordon)" if cordoned else ""
     else:
         state = NodeState.NOT_READY
-        message = _why(ready) + ("; it is also cordoned" if cordoned else "")
+        message = _why(ready) + ("; the node is also cordoned" if cordoned else "")
     if deleting:
-        message = "; ".join(part for part in (message, "it is being removed") if part)
+        message = "; ".join(part for part in (message, "the node is being removed") if part)
     notes = node_notes(namespace, obj)
     boot = str(((obj.get("status") or {}).get("nodeInfo") or {}).get("bootID") or "")
     desired = ((labels.get(AGGREGATE_LABEL), ""), (labels.get(ZONE_LABEL), labels.get(ZONE_LABEL)))
@@ -222,4 +222,4 @@ def _times(text: object) -> tuple[float, ...]:
 
 def _why(ready: Mapping[str, Any]) -> str:
     words = ": ".join(str(ready[key]) for key in ("reason", "message") if ready.get(key))
-    return words or "its kubelet has not reported yet"
+    return words or "the kubelet has not reported yet"

@@ -21,7 +21,7 @@ MOST_FINDINGS = 200
 _INT32 = 2**31 - 1
 # The format `uuid` of the API server (k8s.io/kube-openapi, strfmt.UUIDPattern): dashes are optional.
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
-_NOT_LOOKED_AT = "it is deprecated, and the machine API ignores it"
+_NOT_LOOKED_AT = "the field is deprecated, and the machine API ignores it"
 
 
 @dataclass(frozen=True)

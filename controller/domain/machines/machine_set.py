@@ -193,7 +193,7 @@ def _left_out(machine: Fields) -> None:
         "cannot be converted: these machines of Cluster API have no taints",
         "let the user data or the kubelet set them, and remove them here",
     )
-    machine.refused("providerID", "cannot be converted: it belongs to one machine", "remove it")
+    machine.refused("providerID", "cannot be converted: the field belongs to one machine", "remove it")
     machine.text("authoritativeAPI")
     machine.finish()
 

@@ -89,7 +89,7 @@ def _labels(metadata: Fields) -> dict[str, str]:
     found = {}
     for key, value in metadata.text_map("labels").items():
         if key in _SHOWN_LABELS:
-            metadata.warn("labels", f"{key} is not converted: it describes one running machine")
+            metadata.warn("labels", f"{key} is not converted: the key describes one running machine")
         elif not is_own(key):
             found[key] = value
     roles = [found[role] for role in _ROLES if found.get(role)]
@@ -101,7 +101,7 @@ def _annotations(metadata: Fields) -> dict[str, str]:
     found = {}
     for key, value in metadata.text_map("annotations").items():
         if key in _SHOWN_ANNOTATIONS:
-            metadata.warn("annotations", f"{key} is not converted: it describes one running machine")
+            metadata.warn("annotations", f"{key} is not converted: the key describes one running machine")
         elif key not in (_LAST_APPLIED, PAUSED) and not is_own(key):
             found[_DELETE_MACHINE.get(key, key)] = value
     return dict(sorted(found.items()))

@@ -119,7 +119,7 @@ def _profile(given: Fields) -> dict[str, bool]:
             given.findings.refuse((*path, key), 'must be "true" or "false"')
         else:
             message = "is not a key of a binding profile that Cluster API knows"
-            given.findings.refuse((*path, key), message, "it knows capabilities and trusted")
+            given.findings.refuse((*path, key), message, "known keys are capabilities and trusted")
     return found
 
 

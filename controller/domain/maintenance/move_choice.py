@@ -74,11 +74,11 @@ _LIVE = frozenset(("ACTIVE", "PAUSED"))
 # Whatever task is on them: evacuate() has task_state=None.
 _EVACUATED = frozenset(("active", "stopped", "error"))
 _OBSTACLES = {
-    "SUSPENDED": "it is suspended: resume or stop it",
-    "ERROR": "it is in ERROR: repair or delete it",
-    "RESCUE": "it is in rescue mode: end that first",
+    "SUSPENDED": "the server is suspended: resume or stop it",
+    "ERROR": "the server is in ERROR: repair or delete it",
+    "RESCUE": "the server is in rescue mode: end that first",
     "VERIFY_RESIZE": "a resize waits to be confirmed or reverted",
-    "SHELVED": "it is shelved and still on the node: offload or unshelve it",
+    "SHELVED": "the server is shelved and still on the node: offload or unshelve it",
 }
 _PASSING = frozenset(("BUILD", "REBUILD", "RESIZE", "REVERT_RESIZE", "MIGRATING", "REBOOT", "HARD_REBOOT"))
 _GOING = frozenset(("DELETED", "SOFT_DELETED"))
@@ -109,10 +109,10 @@ def _policy(server: Server) -> str:
 def _evacuated(server: Server, rules: Rules, moves: Iterable[Migration]) -> tuple[MoveKind, str]:
     """A task from the failure of its host never ends, so only an evacuation is awaited."""
     if _policy(server) == "leave":
-        return MoveKind.LEAVE, f"its owner requests that ({POLICY_KEY}=leave)"
+        return MoveKind.LEAVE, f"the owner requests this ({POLICY_KEY}=leave)"
     if server.status in _GOING or server.task in _DELETING:
         # Nova continues that when the host is back (nova/compute/manager.py: _init_instance).
-        return MoveKind.LEAVE, "it is being deleted"
+        return MoveKind.LEAVE, "the server is being deleted"
     if server.task and _leaves_dead_host(server, moves):
         return MoveKind.BUSY, f"Nova already evacuates it ({server.task})"
     if server.state not in _EVACUATED:
@@ -123,7 +123,7 @@ def _evacuated(server: Server, rules: Rules, moves: Iterable[Migration]) -> tupl
         why = f"; {rules.doubt}" if rules.doubt else ""
         return (
             MoveKind.BLOCKED,
-            f"its local disk would be rebuilt from its image; allow this with localDisks: Rebuild{why}",
+            f"Nova would rebuild the local disk from the image; allow this with localDisks: Rebuild{why}",
         )
     return MoveKind.EVACUATE, ""
 
@@ -139,19 +139,19 @@ def _leaves_dead_host(server: Server, moves: Iterable[Migration]) -> bool:
 def _migrated(server: Server, rules: Rules) -> tuple[MoveKind, str]:
     policy = _policy(server)
     if policy == "leave":
-        return MoveKind.LEAVE, f"its owner requests that ({POLICY_KEY}=leave)"
+        return MoveKind.LEAVE, f"the owner requests this ({POLICY_KEY}=leave)"
     if server.status in _GOING:
-        return MoveKind.LEAVE, "it is being deleted"
+        return MoveKind.LEAVE, "the server is being deleted"
     if server.task or server.status in _PASSING:
         return MoveKind.BUSY, f"Nova works on it ({server.task or server.status})"
     if server.status in _OBSTACLES:
         return MoveKind.BLOCKED, _OBSTACLES[server.status]
     if server.status == "SHUTOFF":
-        return MoveKind.COLD, "it is stopped"
+        return MoveKind.COLD, "the server is stopped"
     if server.status not in _LIVE:
-        return MoveKind.BLOCKED, f"its status is {server.status}"
+        return MoveKind.BLOCKED, f"the status of the server is {server.status}"
     if policy == "cold":
-        return MoveKind.COLD, f"its owner requests that ({POLICY_KEY}=cold)"
+        return MoveKind.COLD, f"the owner requests this ({POLICY_KEY}=cold)"
     obstacle = "" if policy == "live" else _live_obstacle(server, rules)
     if not obstacle:
         return MoveKind.LIVE, ""
@@ -182,20 +182,20 @@ def _live_obstacle(server: Server, rules: Rules) -> str:
     """
     specs = server.extra_specs
     if any(key.startswith("resources") and key.endswith(":VGPU") for key in specs):
-        return "it has a vGPU"
+        return "the server has a vGPU"
     if "pci_passthrough:alias" in specs:
-        return "it has a PCI device of the node"
+        return "the server has a PCI device of the node"
     if "accel:device_profile" in specs:
-        return "it has an accelerator of the node"
+        return "the server has an accelerator of the node"
     if _has_vtpm(server) and specs.get("hw:tpm_secret_security") != "host":
-        return "it has a TPM whose secret only its owner reads"
+        return "the server has a TPM, and only its owner can read the secret of this TPM"
     encrypted = (specs.get("hw:mem_encryption"), server.image.get("hw_mem_encryption"))
     if any(str(one).lower() in _TRUE for one in encrypted):
-        return "its memory is encrypted (SEV)"
+        return "the memory of the server is encrypted (SEV)"
     if server.local_disk and not rules.shared_disks and 0 < rules.most_local_disk < server.disk:
-        return f"its local disk of {server.disk} GiB is too big to copy (limit {rules.most_local_disk})"
+        return f"the local disk of {server.disk} GiB is too big to copy (limit {rules.most_local_disk})"
     if 0 < rules.most_memory < server.memory:
-        return f"its memory of {server.memory} MiB is too big (limit {rules.most_memory})"
+        return f"the memory of {server.memory} MiB is too big (limit {rules.most_memory})"
     return ""
 
 

@@ -298,7 +298,7 @@ def _step(move: NetworkMove, outlook: AgentAvailability, *, begins: bool) -> tup
         move = replace(move, requested=0.0)
     late = bool(move.requested) and outlook.now - move.requested > outlook.deadline
     if late:
-        text = move.message or f"it did not leave its agent within {outlook.deadline:.0f} s"
+        text = move.message or f"the agent did not release it within {outlook.deadline:.0f} s"
         return replace(move, state=NetworkMoveState.BLOCKED, message=text), False
     spent = move.kind == Kind.ROUTER and bool(move.refused) and outlook.is_spent(move)
     if spent and outlook.now < move.not_before:
@@ -333,7 +333,7 @@ def _step_of_lost(move: NetworkMove, outlook: AgentAvailability) -> tuple[Networ
             return replace(move, state=NetworkMoveState.BLOCKED, message=text), False
         text = _RETURNS + move.message.removeprefix(_RETURNS).removeprefix(_STAYS)
         if not move.refused:
-            text = "no other living agent can take it; it returns to its former agent"
+            text = "no other living agent can serve it; its former agent gets it back"
         noted = replace(move, target=found, state=NetworkMoveState.BLOCKED, message=text)
         return noted, not rests(noted, outlook.now)
     target: str | None = move.target
@@ -345,7 +345,7 @@ def _step_of_lost(move: NetworkMove, outlook: AgentAvailability) -> tuple[Networ
         ), False
     noted = replace(move, target=target, state=NetworkMoveState.MOVING)
     if outlook.now - move.requested > outlook.deadline:
-        noted = replace(noted, state=NetworkMoveState.BLOCKED, message=move.message or "it is on no agent")
+        noted = replace(noted, state=NetworkMoveState.BLOCKED, message=move.message or "no agent serves it")
     return noted, not rests(noted, outlook.now)
 
 

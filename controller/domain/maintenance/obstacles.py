@@ -22,7 +22,7 @@ from controller.domain.shared.plurals import count
 Obstacle = tuple[Reason, str]
 STILL_REPORTS: Obstacle = (
     Reason.COMPUTE_STILL_REPORTS,
-    "its compute service reports, so its servers run; they are evacuated only when it is silent",
+    "the compute service reports, so the servers run; an evacuation begins only when the service is silent",
 )
 
 
@@ -75,7 +75,7 @@ def before_moving(mode: Mode, snapshot: HostSnapshot) -> Obstacle | None:
             return None
         return compute_missing(snapshot.host)
     if mode == Mode.MIGRATE and not snapshot.service.up:
-        text = "its compute service does not report, so servers can only be evacuated, after fencing"
+        text = "the compute service does not report, so servers can only be evacuated, after fencing"
         return Reason.COMPUTE_DOWN, text
     return None
 
@@ -126,7 +126,10 @@ def _not_lost(snapshot: HostSnapshot) -> Obstacle | None:
     if is_certainly_off(nodes, snapshot.service):
         return None
     name = max(nodes, key=lambda one: one.created).name if nodes else snapshot.name
-    text = f"it is not certain that the node is off; confirm it with osctl node fenced {name}, or spec.fenced"
+    text = (
+        "the controller is not sure that the node is off; confirm this with osctl node fenced "
+        f"{name}, or spec.fenced"
+    )
     if why:
         again = f"osctl node maintain {snapshot.name} --mode evacuate --fenced, or osctl node fenced {name}"
         text = f"spec.fenced is no longer valid: {why}; check again that the machine is off, then run {again}"

@@ -240,11 +240,13 @@ def advance(
     if server.host != source:
         return _arrived(entry, server, newest), None
     if newest is not None and newest.failed:
-        return failed(entry, f"Nova: its migration ended as {newest.status}", spec, now), None
+        return failed(entry, f"Nova: the migration ended as {newest.status}", spec, now), None
     if now - entry.requested < _settles_in(entry, newest):
         return entry, None
     if newest is not None:
-        return failed(entry, "Nova: its migration ended, but it is still on the node", spec, now), None
+        return failed(
+            entry, "Nova: the migration ended, but the server is still on the node", spec, now
+        ), None
     return _without_trace(entry, spec, now), None
 
 
@@ -316,7 +318,7 @@ def _unconfirmed(
     command = Command.CONFIRM if newest.status == "finished" else None
     if late:
         text = (
-            f"its move to {server.host} is not confirmed yet: openstack server migration confirm {entry.id}"
+            f"the move to {server.host} is not confirmed yet: openstack server migration confirm {entry.id}"
         )
         return replace(entry, state=ServerMoveState.BLOCKED, target=server.host, message=text), command
     return replace(entry, state=ServerMoveState.MOVING, target=server.host), command
@@ -343,7 +345,7 @@ def _arrived(entry: ServerMove, server: Server, newest: Migration | None) -> Ser
     if entry.attempts and broken:
         where = f"on {server.host}" if server.host else "on no host"
         ended = f", its migration {newest.id} {newest.status}" if newest is not None else ""
-        text = f"it is {where}, {server.status}{ended}; check the server, then edit the spec"
+        text = f"the server is {where}, {server.status}{ended}; check the server, then edit the spec"
         return replace(gone, state=ServerMoveState.BLOCKED, message=text)
     return gone if server.host else replace(gone, message=f"no longer on a host ({server.status})")
 

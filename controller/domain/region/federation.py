@@ -36,14 +36,14 @@ _RULE: dict[str, Any] = {"local!": [_LOCAL], "remote!": [_REMOTE]}
 _OF_PROVIDER = "set it in the provider"
 _WRITTEN = {
     "OIDCClaimPrefix": "mappings name claims by it, as HTTP_OIDC_EMAIL",
-    "OIDCClaimDelimiter": "it is a semicolon, where Keystone takes claims apart",
+    "OIDCClaimDelimiter": "a semicolon, at which Keystone splits claims",
     "OIDCClientID": _OF_PROVIDER,
     "OIDCClientSecret": _OF_PROVIDER,
-    "OIDCCryptoPassphrase": "it is generated",
-    "OIDCDiscoverURL": "it leads to the provider of an address",
+    "OIDCCryptoPassphrase": "the controller generates it",
+    "OIDCDiscoverURL": "the option leads to the provider of an address",
     "OIDCMetadataDir": _OF_PROVIDER,
-    "OIDCProviderMetadataURL": "it follows from the provider's issuer",
-    "OIDCRedirectURI": "it follows from the region's public name",
+    "OIDCProviderMetadataURL": "the value comes from the provider's issuer",
+    "OIDCRedirectURI": "the value comes from the region's public name",
     "OIDCScope": _OF_PROVIDER,
 }
 # Endings of directives whose value is a secret.
@@ -159,7 +159,7 @@ def _references(value: Any, values: int, path: DocumentPath) -> Iterator[Problem
     for place, name in enumerate(names):
         found = _NUMBER.fullmatch(name)
         if not (found and int(found[1] or place) < values):
-            claims = f"{values} with a value" if values else "none with a value"
+            claims = f"{values} with a value" if values else "no claims with a value"
             yield _problem(path, rules.MAPPING_CLAIM_UNKNOWN, name=name, claims=claims)
 
 

@@ -153,7 +153,7 @@ def _with_changes(entry: Mapping[str, Any], desired_releases: Mapping[str, Desir
     if changes:
         found["changes"] = changes
     elif desired.current.chart == desired.spec.chart:
-        text = "its values are the same, but its chart, or a Secret that it refers to, has changed"
+        text = "the values are the same, but the chart, or a Secret in the values, has changed"
         found["message"] = "; ".join(part for part in (str(entry.get("message") or ""), text) if part)
     return found
 
@@ -230,7 +230,7 @@ def planned_condition(
     if plan.waits_for:
         return planned(False, Reason.PLANNING, f"helmbundle plans {', '.join(plan.waits_for)}")
     if plan.problem:
-        return planned(False, Reason.PLAN_FAILED, f"it would fail: {plan.problem}")
+        return planned(False, Reason.PLAN_FAILED, f"the plan would fail: {plan.problem}")
     if approval is not None and not approval.done:
         return planned(True, Reason.PLAN_APPROVED, f"{approval.digest} is being applied")
     if plan.empty:
@@ -239,4 +239,4 @@ def planned_condition(
     if approved and not (approval is not None and approval.digest == approved):
         text = f"spec.approvedPlan names another plan, so nothing is applied; now {what}"
         return planned(True, Reason.PLAN_DIFFERS, text)
-    return planned(True, Reason.PLAN_PENDING, f"{what}; it waits for approval: osctl approve {name}")
+    return planned(True, Reason.PLAN_PENDING, f"{what}; the plan waits for approval: osctl approve {name}")

@@ -127,7 +127,7 @@ def _obstacle(chart: str, before: Version, after: Version) -> tuple[str, str] | 
     if after == before:
         return None
     if after < before:
-        return "it cannot read data of a newer version", f"keep {_text(before)}, or delete its data first"
+        return "an older version cannot read this data", f"keep {_text(before)}, or delete its data first"
     if chart == DATABASE:
         if after[0] == before[0]:
             return None
@@ -136,7 +136,7 @@ def _obstacle(chart: str, before: Version, after: Version) -> tuple[str, str] | 
         return None
     way = _way(before, after)
     between = f"go to {', then to '.join(map(_text, (*way, after)))}, or " if way else ""
-    return "it does not start with that data", f"{between}empty the broker first"
+    return "the new version does not start with that data", f"{between}empty the broker first"
 
 
 def _followers(version: Version) -> tuple[Version, ...]:

@@ -89,13 +89,13 @@ class ServerFindings:
     def _paused(self) -> Finding:
         if self.paused:
             return Finding("True", Reason.SUSPENDED, "nothing is written to OpenStack while it is suspended")
-        return Finding("False", Reason.NOT_PAUSED, "it is reconciled")
+        return Finding("False", Reason.NOT_PAUSED, "the controller reconciles the object")
 
     @property
     def _deleting(self) -> Finding:
         if self.deleting:
-            return Finding("True", Reason.DELETING, "its objects in OpenStack are removed first")
-        return Finding("False", Reason.NOT_DELETING, "it is not being deleted")
+            return Finding("True", Reason.DELETING, "the controller first removes the objects in OpenStack")
+        return Finding("False", Reason.NOT_DELETING, "the object is not being deleted")
 
 
 def _condition(type_: str, finding: Finding, generation: int) -> Condition:

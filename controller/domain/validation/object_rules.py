@@ -64,7 +64,7 @@ def _faults(obj: Object, kind: str, name: str) -> Iterator[str]:
         wanted = ((spec.get("selector") or {}).get("matchLabels")) or {}
         labels = metadata.get("labels") or {}
         if lacking := sorted(key for key, value in wanted.items() if labels.get(key) != value):
-            yield f"its selector requires labels that its pods lack: {', '.join(lacking)}"
+            yield f"the selector requires labels that the pods lack: {', '.join(lacking)}"
     yield from _of_pod(pod, {claim["metadata"]["name"] for claim in spec.get("volumeClaimTemplates") or ()})
 
 
@@ -92,7 +92,7 @@ def _of_name(kind: str, name: str) -> Iterator[str]:
         )
         yield f"a name may have {parts}, and must begin and end with a letter or digit"
     if len(name) > longest:
-        yield f"its name has {len(name)} characters; at most {longest} are allowed"
+        yield f"the name has {len(name)} characters; at most {longest} are allowed"
 
 
 def _of_metadata(metadata: Mapping[str, Any]) -> Iterator[str]:

@@ -84,7 +84,7 @@ def _check_problem(part: str) -> str:
         return f"{_shown(part)} is in quotation marks"
     if part in ("!", "@") or ":" in part:
         return ""
-    return f'"{_shown(part)}" is not a check: it has no colon'
+    return f'"{_shown(part)}" is not a check: a colon is missing'
 
 
 def _shown(part: str) -> str:

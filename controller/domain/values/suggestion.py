@@ -16,7 +16,7 @@ def suggestion(key: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(key, names, n=1, cutoff=0.6)
     if near:
         return f'did you mean "{near[0]}"?'
-    return f"known are {', '.join(names)}" if names else "none is known here"
+    return f"known are {', '.join(names)}" if names else "no name is known here"
 
 
 def unknown_key(path: DocumentPath, what: str, key: str, known: Iterable[str]) -> Problem:

@@ -151,10 +151,14 @@ class CredentialStore:
         there = self.stored()[name]
         if there.immutable:
             return (
-                "it is immutable; delete it, and create it again with the same content, without "
+                "the Secret is immutable; delete it, and create it again with the same content, without "
                 "immutable: true"
             )
-        return "" if name in self.rotatable() else "it is being deleted, or does not belong to the controller"
+        return (
+            ""
+            if name in self.rotatable()
+            else "the Secret is being deleted, or does not belong to the controller"
+        )
 
     def notes(self, name: str) -> Mapping[str, str]:
         """The annotations of a Secret that was observed."""
@@ -219,10 +223,10 @@ class CredentialStore:
         new = {entry: texts[entry] for entry in entries if texts.get(entry) and entry not in known}
         if new:
             note = written_notes(self.notes(name), self._digest_key(), name, new)
-            done = f"its content of {', '.join(sorted(new))} is recorded"
+            done = f"the content of {', '.join(sorted(new))} is recorded"
             self.rewrite(name, {**note}, done=done, action="note")
 
-    def remove(self, secret: StoredSecret, why: str = "its service and volumes are gone") -> None:
+    def remove(self, secret: StoredSecret, why: str = "the service and its volumes are gone") -> None:
         """Deletes that very Secret, as it was observed. `why` tells of it in the log. Raises Conflict
         when another has taken its name, and when it was written to since."""
         self._kube.delete(SECRET, secret.name, self._namespace, uid=secret.uid, version=secret.version)

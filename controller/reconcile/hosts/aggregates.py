@@ -79,7 +79,9 @@ class HostAggregates:
             except (CloudRefused, KubeError) as error:
                 changes += 1
                 self._pauses.failed(name)
-                self._refused[name] = f"it cannot be added to the aggregates that its labels name: {error}"
+                self._refused[name] = (
+                    f"the controller cannot add the host to the aggregates in the labels of the node: {error}"
+                )
 
     def _settled(self, name: str) -> None:
         self._pauses.succeeded(name)

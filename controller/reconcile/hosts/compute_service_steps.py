@@ -111,7 +111,7 @@ class HostSteps:
     def _evacuate(self, node: NodeFacts, decision: NextStep, region: RegionName) -> NextStep:
         """Makes the NodeMaintenance that does it: one for each loss, so that it is made once."""
         if node.declined == node.since > 0:
-            text = "its automatic evacuation was deleted; create a NodeMaintenance of mode Evacuate instead"
+            text = "the automatic evacuation was deleted; create a NodeMaintenance of mode Evacuate instead"
             return replace(decision, step=Step.BLOCKED, message=text)
         digest = hashlib.sha256(f"{region} {node.uid} {node.since:.0f}".encode()).hexdigest()[:8]
         name = f"evacuate-{node.name[:200]}-{digest}"
@@ -177,7 +177,7 @@ class HostSteps:
         """What became of the Job that is there already."""
         live = self._kube.get(JOB, name, self._namespace) or {}
         conditions = (live.get("status") or {}).get("conditions") or ()
-        again = f"it starts again {MAP_AGAIN // 60} minutes after its end, or after you delete it"
+        again = f"the Job starts again {MAP_AGAIN // 60} minutes after its end, or when you delete it"
         if find(conditions, "Failed").get("status") == "True":
             text = f'{decision.message}; the Job "{name}" failed, see its log; {again}'
             return replace(decision, step=Step.BLOCKED, message=text)

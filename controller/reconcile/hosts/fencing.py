@@ -83,7 +83,7 @@ class HostFencing:
         ready = next((one.name for one in others if one.is_ready), "")
         if ready:
             text = (
-                f"the fencing service is not called, because its machine is now the node {ready}, which "
+                f"the fencing service is not called, because the machine is now the node {ready}, which "
                 "is ready"
             )
             return replace(decision, message=text)

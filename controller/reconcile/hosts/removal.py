@@ -102,7 +102,7 @@ def _remove_agents(facts: HostFacts, cloud: Cloud, view: CloudView) -> str:
         what = "router" if agent.kind == L3 else "network"
         more = f" and {len(remaining) - 3} more" if len(remaining) > 3 else ""
         stranded = (
-            f"its {agent.kind} has {what}s that no living agent serves: "
+            f"the {agent.kind} has {what}s that no living agent serves: "
             f"{', '.join(remaining[:3])}{more}; move them (openstack network agent remove, and add, "
             f"{what}), or bring the node back"
         )

@@ -139,7 +139,10 @@ class HostStepRounds:
         except ApiUnavailable:
             raise
         except (Conflict, ObjectMissing) as error:
-            return (seen, NextStep(Step.WAIT, decision.reason, f"it changed in the meantime: {error}")), False
+            return (
+                seen,
+                NextStep(Step.WAIT, decision.reason, f"the object changed in the meantime: {error}"),
+            ), False
         except KubeError as error:
             # A quota or an admission refuses what this host needs: the others are none the worse for it.
             text = f"{decision.message}; the API server refused this: {error}"

@@ -83,7 +83,7 @@ class MaintenanceErrors:
                 return BUSY_EVERY
             reason, text = Reason.API_SERVER_REFUSED, f"the API server refused: {error}"
         if work.deleting:
-            text = f"it is being rolled back, and {text}"
+            text = f"the maintenance is being rolled back, and {text}"
         self._write(work, work.status_with(Phase.BLOCKED, reason, text))
         return IDLE_EVERY
 

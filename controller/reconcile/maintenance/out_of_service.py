@@ -123,7 +123,7 @@ class HostDisabler:
             openstack_writes.set_compute_service(cloud, service, enabled=False, reason=mark_of(work.name))
         self._disable(work, cloud, view)
         left = self._silence.remaining(work.host, service) if service and mode == Mode.EVACUATE else 0.0
-        waits = f"its compute service must be silent for {left:.0f} s more" if left else ""
+        waits = f"the compute service must be silent for {left:.0f} s more" if left else ""
         return before_moving(mode, replace(snapshot, service=service)), waits
 
     def forbidden_now(self, work: MaintenanceWork, cloud: Cloud) -> str:
@@ -135,7 +135,7 @@ class HostDisabler:
         try:
             service = cloud.compute_service(work.host)
         except (CloudUnavailable, CloudRefused) as error:
-            return f"it is not known whether its compute service reports: {error}"
+            return f"the controller does not know whether the compute service reports: {error}"
         forbidden = self._forbidden(work, service)
         return forbidden[1] if forbidden is not None else self._edited(work) or self._unread_disks(work)
 
@@ -276,7 +276,7 @@ class HostDisabler:
             log_action(
                 "annotate",
                 work.spec.node,
-                f"node {work.spec.node}: its cordon no longer belongs to the controller",
+                f"node {work.spec.node}: the cordon no longer belongs to the controller",
             )
 
     def put_back_node(self, work: MaintenanceWork) -> None:

@@ -34,7 +34,7 @@ CONTAINER = "node"
 # Seconds between two writes of the time of a working maintenance without other changes.
 TIME_EVERY = 15.0
 _WORKING = (Phase.MOVING, Phase.ROLLING_BACK)
-_TOO_LATE = "it continues; delete it to roll it back"
+_TOO_LATE = "the maintenance continues; delete it to roll it back"
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ class ReleaseManifests:
             raise
         except ControllerError as error:
             # The others are judged as ever: this one only loses the pass for what is gone of it.
-            text = "revision %d of release %s: %s; its missing workloads are not reported"
+            text = "revision %d of release %s: %s; missing workloads of the release are not reported"
             reason = type(error).__name__
             extra = {"object": f"{self._namespace}/{name}", "release": name, "reason": reason}
             log.warning(text, revision, name, error, extra=extra)

@@ -212,7 +212,7 @@ class ServersReconciler:
     # -- take away ----------------------------------------------------------------------------------
 
     def _delete(self, one: ServerPass, cloud: ServerCloud) -> float | None:
-        one.overall = Finding("False", Reason.DELETING, "its objects in OpenStack are being removed")
+        one.overall = Finding("False", Reason.DELETING, "the controller removes the objects in OpenStack")
         pause = self._removal.remove(one, cloud, _kept(one))
         if pause is not None:
             self._status.write(one)
@@ -243,7 +243,10 @@ class ServersReconciler:
         return self._removal.remove(one, cloud, keep)
 
     def _replace(self, one: ServerPass, cloud: ServerCloud) -> float:
-        text = "the server is deleted and created again, because the spec has changed; its floating IP stays"
+        text = (
+            "the controller deletes the server and creates it again, because the spec has "
+            "changed; the floating IP stays"
+        )
         one.overall = Finding("False", Reason.REPLACING, text)
         pause = self._begun_removal(one, cloud, (Kind.FLOATING_IP,))
         if pause is None:
@@ -272,10 +275,10 @@ def _kept(one: ServerPass) -> tuple[Kind, ...]:
 def _put_off(work: ServerWork) -> Finding | None:
     """What Ready says of one that is suspended, where that is not what it said before."""
     if work.deleting:
-        text = "it is suspended; its objects in OpenStack are removed once it is resumed"
+        text = "the object is suspended; after a resume, the controller removes its objects in OpenStack"
         return Finding("False", Reason.DELETING, text)
     if not is_carried_out(work.spec, work.digest, work.record):
-        text = "it is suspended; its spec is applied once it is resumed"
+        text = "the object is suspended; after a resume, the controller applies its spec"
         return Finding("False", Reason.SUSPENDED, text)
     return None if work.spec.enabled else Finding("False", Reason.DISABLED, "spec.enabled is false")
 

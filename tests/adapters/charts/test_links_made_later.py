@@ -136,7 +136,7 @@ def test_an_archive_that_becomes_a_link_is_not_followed(
 def test_a_pipe_holds_no_reader_up(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
 
-    with pytest.raises(OSError, match="no plain file"):
+    with pytest.raises(OSError, match="not a plain file"):
         open_plain(tmp_path / "pipe")
 
 

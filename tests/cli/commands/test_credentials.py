@@ -72,7 +72,7 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(bed: RotationBed) 
     assert bed.kube.writes == []
     assert "other accounts  Database nova, Broker nova, Keystone nova" in out
     assert "upgraded        nova; each replaces its pods" in out
-    assert "not rotated     ceph-secret-uuid: it is a name, not a secret" in out
+    assert "not rotated     ceph-secret-uuid: a name, not a secret" in out
 
 
 def test_a_dry_run_names_what_has_one_pod(bed: RotationBed) -> None:

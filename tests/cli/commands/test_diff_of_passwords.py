@@ -17,7 +17,7 @@ from tests.fakes.kube import FakeKube
 pytestmark = pytest.mark.slow
 
 OWN = {"credentials": {"compute": {"database-password": {"name": "nova-db", "key": "password"}}}}
-WARNING = "warning  spec.features.credentials: release nova: its database password now comes from"
+WARNING = "warning  spec.features.credentials: release nova: the database password now comes from"
 
 
 @pytest.fixture(scope="module")

@@ -123,7 +123,7 @@ def test_how_a_release_is_kept_touches_it(written: Written):
 def test_a_release_that_goes_keeps_its_volumes_or_not(written: Written):
     before = written("before", features=BROKER)
     result = osctl("diff", before, str(EXAMPLE), "--no-manifests")
-    assert "uninstalled; its volumes stay" in result.stdout
+    assert "uninstalled; the volumes stay" in result.stdout
     assert "DATA" not in result.stdout
     result = osctl("diff", before, written(volumes="Delete"), "--no-manifests")
     assert "uninstalled; DELETES ITS VOLUMES AND THEIR DATA" in result.stdout

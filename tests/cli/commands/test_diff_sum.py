@@ -17,7 +17,7 @@ def touched(
     name: str, *restarts: str, pods: int = 0, refused: tuple[str, ...] = (), large: bool = False
 ) -> ReleaseDiff:
     objects = ManifestDiff((), restarts, (), restarts, pods, (), refused)
-    size = "its record would take 1200 KiB" if large else ""
+    size = "Helm's record of the release would take 1200 KiB" if large else ""
     return ReleaseDiff("compute", name, Fate.CHANGED, objects=objects, size=size, too_large=large)
 
 

@@ -60,7 +60,7 @@ def test_why_says_the_cause_first() -> None:
             "phase": "Blocked",
             "progress": "1/2",
             "conditions": [{"type": "Ready", "status": "False", "message": "1 server cannot be moved"}],
-            "servers": [{"id": "1", "name": "vm", "state": "Blocked", "message": "it has a vGPU"}],
+            "servers": [{"id": "1", "name": "vm", "state": "Blocked", "message": "the server has a vGPU"}],
         },
     }
     assert node_causes("cmp1", ENTRY, [maintenance]) == [
@@ -69,7 +69,7 @@ def test_why_says_the_cause_first() -> None:
         "  compute service disabled, up; 12 servers",
         "  drains are blocked: 12 servers are on it",
         "  maintenance work (Migrate): Blocked 1/2: 1 server cannot be moved",
-        "    vm: Blocked: it has a vGPU",
+        "    vm: Blocked: the server has a vGPU",
     ]
 
 

@@ -105,10 +105,10 @@ def test_an_empty_plan_ends_with_0(kube: FakeKube) -> None:
 
 
 def test_a_plan_that_would_fail_ends_with_5_and_says_why(kube: FakeKube) -> None:
-    put(kube, condition("Planned", "False", "PlanFailed", "it would fail: keystone: no"), plan=PLAN)
+    put(kube, condition("Planned", "False", "PlanFailed", "the plan would fail: keystone: no"), plan=PLAN)
     result = osctl("plan")
     assert result.exit_code == 5
-    assert "it would fail: keystone: no" in result.stdout
+    assert "the plan would fail: keystone: no" in result.stdout
 
 
 def test_a_region_with_another_mode_has_no_plan(kube: FakeKube) -> None:
@@ -205,7 +205,11 @@ def test_without_a_terminal_nothing_is_approved_unasked(kube: FakeKube) -> None:
             {**PLAN, "accepted": {"digest": DIGEST, "desired": "d", "done": False}},
             "being applied",
         ),
-        (condition("Planned", "False", "PlanFailed", "it would fail: x"), PLAN, "it would fail: x"),
+        (
+            condition("Planned", "False", "PlanFailed", "the plan would fail: x"),
+            PLAN,
+            "the plan would fail: x",
+        ),
     ],
     ids=["empty", "approved already", "failed"],
 )

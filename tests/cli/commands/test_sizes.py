@@ -31,7 +31,10 @@ def region_file(directory: Path, octets: int) -> str:
 def test_validate_renders_and_refuses_what_is_too_large(tmp_path: Path) -> None:
     result = osctl("validate", "--manifests", region_file(tmp_path, 450_000))
     assert result.exit_code == 3
-    assert "spec.services.identity.keystone: release keystone: its record would take" in result.stderr
+    assert (
+        "spec.services.identity.keystone: release keystone: Helm's record of the release would take"
+        in result.stderr
+    )
     assert "a Secret holds at most 1024 KiB" in result.stderr
 
 
@@ -40,12 +43,12 @@ def test_validate_and_render_warn_of_what_is_nearly_too_large(tmp_path: Path) ->
     for command in (("validate", "--manifests"), ("render", "--manifests", "--release", "keystone")):
         result = osctl(*command, path)
         assert result.exit_code == 0, result.stderr
-        assert "release keystone: its record takes" in result.stderr
+        assert "release keystone: Helm's record of the release takes" in result.stderr
 
 
 def test_diff_tells_the_size_of_what_changes(tmp_path: Path) -> None:
     result = osctl("diff", region_file(tmp_path, 0), region_file(tmp_path, 300_000))
-    assert "size      its record takes" in result.stdout
+    assert "size      Helm's record of the release takes" in result.stdout
 
 
 def test_validate_adds_up_what_a_region_asks_of_its_nodes(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_each_step_is_told_with_its_time_and_nothing_is_left(cloud: SmokeServer,
     lines = [line.split() for line in found.stdout.splitlines()]
     assert [line[:2] for line in lines[:-1]] == [["passed", step] for step in ALL]
     assert all(line[3] == "s" and float(line[2]) >= 0 for line in lines[:-1])
-    assert "it serves: 11 steps" in found.stdout
+    assert "the region serves: 11 steps" in found.stdout
     assert cloud.left() == {}
 
 
@@ -79,7 +79,7 @@ def test_the_region_is_named_or_taken_from_its_file(
     for arguments in (["region-one"], ["-f", str(EXAMPLE)], []):
         found = osctl("smoke", *arguments)
         assert found.exit_code == 0, found.output
-        assert "region-one: it serves" in found.stdout
+        assert "region-one: the region serves" in found.stdout
     assert osctl("smoke", "region-one", "-f", str(EXAMPLE)).exit_code == 2
 
 
@@ -129,7 +129,7 @@ def test_what_needs_a_step_that_failed_is_not_tried_and_the_rest_is(cloud: Smoke
         *("port", "server", "attachment")
     ]
     details = {one["step"]: one["detail"] for one in json.loads(found.stdout)["steps"]}
-    assert "409 Quota exceeded" in details["network"] and details["port"] == "it needs network"
+    assert "409 Quota exceeded" in details["network"] and details["port"] == "the step needs network"
     assert cloud.left() == {}
 
 

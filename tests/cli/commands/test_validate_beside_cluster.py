@@ -98,7 +98,7 @@ def test_the_level_and_the_quotas_of_the_namespace_are_told(validate: Validate, 
     spec = {"hard": {"pods": "1"}}
     kube.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": quota, "spec": spec})
     _, told = validate("--nodes")
-    assert "warning: namespace of the region: its Pod Security level baseline refuses pods of" in told
+    assert "warning: namespace of the region: the Pod Security level baseline refuses pods of" in told
     assert "warning: ResourceQuota all: allows 1 of pods" in told
 
 

@@ -38,7 +38,7 @@ def test_a_namespace_has_one_region():
     assert code == 3
     (problem,) = found["problems"]
     assert problem["path"] == "metadata.namespace"
-    assert problem["message"] == "its namespace already has region one, in stdin:1"
+    assert problem["message"] == "the namespace already has region one, in stdin:1"
     assert problem["source"] != "stdin:1"
     assert validated(named("one"), named("two", "other"))[0] == 0
 

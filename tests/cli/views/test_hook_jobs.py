@@ -76,7 +76,7 @@ def test_a_crash_names_the_container():
 
 def test_a_pod_that_no_node_takes_says_so():
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
-    assert pod_error([pod("j", conditions=[condition])]) == {"j": "its pod cannot be scheduled: 0/3 nodes"}
+    assert pod_error([pod("j", conditions=[condition])]) == {"j": "the pod cannot be scheduled: 0/3 nodes"}
 
 
 def test_a_pod_that_is_being_created_is_no_trouble():

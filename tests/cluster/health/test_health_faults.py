@@ -236,7 +236,7 @@ def test_pods_of_a_node_that_is_lost_are_told_and_heal_with_it(
     try:
         # Without KWOK nobody renews the node's Lease: its controller believes it lost after 40 s.
         private_sandbox.stop_component("kwok")
-        entry = workloads.wait("compute", "Unhealthy", f"its node {node} does not answer", timeout=300)
+        entry = workloads.wait("compute", "Unhealthy", f"the node {node} does not answer", timeout=300)
         assert (entry["ready"], entry["desired"]) == (0, 1)
         private_sandbox.start_component("kwok")
         report_pods(region)

@@ -35,7 +35,7 @@ def warned(before: Release, after: Release, suffixes: Mapping[str, str] | None =
 def test_a_password_of_ones_own_under_the_same_name_is_told_with_what_is_to_be_done() -> None:
     (problem,) = warned(nova(GENERATED), nova("mine"), {GENERATED: "", "mine": ""})
     assert problem.path == "spec.features.credentials"
-    assert "release nova: its database password now comes from Secret mine" in problem.message
+    assert "release nova: the database password now comes from Secret mine" in problem.message
     assert "account nova exists and keeps the former password" in problem.message
     assert "put account-suffix into the same Secret mine" in problem.remedy
     assert "docs/credentials.md" in problem.remedy

@@ -66,7 +66,7 @@ VERDICTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], Health, str]] = 
         deployment(observedGeneration=1),
         [],
         Health.PROGRESSING,
-        "Deployment nova-api: its controller has not observed the newest spec yet",
+        "Deployment nova-api: Kubernetes has not observed the newest spec yet",
     ),
     "deployment, half rolled out": (
         deployment(4, updatedReplicas=1, replicas=5, availableReplicas=4),
@@ -251,7 +251,7 @@ VERDICTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], Health, str]] = 
         daemonset(4, numberReady=3, numberAvailable=3),
         [pod("nova-compute-x", ("DaemonSet", "nova-compute"), **unready(container_status(ready=True)))],
         Health.UNHEALTHY,
-        "pod nova-compute-x its node cmp1 does not answer",
+        "pod nova-compute-x the node cmp1 does not answer",
     ),
     "daemonset, outdated pods with OnDelete": (
         daemonset(4, "OnDelete", updatedNumberScheduled=1),
@@ -269,7 +269,7 @@ VERDICTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], Health, str]] = 
         workload("DaemonSet", {}, {}, name="nova-compute"),
         [],
         Health.PROGRESSING,
-        "DaemonSet nova-compute: its controller has not observed the newest spec yet",
+        "DaemonSet nova-compute: Kubernetes has not observed the newest spec yet",
     ),
     "job, complete": (
         job(succeeded=1, conditions=[condition("Complete", "True")]),
@@ -415,7 +415,7 @@ def test_a_daemonset_misses_its_pods_on_lost_nodes(nodes: int) -> None:
     verdict = judge(compute, pod("nova-compute-1", ("DaemonSet", "nova-compute"), **LOST))
     assert verdict.health == Health.UNHEALTHY
     assert (verdict.ready, verdict.desired) == (nodes, nodes + 1)
-    assert verdict.text == "pod nova-compute-1 its node cmp1 does not answer"
+    assert verdict.text == "pod nova-compute-1 the node cmp1 does not answer"
 
 
 def test_a_pod_on_a_node_that_no_longer_fits_is_only_told() -> None:
@@ -456,7 +456,7 @@ def test_a_claim_that_is_deleted_under_a_serving_pod_is_told_before_its_data_are
     serves = pod("p", NEW, spec={"volumes": volumes})
     verdict = judge(deployment(1), serves, claims=claims)
     assert (verdict.health, verdict.ready) == (Health.UNHEALTHY, 1)
-    assert verdict.text.startswith("claim images is being deleted: its data are lost when pod p ends")
+    assert verdict.text.startswith("claim images is being deleted: the data are lost when pod p ends")
 
 
 def test_a_claim_that_goes_with_its_pod_is_nobodys_loss() -> None:
@@ -480,7 +480,7 @@ def test_a_waiting_pod_names_only_what_is_not_met() -> None:
     waits = pod("p", NEW, spec={"initContainers": [init]}, **status)
     verdict = judge(deployment(1, availableReplicas=0), waits, met=frozenset({"Job/nova-db-sync"}))
     assert verdict.health == Health.PROGRESSING
-    assert verdict.text == "pod p is in init container init: it waits for Job/nova-ks-user"
+    assert verdict.text == "pod p is in init container init: the pod waits for Job/nova-ks-user"
 
 
 def test_the_cause_that_tells_most_is_shown_first() -> None:

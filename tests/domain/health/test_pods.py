@@ -151,7 +151,7 @@ CAUSES: dict[str, tuple[dict[str, Any], CauseKind, str]] = {
     "its node is silent": (
         unready(container_status(ready=True)),
         CauseKind.NODE,
-        "its node cmp1 does not answer",
+        "the node cmp1 does not answer",
     ),
     "a readiness gate is not met": (
         unready(container_status(ready=True), message='the status of pod readiness gate "x" is not "True"'),
@@ -364,7 +364,7 @@ def test_a_pod_that_cannot_end_on_a_silent_node_says_so() -> None:
     assert facts is not None
     assert facts.cause is not None
     assert facts.cause.kind == CauseKind.NODE
-    assert facts.cause.text == "its node cmp1 does not answer, so it cannot terminate"
+    assert facts.cause.text == "the node cmp1 does not answer, so it cannot terminate"
 
 
 @pytest.mark.parametrize(

@@ -87,10 +87,10 @@ def test_certain_hosts_of_one_pool_share_their_disks() -> None:
 @pytest.mark.parametrize(
     ("host", "why"),
     [
-        (None, "not known where cmp1"),
-        (replace(SURE, backend=""), "not known where cmp1"),
+        (None, "does not know where cmp1"),
+        (replace(SURE, backend=""), "does not know where cmp1"),
         (replace(SURE, backend=LOCAL), LOCAL),
-        (replace(SURE, old=True), "it was not observed that nova-compute"),
+        (replace(SURE, old=True), "the controller did not observe that nova-compute"),
         (replace(SURE, sure=False), "already had servers"),
         (replace(SURE, sure=False, was=LOCAL), f"for {LOCAL} before"),
     ],

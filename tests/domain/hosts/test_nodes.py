@@ -49,9 +49,9 @@ CORDONED = {"unschedulable": True}
         (
             node(ready="False", spec=CORDONED),
             NodeState.NOT_READY,
-            "NodeStatusUnknown: Kubelet stopped posting node status.; it is also cordoned",
+            "NodeStatusUnknown: Kubelet stopped posting node status.; the node is also cordoned",
         ),
-        (node(metadata={"deletionTimestamp": at(1)}), NodeState.READY, "it is being removed"),
+        (node(metadata={"deletionTimestamp": at(1)}), NodeState.READY, "the node is being removed"),
     ],
     ids=["ready", "cordoned", "silent", "not ready and cordoned", "going"],
 )
@@ -63,7 +63,7 @@ def test_a_node_has_one_state(obj: dict[str, Any], state: NodeState, message: st
 def test_a_node_without_a_report_is_not_ready() -> None:
     fresh = node()
     fresh["status"] = {}
-    assert parsed(fresh)[0].message == "its kubelet has not reported yet"
+    assert parsed(fresh)[0].message == "the kubelet has not reported yet"
 
 
 def test_roles_are_labels_with_the_value_enabled() -> None:
@@ -100,7 +100,7 @@ def test_false_when_one_is_not_ready_and_it_is_named() -> None:
     assert reported.message.startswith("1 of 2 nodes are not ready: b: NodeStatusUnknown")
 
 
-ON_ITS_WAY = HostReport(reason=Reason.COMPUTE_AWAITED, message="its compute service has not registered yet")
+ON_ITS_WAY = HostReport(reason=Reason.COMPUTE_AWAITED, message="the compute service has not registered yet")
 IN_SERVICE = HostReport(reason=Reason.NODE_IN_SERVICE)
 
 
@@ -108,7 +108,7 @@ def test_computes_that_are_all_on_their_way_are_no_readiness() -> None:
     known = parsed(node("a"), node("b", roles=("openstack-control-plane",)))
     reported = nodes_condition(known, 7, reports={"a": ON_ITS_WAY})
     assert (reported.status, reported.reason) == ("False", Reason.HOSTS_AWAITED)
-    assert reported.message == "no host accepts servers yet: a: its compute service has not registered yet"
+    assert reported.message == "no host accepts servers yet: a: the compute service has not registered yet"
 
 
 def test_one_more_compute_on_its_way_is_no_matter() -> None:

@@ -290,7 +290,8 @@ def test_attempts_outlast_a_task_in_between() -> None:
 
 def test_a_plan_says_why_from_the_first_look_on() -> None:
     assert (
-        plan_entry(ServerPlan("id", "vm", MoveKind.COLD, "it is stopped"), None, 3).message == "it is stopped"
+        plan_entry(ServerPlan("id", "vm", MoveKind.COLD, "the server is stopped"), None, 3).message
+        == "the server is stopped"
     )
 
 
@@ -298,7 +299,7 @@ def test_what_holds_servers_up_is_in_the_sentence() -> None:
     lost = replace(ASKED, state=ServerMoveState.PENDING, message="503; the request is repeated")
     assert "vm: 503" in report_phase(MaintenanceSnapshot((lost,)))[2]
     assert "vm: 503" in report_phase(MaintenanceSnapshot((lost,), over=True))[2]
-    stopped = replace(lost, attempts=0, message="it is stopped")
+    stopped = replace(lost, attempts=0, message="the server is stopped")
     assert "stopped" not in report_phase(MaintenanceSnapshot((stopped,)))[2]
 
 

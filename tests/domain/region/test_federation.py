@@ -31,7 +31,11 @@ def test_what_keystone_refuses_is_told(rule: dict[str, Any], path: str, message:
     ("name", "remote", "message"),
     [
         ("{1}", [ANY], "{1} is not a claim: there are 1 with a value in remote"),
-        ("{0}", [{**ANY, "any_one_of": ["a"]}], "{0} is not a claim: there are none with a value in remote"),
+        (
+            "{0}",
+            [{**ANY, "any_one_of": ["a"]}],
+            "{0} is not a claim: there are no claims with a value in remote",
+        ),
         ("{email}", [ANY], "{email} is not a claim: there are 1 with a value in remote"),
         ("{0", [ANY], "is not a valid text with claims: expected '}' before end of string"),
     ],

@@ -124,7 +124,7 @@ def test_a_daemonset_that_the_region_does_not_have_is_refused(
     layer, [problem] = node_layer(source, NEUTRON, chart, merge_layers(below, []))
     assert layer is None
     assert problem.message == f'release {chart} of this region has no DaemonSet "{daemonset}"'
-    there = "none is known here" if chart == "ovn" else 'did you mean "ovn-metadata-agent"?'
+    there = "no name is known here" if chart == "ovn" else 'did you mean "ovn-metadata-agent"?'
     assert problem.remedy in (there, "known are ovn-metadata-agent")
 
 

@@ -188,7 +188,7 @@ def test_an_override_that_is_gone_falls_back_to_the_layer_below() -> None:
 
 def test_the_same_values_point_to_the_chart() -> None:
     [entry] = gathered(bundle(EFFECTS), desired_release({"debug": True}, {"debug": True})).entries
-    assert "its chart, or a Secret that it refers to, has changed" in entry["message"]
+    assert "the chart, or a Secret in the values, has changed" in entry["message"]
 
 
 def test_how_a_release_is_kept_is_part_of_the_plan() -> None:

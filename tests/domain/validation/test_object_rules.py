@@ -27,7 +27,7 @@ def deployment(
     [
         (deployment("topology.kubernetes.io/zone"), "a name may have lower-case letters"),
         (deployment(replicas="2"), "replicas must be a whole number"),
-        (deployment(labels={"app": "other"}), "its selector requires labels that its pods lack: app"),
+        (deployment(labels={"app": "other"}), "the selector requires labels that the pods lack: app"),
         (deployment(labels={"app": "web", "a": 1}), 'label "a" has 1, which is not a string'),
         (deployment(labels={"app": "web", "a": "x" * 64}), 'label "a" has'),
         (deployment(labels={"app": "web", "a b": "c"}), 'label "a b" has a key'),

@@ -396,7 +396,7 @@ def test_another_passphrase_later_is_told_and_key_and_passphrase_stay_together(b
     bed.edit(features={"credentials": {"load-balancer": {"ca-passphrase": {"name": "mine", "key": "pass"}}}})
     bed.reconcile()
     assert bed.made() == before
-    assert "its key keeps the passphrase of its creation" in bed.condition()["message"]
+    assert "the key keeps its first passphrase" in bed.condition()["message"]
     assert bed.condition()["status"] == "True"
 
 

@@ -198,7 +198,7 @@ def test_killed_at_any_write_consumers_see_one_change(when: str, nth: int, first
     [
         (
             lambda bed: bed.drop(SECRET, "rook-ceph-mon"),
-            'Secret "rook-ceph/rook-ceph-mon": it does not exist',
+            'Secret "rook-ceph/rook-ceph-mon": the object does not exist',
         ),
         (
             lambda bed: bed.put(CONFIGMAP, "rook-ceph-mon-endpoints", {"data": "a=somewhere"}),
@@ -210,7 +210,7 @@ def test_killed_at_any_write_consumers_see_one_change(when: str, nth: int, first
         ),
         (
             lambda bed: bed.drop(SECRET, "rook-ceph-client-glance"),
-            'Secret "rook-ceph/rook-ceph-client-glance": it does not exist; create CephClient glance',
+            'Secret "rook-ceph/rook-ceph-client-glance": the Secret does not exist; create CephClient glance',
         ),
     ],
 )
@@ -225,7 +225,7 @@ def test_what_becomes_wrong_is_told_and_nothing_is_restarted(
     assert place in condition["message"] and "s3cr3t" not in json.dumps(bed.region())
     assert bed.data() == before
     entry = bed.region()["status"]["secrets"]["images-rbd-keyring"]
-    assert entry["state"] == "Incomplete" and "it waits for" in entry["message"]
+    assert entry["state"] == "Incomplete" and "the object waits for" in entry["message"]
 
 
 def test_what_is_no_text_is_told_as_what_it_is() -> None:
@@ -259,8 +259,9 @@ def test_before_anything_is_offered_nothing_is_made_and_all_is_named() -> None:
     bed = CephBed()
     bed.reconcile()
     assert bed.data() == {} and bed.condition()["status"] == "False"
-    for name in ("rook-ceph-mon", "rook-ceph-mon-endpoints", "rook-ceph-client-cinder"):
-        assert f'"{ROOK}/{name}": it does not exist' in bed.condition()["message"]
+    for name in ("rook-ceph-mon", "rook-ceph-mon-endpoints"):
+        assert f'"{ROOK}/{name}": the object does not exist' in bed.condition()["message"]
+    assert f'"{ROOK}/rook-ceph-client-cinder": the Secret does not exist' in bed.condition()["message"]
 
 
 def test_a_namespace_that_the_chart_does_not_name_is_told_with_the_remedy(
@@ -293,7 +294,7 @@ def test_an_object_of_others_is_not_touched_and_said_to_be_in_the_way(resource: 
     bed.reconcile()
     assert bed.kube.get(resource, name, NS) == before
     message = bed.condition()["message"]
-    assert f'{resource.kind} "{name}": it does not belong to the controller, and is not changed' in message
+    assert f'{resource.kind} "{name}": the object does not belong to the controller' in message
     assert f"kubectl -n {NS} label --overwrite {resource.kind.lower()} {name} " in message
 
 
@@ -321,7 +322,7 @@ def test_a_client_that_may_do_more_than_is_needed_is_told_and_is_no_error() -> N
     bed.put_offer(DOCUMENT.replace("osd: profile rbd pool=images", "osd: profile rbd"))
     bed.reconcile()
     assert bed.condition()["status"] == "True"
-    told = "Secret rook-ceph/openstack-ceph: client glance has more capabilities than it needs"
+    told = "Secret rook-ceph/openstack-ceph: client glance has more capabilities than necessary"
     assert told in bed.condition()["message"]
 
 

@@ -132,7 +132,7 @@ def test_an_encrypted_keystone_waits_for_its_authority_and_brings_it_along() -> 
     put_keystone(bed, scheme={"default": "https"})
     bed.reconcile()
     assert bed.secret(CLOUDS) is None
-    assert 'it waits for ca.crt of Secret "region-ca"' in bed.condition()["message"]
+    assert 'the Secret waits for ca.crt of Secret "region-ca"' in bed.condition()["message"]
     bed.put_secret("region-ca", {"ca.crt": "-----BEGIN CERTIFICATE-----"})
     bed.reconcile()
     assert bed.texts(CLOUDS)["ca.crt"] == "-----BEGIN CERTIFICATE-----"

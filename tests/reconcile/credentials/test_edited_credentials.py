@@ -137,7 +137,7 @@ def test_accounts_of_a_service_that_is_gone_are_told(bed: Bed) -> None:
     bed.kube.delete(HELMBUNDLE, "identity", NS)
     assert bed.reconcile() == RESYNC
     assert reason(bed) == ("True", "AccountsLeft")
-    told = 'service identity was removed; its accounts, whose names end in "-2", stay in the database and'
+    told = 'service identity was removed; the accounts, whose names end in "-2", stay in the database and'
     assert f'Secret "{NAME}": {told}' in bed.condition()["message"]
     assert bed.region()["status"]["secrets"][NAME]["state"] == "Ready"
     assert bed.events.seen[-1][:2] == ("Normal", "AccountsLeft")
@@ -168,7 +168,7 @@ def test_a_persons_text_that_files_do_not_hold_is_told(bed: Bed, text: bytes, wo
     assert bed.reconcile() == RESYNC
     assert reason(bed) == ("True", "CredentialDoubtful")
     path = "spec.features.credentials.identity.admin-password"
-    said = f'Secret "of-mine": its key "password", which {path} names, {words}'
+    said = f'Secret "of-mine": key "password", which {path} names, {words}'
     assert said in bed.condition()["message"]
     assert "alone" not in json.dumps(bed.region()["status"])
 
@@ -187,4 +187,4 @@ def test_a_persons_text_that_is_the_end_of_a_line_only_is_missing(bed: Bed) -> N
     own(bed, b"\n")
     bed.reconcile()
     assert reason(bed) == ("False", "SecretMissing")
-    assert 'Secret "of-mine": it has no key "password"' in bed.condition()["message"]
+    assert 'Secret "of-mine": the Secret has no key "password"' in bed.condition()["message"]

@@ -263,7 +263,7 @@ def test_without_the_right_to_look_a_copy_stays_and_the_way_is_told(bed: Bed) ->
     bed.reconcile()
     assert texts(bed, NS, "ldap") == {"password": "one"}
     message = bed.condition()["message"]
-    assert "it requests Secret directory/ldap-bind" in message and "exchange.namespaces" in message
+    assert "the Secret requests Secret directory/ldap-bind" in message and "exchange.namespaces" in message
     assert "openstack/reader is offered to directory/openstack" in message
 
 

@@ -241,7 +241,7 @@ def test_an_operators_authority_signs_and_is_followed(bed: Bed) -> None:
     ("change", "words"),
     [
         ("missing", "does not exist"),
-        ("type", "its type is not"),
+        ("type", "the type of the Secret is not"),
         ("key", "does not belong"),
         ("ended", "not valid now: it expired on 1970-01-01T00:16:40Z"),
         ("begins", "not valid now: it is only valid from 2023-12-14T"),

@@ -107,7 +107,7 @@ def test_with_the_authorities_that_sign_public_endpoints() -> None:
         bed.put_bundle(**public(bed))
         bed.passes()
         assert bed.secret(EXPORT) is None
-        assert 'it waits for ca.crt of Secret "openstack-ca-bundle"' in bed.condition()["message"]
+        assert 'the Secret waits for ca.crt of Secret "openstack-ca-bundle"' in bed.condition()["message"]
         bed.put_secret("openstack-ca-bundle", {"ca.crt": "-----BEGIN CERTIFICATE-----"})
         bed.passes()
         assert bed.texts(EXPORT)["ca.crt"] == "-----BEGIN CERTIFICATE-----"

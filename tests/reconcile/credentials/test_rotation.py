@@ -63,7 +63,7 @@ def test_what_may_not_be_written_to_is_told(bed: RotationBed, *, begun: bool) ->
     bed.settle(4)
     found = bed.rotation("compute")
     assert found["phase"] == ("Rolling" if begun else "Waiting")
-    assert "it is immutable" in found["message"]
+    assert "the Secret is immutable" in found["message"]
     assert (Server.DATABASE, "nova") in bed.names("nova")
     # One that may never go on holds up no other.
     assert bed.rotation("image") == {}
@@ -300,7 +300,7 @@ def test_a_secret_without_accounts_is_refused_by_name() -> None:
     bed.settle(2)
     assert bed.texts("object-storage-credentials") == before
     assert bed.events.seen[-1][:2] == ("Warning", "RotationRefused")
-    assert "it holds neither an account of a release" in bed.events.seen[-1][2]
+    assert "the Secret holds neither an account of a release" in bed.events.seen[-1][2]
     assert ROTATE not in bed.notes("object-storage")
 
 
@@ -538,7 +538,7 @@ def test_one_that_nobody_knows_any_more_is_told_and_left_alone(bed: RotationBed)
         bed.reconcile()
     told = exchanged(bed)
     assert told["status"] == "False"
-    assert 'Secret "image-credentials": its annotation osctl.dev/rotation cannot be read' in told["message"]
+    assert 'Secret "image-credentials": the annotation osctl.dev/rotation cannot be read' in told["message"]
     assert "kubectl annotate secret NAME osctl.dev/rotation-" in told["message"]
     assert bed.texts("image-credentials") == before
     assert "record" not in bed.rotation("image")

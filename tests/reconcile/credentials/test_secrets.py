@@ -825,6 +825,6 @@ def test_a_secret_of_a_person_that_is_no_text_is_told_as_what_it_is() -> None:
     bed.reconcile()
     path = "spec.features.credentials.networking.metadata-secret"
     assert (
-        f'Secret "theirs": its key "shared", which {path} names, is not UTF-8 text; replace it by text'
+        f'Secret "theirs": key "shared", which {path} names, is not UTF-8 text; replace it by text'
         in bed.condition()["message"]
     )

@@ -52,8 +52,8 @@ def test_what_nova_refuses_is_told_and_tried_ever_more_seldom(world: NodeWorld) 
     world.cloud.before = counted
     world.reconcile(60, after=10)
     assert (
-        "it cannot be added to the aggregates that its labels name: 409 one of its servers"
-        in world.status("cmp1")["message"]
+        "the controller cannot add the host to the aggregates in the labels of the node: 409 one of "
+        "its servers" in world.status("cmp1")["message"]
     )
     assert 4 <= asked <= 9
     world.cloud.before = lambda *_: None

@@ -247,7 +247,7 @@ def test_without_a_nova_compute_of_ours_nothing_is_certain() -> None:
     world = NodeWorld(*HOSTS, nodes={"evacuation": "Auto"}, compute={"images": {"backend": "ceph"}})
     world.cloud.boot(1, "cmp1", local_disk=True)
     lose(world)
-    assert evacuated(world) == [] and "it is not known where cmp1 keeps disks" in reported(world)
+    assert evacuated(world) == [] and "the controller does not know where cmp1 keeps disks" in reported(world)
 
 
 def test_what_may_not_be_read_is_not_known_anew_and_holds_up_nothing(world: NodeWorld) -> None:

@@ -220,7 +220,9 @@ def test_a_label_is_put_back_while_openstack_does_not_answer(world: NodeWorld) -
         world.kube.merge_patch(resource, one["metadata"]["name"], NAMESPACE, lost)
         world.reconcile(2, after=20)
         assert world.kube.list(resource, NAMESPACE, labels=DRAIN_LOCK_LABEL)
-    assert "it is not known whether servers are on it" in world.status("cmp1")["drainLocked"]
+    assert (
+        "the controller does not know whether servers are on the node" in world.status("cmp1")["drainLocked"]
+    )
 
 
 def test_a_budget_that_has_lost_its_labels_and_annotations_is_put_right(world: NodeWorld) -> None:

@@ -261,7 +261,7 @@ def test_somebody_elses_change_of_a_compute_that_is_held_down_hides_no_report(
     world.cloud.services["cmp1"] = replace(service, up=False, **change)
     world.reconcile(20)
     assert evacuations(world) == begun
-    assert "was changed since then, and may have reported" in reported(world)
+    assert "has changed since then, and may have reported" in reported(world)
 
 
 @pytest.mark.slow
@@ -325,7 +325,7 @@ def test_what_was_void_stays_so_when_it_is_written_again() -> None:
     world.restart()
     world.reconcile(30)
     assert evacuations(world) <= 2
-    assert "no longer valid: its compute service reported" in reported(world)
+    assert "no longer valid: the compute service has reported" in reported(world)
 
 
 def reported(world: NodeWorld) -> str:
@@ -449,7 +449,7 @@ def test_one_that_was_given_before_anything_was_noted_of_the_compute_is_void(by:
     world.cloud.die("cmp1")
     world.reconcile(60)
     assert harm(world) == 0
-    assert by == "node" or "its compute service was not known" in reported(world)
+    assert by == "node" or "the compute service was not known" in reported(world)
     if by == "node":
         world.fence("cmp1")
     else:
@@ -518,7 +518,7 @@ def test_a_machine_whose_node_is_gone_is_evacuated_once_that_is_confirmed() -> N
     confirm(world, "maintenance")
     world.reconcile(5)
     # Nothing was known of its compute then, and now the maintenance tells.
-    assert "its compute service was not known" in reported(world)
+    assert "the compute service was not known" in reported(world)
     patch = {"spec": {"fenced": world.confirmed("cmp1")}}
     world.kube.merge_patch(NODE_MAINTENANCE, "work", None, patch)
     world.reconcile(40)

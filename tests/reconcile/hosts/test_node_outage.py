@@ -83,7 +83,7 @@ def test_the_command_line_says_of_when_it_is(world: NodeWorld) -> None:
     assert lines[1:] == [
         f"  CloudUnknown: {SILENT}",
         f"  compute service enabled, up; 2 servers, as of {last}",
-        "  drains are blocked: it is not known whether servers are on it",
+        "  drains are blocked: the controller does not know whether servers are on the node",
     ]
     [row] = node_rows({"cmp1": entry})
     assert row[2] == f"enabled, up (as of {last})"

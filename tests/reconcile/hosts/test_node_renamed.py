@@ -63,7 +63,7 @@ def test_the_ready_one_has_the_host_and_nothing_is_done_for_the_other() -> None:
     assert world.cloud.writes == []
     assert world.status("renamed1")["reason"] == "InService"
     assert world.status("cmp1")["reason"] == "NodeReplaced"
-    assert "its host now belongs to the node renamed1" in world.status("cmp1")["message"]
+    assert "the host of this node now belongs to the node renamed1" in world.status("cmp1")["message"]
 
 
 @pytest.mark.slow
@@ -111,7 +111,7 @@ def test_nothing_is_evacuated_on_a_persons_word_for_the_old_node_while_its_machi
     assert evacuations(world) == 0
     ready = world.maintenance("nm")["conditions"][0]
     assert ready["reason"] == "ComputeStillReports"
-    assert "its machine is now the node renamed1, which is ready" in ready["message"]
+    assert "the machine is now the node renamed1, which is ready" in ready["message"]
 
 
 def join_by_address(world: NodeWorld) -> None:
@@ -149,7 +149,7 @@ def test_no_machine_is_powered_off_that_is_ready_as_a_node_that_is_none_of_ours(
     join_without_role(world)
     lose(world, "cmp1")
     assert world.fencing.asked == []
-    assert "its machine is now the node renamed1" in world.status("cmp1")["message"]
+    assert "the machine is now the node renamed1" in world.status("cmp1")["message"]
 
 
 def test_a_node_that_is_said_to_be_another_host_is_not_the_machine_of_its_address() -> None:

@@ -83,7 +83,10 @@ def test_an_uncordon_that_is_refused_is_said_and_done_when_it_may_be(world: Node
     world.reconcile(3)
     phase, reason, message = reported(world, "work")
     assert (phase, reason) == ("Blocked", "ApiServerRefused")
-    assert message.startswith("it is being rolled back, and the API server refused") and DENIED in message
+    assert (
+        message.startswith("the maintenance is being rolled back, and the API server refused")
+        and DENIED in message
+    )
     allow(world)
     world.reconcile(3)
     assert world.maintenance("work") == {}
@@ -203,7 +206,10 @@ def test_a_note_that_a_node_may_not_have_holds_up_only_the_aggregates_of_its_hos
         world.edit_node(f"cmp{name}", {"metadata": {"labels": {AGGREGATE_LABEL: f"rack{name}"}}})
     world.kube.before_write = refusing("patch", "Node", "cmp1")
     world.reconcile(3)
-    assert "it cannot be added to the aggregates that its labels name" in world.status("cmp1")["message"]
+    assert (
+        "the controller cannot add the host to the aggregates in the labels of the node"
+        in world.status("cmp1")["message"]
+    )
     assert DENIED in world.status("cmp1")["message"]
     assert [one.name for one in world.cloud.aggregates()] == ["rack4"]
     assert serves_the_others(world)
@@ -226,7 +232,9 @@ def test_a_lock_that_may_not_be_released_is_told_and_holds_up_no_other(world: No
     assert nodes == ["cmp1"]
     reported = world.status("cmp1").get("drainLocked", "")
     # A pod without a budget holds nothing back.
-    assert ("it could not be released" in reported and DENIED in reported) == (kind == "PodDisruptionBudget")
+    assert ("the drain lock could not be released" in reported and DENIED in reported) == (
+        kind == "PodDisruptionBudget"
+    )
     assert "drains should be blocked" not in world.status("cmp1").get("message", "")
     assert serves_the_others(world)
     allow(world)
@@ -243,6 +251,6 @@ def test_a_lock_whose_budget_may_not_be_made_again_is_not_said_to_hold(world: No
     world.reconcile(2)
     assert "drainLocked" not in world.status("cmp1")
     assert (
-        f"drains should be blocked, but are not: its lock is refused: {DENIED}"
+        f"drains should be blocked, but are not: Kubernetes refuses the drain lock: {DENIED}"
         in (world.status("cmp1")["message"])
     )

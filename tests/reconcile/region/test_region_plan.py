@@ -599,4 +599,4 @@ def test_a_password_that_the_database_does_not_learn_is_warned_of_in_the_plan(
     edit(kube, mode="Plan", services=with_password("mine"))
     settle(core, helm)
     [warning] = plan(kube)["warnings"]
-    assert "release nova: its database password now comes from Secret mine" in warning
+    assert "release nova: the database password now comes from Secret mine" in warning

@@ -111,7 +111,7 @@ def test_the_unmet_dependency_of_a_hook_is_told_from_the_log_of_its_entrypoint(b
     bench.clock.advance(5)
     bench.reconcile()
     message = bench.release("compute", "nova")["message"]
-    assert "it waits for Service/x/mariadb" in message
+    assert "the pod waits for Service/x/mariadb" in message
     assert message.endswith("unmet: Service mariadb in namespace x: Service mariadb has no endpoints")
     bench.helm.finish("nova-db-sync")
     bench.settle()

@@ -362,7 +362,7 @@ def test_what_another_release_takes_in_the_middle_of_a_correction_is_left_to_it(
     take = {"metadata": {"annotations": THEIRS}}
     meanwhile(world, lambda: world.kube.merge_patch(CONFIGMAP, "settings", NAMESPACE, take))
     [left] = world.correct().remaining
-    assert left.message.startswith('it now belongs to release "theirs"')
+    assert left.message.startswith('the object now belongs to release "theirs"')
     live = world.kube.get(CONFIGMAP, "settings", NAMESPACE)
     assert live is not None
     assert live["data"]["a"] == "edited"
@@ -379,7 +379,7 @@ def test_what_another_release_makes_in_the_place_of_an_edited_object_is_its_own(
 
     meanwhile(world, replace)
     [left] = world.correct().remaining
-    assert left.message.startswith('it now belongs to release "theirs"')
+    assert left.message.startswith('the object now belongs to release "theirs"')
     live = world.kube.get(CONFIGMAP, "settings", NAMESPACE)
     assert live is not None
     assert live["data"] == {"a": "theirs"}
@@ -393,7 +393,7 @@ def test_what_another_release_makes_right_before_a_missing_object_is_made_again_
     world.events()
     meanwhile(world, lambda: make_theirs(world))
     [left] = world.correct().remaining
-    assert left.message.startswith('it now belongs to release "theirs"')
+    assert left.message.startswith('the object now belongs to release "theirs"')
     live = world.kube.get(CONFIGMAP, "settings", NAMESPACE)
     assert live is not None
     assert live["data"] == {"a": "theirs"}
@@ -503,7 +503,9 @@ def test_what_may_not_be_compared_is_told_and_compared_once_the_right_is_there(w
     world.run(2)
     [one] = world.drift().objects
     assert (str(one.object), one.change) == ("ConfigMap/settings", Change.REFUSED)
-    assert one.message.startswith("it cannot be compared: a right of the controller is missing")
+    assert one.message.startswith(
+        "the controller cannot compare the object: a right of the controller is missing"
+    )
     assert "hush-hush" not in str(world.drift())
     world.kube.before_write = lambda request: None
     world.run(REFUSED_SECONDS + 2)

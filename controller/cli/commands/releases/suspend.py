@@ -82,10 +82,10 @@ def still_suspended(target: Target) -> str:
     spec = target.bundle.get("spec") or {}
     if spec.get("mode") == PAUSED:
         if target.of_a_region:
-            return "its region is suspended; use osctl resume without --bundle and --release"
+            return "the region is suspended; use osctl resume without --bundle and --release"
         return f"spec.mode of bundle {target.name} is Paused; set it to Apply"
     if target.release and is_suspended(_annotations(target.bundle)):
-        return f"its bundle is suspended; use osctl resume --bundle {target.name}"
+        return f"the bundle of the release is suspended; use osctl resume --bundle {target.name}"
     if target.spec().get("suspend"):
         return f"spec.releases of bundle {target.name} says suspend: true; edit it"
     return ""

@@ -214,7 +214,7 @@ NETWORK_ON_NO_CONTROL_NODE = warning(
 DRIVER_NEEDS_HOST_DEVICES = warning(
     "driver-needs-host-devices",
     "spec.features.blockStorage.backends[*]",
-    "its driver creates devices on the host, which pods of {blind} cannot see",
+    "the driver creates devices on the host, which pods of {blind} cannot see",
     "remove conf.enable_iscsi from the values of those charts",
 )
 IMAGE_LACKS_PACKAGE = warning(

@@ -13,7 +13,7 @@ NOT_CHECKED = refusal(
 RELEASE_RESERVED = refusal(
     "release-reserved",
     "spec.services.*",
-    'its release "{name}" is the controller\'s own installation in "{namespace}"',
+    'release "{name}" is the controller\'s own installation in "{namespace}"',
     "install the controller under another name, or in a separate namespace",
 )
 VOLUME_NODE_MISSING = warning(

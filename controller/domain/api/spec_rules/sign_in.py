@@ -8,7 +8,7 @@ ISSUER_TWICE = refusal(
     "issuer-twice",
     "spec.features.identity.federation.providers[*].issuer",
     'is also the issuer of "{provider}"',
-    "keep one of them; its mapping may have many rules",
+    "keep one of them; a mapping may have many rules",
 )
 METADATA_OF_ANOTHER_ISSUER = refusal(
     "metadata-of-another-issuer",

@@ -94,7 +94,7 @@ NODE_LABEL_MALFORMED = refusal(
 NODE_LABEL_UNUSED = warning(
     "node-label-unused",
     "spec.nodes.*",
-    "no node of the cluster has the label {label}={value}: these values reach none",
+    "no node of the cluster has the label {label}={value}: these values reach no node",
     "kubectl label node NODE {label}={value}, or correct the label",
 )
 DAEMONSET_RENAMED = warning(
@@ -224,7 +224,7 @@ BUNDLE_TOO_LARGE = refusal(
     "bundle-too-large",
     "spec.services.*",
     (
-        "its HelmBundle would take {octets}, but etcd can store at most {most}; the largest of its "
+        "the HelmBundle would take {octets}, but etcd can store at most {most}; the largest of its "
         "releases: {named}"
     ),
     (

@@ -62,10 +62,10 @@ def parse_own_offer(place: Place, texts: Mapping[str, str] | None) -> CephOffer:
 
 def _document(texts: Mapping[str, str] | None) -> Mapping[str, Any]:
     if texts is None:
-        raise CephMalformed("it does not exist; docs/ceph.md describes its format")
+        raise CephMalformed("the Secret does not exist; docs/ceph.md describes its format")
     text = texts.get(DOCUMENT) or ""
     if not text.strip():
-        raise CephMalformed(f'it has no "{DOCUMENT}"')
+        raise CephMalformed(f'the Secret has no "{DOCUMENT}"')
     if text == NO_TEXT:
         raise CephMalformed(f'its "{DOCUMENT}" is not UTF-8 text')
     if len(text) > _LARGEST:
@@ -107,7 +107,7 @@ def _map(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def _monitors(entries: Any) -> Iterator[Monitor]:
     if not isinstance(entries, list) or not entries or len(entries) > _MOST_MONITORS:
-        raise CephMalformed(f"its monitors are not a list of 1 to {_MOST_MONITORS}")
+        raise CephMalformed(f"the monitors are not a list of 1 to {_MOST_MONITORS}")
     found = []
     for index, entry in enumerate(entries):
         if not isinstance(entry, Mapping) or not entry or set(entry) - {"v1", "v2"}:
@@ -165,5 +165,5 @@ def _gateway(entry: Any) -> str:
     except ValueError:
         whole = plain = False
     if not whole or not plain:
-        raise CephMalformed("its rgw needs url: http:// or https:// with a host, and no account")
+        raise CephMalformed("the field rgw needs url: http:// or https:// with a host, and no account")
     return str(url).rstrip("/")

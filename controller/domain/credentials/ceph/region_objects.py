@@ -79,7 +79,8 @@ def plan_objects(needs: CephNeeds, offer: CephOffer, source: Place, digest: Dige
 def wider_clients(needs: CephNeeds, offer: CephOffer) -> tuple[str, ...]:
     """Used clients with more capabilities than needed, according to the offer, each with its needs."""
     return tuple(
-        f"client {client.name} has more capabilities than it needs; it needs {_shown(client.capabilities)}"
+        f"client {client.name} has more capabilities than necessary; the client needs "
+        f"{_shown(client.capabilities)}"
         for client in needs.clients
         if client.name in offer.clients and not _lacks(client, offer)
         if lacking(offer.clients[client.name].capabilities, client.capabilities)
@@ -120,11 +121,13 @@ def _lacks(client: ClientNeed, offer: CephOffer) -> str:
     offered = offer.clients.get(client.name)
     if offered is None:
         prefixed = f"client.{client.name}" in offer.clients
-        return f"it has no client {client.name}" + ("; leave out client. before its name" if prefixed else "")
+        return f"the offer has no client {client.name}" + (
+            "; leave out client. before its name" if prefixed else ""
+        )
     if is_administrator(offered.capabilities):
         return f"client {client.name} is an administrator; give it {_shown(client.capabilities)} only"
     if offered.capabilities and lacking(client.capabilities, offered.capabilities):
-        return f"client {client.name} lacks capabilities; it needs {_shown(client.capabilities)}"
+        return f"client {client.name} lacks capabilities; the client needs {_shown(client.capabilities)}"
     return ""
 
 
@@ -139,9 +142,9 @@ def _pool_gaps(needs: CephNeeds, offer: CephOffer, source: Place) -> Iterator[Ce
         if there is None:
             text = f"the spec names pool {pool.name} for {pool.role}, which the offer lacks"
         elif there.role != pool.role:
-            text = f"its pool {pool.name} is for {there.role}, and the spec uses it for {pool.role}"
+            text = f"pool {pool.name} is for {there.role}, and the spec uses it for {pool.role}"
         elif pool.role == VOLUMES and there.volume_type not in ("", pool.volume_type):
-            text = f"its pool {pool.name} is not for the volume type {pool.volume_type}"
+            text = f"pool {pool.name} is not for the volume type {pool.volume_type}"
         else:
             continue
         yield CephGap(source, text, secrets)

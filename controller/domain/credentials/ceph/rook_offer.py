@@ -31,9 +31,10 @@ CLUSTER = Place("Secret", "rook-ceph-mon")
 MONITORS = Place("ConfigMap", "rook-ceph-mon-endpoints")
 # In the Secret of the cluster (rook: pkg/operator/ceph/controller/cluster_info.go).
 _RULING_KEYS = frozenset(("admin-secret", "ceph-secret", "mon-secret"))
-MISSING = "it does not exist"
+MISSING = "the object does not exist"
 _CLIENT_MISSING = (
-    "it does not exist; create CephClient {0}, or let the controller create it (spec.features.ceph.request)"
+    "the Secret does not exist; create CephClient {0}, or let the controller create "
+    "it (spec.features.ceph.request)"
 )
 
 
@@ -77,7 +78,7 @@ def _fsid(texts: Mapping[str, str] | None) -> str:
     if texts is None:
         raise CephMalformed(f"{MISSING}; check that this is the namespace of a CephCluster")
     if not texts.get("fsid"):
-        raise CephMalformed('it has no "fsid"')
+        raise CephMalformed('the Secret has no "fsid"')
     try:
         return parse_fsid(texts["fsid"])
     except CephMalformed as error:
@@ -123,7 +124,7 @@ def _key(user: str, texts: Mapping[str, str] | None, ruling: Collection[str]) ->
         raise CephMalformed(_CLIENT_MISSING.format(user))
     found = {texts[key].strip() for key in (user, "userKey") if texts.get(key)}
     if not found:
-        raise CephMalformed(f'it has neither "{user}" nor "userKey"')
+        raise CephMalformed(f'the Secret has neither "{user}" nor "userKey"')
     if len(found) > 1:
         raise CephMalformed(f'its "{user}" and "userKey" differ')
     try:

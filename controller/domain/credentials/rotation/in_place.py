@@ -47,7 +47,7 @@ _GAPS: Mapping[tuple[str, str], str] = {
         "servers for metadata are refused; cloud-init retries"
     ),
     ("dashboard", "secret-key"): (
-        "users of the dashboard must log in again; its pods are replaced several times"
+        "users of the dashboard must log in again; Kubernetes replaces the dashboard's pods several times"
     ),
     ("identity", "admin-password"): (
         "the former password is refused at once: administrators must log in again, with the "

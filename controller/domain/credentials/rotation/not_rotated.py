@@ -17,7 +17,7 @@ _REASONS: Mapping[str, Mapping[str, str]] = {
         "mariadb-password": "the database would restart",
     },
     "messaging": {"erlang-cookie": _AT_ONCE},
-    "compute": {"ceph-secret-uuid": "it is a name, not a secret"},
+    "compute": {"ceph-secret-uuid": "a name, not a secret"},
     "orchestration": {
         "auth-encryption-key": _KEY_OF_DATA,
     },
@@ -47,7 +47,9 @@ def why_refused(use: SecretUse, shared: InPlace, keys: Collection[str], releases
     if shared.restarted and any(_lets_in_certificates(shared.restarted, one) for one in releases):
         return f"the {shared.restarted.lower()} accepts only clients with a certificate"
     if not use.accounts or use.keys.isdisjoint(keys):
-        nothing = "it holds neither an account of a release, with name and password, nor a replaceable key"
+        nothing = (
+            "the Secret holds neither an account of a release, with name and password, nor a replaceable key"
+        )
         return "" if shared else nothing
     by_name = {one.name: one for one in releases}
     for one in use.accounts:

@@ -129,7 +129,7 @@ def lost_rotations(osdpl: Mapping[str, Any], there: Collection[str]) -> dict[str
         record = parse_rotation(text)
         if name not in there and record is not None:
             found[name] = RotationView(
-                Phase.ROLLING, "it continues once its Secret is back", record.since, text
+                Phase.ROLLING, "the rotation continues once the Secret is back", record.since, text
             )
     return found
 

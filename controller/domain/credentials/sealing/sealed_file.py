@@ -57,7 +57,7 @@ def unseal(data: bytes, passphrase: str) -> bytes:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     if len(data) > LARGEST_FILE:
-        raise BackupUnusable("it is larger than any backup")
+        raise BackupUnusable("the file is larger than any backup")
     line, _, rest = data.partition(b"\n")
     salt, nonce, cost = _parse_header(line)
     try:
@@ -72,9 +72,11 @@ def _parse_header(line: bytes) -> tuple[bytes, bytes, int]:
     try:
         header: Any = json.loads(line)
         if header["format"] != FORMAT:
-            raise BackupUnusable("it is not a backup of credentials")
+            raise BackupUnusable("the file is not a backup of credentials")
         if header["version"] != VERSION:
-            raise BackupUnusable(f"its format is {header['version']!r}, and this osctl reads only {VERSION}")
+            raise BackupUnusable(
+                f"the format of the file is {header['version']!r}, and this osctl reads only {VERSION}"
+            )
         kdf, cipher = header["kdf"], header["cipher"]
         cost = kdf["n"]
         known = (kdf["name"], kdf["r"], kdf["p"], cipher["name"]) == (
@@ -86,9 +88,9 @@ def _parse_header(line: bytes) -> tuple[bytes, bytes, int]:
         bounded = isinstance(cost, int) and _LEAST_COST <= cost <= _MOST_COST and cost & (cost - 1) == 0
         salt, nonce = (base64.b64decode(text, validate=True) for text in (kdf["salt"], cipher["nonce"]))
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise BackupUnusable("it is not a backup of credentials") from None
+        raise BackupUnusable("the file is not a backup of credentials") from None
     if not (known and bounded and len(salt) == _SALT and len(nonce) == _NONCE):
-        raise BackupUnusable("this osctl does not know its encryption")
+        raise BackupUnusable("this osctl does not know the encryption of the file")
     return salt, nonce, cost
 
 

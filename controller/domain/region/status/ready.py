@@ -135,7 +135,7 @@ def _silence_text(facts: RegionFacts) -> str:
     """Which containers do not live; empty when all of them do."""
     if facts.silence.silent:
         lost = ", ".join(f"{name} ({ANSWERED_BY[name]})" for name in sorted(facts.silence.silent))
-        return f"{_SILENT} {lost}: its part of the status may be outdated"
+        return f"{_SILENT} {lost}: this container's part of the status may be outdated"
     before = str(find(facts.before.get("conditions") or [], "Ready").get("message") or "")
     if facts.silence.unheard and _SILENT in before:
         # Whoever has just begun to listen does not know better yet.
@@ -157,7 +157,7 @@ def paused_text(facts: RegionFacts, progress: RegionProgress) -> str:
         return f"spec.mode is Paused, and the spec differs from what runs: the region is {_UNTIL}"
     if progress.suspended:
         names = ", ".join(progress.suspended)
-        return f"spec.mode is Paused, and these differ from the spec: {names}. What runs is {_UNTIL}"
+        return f"spec.mode is Paused, and these releases differ from the spec: {names}. What runs is {_UNTIL}"
     return ""
 
 

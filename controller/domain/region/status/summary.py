@@ -150,7 +150,7 @@ def _as_accepted(facts: RegionFacts) -> RegionFacts:
 def _unseen(facts: RegionFacts, before: str) -> str:
     """What SpecValid tells meanwhile: `before` stays while it is about the same, however often a repository
     words its refusal again, since each other text would be a write."""
-    reported = "accepted; its charts cannot be read now"
+    reported = "the spec is accepted; the charts are not available now"
     for reason in (Reason.REPOSITORY_UNAVAILABLE, facts.problem_reason):
         if before.startswith(f"{reported} ({reason})"):
             return before

@@ -157,7 +157,7 @@ def _finish(upgrade: Upgrade, facts: UpgradeFacts) -> Upgrade:
     if upgrade.phase == Phase.FINISH and facts.at_rest:
         text = f"{upgrade.target} runs"
         return replace(upgrade, phase=Phase.FINISHED, ended=facts.now, message=text, checks=())
-    return replace(upgrade, phase=Phase.FINISH, message="all steps are done; what is left is applied")
+    return replace(upgrade, phase=Phase.FINISH, message="all steps are done; the controller applies the rest")
 
 
 def _with(upgrade: Upgrade, step: StepRecord, message: str) -> Upgrade:

@@ -60,7 +60,8 @@ def too_large(octets: int) -> str:
     if octets <= LIMIT:
         return ""
     return (
-        f"its record would take {_kib(octets)}, and a Secret holds at most {_kib(LIMIT)}: Helm is "
+        f"Helm's record of the release would take {_kib(octets)}, and a Secret holds at most "
+        f"{_kib(LIMIT)}: Helm is "
         "not called, and running pods are untouched; make its values smaller (move large files into "
         "your own ConfigMaps, use fewer extraObjects), or divide the release"
     )
@@ -71,7 +72,10 @@ def nearly_too_large(octets: int) -> str:
     if octets < WARN_FROM * LIMIT or octets > LIMIT:
         return ""
     share = round(100 * octets / LIMIT)
-    return f"its record takes {_kib(octets)}, {share} % of what a Secret can hold; a larger record is refused"
+    return (
+        f"Helm's record of the release takes {_kib(octets)}, {share} % of what a Secret can "
+        "hold; the controller refuses a larger record"
+    )
 
 
 def _kib(octets: int) -> str:

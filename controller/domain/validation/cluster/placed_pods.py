@@ -66,7 +66,7 @@ def cordoned_problems(placed: Sequence[PlacedPods], nodes: Sequence[NodeCapacity
         if there and not any(node.available for node in there):
             names = _listed([node.name for node in there])
             what = f"the label {label}" if label else "room for the region"
-            text = f"those with {what} are cordoned or not ready: {names}"
+            text = f"nodes with {what} are cordoned or not ready: {names}"
             yield Problem(NODES, text, "kubectl uncordon NODE, or see why it is not ready")
 
 
@@ -121,6 +121,9 @@ def _remedy(taints: Sequence[Taint], everywhere: Sequence[Mapping[str, Any]]) ->
     removed = " ".join(f"{taint.key}:{taint.effect}-" for taint in lasting)
     without = f"kubectl taint node NODE {removed}"
     if all(taint.tolerated_by(everywhere) for taint in lasting):
-        return f"their charts have no place for tolerations: keep a node without the taint, {without}"
+        return (
+            "the charts of these pods have no place for tolerations: keep a node without the "
+            f"taint, {without}"
+        )
     wanted = ", ".join(f"{{key: {taint.key}, operator: Exists, effect: {taint.effect}}}" for taint in lasting)
     return f"set {_EVERYWHERE}: [{wanted}], or take the taint away: {without}"

@@ -50,7 +50,7 @@ def pod_security_problems(namespace: Object | None, objects: Iterable[Object]) -
     names = list(refused)
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     text = (
-        f"its Pod Security level {level} refuses pods of {count(len(names), 'object')} "
+        f"the Pod Security level {level} refuses pods of {count(len(names), 'object')} "
         f"({', '.join(names[:_MOST_NAMED])}{more}): {', '.join(reasons)}"
     )
     command = f"kubectl label namespace {meta.get('name')} {ENFORCE}=privileged --overwrite"

@@ -25,7 +25,7 @@ _EVERY = "every"
 _NEAR = 0.8
 _RULES: Path = ("conf", "policy")
 _REFERENCE = re.compile(r"(?<![\w:])rule:([^\s()]+)")
-_AS_WRITTEN = "It is used as written."
+_AS_WRITTEN = "The service gets it as written."
 
 Sections = Mapping[str, frozenset[str]]
 

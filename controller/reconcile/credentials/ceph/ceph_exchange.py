@@ -159,7 +159,7 @@ class CephExchange(CredentialStep[_Offered, _Taken]):
         views = {}
         for name in (CONSUMERS_SECRET, *needs.key_secrets):
             waits = [
-                f"it waits for {gap.place.kind} {needs.namespace}/{gap.place.name}: {gap.message}"
+                f"the object waits for {gap.place.kind} {needs.namespace}/{gap.place.name}: {gap.message}"
                 for gap in gaps
                 if name in gap.secrets
             ]

@@ -173,7 +173,10 @@ def _left(
         return ""
     if theirs is None:
         if is_administrator(ours):
-            text = f"it grants an administrator's capabilities; reduce them to {_shown(wanted.spec['caps'])}"
+            text = (
+                "the CephClient grants an administrator's capabilities; reduce them to "
+                f"{_shown(wanted.spec['caps'])}"
+            )
             administrators[name] = text
             return text
         if more := unneeded(ours, wanted.spec["caps"]):
@@ -185,12 +188,15 @@ def _left(
         return ""
     given = _capabilities(theirs.get("spec") or {})
     if is_administrator(given):
-        text = "it does not belong to the controller, and grants an administrator's capabilities; reduce them"
+        text = (
+            "the CephClient does not belong to the controller, and grants an administrator's "
+            "capabilities; reduce them"
+        )
         administrators[name] = text
         return text
     if lacking(wanted.spec["caps"], given):
         return (
-            "it does not belong to the controller, and lacks capabilities; grant it "
+            "the CephClient does not belong to the controller, and lacks capabilities; grant it "
             f"{_shown(wanted.spec['caps'])}"
         )
     return ""

@@ -65,7 +65,7 @@ class ExchangedObjects:
         elif not self._is_ours(there):
             return self._way_to_hand_over(resource, name)
         elif "deletionTimestamp" in there["metadata"]:
-            return "it is being deleted, and waits for a finalizer"
+            return "the object is being deleted, and waits for a finalizer"
         elif (there.get("data") or {}) == body["data"]:
             return ""
         else:
@@ -166,7 +166,8 @@ class ExchangedObjects:
     def _way_to_hand_over(self, resource: Resource, name: str) -> str:
         labels = " ".join(f"{label}={value}" for label, value in self._labels().items())
         return (
-            "it does not belong to the controller, and is not changed; delete it, or hand it over: "
+            "the object does not belong to the controller, so the controller does not change it; "
+            "delete it, or hand it over: "
             f"kubectl -n {self._namespace} label --overwrite {resource.kind.lower()} {name} {labels}"
         )
 

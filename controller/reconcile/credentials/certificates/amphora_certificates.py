@@ -64,18 +64,19 @@ AUTHORITIES = (SERVER_AUTHORITY_SECRET, CLIENT_AUTHORITY_SECRET)
 _PASSPHRASE = "passphrase"  # noqa: S105 - a key of the Secret
 _CREDENTIAL = (LOAD_BALANCER, "ca-passphrase")
 LOST = (
-    "it was deleted, and running amphorae trust only it; restore it from a backup: osctl credentials "
+    "the Secret was deleted, and running amphorae trust only its authority; restore the Secret from "
+    "a backup: osctl credentials "
     "restore FILE -n {namespace} --secret {name}; or request another one, and fail over each load "
     "balancer afterwards: kubectl -n {namespace} create secret generic {name} --type={type}"
 )
-UNREADABLE = "it cannot be read; restore it from a backup, or delete it"
+UNREADABLE = "the Secret is unreadable; restore it from a backup, or delete it"
 UNFIT = (
-    "its passphrase for the authority of amphorae cannot be written into an option file; it may have "
+    "the passphrase for the authority of amphorae cannot be written into an option file; it may have "
     f"up to {LONGEST_PASSPHRASE} letters, digits and other ASCII characters, without blanks and "
     "quotes"
 )
 KEPT = (
-    'Secret "{name}": its key keeps the passphrase of its creation, although the credential '
+    'Secret "{name}": the key keeps its first passphrase, although the credential '
     "ca-passphrase of load-balancer has changed"
 )
 _WAITS = (
@@ -202,7 +203,9 @@ class AmphoraCertificates(CredentialStep["_Pass", _Made]):
         if is_current(there, CLIENT_NAMES, record, now):
             return StoredLeaf(there.chain, there.key, record.bundle)
         if record.signer is None:
-            raise AuthorityUnusable("it cannot be signed, because the authority's key is missing")
+            raise AuthorityUnusable(
+                "the certificate cannot be signed, because the authority's key is missing"
+            )
         begin, end = leaf_begin(record), leaf_end(record)
         pair = new_leaf(CLIENT_NAMES, begin, end, record.signer, self._randomness)
         return StoredLeaf(pair.chain, pair.key, record.bundle)

@@ -55,10 +55,10 @@ class AuthoritySecrets:
         """The operator's authority. Raises AuthorityUnusable."""
         if name == AUTHORITY_SECRET:
             # Its key would be taken for the operator's, which is not kept.
-            raise AuthorityUnusable("it belongs to the region; name one of your own Secrets")
+            raise AuthorityUnusable("the Secret belongs to the region; name one of your own Secrets")
         secret = self._kube.get(SECRET, name, namespace)
         if secret is None:
-            raise AuthorityUnusable(f"it does not exist; create it with the type {AUTHORITY_TYPE}")
+            raise AuthorityUnusable(f"the Secret does not exist; create it with the type {AUTHORITY_TYPE}")
         return read_authority(str(secret.get("type") or ""), texts_of(secret), now)
 
 

@@ -26,7 +26,7 @@ CHECK_SECONDS = 60.0
 READ_AT_ONCE = 100
 # As many as the status is to hold beside the credentials: those that end first.
 SHOWN = 200
-MISSING = "it does not exist"
+MISSING = "the Secret does not exist"
 
 
 @dataclass(frozen=True)

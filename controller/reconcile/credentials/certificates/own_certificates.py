@@ -72,7 +72,7 @@ _BACKDATED_AUTHORITY = DAY
 # The label by which charts choose the nodes that run servers.
 HYPERVISORS = "openstack-compute-node=enabled"
 TAKEN = "another program owns a Secret of this name; rename or delete it"
-PAUSED = "certificates expire on {end}, and the region is paused; they are renewed after the pause"
+PAUSED = "certificates expire on {end}, and the region is paused; the controller renews them after the pause"
 UNAPPROVED = (
     "certificates expire on {end}, and the authority in the spec is another one, or cannot sign; "
     "approve the plan, or name the former authority"
@@ -236,7 +236,7 @@ class OwnCertificates(CredentialStep[_Certificates, _Signing]):
         given = self._authorities.given(authority_secret, work.namespace, now) if authority_secret else None
         record = self._authorities.record(stored)
         if record is None and AUTHORITY_SECRET in stored:
-            raise AuthorityUnusable("it cannot be read; restore it from a backup, or delete it")
+            raise AuthorityUnusable("the Secret is unreadable; restore it from a backup, or delete it")
         leaves = {r.name: stored_leaf(texts_of(stored.get(r.name))) for r in requests}
         trusted = stored_leaf(texts_of(stored.get(CA_BUNDLE_SECRET)))
         asked = any(r.hypervisors for r in requests)
@@ -337,7 +337,9 @@ class _Pass:
         if is_current(there, names, record, self.now):
             return StoredLeaf(there.chain, there.key, record.bundle)
         if record.signer is None:
-            raise AuthorityUnusable("it cannot be signed, because the authority's key is missing")
+            raise AuthorityUnusable(
+                "the certificate cannot be signed, because the authority's key is missing"
+            )
         pair = new_leaf(names, leaf_begin(record), leaf_end(record), record.signer, randomness)
         return StoredLeaf(pair.chain, pair.key, record.bundle)
 

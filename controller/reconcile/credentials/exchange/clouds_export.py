@@ -107,7 +107,7 @@ class CloudsExport(CredentialStep[_Sources, _Clouds]):
         if admin is None or password is None:
             return _Clouds(observed.there, observed.ours, missing=observed.refused)
         if admin.ca is not None and authorities[admin.ca] is None:
-            text = f'it waits for {admin.ca.key} of Secret "{admin.ca.name}"; create it'
+            text = f'the Secret waits for {admin.ca.key} of Secret "{admin.ca.name}"; create it'
             return _Clouds(observed.there, missing=text)
         if admin.public_ca is not None and authorities[admin.public_ca] is None:
             # Nothing here waits for the way from outside, whose certificate is not there either.

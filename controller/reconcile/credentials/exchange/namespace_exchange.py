@@ -158,7 +158,7 @@ class NamespaceExchange:
             offer = self._kube.get(SECRET, source.name, source.namespace)
         except Forbidden:
             # The copy stays: a missing right of the controller does not withdraw the offer.
-            text = f"it requests Secret {source}, and {NO_RIGHT.format('read')}"
+            text = f"the Secret requests Secret {source}, and {NO_RIGHT.format('read')}"
             found.problems.append(CredentialProblem(target.name, text))
             return
         if offer is None and copied_from(request) == source and self._gone.may_come_back(source):

@@ -132,7 +132,7 @@ class ReadOnlyAccount(CredentialStep[_Pass, tuple[_Way, _Pass]]):
         if way is _Way.KEPT:
             return self._published(at_work, self._kept(at_work))
         was_there = at_work.export.ours
-        note = self._gone(at_work, "it is disabled")
+        note = self._gone(at_work, "the account is disabled")
         # Copies are emptied by the next pass.
         again = ROTATION_SECONDS if note or was_there else math.inf
         return self._published(at_work, Published(notes=(note,) if note else (), again=again))
@@ -154,7 +154,7 @@ class ReadOnlyAccount(CredentialStep[_Pass, tuple[_Way, _Pass]]):
             return Published(tuple(problems), again=ROTATION_SECONDS)
         admin = at_work.administrator
         if admin is None:
-            return self._waits(at_work, "it waits for the release of Keystone")
+            return self._waits(at_work, "the account waits for the release of Keystone")
         try:
             look, account = self._looked(at_work, admin)
         except KubeError as error:
@@ -227,7 +227,9 @@ class ReadOnlyAccount(CredentialStep[_Pass, tuple[_Way, _Pass]]):
                 if found.made:
                     place = f"{account.server}/{account.name}"
                     log_action(
-                        "create", place, f"account {account.name} at {login.place.shown}: it may only read"
+                        "create",
+                        place,
+                        f"account {account.name} at {login.place.shown}: the account may only read",
                     )
                 return account, found
             done = (

@@ -26,7 +26,7 @@ from controller.reconcile.credentials.secret_text import secret_text
 from controller.reconcile.shared.action_log import log_action
 
 TAKEN = "another program owns a Secret of this name; rename it"
-_DELETING = "it is being deleted, and waits for a finalizer"
+_DELETING = "the Secret is being deleted, and waits for a finalizer"
 
 
 class ReaderExport:
@@ -61,7 +61,7 @@ class ReaderExport:
         authority = admin.public_ca if admin.public_url else admin.ca
         trusted = secret_text(self.kube, authority, self._namespace) if authority else ""
         if authority and not trusted:
-            return f'it waits for {authority.key} of Secret "{authority.name}"; create it'
+            return f'the Secret waits for {authority.key} of Secret "{authority.name}"; create it'
         texts = {CLOUDS_KEY: reader_clouds(admin, account, password, in_project=feature.project)}
         if trusted:
             texts[CLOUDS_CA_KEY] = trusted

@@ -22,7 +22,7 @@ from controller.reconcile.credentials.rotation.rotation_records import has_ended
 from controller.reconcile.credentials.steps import CredentialStep, Published
 
 UNREADABLE = (
-    f"its annotation {ROTATION_ANNOTATION} cannot be read, and status.secrets does not have a copy: "
+    f"the annotation {ROTATION_ANNOTATION} cannot be read, and status.secrets does not have a copy: "
     "restore the annotation, or remove it with `kubectl annotate secret NAME "
     f"{ROTATION_ANNOTATION}-`; then the controller ignores former accounts, and you must delete "
     "unused ones"
@@ -78,7 +78,7 @@ class RotationRecall(CredentialStep[Sequence[_Lost], Sequence[_Lost]]):
                 views[one.name] = RotationView(Phase.ROLLING, UNREADABLE)
                 continue
             notes = {ROTATION_ANNOTATION: one.text}
-            back = partial(work.store.rewrite, one.name, notes, done="its rotation continues")
+            back = partial(work.store.rewrite, one.name, notes, done="the rotation continues")
             waits = one.waits or refusal_of(back)
             if waits:
                 views[one.name] = RotationView(Phase.ROLLING, waits, one.record.since, one.text)

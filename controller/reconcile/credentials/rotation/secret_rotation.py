@@ -132,7 +132,7 @@ class SecretRotation:
         stays = set(shared.kept_accounts) - set(record.kept_accounts)
         replaced = sorted({one.name for one in before} | shared.keys - stays)
         self._tell(
-            region, Reason.CREDENTIALS_ROTATING, f"Secret {name}: these are replaced: {', '.join(replaced)}"
+            region, Reason.CREDENTIALS_ROTATING, f"Secret {name}: the rotation replaces {', '.join(replaced)}"
         )
         return RotationView(Phase.ROLLING, "begun just now", record.since)
 

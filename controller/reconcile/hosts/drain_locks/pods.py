@@ -29,7 +29,7 @@ FAILED_ANNOTATION = "osctl.dev/failed-pods"
 STARTS_WITHIN = 30.0
 # Between Pods that fail on one node.
 REPLACEMENT_PAUSES = backoff.Pauses(5.0, 300.0)
-REFUSED = "its lock is refused"
+REFUSED = "Kubernetes refuses the drain lock"
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class DrainLocks:
                     self._kube.delete(resource, meta["name"], self._namespace, uid=meta["uid"])
             log_action("release-drain-lock", node, f"node {node}: drain lock released")
 
-        return _refusal("it could not be released", node, delete)
+        return _refusal("the drain lock could not be released", node, delete)
 
     def _bring_about(
         self,
@@ -309,7 +309,7 @@ def _why_not_locked(node: str, pod: Mapping[str, Any] | None, budget: Mapping[st
     if pod["metadata"].get("deletionTimestamp"):
         return "the pod of its lock is being deleted; another one replaces it"
     if budget is None:
-        return "its lock has no disruption budget"
+        return "the drain lock has no disruption budget"
     if not _is_marked(node, pod):
         return "the pod of its lock had lost its label, which is restored"
     if status.get("phase") == "Running":

@@ -56,7 +56,7 @@ class DrainLockReasons:
         for name in [*snapshot.nodes, *former]:
             broken = groups_broken_by(name, groups)
             if broken:
-                desired[name] = f"its loss would break the majority of {', '.join(broken)}"
+                desired[name] = f"the loss of the node would break the majority of {', '.join(broken)}"
                 continue
             servers = _servers(name, snapshot, view) if view is not None else 0
             if not servers or not self._concerns(name, snapshot):
@@ -87,16 +87,19 @@ class DrainLockReasons:
         if live is None and (name not in snapshot.nodes or not concerns):
             return ""
         if view is None or cloud is None:
-            return "it is not known whether servers are on it"
+            return "the controller does not know whether servers are on the node"
         host = snapshot.host(name, view)
         if live is not None and not concerns:
             # It has lost its role, and another Node of its machine has its host: by its own names it is that.
             names = names_of(live, snapshot.region.namespace)
             host = names.stated or names.hostname or name
         if not host:
-            return f"it is not known whether servers are on it: {snapshot.matches(view).doubts.get(name, '')}"
+            return (
+                "the controller does not know whether servers are on the node: "
+                f"{snapshot.matches(view).doubts.get(name, '')}"
+            )
         if view.hypervisor(host) is None and view.service(host) is not None:
-            return "it is not known whether servers are on it"
+            return "the controller does not know whether servers are on the node"
         if self._empty.observe(name, True, self._clock.now()).observations < MISSING_OBSERVATIONS:
             return "checking that no server is on it"
         if cloud.late:
@@ -105,7 +108,7 @@ class DrainLockReasons:
         try:
             remaining = remaining_in_openstack(host, cloud)
         except (CloudUnavailable, CloudRefused) as error:
-            remaining = f"it is not known whether servers are on it: {error}"
+            remaining = f"the controller does not know whether servers are on the node: {error}"
         if not remaining:
             self._empty.observe(name, False, self._clock.now())
         return remaining

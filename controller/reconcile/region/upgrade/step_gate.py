@@ -51,7 +51,7 @@ def step_facts(kube: Kube, view: GateView, step: UpgradeStep, policy: UpgradePol
     if record.state == StepState.PENDING:
         return _before(view, step, bundle, target)
     if bundle is None:
-        return StepFacts(waiting="its HelmBundle does not exist yet")
+        return StepFacts(waiting="the HelmBundle does not exist yet")
     failing, waiting = _releases(view, step, bundle, target)
     if failing or waiting:
         return StepFacts(failing=failing, waiting=waiting)
@@ -100,7 +100,7 @@ def _releases(view: GateView, step: UpgradeStep, bundle: KubeObject, target: Kub
     spec, status = bundle.get("spec") or {}, bundle.get("status") or {}
     wanted = staged_spec(target["spec"], spec, view.own_steps(step.service), view.upgrade.begun)
     if (wanted or {}).get("releases") != spec.get("releases"):
-        return "", "its HelmBundle is written"
+        return "", "the HelmBundle is written"
     if status.get("observedGeneration") != bundle["metadata"].get("generation"):
         return "", "helmbundle begins"
     names = set(release_names(target, step))

@@ -53,6 +53,6 @@ def fixed_problem(live: KubeObject, desired: KubeObject, namespace: str, error: 
     what = "; ".join(fixed_changes(live, desired))
     if not what:
         what = (
-            cause_of(error) if isinstance(error, ObjectRefused) else "its class does not allow claims to grow"
+            cause_of(error) if isinstance(error, ObjectRefused) else "the class does not allow claims to grow"
         )
     return f"{kind}/{name} cannot be changed: {what}; {way_out(kind, name, namespace)}"

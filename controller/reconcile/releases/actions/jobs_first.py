@@ -73,7 +73,7 @@ class AwaitedJobs:
 
     def __str__(self) -> str:
         names = ", ".join(str(one["metadata"]["name"]) for one in self.jobs)
-        return f"the Jobs that its new pods need have succeeded ({names}); its workloads follow"
+        return f"the Jobs that new pods need have succeeded ({names}); the workloads follow"
 
 
 NONE_AWAITED = AwaitedJobs()

@@ -62,7 +62,7 @@ def _give_up(records: ReleaseRecords, request: ActionRequest) -> None:
     """Helm leaves a rollback whose hook failed as pending, which it is not any more."""
     newest = newest_revision(records, request)
     if newest is not None and newest.status == "pending-rollback":
-        records.mark_failed(request.release, request.namespace, newest.version, "its rollback failed")
+        records.mark_failed(request.release, request.namespace, newest.version, "the rollback failed")
 
 
 def _is_back(records: ReleaseRecords, request: ActionRequest, target: int) -> bool:

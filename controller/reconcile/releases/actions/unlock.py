@@ -11,4 +11,4 @@ from controller.reconcile.releases.action_request import ActionRequest
 
 def unlock(records: ReleaseRecords, request: ActionRequest) -> None:
     """One conditional write: over before it could be cancelled. Raises HelmFailed and KubeError."""
-    records.mark_failed(request.release, request.namespace, request.version, "its writer was interrupted")
+    records.mark_failed(request.release, request.namespace, request.version, "the writer was interrupted")

@@ -209,13 +209,13 @@ def not_comparable(object_: ObjectId, error: Exception, before: Drifted | None =
     if isinstance(error, Forbidden):
         text = "a right of the controller is missing, or an admission rule forbids it"
     elif isinstance(error, ObjectMissing):
-        text = "its kind or its namespace does not exist"
+        text = "the kind or the namespace of the object does not exist"
     elif isinstance(error, MALFORMED):
-        text = "its manifest cannot be understood"
+        text = "the manifest of the object is malformed"
     else:
         text = f"the API server answers with an error ({type(error).__name__})"
     if before is None:
-        return Drifted(object_, Change.REFUSED, message=f"it cannot be compared: {text}")
+        return Drifted(object_, Change.REFUSED, message=f"the controller cannot compare the object: {text}")
     return Drifted(object_, Change.REFUSED, before.paths, before.by, text)
 
 
@@ -230,7 +230,7 @@ def cause_of(error: ObjectRefused) -> str:
 
 def _taken(identity: ObjectId, owner: str, release: str, namespace: str) -> Drifted:
     way = way_to_hand_over(identity.kind, identity.name, identity.namespace, release, namespace)
-    text = f"it now belongs to {owner}; to hand it over to this release: {way}"
+    text = f"the object now belongs to {owner}; to hand the object over to this release: {way}"
     return Drifted(identity, Change.REFUSED, message=text)
 
 

@@ -378,7 +378,7 @@ class DriftWatch:
             found, problem = None, str(error)
         except (ChartInvalid, *MALFORMED) as error:
             # Whatever a record holds, it is this release's alone: others are compared.
-            found, problem = None, f"its record cannot be understood ({type(error).__name__})"
+            found, problem = None, f"the record of the release is malformed ({type(error).__name__})"
             extra = {"object": f"{key[0]}/{key[1]}", "reason": type(error).__name__}
             log.error("release %s: %s", key[1], problem, extra=extra)
         with self._lock:
@@ -394,5 +394,5 @@ class DriftWatch:
 def _log_not_compared(object_: ObjectId, error: Exception, release: str) -> None:
     extra = {"object": object_.place, "release": release, "reason": type(error).__name__}
     # The text of any other error could quote what a Secret holds.
-    told = str(error) if isinstance(error, KubeError) else "its manifest cannot be understood"
+    told = str(error) if isinstance(error, KubeError) else "the manifest of the release is malformed"
     log.warning("cannot compare %s: %s", object_, told, extra=extra)

@@ -169,7 +169,9 @@ class VolumeKeeper:
             if volume in unmarked and not meta.get("deletionTimestamp")
         ]
         if lost:
-            raise Conflict(f"revision {version} would delete {', '.join(lost)}; it is marked again first")
+            raise Conflict(
+                f"revision {version} would delete {', '.join(lost)}; the controller first marks it again"
+            )
 
     def take_up(self, release: str, namespace: str, names: Iterable[str], version: int) -> tuple[str, ...]:
         """Of these kept claims, those that the revision does not have. The others lose the label.
@@ -354,7 +356,7 @@ class VolumeKeeper:
             "spec": {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain"}},
         }
         if self._kube.merge_patch(STATEFULSET, name, namespace, patch) is not None:
-            text = f"{STATEFULSET.kind} {name}: its claims stay when it is deleted"
+            text = f"{STATEFULSET.kind} {name}: the claims stay when the StatefulSet is deleted"
             log_action("keep", f"{namespace}/{name}", text, release=release)
 
     def _patch(

@@ -91,7 +91,7 @@ class DryRun:
         # First what cannot be brought back: a list that is cut must still show it.
         effects.objects += [*lost, *sorted(set(self._deletions(gone)))]
         if not delete_volumes and claims:
-            effects.notes.append("its volumes stay")
+            effects.notes.append("the volumes stay")
         return effects
 
     def _apply_one(self, obj: KubeObject, effects: ObjectEffects) -> None:

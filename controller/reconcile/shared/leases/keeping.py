@@ -110,7 +110,7 @@ class LeaseKeeping:
             return Overdue(LEASE_LOST, f"the Lease is lost: {self._trouble}")
         if board.age() > times.end_after:
             late = board.age() - times.renew_every
-            text = f"the Lease is lost: its renewal is {late:.1f} s late ({self.cause()})"
+            text = f"the Lease is lost: the renewal is {late:.1f} s late ({self.cause()})"
             return Overdue(LEASE_LOST, f"{text}, and its work has not stopped by itself")
         if board.silence() > times.silent_for:
             text = f"no sign of life from the work for {board.silence():.0f} s, so its process hangs"

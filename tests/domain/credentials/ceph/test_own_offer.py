@@ -88,8 +88,16 @@ def test_pools_need_not_be_told() -> None:
         ("clients:", "users:", 'its "ceph.yaml" has fields other than fsid, monitors, clients, pools, rgw'),
         ("role: vms", "role: disks", "each of its pools needs a role, one of images, volumes, vms"),
         ("volumeType: fast", "volumeType: 7", "the volumeType of a pool is not a string"),
-        ("https://rgw.example.org", "rgw.example.org", "its rgw needs url: http:// or https:// with a host"),
-        ("https://rgw.example.org", "https://a:b@rgw", "its rgw needs url: http:// or https:// with a host"),
+        (
+            "https://rgw.example.org",
+            "rgw.example.org",
+            "the field rgw needs url: http:// or https:// with a host",
+        ),
+        (
+            "https://rgw.example.org",
+            "https://a:b@rgw",
+            "the field rgw needs url: http:// or https:// with a host",
+        ),
         ("fsid:", "fsid: [", 'its "ceph.yaml" is not YAML, line '),
         ("fsid:", "fsid: a\nfsid:", 'its "ceph.yaml" is not YAML, line '),
         ("pools:", "---\npools:", 'its "ceph.yaml" is not one map'),
@@ -118,7 +126,7 @@ def test_what_is_wrong_is_named_and_leaves_nothing(old: str, new: str, message: 
     ],
 )
 def test_what_is_no_offer_at_all_is_refused(text: str) -> None:
-    assert problem(text).startswith(('it has no "ceph.yaml"', 'its "ceph.yaml"', "its "))
+    assert problem(text).startswith(('the Secret has no "ceph.yaml"', 'its "ceph.yaml"', "its "))
 
 
 def test_a_secret_that_is_not_there_is_told_with_where_its_form_stands() -> None:

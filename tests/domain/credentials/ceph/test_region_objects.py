@@ -117,11 +117,11 @@ def test_a_client_by_its_whole_name_is_told_apart_from_one_that_is_missing() -> 
     whole = offer()
     others = {name: client for name, client in whole.clients.items() if name != "glance"}
     assert [gap.message for gap in planned(replace(whole, clients=others)).gaps] == [
-        "it has no client glance"
+        "the offer has no client glance"
     ]
     named = replace(whole, clients={**others, "client.glance": whole.clients["glance"]})
     assert [gap.message for gap in planned(named).gaps] == [
-        "it has no client glance; leave out client. before its name"
+        "the offer has no client glance; leave out client. before its name"
     ]
 
 
@@ -135,7 +135,8 @@ def test_a_client_that_may_do_more_than_is_needed_is_told_and_serves() -> None:
     assert with_client("glance", mon="profile rbd", osd="profile rbd") == []
     assert wider("glance", mon="profile rbd", osd="profile rbd") == (
         (
-            "client glance has more capabilities than it needs; it needs mon 'profile rbd', osd 'profile "
+            "client glance has more capabilities than necessary; the client needs mon 'profile "
+            "rbd', osd 'profile "
             "rbd pool=images', mgr 'profile rbd pool=images'"
         ),
     )
@@ -146,7 +147,7 @@ def test_a_client_that_may_do_more_than_is_needed_is_told_and_serves() -> None:
 def test_capabilities_that_lack_something_are_told_with_those_that_serve() -> None:
     [message] = with_client("glance", mon="profile rbd", osd="profile rbd pool=other", mgr="profile rbd")
     assert message == (
-        "client glance lacks capabilities; it needs mon 'profile rbd', osd 'profile rbd "
+        "client glance lacks capabilities; the client needs mon 'profile rbd', osd 'profile rbd "
         "pool=images', mgr 'profile rbd pool=images'"
     )
 
@@ -155,7 +156,7 @@ def test_capabilities_that_lack_something_are_told_with_those_that_serve() -> No
     ("pools", "message"),
     [
         ((), "the spec names pool images for images, which the offer lacks"),
-        ((OfferedPool("images", "vms"),), "its pool images is for vms, and the spec uses it for images"),
+        ((OfferedPool("images", "vms"),), "pool images is for vms, and the spec uses it for images"),
     ],
 )
 def test_pools_that_differ_from_the_spec_are_told(pools: tuple[OfferedPool, ...], message: str) -> None:
@@ -168,7 +169,7 @@ def test_a_pool_of_another_volume_type_is_told() -> None:
         OfferedPool(need.name, need.role, "slow" if need.volume_type else "") for need in NEEDS.pools
     )
     assert [gap.message for gap in planned(replace(offer(), pools=pools)).gaps] == [
-        "its pool volumes is not for the volume type fast"
+        "pool volumes is not for the volume type fast"
     ]
 
 

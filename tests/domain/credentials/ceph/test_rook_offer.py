@@ -57,8 +57,8 @@ def test_monitors_have_addresses_of_the_sixth_version_too() -> None:
 @pytest.mark.parametrize(
     ("cluster", "problem"),
     [
-        (None, "it does not exist; check that this is the namespace of a CephCluster"),
-        ({}, 'it has no "fsid"'),
+        (None, "the object does not exist; check that this is the namespace of a CephCluster"),
+        ({}, 'the Secret has no "fsid"'),
         ({"fsid": "8b1a"}, 'its "fsid" is no UUID'),
     ],
 )
@@ -97,15 +97,17 @@ def test_monitors_that_cannot_be_read_leave_nothing_known(text: str, problem: st
 
 
 def test_no_monitors_at_all_are_told() -> None:
-    assert told(read(monitors=None))[0].startswith("ConfigMap rook-ceph-mon-endpoints: it does not exist")
+    assert told(read(monitors=None))[0].startswith(
+        "ConfigMap rook-ceph-mon-endpoints: the object does not exist"
+    )
 
 
 @pytest.mark.parametrize(
     ("texts", "problem"),
     [
-        (None, "it does not exist; create CephClient glance"),
-        ({}, 'it has neither "glance" nor "userKey"'),
-        ({"glance": "", "userKey": ""}, 'it has neither "glance" nor "userKey"'),
+        (None, "the Secret does not exist; create CephClient glance"),
+        ({}, 'the Secret has neither "glance" nor "userKey"'),
+        ({"glance": "", "userKey": ""}, 'the Secret has neither "glance" nor "userKey"'),
         (
             {"glance": key_of("glance"), "userKey": key_of("other")},
             'its "glance" and "userKey" differ',

@@ -41,7 +41,7 @@ def of(label: str, *, each: bool = False, cpu: str = "1", memory: int = 1, apart
 def test_a_label_that_no_node_has_is_told_with_the_command_that_gives_it() -> None:
     asked = AskedResources((of(CONTROL), of(COMPUTE, each=True)))
     (problem,) = capacity_problems(asked, cluster_capacity([node("a", CONTROL)], []))
-    assert problem.message == f"none has the label {COMPUTE}: 3 pods would wait for one without end"
+    assert problem.message == f"none has the label {COMPUTE}: 3 pods would wait for a node without end"
     assert problem.remedy == f"kubectl label node NODE {COMPUTE}"
 
 
@@ -71,8 +71,8 @@ def test_a_hypervisor_that_is_too_small_for_its_own_pods_is_named() -> None:
 def test_claims_name_a_class_that_there_is_or_there_is_a_default() -> None:
     asked = AskedResources((), (AskedOfClass("", 2, GIB), AskedOfClass("fast", 1, GIB)))
     assert told(asked, [], storage("slow")) == [
-        "none is the default, and claims do not name one (2)",
-        "there is no fast: its claims would wait without end (1)",
+        "no class is the default, and claims do not name a class (2)",
+        "there is no fast: claims of this class would wait without end (1)",
     ]
     assert told(asked, [], storage("fast", default=True)) == []
 

@@ -81,7 +81,9 @@ def test_what_tolerates_the_taint_is_not_told() -> None:
 def test_a_chart_without_a_place_is_told_once_the_feature_is_set() -> None:
     objects = [workload("Deployment", "octavia-api")]
     [(_, remedy)] = told(objects, node("one", KUBEADM), everywhere=[TOLERATED])
-    assert remedy.startswith("their charts have no place for tolerations: keep a node without the taint")
+    assert remedy.startswith(
+        "the charts of these pods have no place for tolerations: keep a node without the taint"
+    )
 
 
 def test_what_is_stopped_or_a_test_waits_for_no_node() -> None:
@@ -99,7 +101,7 @@ def test_cordoned_nodes_are_for_daemonsets_only() -> None:
     unready = {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}
     there = cluster_capacity([node("one", cordoned=True), node("two", unready)], []).nodes
     [problem] = cordoned_problems(placed_pods([workload("Deployment", "a")]), there)
-    assert problem.message == f"those with the label {CONTROL} are cordoned or not ready: one, two"
+    assert problem.message == f"nodes with the label {CONTROL} are cordoned or not ready: one, two"
     assert list(cordoned_problems(placed_pods([workload("DaemonSet", "a")]), there)) == []
     assert placement_problems(placed_pods([workload("DaemonSet", "a")]), there) == []
 

@@ -29,7 +29,7 @@ def test_the_level_the_pods_and_the_fields_are_named() -> None:
     objects = [daemonset(hostNetwork=True, volumes=[{"name": "run", "hostPath": {"path": "/run"}}])]
     [problem] = pod_security_problems(namespace("baseline"), objects)
     assert problem.message == (
-        "its Pod Security level baseline refuses pods of 1 object (DaemonSet/libvirt): hostNetwork, hostPath"
+        "the Pod Security level baseline refuses pods of 1 object (DaemonSet/libvirt): hostNetwork, hostPath"
     )
     assert problem.remedy == (
         "kubectl label namespace openstack pod-security.kubernetes.io/enforce=privileged --overwrite"
