@@ -173,6 +173,12 @@ pins: setup ## writes values/charts/ from CHARTS, a checkout with its history, a
 	@$(BIN)/python -m tools.pins "$(CHARTS)" --pinned "$(PINNED)" $(if $(PREVIOUS),--previous "$(PREVIOUS)") \
 	  $(if $(IMAGES),--images "$(IMAGES)")
 
+previous-build: setup ## writes what the build OF leaves in a cluster, for the test of this one
+	@test -n "$(OF)" || { echo "OF=<commit> is missing"; exit 2; }
+	@git worktree add --quiet --detach build/previous "$(OF)"
+	@cd build/previous && PYTHONPATH="$$PWD" $(abspath $(BIN))/python $(CURDIR)/tools/previous_build.py "$(OF)" \
+	  > $(CURDIR)/tests/data/previous-build.json; git -C $(CURDIR) worktree remove --force build/previous
+
 options: setup ## writes names and types of options and rules from OpenStack's packages, and CHARTS
 	@test -n "$(CHARTS)" || { echo "CHARTS=<checkout of openstack-helm> is missing"; exit 2; }
 	@$(BIN)/python -m tools.known_names
