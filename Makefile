@@ -27,7 +27,7 @@ export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/pycache
 # seconds in each process of pytest. Empty is off.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup helm helm-newer demo demo-real demo-down test test-changed test-fast test-servers test-cluster test-sample test-openstack test-image test-real test-real-upgrade image test-exhaustive test-upstream lint docs lock rbac pins options service schemas bench soak clean
+.PHONY: help setup helm helm-newer demo demo-real demo-down test test-changed test-fast test-servers test-cluster test-sample test-openstack test-image test-real test-real-upgrade image test-exhaustive test-upstream lint docs lock rbac pins previous-build options service schemas bench soak clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
