@@ -15,6 +15,7 @@ from controller.cli.views.upgrade.plan import UpgradePreview, preview_steps
 from controller.domain.api.conditions import find
 from controller.domain.region.facts import ANSWERED_BY
 from controller.domain.region.upgrade.next_step import new_upgrade
+from controller.domain.region.upgrade.service_checks import ServiceCheck
 from controller.domain.region.upgrade.upgrade_policy import upgrade_policy
 from controller.domain.region.upgrade.upgrade_state import Check, CheckState
 from controller.errors import Problem, SpecInvalid
@@ -71,8 +72,9 @@ def preview_upgrade(
 
 def preview_checks(
     item: InputObject, source: str, target: str, *, kube: Kube, bundles: KubeObjects
-) -> tuple[Check, ...]:
-    """The checks before the upgrade that need no Job, made now. Nothing is written."""
+) -> tuple[tuple[Check, ...], tuple[ServiceCheck, ...]]:
+    """The checks before the upgrade that need no Job, made now, and those that are Jobs. Nothing is
+    written."""
     region = item.obj
     compared = _compared(item, source, target, kube)
     refused = refusals(compared)
@@ -86,7 +88,8 @@ def preview_checks(
     )
     desired = compared.after.objects()
     found = preflight_checks(region, new_upgrade(source, target, (), 0.0), desired, bundles, deployed)
-    return (Check("version-step", state, "; ".join(refused)), *found)
+    known = Check("version-step", state, "; ".join(refused))
+    return (known, *found), compared.after.region.upgrade_checks
 
 
 def known_versions(renderer: OfflineRenderer) -> tuple[str, ...]:

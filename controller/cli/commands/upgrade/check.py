@@ -15,6 +15,7 @@ from controller.cli.offline.input_files import InputObject
 from controller.cli.options import Context, Kubeconfig, Namespace, Output
 from controller.cli.output import Cell, Format, print_data, print_table, soft_wrapped, stderr, stdout
 from controller.cli.upgrade_preview import preview_checks, running_version
+from controller.domain.region.upgrade.service_checks import ServiceCheck
 from controller.domain.region.upgrade.upgrade_state import Check, CheckState, Upgrade, upgrade_in
 
 STYLES = {
@@ -24,9 +25,11 @@ STYLES = {
     CheckState.FAILED: ("!", "red"),
     CheckState.SKIPPED: ("-", "dim"),
 }
+# The state of a check that is a Job of the upgrade.
+LATER = "Later"
 JOBS_LATER = (
-    "programs of the services check the running databases when the upgrade starts; "
-    "osctl upgrade start VERSION --paused runs them, and no step begins before osctl upgrade resume"
+    "Later: programs of the services check the running databases when the upgrade starts. With osctl upgrade "
+    "start VERSION --paused they run, and no step begins before osctl upgrade resume."
 )
 
 
@@ -53,23 +56,25 @@ def check(
     cluster = open_cluster(kubeconfig, context, namespace)
     region = cluster.find_region(name)
     upgrade = upgrade_in(region.get("status") or {})
+    later: tuple[ServiceCheck, ...] = ()
     if upgrade is not None and not upgrade.over and version in ("", upgrade.target):
-        checks, later = upgrade.checks, ""
+        checks = upgrade.checks
         title = f"{upgrade.source} → {upgrade.target}: checks of the upgrade that is under way"
     else:
         _require(version, upgrade)
         source = running_version(region)
         item, bundles = InputObject(region, "cluster"), cluster.bundles(region)
-        checks = preview_checks(item, source, version, kube=cluster.kube, bundles=bundles)
-        title, later = f"{source} → {version}: checks as they are now", JOBS_LATER
+        checks, later = preview_checks(item, source, version, kube=cluster.kube, bundles=bundles)
+        title = f"{source} → {version}: checks as they are now"
     if output == Format.TABLE:
         stdout().print(f"{region['metadata']['name']}  {title}\n")
-        print_table(stdout(), ("", "CHECK", "SERVICE", "STATE", "MESSAGE"), map(_row, checks))
+        print_table(
+            stdout(), ("", "CHECK", "SERVICE", "STATE", "MESSAGE"), [*map(_row, checks), *map(_later, later)]
+        )
         if later:
-            stdout().print()
-            stdout().print(later)
+            stdout().print(f"\n{JOBS_LATER}")
     else:
-        print_data([as_data(one) for one in checks], output)
+        print_data([*map(as_data, checks), *map(_later_data, later)], output)
     if code := _code(checks):
         raise typer.Exit(code)
 
@@ -102,3 +107,14 @@ def _row(one: Check) -> list[Cell | str]:
 def as_data(one: Check) -> dict[str, Any]:
     """A check for programs."""
     return {"name": one.name, "service": one.service, "state": str(one.state), "message": one.message}
+
+
+def _later(one: ServiceCheck) -> list[Cell | str]:
+    return [
+        Cell(text, "dim") for text in ("·", one.about.name, one.service, LATER, " ".join(one.about.command))
+    ]
+
+
+def _later_data(one: ServiceCheck) -> dict[str, Any]:
+    found = {"name": one.about.name, "service": one.service, "state": LATER}
+    return {**found, "message": " ".join(one.about.command)}
