@@ -23,7 +23,7 @@ LONGEST = (
     "planted",
     "kills",
     "openstack",
-    "tests/cluster/regions/test_schema_before_code.py",
+    "region-life",
     "demo",
     "ceph",
     "hosts",
@@ -41,7 +41,7 @@ LONGEST = (
     "tests/reconcile/credentials/test_reader.py",
 )
 # Fixtures of the session with such servers.
-SERVERS_OF_A_GROUP = ("shared_region", "planted", "helmbundle_alone", "cloud", "_hosts_place")
+SERVERS_OF_A_GROUP = ("shared_region", "planted", "helmbundle_alone", "cloud", "_hosts_place", "empty_region")
 # Of a run's time with servers more than half is waiting.
 WORKERS_PER_CORE = 2.5
 MOST_WORKERS = 12
@@ -62,11 +62,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not getattr(config.option, "loadgroup", False):
         return
     for item in items:
-        if not item.get_closest_marker("cluster") and not item.get_closest_marker(GROUP):
+        if _only_computes(item):
             # One worker has what its tests share in memory: regions that are rendered once.
             item.add_marker(pytest.mark.xdist_group(f"{item.path.parent.name}/{item.path.stem}"))
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: min(places.get(name, _unlisted(item)) for name in _names(item)))
+
+
+def _only_computes(item: pytest.Item) -> bool:
+    """Long sweeps are shared out one by one."""
+    marks = {mark.name for mark in item.iter_markers()}
+    return "slow" in marks and not marks & {GROUP, "cluster", "exhaustive", "upstream"}
 
 
 _running: list[tuple[FixtureDef[Any], SubRequest]] = []

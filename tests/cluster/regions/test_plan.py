@@ -14,7 +14,7 @@ import pytest
 
 from sandbox import audit
 from sandbox.patience import patient
-from tests.cluster.region import NAME, ROOT, Region, wait_until, within
+from tests.cluster.region import ROOT, Region, wait_until, within
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("shared-region"), pytest.mark.timeout(1800)]
 
@@ -120,21 +120,3 @@ def test_an_edit_is_planned_then_approved_and_applied(planning: Region) -> None:
     planning.edit(services=REPLICAS)
     assert planned(planning)["digest"] != plan["digest"]
     assert planning.revisions() == after
-
-
-def test_a_first_install_is_planned_without_a_write(region: Region) -> None:
-    moment = audit.now()
-    region.apply(region.manifest(mode="Plan"))
-    entries = {entry["name"]: entry for entry in planned(region)["releases"]}
-    assert {entry["action"] for entry in entries.values()} == {"Install"}
-    assert len(entries) == 10
-    assert "create Deployment/keystone-api" in entries["keystone"]["objects"]
-    assert "Job/keystone-db-sync" in entries["keystone"]["hooks"]
-    assert region.status()["state"] == "Planned"
-    # Of another container than the plan.
-    wait_until("secrets are told", lambda: region.condition("SecretsExchanged")["status"] == "True")
-    assert foreign_writes(region, moment) == []
-    assert region.revisions() == {}
-    assert len(json.dumps(region.status())) < 200_000
-    region.kubectl("delete", "osdpl", NAME, "--timeout=500s")
-    assert region.get("hb")["items"] == []

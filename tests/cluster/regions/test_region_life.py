@@ -1,28 +1,39 @@
-"""A region whose containers are killed while it is installed."""
+"""A region's first install: planned, and with containers that are killed on the way."""
 
 from __future__ import annotations
 
-import random
-import time
-from collections.abc import Callable
+import json
 
 import pytest
 
-from tests.cluster.region import RELEASES, Region, wait_until
+from sandbox import audit
+from tests.cluster.region import NAME, RELEASES, Region, wait_until
+from tests.cluster.regions.conftest import install_with_kills
+from tests.cluster.regions.test_plan import foreign_writes, planned
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
 
 
-def _killed_while_installing(region: Region, seed: int, kills: int) -> None:
-    chance = random.Random(seed)
-    region.apply()
-    for _ in range(kills):
-        pause = chance.uniform(0.05, 1.2)
-        name = chance.choice(region.containers)
-        wait_until("the next kill is due", _after(pause))
-        region.controllers.kill(name)
-        region.controllers.start(name)
-    region.wait_ready(600)
+@pytest.mark.xdist_group("region-life")
+def test_a_first_install_is_planned_without_a_write(empty_region: Region) -> None:
+    region, moment = empty_region, audit.now()
+    region.apply(region.manifest(mode="Plan"))
+    entries = {entry["name"]: entry for entry in planned(region)["releases"]}
+    assert {entry["action"] for entry in entries.values()} == {"Install"}
+    assert len(entries) == 10
+    assert "create Deployment/keystone-api" in entries["keystone"]["objects"]
+    assert "Job/keystone-db-sync" in entries["keystone"]["hooks"]
+    assert region.status()["state"] == "Planned"
+    # Of another container than the plan.
+    wait_until("secrets are told", lambda: region.condition("SecretsExchanged")["status"] == "True")
+    assert foreign_writes(region, moment) == []
+    assert region.revisions() == {}
+    assert len(json.dumps(region.status())) < 200_000
+    region.kubectl("delete", "osdpl", NAME, "--timeout=500s")
+    assert region.get("hb")["items"] == []
+
+
+def _assert_all_is_deployed(region: Region) -> None:
     revisions = region.revisions()
     assert set(revisions) == RELEASES
     assert all(status == "deployed" for _, status in revisions.values()), revisions
@@ -31,16 +42,13 @@ def _killed_while_installing(region: Region, seed: int, kills: int) -> None:
     assert pending == []
 
 
-def _after(seconds: float) -> Callable[[], bool]:
-    due = time.monotonic() + seconds
-    return lambda: time.monotonic() >= due
-
-
-def test_kills_during_the_first_install_end_in_a_ready_region(region: Region) -> None:
-    _killed_while_installing(region, seed=1, kills=8)
+@pytest.mark.xdist_group("region-life")
+def test_kills_during_the_first_install_end_in_a_ready_region(survivor: Region) -> None:
+    _assert_all_is_deployed(survivor)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(("seed", "kills"), [(1, 20), *((seed, 10) for seed in range(2, 22))])
 def test_kills_at_other_moments_end_the_same(region: Region, seed: int, kills: int) -> None:
-    _killed_while_installing(region, seed, kills)
+    install_with_kills(region, seed, kills)
+    _assert_all_is_deployed(region)

@@ -11,15 +11,13 @@ from sandbox import audit
 from tests.cluster.region import Region, wait_until
 from tests.cluster.schema_before_code import assert_jobs_came_first, waiting_releases
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("region-life"), pytest.mark.timeout(1800)]
 
 ORDER = ("keystone", "placement", "glance", "nova", "neutron")
 
 
-def test_services_are_upgraded_in_their_order_and_their_jobs_come_first(region: Region) -> None:
-    quick = {"healthyFor": "1s"}
-    region.apply(region.manifest(preset="core", openstackVersion="2025.2", upgrade=quick))
-    region.wait_ready()
+def test_services_are_upgraded_in_their_order_and_their_jobs_come_first(survivor: Region) -> None:
+    region = survivor
     releases = waiting_releases(region)
     assert {"keystone", "glance", "placement", "nova", "neutron"} <= releases.keys()
     began = audit.now()
