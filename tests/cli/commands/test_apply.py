@@ -59,6 +59,7 @@ def test_secrets_are_applied_before_the_region_that_names_them(kube: FakeKube):
     assert [request.kind for request in kube.writes] == ["Secret", "OpenStackDeployment"]
 
 
+@pytest.mark.slow
 def test_a_kind_that_is_none_of_a_regions_is_refused_with_its_line(kube: FakeKube):
     text = example_text() + "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n"
     result = osctl("apply", "-f", "-", input=text)
@@ -75,6 +76,7 @@ def test_a_dry_run_changes_nothing(kube: FakeKube):
     assert kube.objects() == []
 
 
+@pytest.mark.slow
 def test_the_namespace_of_the_file_may_not_contradict_the_option(kube: FakeKube):
     result = osctl("apply", "-f", str(EXAMPLE), "-n", "elsewhere")
     assert result.exit_code == 3
@@ -114,6 +116,7 @@ def test_wait_needs_a_region_to_wait_for(kube: FakeKube):
     assert result.exit_code == 3
 
 
+@pytest.mark.slow
 def test_waiting_in_vain_ends_with_its_own_code(kube: FakeKube):
     result = osctl("apply", "-f", str(EXAMPLE), "--wait", "--timeout", "0")
     assert result.exit_code == 4

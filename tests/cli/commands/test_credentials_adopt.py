@@ -102,6 +102,7 @@ def adopt(*options: str) -> Result:
     return osctl("credentials", "adopt", str(EXAMPLE), "-n", NS, *options)
 
 
+@pytest.mark.slow
 def test_without_it_nothing_is_made_for_a_region_that_runs(bed: AdoptedBed) -> None:
     bed.create_region()
     bed.reconcile()
@@ -109,6 +110,7 @@ def test_without_it_nothing_is_made_for_a_region_that_runs(bed: AdoptedBed) -> N
     assert bed.secret("identity-credentials") is None
 
 
+@pytest.mark.slow
 def test_the_old_credentials_are_brought_and_the_controller_keeps_them_and_makes_the_rest(
     bed: AdoptedBed,
 ) -> None:
@@ -129,6 +131,7 @@ def test_the_old_credentials_are_brought_and_the_controller_keeps_them_and_makes
     assert all(bed.texts(one.name).get(key) for one in wanted() for key in one.credentials)
 
 
+@pytest.mark.slow
 def test_no_text_is_printed(bed: AdoptedBed) -> None:
     for options in ((), ("-o", "json"), ("--dry-run",)):
         assert "old-" not in adopt(*options).output
@@ -143,6 +146,7 @@ def test_a_dry_run_writes_nothing(bed: AdoptedBed) -> None:
     assert "not among the running releases: " in found.stderr
 
 
+@pytest.mark.slow
 def test_once_more_changes_nothing(bed: AdoptedBed) -> None:
     assert adopt().exit_code == 0
     bed.create_region()
@@ -153,6 +157,7 @@ def test_once_more_changes_nothing(bed: AdoptedBed) -> None:
     assert bed.all_texts() == before
 
 
+@pytest.mark.slow
 def test_a_secret_with_another_text_stays_and_nothing_is_written(bed: AdoptedBed) -> None:
     bed.put_secret("identity-credentials", {"admin-password": "mine-and-another"})
     found = adopt()
@@ -175,6 +180,7 @@ def test_the_revision_that_is_deployed_counts_and_not_a_failed_newer_one(bed: Ad
     assert bed.texts("identity-credentials")["admin-password"] == "old-admin-password"
 
 
+@pytest.mark.slow
 def test_values_in_files_take_the_place_of_records(bed: AdoptedBed, tmp_path: Path) -> None:
     (tmp_path / "keystone.yaml").write_text(yaml.safe_dump(OLD["keystone"]), encoding="utf-8")
     assert adopt("--values", str(tmp_path)).exit_code == 0

@@ -10,6 +10,8 @@ import pytest
 from tests.cli.objects import EXAMPLE, osctl
 from tests.render.region import ROOT, library
 
+pytestmark = pytest.mark.slow
+
 DEFAULTS = json.loads((ROOT / "values" / "charts" / "option-defaults.json").read_text(encoding="utf-8"))
 
 

@@ -166,6 +166,7 @@ class Releases(Script):
         return super().get(*arguments)
 
 
+@pytest.mark.slow
 def test_it_ends_when_releases_have_failed_of_what_only_a_person_can_mend(capsys: pytest.CaptureFixture[str]):
     """Also where it is tried again every half minute, and others wait for it."""
     tries = [(RETRIED if second % 30 == 29 else TAKEN, NEXT) for second in range(600)]

@@ -47,6 +47,7 @@ def test_a_slip_in_the_head_is_an_error_with_its_line(old: str, new: str, path: 
     assert osctl("render", "-", input=text).exit_code == 3
 
 
+@pytest.mark.slow
 def test_a_slip_beside_a_good_region_stops_rendering_too():
     text = f"{example_text()}---\n{example_text().replace('v1alpha1', 'v1alpha2')}"
     assert osctl("render", "-", input=text).exit_code == 3

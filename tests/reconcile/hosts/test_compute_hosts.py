@@ -98,6 +98,7 @@ def test_the_fencing_service_is_asked_and_believed() -> None:
     assert ("evacuate", "cmp1-0000") in world.cloud.writes
 
 
+@pytest.mark.slow
 def test_an_evacuation_that_was_taken_back_is_not_begun_again(world: NodeWorld) -> None:
     world.cloud.boot(2, "cmp1", local_disk=True)
     world.set_ready("cmp1", False)

@@ -60,12 +60,14 @@ def override(world: NodeWorld, host: str, text: str) -> None:
     run(world, host, "nova-compute-of-a-label")
 
 
+@pytest.mark.slow
 def test_a_host_on_shared_storage_is_evacuated(world: NodeWorld) -> None:
     ids = world.cloud.boot(2, "cmp1", local_disk=True)
     lose(world)
     assert sorted(evacuated(world)) == sorted(ids)
 
 
+@pytest.mark.slow
 def test_a_host_whose_own_values_say_local_disks_is_not(world: NodeWorld) -> None:
     override(world, "cmp1", LOCAL)
     world.reconcile(2, after=10)
@@ -135,6 +137,7 @@ def test_a_nova_compute_that_was_not_restarted_runs_with_what_it_began_with(worl
     assert evacuated(world) == [] and "started with rbd:vms:" in reported(world)
 
 
+@pytest.mark.slow
 def test_a_pod_that_is_older_than_its_configuration_is_in_doubt(world: NodeWorld) -> None:
     world.kube.delete(CONFIGMAP, "osctl-host-disks", world.namespace)
     world.clock.advance(60)
@@ -183,6 +186,7 @@ def test_a_confirmation_is_of_one_host_and_one_configuration(world: NodeWorld) -
     assert evacuated(world) == [] and token(world) != given
 
 
+@pytest.mark.slow
 def test_a_region_that_says_nothing_of_ceph_is_judged_by_its_hosts() -> None:
     world = NodeWorld(*HOSTS, nodes={"evacuation": "Auto"})
     configure(world, DEFAULT, CEPH)
@@ -275,6 +279,7 @@ def test_no_secret_is_in_what_is_remembered_or_told(world: NodeWorld) -> None:
     assert "of-the-broker" not in json.dumps([kept, *world.kube.objects("NodeMaintenance")])
 
 
+@pytest.mark.slow
 def test_a_look_at_what_stays_writes_nothing_and_a_host_that_is_gone_is_forgotten(world: NodeWorld) -> None:
     world.reconcile(2, after=10)
     before = world.kube.get(CONFIGMAP, "osctl-host-disks", world.namespace)

@@ -55,6 +55,7 @@ def test_a_slow_service_is_asked_once_in_a_look() -> None:
     assert len(world.fencing.asked) == 1
 
 
+@pytest.mark.slow
 def test_an_answer_to_an_absence_that_is_over_is_none() -> None:
     world = lost()
     quick = world.fencing.confirm
@@ -77,6 +78,7 @@ def put_secret(world: NodeWorld) -> None:
     world.kube.create({"apiVersion": "v1", "kind": SECRET.kind, "metadata": meta, "data": encoded})
 
 
+@pytest.mark.slow
 def test_its_token_and_authority_come_from_secrets() -> None:
     world = lost(
         tokenFrom={"name": "fencing", "key": "token"}, authorityFrom={"name": "fencing", "key": "ca.crt"}

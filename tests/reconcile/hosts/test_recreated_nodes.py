@@ -55,6 +55,7 @@ def test_a_compute_service_that_is_forced_down_and_reports_is_not_removed(world:
     assert (found.id, found.enabled, found.forced_down) == (service, True, False)
 
 
+@pytest.mark.slow
 def test_servers_are_not_evacuated_by_themselves_on_the_word_of_another_machine_of_that_name() -> None:
     """The one before may only be cut off: what is off is the machine of the new Node."""
     world = NodeWorld(

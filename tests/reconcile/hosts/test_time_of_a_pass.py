@@ -61,6 +61,7 @@ def world() -> NodeWorld:
     return world
 
 
+@pytest.mark.slow
 def test_aggregates_that_nobody_answers_for_are_left_to_the_next_look(world: NodeWorld) -> None:
     world.cloud.ensure_aggregate("fast", zone="")
     for host in HOSTS:

@@ -42,6 +42,7 @@ def asked(world: NodeWorld, server: str) -> list[str]:
     return [name for name, subject in world.cloud.writes if subject == server]
 
 
+@pytest.mark.slow
 def test_a_cold_move_that_was_given_up_is_confirmed_when_it_arrives(world: NodeWorld) -> None:
     id_ = given_up(world, status="SHUTOFF")
     delete(world)
@@ -52,6 +53,7 @@ def test_a_cold_move_that_was_given_up_is_confirmed_when_it_arrives(world: NodeW
     assert id_ not in world.cloud.held["cmp1"] and world.cloud.services["cmp1"].enabled
 
 
+@pytest.mark.slow
 def test_a_live_move_that_was_given_up_is_aborted(world: NodeWorld) -> None:
     id_ = given_up(world)
     delete(world)
@@ -150,6 +152,7 @@ def test_a_server_that_is_deleted_meanwhile_is_not_waited_for(world: NodeWorld) 
     assert is_gone(world)
 
 
+@pytest.mark.slow
 def test_a_process_killed_meanwhile_knows_its_moves_again(world: NodeWorld) -> None:
     id_ = given_up(world, status="SHUTOFF")
     delete(world)
@@ -159,6 +162,7 @@ def test_a_process_killed_meanwhile_knows_its_moves_again(world: NodeWorld) -> N
     assert is_gone(world) and asked(world, id_) == ["confirm_resize"]
 
 
+@pytest.mark.slow
 def test_a_node_that_a_person_uncordoned_meanwhile_and_cordons_again_stays_cordoned() -> None:
     """Also where it had lost its role, so that nobody else looks after what is noted on it."""
     world = NodeWorld("cmp1", "cmp2", "cmp3")

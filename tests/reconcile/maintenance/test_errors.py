@@ -315,6 +315,7 @@ def test_a_cordon_and_a_plan_know_the_host_of_a_node(renamed: NodeWorld) -> None
     assert not renamed.cloud.services["cmp9"].enabled
 
 
+@pytest.mark.slow
 def test_the_host_of_a_node_that_is_gone_is_remembered(renamed: NodeWorld) -> None:
     for id_, one in renamed.cloud.hosted.items():
         renamed.cloud.hosted[id_] = replace(one, local_disk=False)

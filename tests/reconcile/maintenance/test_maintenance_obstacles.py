@@ -84,6 +84,7 @@ def test_one_that_has_begun_does_not_become_a_plan_and_loses_no_router(world: No
 # -- what is under way when something comes in the way
 
 
+@pytest.mark.slow
 def test_servers_under_way_from_a_host_that_falls_silent_have_their_deadline(world: NodeWorld) -> None:
     world.cloud.boot(4, "cmp1")
     world.maintain("work", "cmp1", deadlines={"server": "5m"})

@@ -62,6 +62,7 @@ def test_it_is_written_once_and_holds_up_no_other(world: NodeWorld) -> None:
     assert find(world.maintenance("other")["conditions"], "Ready")["status"] == "True"
 
 
+@pytest.mark.slow
 def test_a_version_that_can_read_it_goes_on(world: NodeWorld) -> None:
     world.reconcile(2)
     servers = [{**one, "state": one["message"]} for one in world.maintenance("firmware")["servers"]]

@@ -127,6 +127,7 @@ def test_a_region_that_comes_back_is_held_and_owns_nothing_also_without_its_char
     assert kube.get(OSDPL, KEY[1], KEY[0]) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("error", "reason", "stalls"), CASES, ids=IDS)
 def test_the_region_says_why_and_what_runs_is_untouched(
     core: DeploymentReconciler,

@@ -236,6 +236,7 @@ def test_ready_is_not_latched_but_provisioned_is(core: DeploymentReconciler, kub
     assert status(kube)["initialization"] == {"provisioned": True}
 
 
+@pytest.mark.slow
 def test_one_edited_value_changes_one_bundle(core: DeploymentReconciler, kube: FakeKube) -> None:
     kube.create(osdpl())
     core.reconcile(KEY)
@@ -246,6 +247,7 @@ def test_one_edited_value_changes_one_bundle(core: DeploymentReconciler, kube: F
     assert changed == {"identity"}
 
 
+@pytest.mark.slow
 def test_a_disabled_service_loses_its_bundle_by_comparison_with_what_is_there(
     core: DeploymentReconciler, kube: FakeKube, clock: FakeClock, events: SilentEvents
 ) -> None:
@@ -482,6 +484,7 @@ def test_in_a_namespace_that_is_being_deleted_it_lets_go_without_our_roles(
     assert kube.get(OSDPL, KEY[1], KEY[0]) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("region_too", [True, False])
 def test_a_bundle_on_its_way_out_learns_that_its_volumes_are_to_stay(
     core: DeploymentReconciler, kube: FakeKube, region_too: bool

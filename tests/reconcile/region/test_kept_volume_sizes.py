@@ -79,6 +79,7 @@ def test_a_broker_of_a_controller_of_before_goes_on_without_an_edit() -> None:
     assert world.kube.writes == []
 
 
+@pytest.mark.slow
 def test_a_broker_that_is_not_there_yet_gets_the_controller_s_size() -> None:
     assert World(live=False).sizes() == {"rabbitmq": "10Gi"}
 

@@ -204,6 +204,7 @@ def test_what_a_living_container_knows_to_be_false_goes_before(pod: Pod) -> None
     assert ready(pod.kube) == ("False", "WorkloadsFailing")
 
 
+@pytest.mark.slow
 def test_a_silent_helmbundle_is_named_when_an_edit_is_not_taken_up(pod: Pod) -> None:
     pod.alive.remove("helmbundle")
     assert pod.kube.merge_patch(OSDPL, KEY[1], KEY[0], {"spec": {"publicDomainName": "example.net"}})

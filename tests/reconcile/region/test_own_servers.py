@@ -80,6 +80,7 @@ def test_nothing_of_the_edit_is_begun_while_the_region_s_own_servers_are_there(w
     assert again is not None and again <= 15
 
 
+@pytest.mark.slow
 def test_it_goes_on_once_their_services_are_gone(world: World) -> None:
     world.edited(**OTHERS)
     for name in ("mariadb", "rabbitmq"):

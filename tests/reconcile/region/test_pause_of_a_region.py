@@ -76,6 +76,7 @@ def test_a_secret_that_changes_in_a_pause_is_held_back_by_it() -> None:
     assert world.said("Ready") == ("True", "RegionReady")
 
 
+@pytest.mark.slow
 def test_an_action_that_a_pause_lets_end_is_told(world: RegionWorld) -> None:
     world.helm.hooks_of["keystone"] = [Hook("keystone-db-sync")]
     world.edit(services=replicas(keystone=3))

@@ -94,6 +94,7 @@ def region() -> Paused:
     return Paused()
 
 
+@pytest.mark.slow
 def test_a_paused_region_whose_spec_is_what_runs_stays_ready(region: Paused) -> None:
     assert ready(region.kube) == ("True", "RegionReady")
     assert find(region.status["conditions"], "Paused")["status"] == "True"
@@ -120,6 +121,7 @@ def test_an_edit_that_a_pause_holds_back_makes_it_unready_and_says_what_to_do(re
     assert region.events.emitted[-1] == ("Normal", "PausedBySpec")
 
 
+@pytest.mark.slow
 def test_what_is_held_back_is_told_once(region: Paused) -> None:
     region.edit(publicDomainName="other.example")
     region.kube.forget_requests()

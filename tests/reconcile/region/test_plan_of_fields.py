@@ -73,6 +73,7 @@ def test_a_field_that_reaches_no_release_waits_for_approval(
     assert not awaits_approval(get_osdpl(kube))
 
 
+@pytest.mark.slow
 def test_a_field_is_no_part_of_what_was_approved_before(
     core: DeploymentReconciler, running: Helm, kube: FakeKube
 ) -> None:

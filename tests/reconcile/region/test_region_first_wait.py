@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.reconcile.region_world import RegionWorld
 
 
@@ -20,6 +22,7 @@ def test_a_region_created_with_mode_plan_says_that_its_plan_waits() -> None:
     assert world.said("WorkloadsHealthy") == ("Unknown", "Initializing")
 
 
+@pytest.mark.slow
 def test_bundles_without_releases_are_not_said_to_be_deployed() -> None:
     world = RegionWorld(mode="Plan")
     world.turn()
@@ -30,6 +33,7 @@ def test_bundles_without_releases_are_not_said_to_be_deployed() -> None:
     assert world.said("Ready") == ("True", "RegionReady")
 
 
+@pytest.mark.slow
 def test_a_planned_bundle_beside_deployed_ones_is_not_counted_as_deployed() -> None:
     world = RegionWorld(features={"services": {"disabled": ["compute"]}})
     world.turn()

@@ -309,6 +309,7 @@ def test_the_same_wish_has_the_same_digest_after_a_restart_and_another_one_not(
     assert digests[0] == digests[2] != digests[1]
 
 
+@pytest.mark.slow
 def test_an_approved_plan_is_applied_and_used_up(
     core: DeploymentReconciler, running: Helm, kube: FakeKube
 ) -> None:
@@ -363,6 +364,7 @@ def approve_until(kube: FakeKube, core: DeploymentReconciler, helm: Helm) -> Non
     kube.before_write = lambda request: None
 
 
+@pytest.mark.slow
 def test_a_crash_in_the_middle_of_an_approved_plan_goes_on(
     core: DeploymentReconciler, running: Helm, kube: FakeKube, clock: FakeClock, events: SilentEvents
 ) -> None:
@@ -388,6 +390,7 @@ def test_an_edit_in_the_middle_of_an_approved_plan_needs_another_approval(
     assert "accepted" not in plan(kube)
 
 
+@pytest.mark.slow
 def test_an_approval_taken_back_in_the_middle_holds_what_has_not_begun(
     core: DeploymentReconciler, running: Helm, kube: FakeKube
 ) -> None:
@@ -519,6 +522,7 @@ def test_a_look_at_a_planned_region_writes_nothing(
     assert kube.writes == []
 
 
+@pytest.mark.slow
 def test_settings_that_helm_does_not_see_are_planned_too(
     core: DeploymentReconciler, running: Helm, kube: FakeKube
 ) -> None:

@@ -171,6 +171,7 @@ def test_health_says_once_what_it_speaks_of(pair: Pair) -> None:
     assert len(pair.writes_of_health()) == 1
 
 
+@pytest.mark.slow
 def test_a_health_that_was_killed_in_between_says_nothing_before_it_has_seen_it(pair: Pair) -> None:
     pair.rollout()
     pair.deployed(revision=2)

@@ -83,6 +83,7 @@ def test_without_a_node_for_it_cinder_volume_stays_where_it_is_and_that_is_told(
     assert world.kube.writes == []
 
 
+@pytest.mark.slow
 def test_it_goes_to_its_node_once_that_is_labelled() -> None:
     world = World()
     world.place()

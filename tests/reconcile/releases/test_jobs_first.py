@@ -233,6 +233,7 @@ def test_killed_between_the_two_it_goes_on_with_the_second(world: World) -> None
     world.bench.settle()
 
 
+@pytest.mark.slow
 def test_in_mode_plan_what_has_begun_is_finished(world: World) -> None:
     began = world.runs("db-init")
     world.ask(2)

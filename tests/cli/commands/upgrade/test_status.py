@@ -19,6 +19,7 @@ def test_a_region_without_an_upgrade_says_what_it_runs(region: UpgradingRegion) 
     )
 
 
+@pytest.mark.slow
 def test_the_present_step_comes_with_its_time_and_what_to_do(region: UpgradingRegion) -> None:
     region.edit(openstackVersion=NEW)
     region.begin("image")
@@ -61,6 +62,7 @@ def test_a_wait_that_lasts_too_long_ends_with_4(region: UpgradingRegion) -> None
     assert osctl("upgrade", "status", "--wait", "--timeout", "90s").exit_code == 4
 
 
+@pytest.mark.slow
 def test_a_watch_goes_on_while_a_person_is_waited_for(region: UpgradingRegion) -> None:
     region.edit(openstackVersion=NEW, upgrade={"paused": True})
     region.reconcile()

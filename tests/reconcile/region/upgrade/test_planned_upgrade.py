@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from controller.ports.kubernetes import HELMBUNDLE
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.parts import RegionPorts, RegionSettings
@@ -25,6 +27,7 @@ def _tags(kube: FakeKube) -> set[str]:
     }
 
 
+@pytest.mark.slow
 def test_nothing_begins_before_the_approval_and_everything_follows_it(
     kube: FakeKube, clock: FakeClock, events: SilentEvents
 ) -> None:

@@ -7,6 +7,8 @@ import pytest
 from controller.domain.api.names import ACCEPT_VERSION_ANNOTATION, UPGRADE_STEP_ANNOTATION
 from tests.reconcile.region.upgrade.upgrading_region import NEW, OLD, UpgradingRegion
 
+pytestmark = pytest.mark.slow
+
 ORDER = ["identity", "placement", "image", "compute", "compute/computes", "networking/server"]
 
 
