@@ -11,7 +11,6 @@ from containers.keys import owner_key
 from controller.adapters.kubernetes.watches import Watch
 from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.values_files import load_library
-from controller.domain.region.deployment import parse_deployment
 from controller.domain.region.facts import ANSWERED_BY
 from controller.domain.region.spec_changes import pending_changes
 from controller.operator import Container
@@ -22,6 +21,7 @@ from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from controller.reconcile.shared.known_regions import KnownRegions
 from controller.reconcile.shared.status_metrics import measured_region, region_series
 from controller.render.chart_builds import ChartDefaults
+from controller.render.parsed_deployment import ParsedDeployment
 from controller.render.region import Region, render_region
 from controller.render.rendered_region import RenderedRegion
 from controller.render.reserved_release import refuse_reserved
@@ -38,10 +38,10 @@ def compose(parts: Parts) -> Container:
     settings = parts.settings
     schema = load_schema(settings.crds_dir, OSDPL.plural)
     library = load_library(settings.values_dir)
-    charts = chart_store(parts)
+    charts, parsed = chart_store(parts), ParsedDeployment(schema)
 
     def render(osdpl: Mapping[str, Any], charts: ChartDefaults) -> Region:
-        region = render_region(parse_deployment(osdpl, schema), library, charts, partial=True)
+        region = render_region(parsed.of(osdpl), library, charts, partial=True)
         refuse_reserved(region, reserved_release(settings))
         return region
 
@@ -70,9 +70,7 @@ def compose(parts: Parts) -> Container:
         RegionSettings(containers=settings.containers, version=settings.version, resync=settings.resync),
         render=rendered.of,
         silence=others.silence,
-        pending=lambda osdpl: pending_changes(
-            osdpl, lambda obj: parse_deployment(obj, schema), schema.root["properties"]["spec"]
-        ),
+        pending=lambda osdpl: pending_changes(osdpl, schema, parsed.of),
     )
 
     parts.queue.add(("charts", settings.region_namespace, "directories"), after=CHECK_EVERY)

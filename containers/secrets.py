@@ -13,7 +13,6 @@ from controller.adapters.helm.release_records import SecretRecords
 from controller.adapters.kubernetes.watches import Watch
 from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.values_files import load_library
-from controller.domain.region.deployment import parse_deployment
 from controller.domain.region.required_certificates import region_certificates
 from controller.domain.region.required_credentials import region_ceph, region_credentials
 from controller.operator import Container
@@ -24,6 +23,7 @@ from controller.reconcile.credentials.secrets import SecretsReconciler
 from controller.reconcile.credentials.step_list import credential_steps
 from controller.reconcile.shared.installation_key import InstallationKey, KeptInstallationKey
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
+from controller.render.parsed_deployment import ParsedDeployment
 
 
 def main() -> None:
@@ -34,10 +34,11 @@ def main() -> None:
 def compose(parts: Parts) -> Container:
     """Wires the reconciler of credentials to the API server and to the catalogue of the image."""
     settings = parts.settings
-    schema, library = load_schema(settings.crds_dir, OSDPL.plural), load_library(settings.values_dir)
+    parsed = ParsedDeployment(load_schema(settings.crds_dir, OSDPL.plural))
+    library = load_library(settings.values_dir)
 
     def needs_of(osdpl: Mapping[str, Any]) -> RegionNeeds:
-        spec = parse_deployment(osdpl, schema).spec
+        spec = parsed.of(osdpl).spec
         namespace = str(osdpl["metadata"]["namespace"])
         return RegionNeeds(
             region_credentials(spec, library),

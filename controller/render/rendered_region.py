@@ -23,19 +23,19 @@ from controller.errors import ChartInvalid, SecretMissing, SpecInvalid
 from controller.ports.charts import ChartSource
 from controller.ports.system import Clock
 from controller.render.chart_builds import ChartDefaults
+from controller.render.parsed_deployment import Identity, identity_of
 from controller.render.region import Region
 
 log = logging.getLogger(__name__)
 
 _ChartError = ChartInvalid | SecretMissing
-_Identity = tuple[str, str, str, int]
 
 
 @dataclass(frozen=True)
 class _Rendering:
     """One rendering: of what, from which charts, and what came of it."""
 
-    of: _Identity
+    of: Identity
     charts: Mapping[ChartRef, str | _ChartError]
     outcome: Region | SpecInvalid | _ChartError
 
@@ -61,7 +61,7 @@ class RenderedRegion:
 
     def of(self, osdpl: Mapping[str, Any]) -> Region:
         """The region that the osdpl asks for. Raises SpecInvalid, ChartInvalid and SecretMissing."""
-        identity = _identity(osdpl)
+        identity = identity_of(osdpl)
         outcome = self._kept(identity)
         if outcome is None:
             self._last = None  # before the next one is made: each takes some megabytes
@@ -91,7 +91,7 @@ class RenderedRegion:
         log.info("rendered %d releases of generation %s", count, meta.get("generation"), extra=extra)
         return region
 
-    def _kept(self, identity: _Identity) -> Region | SpecInvalid | _ChartError | None:
+    def _kept(self, identity: Identity) -> Region | SpecInvalid | _ChartError | None:
         """What came of the last rendering, with its charts' errors as of now; None when it is outdated."""
         last = self._last
         if last is None or last.of != identity:
@@ -141,12 +141,6 @@ class _AskedCharts:
             self.found[chart] = known
         if not isinstance(known, str):
             raise known
-
-
-def _identity(osdpl: Mapping[str, Any]) -> _Identity:
-    meta = osdpl["metadata"]
-    name, namespace, uid = (str(meta.get(key) or "") for key in ("name", "namespace", "uid"))
-    return name, namespace, uid, int(meta.get("generation") or 0)
 
 
 def _found(charts: ChartSource, chart: ChartRef, before: str | _ChartError) -> str | _ChartError:

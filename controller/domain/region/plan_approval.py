@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from controller.domain.api.region_spec import parse_region_spec
+from controller.domain.api.region_spec import RegionSpec
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,8 @@ def approval_in(status: Mapping[str, Any]) -> Approval | None:
     return Approval(str(given["digest"]), str(given["desired"]), generation, bool(given.get("done")))
 
 
-def awaits_approval(osdpl: Mapping[str, Any]) -> bool:
+def awaits_approval(osdpl: Mapping[str, Any], spec: RegionSpec) -> bool:
     """Whether the region's mode keeps its present spec from being acted upon: an unapproved plan, a pause."""
-    spec = parse_region_spec(osdpl.get("spec"))
     if spec.paused:
         return True
     if not spec.planned:

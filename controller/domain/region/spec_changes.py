@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from controller.domain.api.region_spec import SHOWN_WITH_RELEASES, fields_in, spec_in_force
-from controller.domain.region.deployment import OpenStackDeployment
+from controller.domain.region.deployment import OpenStackDeployment, parse_deployment
 from controller.domain.releases.release_settings import SettingChange
+from controller.domain.validation.crd_schema import ResourceSchema
 from controller.domain.values.chart_values import Path, format_path, is_map, lookup
 from controller.errors import SpecInvalid
 
@@ -35,20 +36,21 @@ def spec_changes(
 
 def pending_changes(
     osdpl: Mapping[str, Any],
-    read: Callable[[Mapping[str, Any]], OpenStackDeployment],
-    schema: Mapping[str, Any],
+    schema: ResourceSchema,
+    parsed: Callable[[Mapping[str, Any]], OpenStackDeployment],
 ) -> tuple[SettingChange, ...]:
     """The fields of an osdpl's spec that are others than those approved last; none where that is not known.
 
-    `read` parses an osdpl and raises SpecInvalid. `schema` is that of the spec."""
+    `parsed` gives the osdpl as this pass has read it, and raises SpecInvalid."""
     applied = (osdpl.get("status") or {}).get("appliedFields")
     if not isinstance(applied, Mapping) or applied == fields_in(osdpl.get("spec")):
         return ()
     try:
-        before, after = read({**osdpl, "spec": spec_in_force(osdpl)}), read(osdpl)
+        before = parse_deployment({**osdpl, "spec": spec_in_force(osdpl)}, schema)
+        after = parsed(osdpl)
     except SpecInvalid:  # By the rules of an earlier version; and of a wrong spec there is no plan.
         return ()
-    return spec_changes(before, after, schema)
+    return spec_changes(before, after, schema.root["properties"]["spec"])
 
 
 def _different(old: Any, new: Any, path: Path) -> Iterator[Path]:

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from controller.domain.api.names import DEPLOYMENT_LABEL, SERVICE_LABEL
-from controller.domain.api.region_spec import Features, VolumePolicy, parse_region_spec
+from controller.domain.api.region_spec import (
+    CredentialRotationFeature,
+    Features,
+    RegionSpec,
+    VolumePolicy,
+    parse_region_spec,
+    spec_in_force,
+)
 from controller.domain.region.plan_approval import awaits_approval
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
 from controller.domain.values.ceph_needs import CephNeeds
@@ -16,6 +23,7 @@ from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import HELMBUNDLE, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.store import CredentialStore
+from controller.reconcile.shared.remaining_claims import credentials_policy
 
 HELD = "the region is paused, or its plan is not approved"
 
@@ -49,7 +57,8 @@ class RegionPass:
     """One pass over the region of a `namespace`, with the `features` of its spec, defaults included.
 
     `read_only`: the region is paused, or its plan is not approved; only owners change then. `policy`: what
-    becomes of the credentials of a region that goes.
+    becomes of the credentials of a region that goes. `rotation`: the schedule that is in force, which with
+    mode Plan is the approved one.
     """
 
     osdpl: KubeObject
@@ -58,6 +67,7 @@ class RegionPass:
     bundles: KubeObjects
     store: CredentialStore
     digest_key: Callable[[], bytes]
+    rotation: CredentialRotationFeature
     needs: RegionNeeds = field(default_factory=RegionNeeds)
     read_only: bool = False
     paused: bool = False
@@ -78,8 +88,9 @@ class RegionPass:
         return self.store.digest(name, self.digest_key())
 
 
-def begin_pass(ports: SecretsPorts, osdpl: KubeObject, policy: VolumePolicy = "Retain") -> RegionPass:
-    """A pass over the region as it is now, before anything is known of its needs. Raises KubeError."""
+def begin_pass(ports: SecretsPorts, osdpl: KubeObject, *, removal: bool = False) -> RegionPass:
+    """A pass over the region as it is now, before anything is known of its needs. The spec is read here, and
+    by no step again. Raises KubeError."""
     meta, spec = osdpl["metadata"], parse_region_spec(osdpl.get("spec"))
     namespace, labels = str(meta["namespace"]), f"{DEPLOYMENT_LABEL}={meta['name']},{SERVICE_LABEL}"
     return RegionPass(
@@ -89,7 +100,14 @@ def begin_pass(ports: SecretsPorts, osdpl: KubeObject, policy: VolumePolicy = "R
         ports.kube.list(HELMBUNDLE, namespace, labels=labels),
         CredentialStore(ports.kube, ports.randomness, osdpl, ports.digest_key),
         ports.digest_key,
-        read_only=awaits_approval(osdpl),
+        _in_force(osdpl, spec).features.credential_rotation,
+        read_only=awaits_approval(osdpl, spec),
         paused=spec.paused,
-        policy=policy,
+        policy=credentials_policy(ports.kube, namespace, spec.volumes) if removal else "Retain",
     )
+
+
+def _in_force(osdpl: KubeObject, spec: RegionSpec) -> RegionSpec:
+    """The spec that is acted upon: only a plan that waits for its approval is another one."""
+    fields = spec_in_force(osdpl)
+    return spec if fields == osdpl.get("spec") else parse_region_spec(fields)

@@ -14,7 +14,6 @@ from controller.reconcile.credentials.published_status import PublishedStatus
 from controller.reconcile.credentials.region_pass import RegionNeeds, SecretsPorts, begin_pass
 from controller.reconcile.credentials.steps import REMOVAL, SOON_SECONDS, WITHOUT_SPEC, Step, Steps, run_steps
 from controller.reconcile.shared.managed_region import observe_regions
-from controller.reconcile.shared.remaining_claims import credentials_policy
 
 log = logging.getLogger(__name__)
 
@@ -87,8 +86,7 @@ class SecretsReconciler:
 
     def _remove(self, osdpl: KubeObject) -> float:
         """The region goes, and with volumes the credentials; core lets it go once they are gone."""
-        policy = credentials_policy(self._ports.kube, osdpl)
-        work = begin_pass(self._ports, osdpl, policy)
+        work = begin_pass(self._ports, osdpl, removal=True)
         work.store.observe(())
         for name in REMOVAL:
             if name in self._steps:

@@ -211,7 +211,7 @@ class DeploymentReconciler:
         # What the spec no longer asks for goes after the last step.
         staying = names if staged.upgrade.current is not None else set(found.kept)
         bundles = self._apply(found.spec, staged.objects, found.changing, staying)
-        after = self._upgrades.follow(osdpl, staged, bundles)
+        after = self._upgrades.follow(osdpl, found.spec, staged, bundles)
         moved = after.entry() != staged.upgrade.entry()
         again = UPGRADE_SECONDS if not after.over else found.again
         found = replace(found, bundles=bundles, upgrade=after, begins=moved, again=min(found.again, again))
@@ -325,7 +325,7 @@ class DeploymentReconciler:
             self._writer.remove_all(bundles, spec.volumes)
             # Without the container secrets there are no credentials.
             exchanges = "secrets" in self._settings.containers
-            if bundles or (exchanges and credentials_have_to_go(self._ports.kube, osdpl)):
+            if bundles or (exchanges and credentials_have_to_go(self._ports.kube, osdpl, spec.volumes)):
                 self._report.sum_up(osdpl, RegionObservation(spec, bundles, deleting=True))
                 # No event says when the last Secret is out.
                 return self._settings.resync if bundles else RETRY_SECONDS

@@ -14,11 +14,12 @@ from controller.domain.api.names import (
     REGION_LABEL,
     SERVICE_LABEL,
 )
+from controller.domain.api.region_spec import VolumePolicy
 from controller.ports.kubernetes import CONFIGMAP, SECRET, Kube, KubeObject
 from controller.reconcile.shared.remaining_claims import credentials_policy, is_clouds_export, is_credentials
 
 
-def credentials_have_to_go(kube: Kube, osdpl: KubeObject) -> bool:
+def credentials_have_to_go(kube: Kube, osdpl: KubeObject, volumes: VolumePolicy) -> bool:
     """Whether credentials that must be removed, or their exports, still exist. The secrets container removes
     them, and afterwards nothing would. Raises KubeError."""
     meta = osdpl["metadata"]
@@ -34,7 +35,7 @@ def credentials_have_to_go(kube: Kube, osdpl: KubeObject) -> bool:
     for resource in (SECRET, CONFIGMAP):
         if kube.list_metadata(resource, meta["namespace"], labels=exchanged):
             return True
-    if credentials_policy(kube, osdpl) == "Retain":
+    if credentials_policy(kube, meta["namespace"], volumes) == "Retain":
         return False
     secrets = kube.list_metadata(SECRET, meta["namespace"], labels=f"{ours},{SERVICE_LABEL}")
     found = [secret["metadata"] for secret in secrets]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from controller.domain.api.names import KEPT_LABEL, MANAGED_BY, MANAGED_BY_US, SERVICE_LABEL
-from controller.domain.api.region_spec import VolumePolicy, parse_region_spec
+from controller.domain.api.region_spec import VolumePolicy
 from controller.ports.kubernetes import PVC, Kube
 
 
@@ -37,11 +37,12 @@ def is_clouds_export(meta: Mapping[str, Any]) -> bool:
     return (meta.get("labels") or {}).get(MANAGED_BY) == MANAGED_BY_US
 
 
-def credentials_policy(kube: Kube, osdpl: Mapping[str, Any]) -> VolumePolicy:
-    """What becomes of the credentials of a region that goes. With `volumes: Delete` they go, but not before
-    the last claim that was kept earlier: one service's data may be encrypted with the keys of another.
-    Raises KubeError.
+def credentials_policy(kube: Kube, namespace: str, volumes: VolumePolicy) -> VolumePolicy:
+    """What becomes of the credentials of a region that goes, by its `spec.volumes`.
+
+    With `Delete` they go, but not before the last claim that was kept earlier: one service's data may be
+    encrypted with the keys of another. Raises KubeError.
     """
-    if parse_region_spec(osdpl.get("spec")).volumes != "Delete":
+    if volumes != "Delete":
         return "Retain"
-    return "Retain" if has_kept_claims(kube, str(osdpl["metadata"]["namespace"])) else "Delete"
+    return "Retain" if has_kept_claims(kube, namespace) else "Delete"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from controller.domain.api.region_spec import parse_region_spec
 from controller.domain.region.plan import (
     DesiredRelease,
     PlanParts,
@@ -266,4 +267,4 @@ def test_a_spec_is_held_back_until_its_plan_is_approved(
         "spec": {"mode": mode},
         "status": {"plan": {"accepted": accepted}},
     }
-    assert awaits_approval(osdpl) is held
+    assert awaits_approval(osdpl, parse_region_spec(osdpl.get("spec"))) is held

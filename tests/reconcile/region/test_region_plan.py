@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from controller.domain.api.conditions import find
+from controller.domain.api.region_spec import parse_region_spec
 from controller.domain.region.plan_approval import awaits_approval
 from controller.domain.releases.bundle import BundleSpec, ChartRef, ReleaseSpec
 from controller.domain.releases.bundle_object import parse_bundle
@@ -427,12 +428,12 @@ def test_a_first_install_is_planned_without_a_release(
     assert all(one["spec"]["releases"] == [] for one in kube.objects("HelmBundle"))
     assert {one["state"] for one in status(kube)["services"].values()} == {"Planned"}
     assert "openstackVersion" not in status(kube)
-    assert awaits_approval(get_osdpl(kube))
+    assert _awaits_approval(kube)
     edit(kube, approvedPlan=plan(kube)["digest"])
     settle(core, helm)
     assert ready(kube) == ("True", "RegionReady")
     assert len(helm.deployed) == 4
-    assert not awaits_approval(get_osdpl(kube))
+    assert not _awaits_approval(kube)
 
 
 def test_a_service_that_goes_is_planned_and_goes_once_approved(
@@ -604,3 +605,8 @@ def test_a_password_that_the_database_does_not_learn_is_warned_of_in_the_plan(
     settle(core, helm)
     [warning] = plan(kube)["warnings"]
     assert "release nova: the database password now comes from Secret mine" in warning
+
+
+def _awaits_approval(kube: FakeKube) -> bool:
+    found = get_osdpl(kube)
+    return awaits_approval(found, parse_region_spec(found["spec"]))

@@ -100,7 +100,7 @@ class CredentialRotation(CredentialStep[RotatedRegion, _Turns]):
         busy = self._go_on(region, views) or busy
         # Looked at only now: what has just come to its end is not due any more.
         times = rotation_times(
-            work.osdpl, work.store, region.releases, work.needs.credentials, self._clock.now()
+            work.rotation, work.store, region.releases, work.needs.credentials, self._clock.now()
         )
         self._begin_next(decided, views, times, busy)
         again = ROTATION_SECONDS if views and not work.read_only else math.inf

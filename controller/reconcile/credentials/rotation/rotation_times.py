@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from controller.domain.api.names import ROTATED_ANNOTATION
-from controller.domain.api.region_spec import parse_region_spec, spec_in_force
+from controller.domain.api.region_spec import CredentialRotationFeature
 from controller.domain.credentials.authority import CLOCK_DIFFERENCE
 from controller.domain.credentials.rotation.accounts import Release, SecretUse, uses_of
 from controller.domain.credentials.rotation.in_place import in_place
@@ -19,15 +18,14 @@ from controller.reconcile.credentials.store import CredentialStore
 
 
 def rotation_times(
-    osdpl: Mapping[str, Any],
+    rotation: CredentialRotationFeature,
     store: CredentialStore,
     releases: tuple[Release, ...],
     desired: Iterable[CredentialSecret],
     now: float,
 ) -> dict[str, RotationTimes]:
-    """Of each desired Secret, by its name. `store` has observed."""
-    in_force = parse_region_spec(spec_in_force(osdpl))
-    schedule = rotation_schedule(in_force.features.credential_rotation)
+    """Of each desired Secret, by its name, with the `rotation` in force. `store` has observed."""
+    schedule = rotation_schedule(rotation)
     uses: Mapping[str, SecretUse] = {}
     if schedule is not None:
         try:

@@ -12,7 +12,7 @@ from typing import Any
 
 from controller.domain.api.names import ACCEPT_VERSION_ANNOTATION, SERVICE_LABEL, UPGRADE_STEP_ANNOTATION
 from controller.domain.api.reasons import Reason
-from controller.domain.api.region_spec import parse_region_spec
+from controller.domain.api.region_spec import RegionSpec
 from controller.domain.api.spec_rules import running_region as rules
 from controller.domain.region.upgrade.next_step import UpgradeFacts, abort, advance, new_upgrade
 from controller.domain.region.upgrade.service_checks import ServiceCheck
@@ -84,13 +84,15 @@ class RegionUpgrade:
             return None
         return new_upgrade(running, wanted, region.upgrade_steps, now)
 
-    def follow(self, osdpl: KubeObject, staged: StagedRegion, bundles: KubeObjects) -> Upgrade:
+    def follow(
+        self, osdpl: KubeObject, spec: RegionSpec, staged: StagedRegion, bundles: KubeObjects
+    ) -> Upgrade:
         """The upgrade after this pass, in which the bundles became these."""
         before = staged.upgrade
         if before.phase == Phase.ABORTED:
             self._announce(osdpl, upgrade_in(osdpl.get("status") or {}), before)
             return before
-        policy = upgrade_policy(parse_region_spec(osdpl.get("spec")).upgrade)
+        policy = upgrade_policy(spec.upgrade)
         after = advance(before, policy, self._facts(osdpl, staged, bundles, policy))
         self._announce(osdpl, upgrade_in(osdpl.get("status") or {}), after)
         return after
