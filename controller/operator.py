@@ -102,7 +102,7 @@ class _Tenure:
 
     def waits(self) -> str:
         """Why there is no work yet, nothing when there is."""
-        return "" if self.held.is_set() else "waiting for it: another pod holds it, or the API server is away"
+        return "" if self.held.is_set() else "another pod holds the Lease, or the API server does not answer"
 
     def late(self, container: Container) -> str:
         """What is wrong with the container's work, nothing when all is well."""

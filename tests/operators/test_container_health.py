@@ -71,7 +71,7 @@ def test_a_standby_is_alive_and_not_ready(running: _Running) -> None:
     assert running.ask("/healthz")[0] == 200
     assert running.ask("/readyz") == (
         503,
-        "lease: waiting for it: another pod holds it, or the API server is away",
+        "lease: another pod holds the Lease, or the API server does not answer",
     )
 
 

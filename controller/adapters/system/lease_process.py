@@ -118,7 +118,7 @@ class _Keeper:
             # Without the error's own text, which may contain arguments of a library.
             stack = "".join(traceback.format_tb(error.__traceback__))
             extra = {"object": "Lease", "reason": reason}
-            log.error("the Lease cannot be kept: %s\n%s", reason, stack, extra=extra)
+            log.error("the renewal of the Lease failed: %s\n%s", reason, stack, extra=extra)
             self._end(LEASE_BROKEN)
 
     def _guard(self) -> None:

@@ -271,7 +271,9 @@ def _without_trace(entry: ServerMove, spec: MaintenanceSpec, now: float) -> Serv
     if entry.refused:
         return failed(entry, entry.message, spec, now)
     if entry.state == ServerMoveState.MOVING:
-        return failed(entry, "Nova: a task ended without a migration, and it is still on the node", spec, now)
+        return failed(
+            entry, "Nova: a task ended without a migration, and the server is still on the node", spec, now
+        )
     why = entry.message or "Nova shows no sign of the request"
     return _later(replace(entry, unseen=entry.unseen + 1), f"{why}; the request is repeated", now)
 

@@ -169,7 +169,7 @@ def test_an_evacuation_needs_certainty(world: NodeWorld) -> None:
     assert "reports" in world.maintenance("work")["conditions"][0]["message"]
     world.cloud.die("cmp1")
     world.reconcile(5)
-    assert "not certain" in world.maintenance("work")["conditions"][0]["message"]
+    assert "not sure" in world.maintenance("work")["conditions"][0]["message"]
     assert not [name for name, _ in world.cloud.writes if name in ("force_down", "evacuate")]
     world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"fenced": world.confirmed("cmp1")}})
     until_done(world)
