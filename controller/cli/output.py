@@ -135,6 +135,21 @@ def _print_plain(console: Console, headers: Sequence[str], lines: Sequence[Seque
         console.print("".join(padded).rstrip())
 
 
+def print_notes(console: Console, notes: Iterable[tuple[str, str]], width: int = 10) -> None:
+    """Titles with their texts; on a terminal the lines of a long text stay beside its title."""
+    given = [(title, soft_wrapped(text)) for title, text in notes if text]
+    if not console.is_terminal:
+        for title, text in given:
+            console.print(f"{title:<{width}}{text}")
+        return
+    table = Table.grid(padding=(0, 0, 0, 0))
+    table.add_column(style="bold", no_wrap=True, width=width)
+    table.add_column(overflow="fold")
+    for title, text in given:
+        table.add_row(Text(title, "bold"), Text(text))
+    console.print(table)
+
+
 def _cell(cell: Cell | str) -> Cell:
     return cell if isinstance(cell, Cell) else Cell(cell)
 

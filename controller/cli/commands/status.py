@@ -12,7 +12,7 @@ from rich.text import Text
 from controller.adapters.system.clock import SystemClock
 from controller.cli.cluster import open_cluster
 from controller.cli.options import Context, Kubeconfig, Namespace, Output
-from controller.cli.output import Cell, Format, print_data, print_table, soft_wrapped, stdout
+from controller.cli.output import Cell, Format, print_data, print_notes, print_table, soft_wrapped, stdout
 from controller.cli.views.progress_text import MARKS
 from controller.cli.views.readiness import RegionOutcome
 from controller.cli.views.release_rows import ReleaseRow, RowState
@@ -67,8 +67,7 @@ def print_view(console: Console, view: RegionView) -> None:
     footer = [(title, text) for title, text in notes if text]
     if footer:
         console.print()
-    for title, text in footer:
-        console.print(Text(f"{title:<10}", "bold").append(soft_wrapped(text), "not bold"))
+        print_notes(console, footer)
 
 
 def _line(line: ServiceLine) -> list[Cell | str]:

@@ -15,7 +15,16 @@ from controller.cli.offline.input_files import InputObject
 from controller.cli.offline.manifests import offline_helm
 from controller.cli.offline.region import offline_renderer
 from controller.cli.options import Context, Filenames, Kubeconfig, Namespace, Output
-from controller.cli.output import Cell, Format, print_data, print_table, soft_wrapped, stderr, stdout
+from controller.cli.output import (
+    Cell,
+    Format,
+    print_data,
+    print_notes,
+    print_table,
+    soft_wrapped,
+    stderr,
+    stdout,
+)
 from controller.cli.upgrade_preview import known_versions, preview_upgrade, region_of_files, running_version
 from controller.cli.views.plan import grouped
 from controller.cli.views.upgrade.plan import StepEffect, UpgradePreview, as_data, batch_text, gates_text
@@ -118,8 +127,7 @@ def print_preview(console: Console, found: UpgradePreview) -> None:
         console, ("", "STEP", "PHASE", "BACK", "RELEASES", "JOBS", "RESTARTS"), map(_row, found.steps)
     )
     console.print()
-    for title, text in _notes(found):
-        console.print(Text(f"{title:<8}", "bold").append(soft_wrapped(text), "not bold"))
+    print_notes(console, _notes(found), 8)
 
 
 def _row(one: StepEffect) -> list[Cell | str]:

@@ -7,7 +7,7 @@ from rich.live import Live
 from rich.padding import Padding
 from rich.text import Text
 
-from controller.cli.output import Cell, print_table, soft_wrapped
+from controller.cli.output import Cell, print_notes, print_table, soft_wrapped
 from controller.cli.views.upgrade.status import StepLine, UpgradeView, time_text
 from controller.domain.api.conditions import timestamp
 from controller.domain.region.upgrade.upgrade_state import StepState
@@ -82,12 +82,14 @@ def print_upgrade(console: Console, view: UpgradeView) -> None:
             console.print(Padding(Text(soft_wrapped(text)), (0, 0, 0, 2), expand=False))
     _print_checks(console, view)
     console.print()
-    notes = (("NEXT", view.next), ("BACK", view.back), ("COMPUTES", view.computes), ("CHECKS", view.checks))
-    for title, text in notes:
-        if text:
-            console.print(Text(f"{title:<10}", "bold").append(soft_wrapped(text), "not bold"))
+    print_notes(
+        console,
+        (("NEXT", view.next), ("BACK", view.back), ("COMPUTES", view.computes), ("CHECKS", view.checks)),
+    )
     console.print()
-    print_table(console, ("", "STEP", "PHASE", "STATE", "TIME", "NOTE"), map(_row, view.steps))
+    print_table(
+        console, ("", "STEP", "PHASE", "STATE", "TIME", "NOTE"), [_row(step, view) for step in view.steps]
+    )
 
 
 def _print_checks(console: Console, view: UpgradeView) -> None:
@@ -106,11 +108,13 @@ def _style(view: UpgradeView) -> str:
     return "yellow" if view.waits else "cyan"
 
 
-def _row(step: StepLine) -> list[Cell | str]:
+def _row(step: StepLine, view: UpgradeView) -> list[Cell | str]:
     mark, style = MARKS.get(step.state, ("…", "cyan"))
     if step.unchanged:
         return [Cell(text, "dim") for text in ("=", step.name, step.phase, "Done", "-", step.message)]
     note_style = "red" if step.state == StepState.FAILED else ""
+    # The message above the table has that of the present step.
+    note = "" if step.message in view.message else step.message
     dim = "dim" if step.state == StepState.PENDING else ""
     return [
         Cell(mark, style),
@@ -118,5 +122,5 @@ def _row(step: StepLine) -> list[Cell | str]:
         Cell(step.phase, dim),
         Cell(str(step.state), style),
         Cell(time_text(step.seconds), dim),
-        Cell(soft_wrapped(step.message), note_style),
+        Cell(soft_wrapped(note), note_style),
     ]
