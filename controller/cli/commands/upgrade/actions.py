@@ -108,7 +108,7 @@ def pause(
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
-    """Pause the upgrade: the step that runs continues, and no other one begins."""
+    """Pause the upgrade: what has begun ends, and no other step and no other node begins."""
     cluster = open_cluster(kubeconfig, context, namespace)
     region = cluster.find_region(name)
     if parse_region_spec(region.get("spec")).upgrade.paused:

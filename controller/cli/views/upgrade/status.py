@@ -182,7 +182,7 @@ def _next(upgrade: Upgrade, spec: RegionSpec, region: str, obstacle: str) -> str
         case Reason.UPGRADE_STEP_FAILED:
             text = "correct the cause; the step then continues by itself"
             return text if upgrade.point_of_no_return else f"{text}. Or return: osctl upgrade abort {region}"
-        case Reason.REGION_UPGRADE_HELD if spec.upgrade.paused:
+        case Reason.REGION_UPGRADE_HELD | Reason.REGION_UPGRADING if spec.upgrade.paused:
             return f"osctl upgrade resume {region}"
         case Reason.REGION_UPGRADE_HELD:
             return f"osctl upgrade continue {region}"
