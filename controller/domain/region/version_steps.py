@@ -97,10 +97,9 @@ def series_problems(
     if not newest or accepted.get(OPENSTACK) == desired:
         return []
     if desired > newest and not follows(newest, desired):
-        message = f"{newest} runs, and OpenStack does not support an upgrade from it to {desired}"
-        remedy = "upgrade to the versions in between first"
         allow = _accepting(region, namespace, OPENSTACK, desired)
-        return [Problem("spec.openstackVersion", message, f"{remedy}; {allow}")]
+        path = "spec.openstackVersion"
+        return [rules.OPENSTACK_STEP_UNSUPPORTED.at(path, newest=newest, desired=desired, allow=allow)]
     if desired >= newest:
         return []
     remedy = f"name {newest}, or restore databases of that version first"

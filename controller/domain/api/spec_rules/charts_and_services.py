@@ -108,3 +108,9 @@ BUILD_LACKS_KEY_NEEDED = refusal(
         "is, and which are tested"
     ),
 )
+OPENSTACK_STEP_UNSUPPORTED = refusal(
+    "openstack-step-unsupported",
+    "spec.openstackVersion",
+    "{newest} runs, and OpenStack does not support an upgrade from it to {desired}",
+    "upgrade to the versions in between first; {allow}",
+)
