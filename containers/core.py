@@ -8,6 +8,7 @@ from typing import Any
 from containers.charts import CHECK_EVERY, chart_store, check_charts
 from containers.composition import Parts, run
 from containers.keys import owner_key
+from controller.adapters.accounts.broker_cluster import ManagedBrokers
 from controller.adapters.kubernetes.watches import Watch
 from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.values_files import load_library
@@ -66,7 +67,7 @@ def compose(parts: Parts) -> Container:
         times=SilenceTimes(settings.lease_duration),
     )
     reconciler = DeploymentReconciler(
-        RegionPorts(kube=parts.kube, clock=parts.clock, events=parts.events, charts=charts),
+        RegionPorts(parts.kube, parts.clock, parts.events, charts, ManagedBrokers()),
         RegionSettings(containers=settings.containers, version=settings.version, resync=settings.resync),
         render=rendered.of,
         silence=others.silence,

@@ -19,7 +19,13 @@ from controller.cli.views.upgrade.plan import preview_steps
 from controller.domain.credentials.own_passwords import own_password_warnings
 from controller.domain.credentials.rotation.accounts import releases_of
 from controller.domain.region.spec_changes import spec_changes
-from controller.domain.region.version_steps import accepted_versions, image_problems, series_problems
+from controller.domain.region.upgrade.version_hops import hop_versions
+from controller.domain.region.version_steps import (
+    ImageStep,
+    accepted_versions,
+    image_problems,
+    series_problems,
+)
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 from controller.errors import HelmFailed, KubeError, SpecInvalid
@@ -119,20 +125,30 @@ def refusals(compared: Compared) -> tuple[str, ...]:
 
     The images of brokers and databases are those of the cluster, or of the former file.
     """
+    before, after = compared.before, compared.after
+    images, accepted = keeper_changes(compared)
+    version, wanted = (one.deployment.spec.openstack_version for one in (before, after))
+    name, namespace = after.deployment.name, after.deployment.namespace
+    status = {"openstackVersion": version, **(before.item.obj.get("status") or {})}
+    problems = series_problems(status, wanted, accepted, name, namespace)
+    passed = hop_versions(after.region.upgrade_steps) if wanted != version else ()
+    problems += image_problems(images, accepted, name, namespace, passed)
+    return tuple(map(str, problems))
+
+
+def keeper_changes(compared: Compared) -> tuple[tuple[ImageStep, ...], dict[str, str]]:
+    """The images of brokers and databases before and after, and the versions that are accepted by release.
+
+    Those before are of the cluster, or of the former file.
+    """
     before, after, kube = compared.before, compared.after, compared.kube
     running = observe_keepers(kube, compared.namespace) if kube is not None else None
-    old, new = before.item.obj, after.item.obj
-    accepted = {
-        **accepted_versions(old["metadata"].get("annotations")),
-        **accepted_versions(new["metadata"].get("annotations")),
-    }
-    version = before.deployment.spec.openstack_version
-    name, namespace = after.deployment.name, after.deployment.namespace
-    status = {"openstackVersion": version, **(old.get("status") or {})}
-    problems = series_problems(status, after.deployment.spec.openstack_version, accepted, name, namespace)
     there = keepers_asked_for(before.region) if running is None else running
-    problems += image_problems(image_steps(after.region, there), accepted, name, namespace)
-    return tuple(map(str, problems))
+    accepted = {
+        **accepted_versions(before.item.obj["metadata"].get("annotations")),
+        **accepted_versions(after.item.obj["metadata"].get("annotations")),
+    }
+    return tuple(image_steps(after.region, there)), accepted
 
 
 def _warnings(compared: Compared) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from controller.cli.comparison import Compared, refusals
+from controller.cli.comparison import Compared, keeper_changes, refusals
 from controller.cli.offline.input_files import InputObject, read_objects
 from controller.cli.offline.manifests import render_release
 from controller.cli.offline.own_kinds import is_region
@@ -18,6 +18,7 @@ from controller.domain.region.upgrade.next_step import new_upgrade
 from controller.domain.region.upgrade.service_checks import ServiceCheck
 from controller.domain.region.upgrade.upgrade_policy import upgrade_policy
 from controller.domain.region.upgrade.upgrade_state import Check, CheckState
+from controller.domain.region.upgrade.version_hops import with_hops
 from controller.errors import Problem, SpecInvalid
 from controller.ports.helm import HelmClient
 from controller.ports.kubernetes import OSDPL, Kube, KubeObject, KubeObjects
@@ -53,7 +54,7 @@ def preview_upgrade(
     compared, charts = _compared(item, source, target, kube), offline_renderer().charts
     after = compared.after
     steps = preview_steps(
-        after.region.upgrade_steps,
+        with_hops(after.region.upgrade_steps, *keeper_changes(compared)),
         compared.before.objects(),
         after.objects(),
         (lambda spec: render_release(spec, charts, helm)) if helm is not None else None,

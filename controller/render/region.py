@@ -23,6 +23,7 @@ from controller.domain.region.service_releases import ReleaseTemplate, read_rele
 from controller.domain.region.tls_features import tls_problems, tls_warnings
 from controller.domain.region.upgrade.service_checks import ServiceCheck, service_checks
 from controller.domain.region.upgrade.upgrade_steps import UpgradeStep, upgrade_steps
+from controller.domain.region.upgrade.version_hops import hop_tags, placed_hops
 from controller.domain.releases.bundle import BundleSpec, ChartRef, ReleaseSpec
 from controller.domain.releases.drift.ignore_rules import drift_of, unknown_releases
 from controller.domain.releases.sizes.bundle_size import size_problem
@@ -193,7 +194,7 @@ class _RegionRenderer:
         certificates = region_certificates(self.deployment.spec, self.deployment.namespace, self.library)
         ceph = ceph_needs(features, {entry.name for entry in services})
         made, told = region_input.credentials(), tuple(self._located_warnings())
-        steps = upgrade_steps(services)
+        steps = placed_hops(upgrade_steps(services), self.deployment.spec.images)
         checks = service_checks(services)
         return Region(in_order, made, certificates, told, self.missing, ceph, lacking, steps, checks)
 
@@ -384,7 +385,8 @@ class _RegionRenderer:
         charts = {name: {one.spec.chart.name for one in made.releases} for name, made in bundles.items()}
         found += unused_charts(self.deployment.document, self.library.catalogue, charts)
         if len(bundles) == len(services):
-            found += check_image_overrides(self.deployment.spec.images, self._image_tags(bundles))
+            known = self._image_tags(bundles) | hop_tags(upgrade_steps(services)).keys()
+            found += check_image_overrides(self.deployment.spec.images, known)
         self.problems += [problem for problem in found if problem not in self.problems]
 
     def _image_tags(self, bundles: Mapping[str, RegionBundle]) -> frozenset[str]:

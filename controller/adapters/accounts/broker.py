@@ -23,18 +23,18 @@ class BrokerAccounts:
     """`controller.ports.accounts.AccountServers`, for brokers."""
 
     def has(self, login: ServerLogin, account: Account) -> bool:
-        return _api(login).get(f"/users/{_part(account.name)}") is not None
+        return broker_api(login).get(f"/users/{_part(account.name)}") is not None
 
     def belongings(self, login: ServerLogin, account: Account) -> tuple[str, ...]:
-        _api(login).call("GET", "/whoami")
+        broker_api(login).call("GET", "/whoami")
         return ()
 
     def sessions(self, login: ServerLogin, account: Account) -> int:
-        listed = _api(login).call("GET", "/connections", params={"columns": "user"}).content or ()
+        listed = broker_api(login).call("GET", "/connections", params={"columns": "user"}).content or ()
         return sum(1 for one in listed if one.get("user") == account.name)
 
     def copy_grants(self, login: ServerLogin, before: Account, after: Account) -> None:
-        api = _api(login)
+        api = broker_api(login)
         if api.get(f"/users/{_part(after.name)}") is None:
             return
         for kind, fields, names in _RIGHTS:
@@ -48,32 +48,34 @@ class BrokerAccounts:
     def add_password(self, login: ServerLogin, password: str) -> None:
         place, following = login.place, replace(login, password=password)
         if not self.accepts(login):
-            _api(following).call("GET", "/whoami")
+            broker_api(following).call("GET", "/whoami")
             return
         path = f"/users/{_part(place.user)}"
-        tags = (_api(login).get(path) or {}).get("tags") or "administrator"
+        tags = (broker_api(login).get(path) or {}).get("tags") or "administrator"
         tags = tags if isinstance(tags, str) else ",".join(tags)
         body = {"password": password, "tags": tags}
-        if _api(login).call("PUT", path, body=body, also=_REFUSALS).status in _REFUSALS:
+        if broker_api(login).call("PUT", path, body=body, also=_REFUSALS).status in _REFUSALS:
             raise PasswordRefused(f"the broker at {place.shown} refuses a password change")
 
     def accepts(self, login: ServerLogin) -> bool:
-        return _api(login).call("GET", "/whoami", also=(401,)).status != 401
+        return broker_api(login).call("GET", "/whoami", also=(401,)).status != 401
 
     def drop_other_passwords(self, login: ServerLogin) -> None:
-        _api(login).call("GET", "/whoami")
+        broker_api(login).call("GET", "/whoami")
 
     def drop(self, login: ServerLogin, account: Account) -> None:
-        _api(login).call("DELETE", f"/users/{_part(account.name)}", also=(404,))
+        broker_api(login).call("DELETE", f"/users/{_part(account.name)}", also=(404,))
 
 
-def _api(login: ServerLogin) -> JsonApi:
+def broker_api(login: ServerLogin) -> JsonApi:
+    """The management API of the login. Raises ServerUnavailable for unreadable certificates."""
     place = login.place
     host = f"[{place.host}]" if ":" in place.host else place.host
     if not place.client:
         return JsonApi(f"http://{host}:{place.port}/api", login=(place.user, login.password))
     context = client_context(login)
-    return JsonApi(f"https://{host}:{place.port}/api", login=(place.user, login.password), context=context)
+    url = f"https://{host}:{place.port}/api"
+    return JsonApi(url, login=(place.user, login.password), context=context, certified=place.certified)
 
 
 def _part(name: str) -> str:

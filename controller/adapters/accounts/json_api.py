@@ -34,6 +34,7 @@ class JsonApi:
     """One API at `url`. `headers` and `login` (basic authentication) go with every call.
 
     `ca`: the only authority to trust, in PEM. `context` replaces it, and also holds a client certificate.
+    `certified` is the name in the server's certificate, if it is not the host of the URL.
     """
 
     def __init__(
@@ -44,12 +45,14 @@ class JsonApi:
         login: tuple[str, str] | None = None,
         ca: str = "",
         context: ssl.SSLContext | None = None,
+        certified: str = "",
     ) -> None:
         self._url = url.rstrip("/")
         self._headers = dict(headers or {})
         self._login = login
         self._ca = ca
         self._context = context
+        self._certified = certified
 
     def get(self, path: str, **params: str) -> Any:
         """The object there, or None. Raises ServerUnavailable."""
@@ -83,7 +86,8 @@ class JsonApi:
         context = self._context
         if context is None and self._ca:
             context = ssl.create_default_context(cadata=self._ca)
-        with requests.Session() as session, contextlib.closing(BoundedAdapter(WHOLE, context)) as bounded:
+        adapter = BoundedAdapter(WHOLE, context, self._certified)
+        with requests.Session() as session, contextlib.closing(adapter) as bounded:
             # A proxy would see the password, and a .netrc would replace it.
             session.trust_env = False
             session.mount("https://", bounded)

@@ -16,11 +16,13 @@ class BoundedAdapter(HTTPAdapter):
     """Closes all of its connections `seconds` after its creation.
 
     The timeouts of libraries apply to each part, so a slow header or handshake could last without end. After
-    `close` it closes nothing more.
+    `close` it closes nothing more. `certified` is the name in the server's certificate, if it is not the host
+    of the URL.
     """
 
-    def __init__(self, seconds: float, context: ssl.SSLContext | None = None) -> None:
+    def __init__(self, seconds: float, context: ssl.SSLContext | None = None, certified: str = "") -> None:
         self._context = context
+        self._certified = certified
         self._lock = threading.Lock()
         self._sockets: list[socket.socket] = []
         self._cut = False
@@ -59,7 +61,10 @@ class BoundedAdapter(HTTPAdapter):
             self._sockets.clear()
 
     def _trust(self) -> dict[str, Any]:
-        return {"ssl_context": self._context} if self._context else {}
+        trust: dict[str, Any] = {"ssl_context": self._context} if self._context else {}
+        if self._certified:
+            trust |= {"server_hostname": self._certified, "assert_hostname": self._certified}
+        return trust
 
     def _cut_off(self) -> None:
         with self._lock:

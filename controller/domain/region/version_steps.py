@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,22 +64,40 @@ def accepted_versions(annotations: Mapping[str, Any] | None) -> dict[str, str]:
     return {name.strip(): version.strip() for name, _, version in parts if version.strip()}
 
 
+def versions_between(before: Version, after: Version) -> tuple[Version, ...]:
+    """The versions of RabbitMQ that its data must pass through; empty if it needs none, or has no way."""
+    return () if after in _followers(before) else _way(before, after)
+
+
+def is_accepted(accepted: Mapping[str, str], release: str, image: str) -> bool:
+    """Whether an operator answers for this image of a release."""
+    version = image_version(image)
+    return version is not None and accepted.get(release) == version_text(version)
+
+
 def image_problems(
-    steps: Iterable[ImageStep], accepted: Mapping[str, str], region: str, namespace: str
+    steps: Iterable[ImageStep],
+    accepted: Mapping[str, str],
+    region: str,
+    namespace: str,
+    passed: Collection[Version] = (),
 ) -> list[Problem]:
     """Steps that the data of a broker or database does not survive. An image without a version in its tag is
-    ignored. `region` and `namespace` are those of the OpenStackDeployment."""
+    ignored. `region` and `namespace` are those of the OpenStackDeployment. `passed` are versions of
+    the broker that an upgrade of OpenStack can pass through."""
     problems = []
     for step in steps:
         before, after = image_version(step.before), image_version(step.after)
-        if before is None or after is None or accepted.get(step.release) == _text(after):
+        if before is None or after is None or is_accepted(accepted, step.release, step.after):
+            continue
+        between = versions_between(before, after) if step.chart == BROKER else ()
+        if between and all(one in passed for one in between):
             continue
         if obstacle := _obstacle(step.chart, before, after):
             message, remedy = obstacle
-            what = (
-                f"{KEEPERS[step.chart]} {_text(before)} runs in release {step.release}, and {_text(after)} "
-            )
-            allow = _accepting(region, namespace, step.release, _text(after))
+            old, new = version_text(before), version_text(after)
+            what = f"{KEEPERS[step.chart]} {old} runs in release {step.release}, and {new} "
+            allow = _accepting(region, namespace, step.release, new)
             problems.append(
                 rules.IMAGE_VERSION_STEP.at("spec", what=what, message=message, remedy=remedy, allow=allow)
             )
@@ -126,7 +144,10 @@ def _obstacle(chart: str, before: Version, after: Version) -> tuple[str, str] | 
     if after == before:
         return None
     if after < before:
-        return "an older version cannot read this data", f"keep {_text(before)}, or delete its data first"
+        return (
+            "an older version cannot read this data",
+            f"keep {version_text(before)}, or delete its data first",
+        )
     if chart == DATABASE:
         if after[0] == before[0]:
             return None
@@ -134,7 +155,7 @@ def _obstacle(chart: str, before: Version, after: Version) -> tuple[str, str] | 
     if after in _followers(before):
         return None
     way = _way(before, after)
-    between = f"go to {', then to '.join(map(_text, (*way, after)))}, or " if way else ""
+    between = f"go to {', then to '.join(map(version_text, (*way, after)))}, or " if way else ""
     return "the new version does not start with that data", f"{between}empty the broker first"
 
 
@@ -160,5 +181,6 @@ def _accepting(region: str, namespace: str, name: str, version: str) -> str:
     return f"to proceed anyway: kubectl -n {namespace} annotate osdpl {region} {annotation}"
 
 
-def _text(version: Version) -> str:
+def version_text(version: Version) -> str:
+    """As people write it: `4.2`."""
     return f"{version[0]}.{version[1]}"

@@ -13,7 +13,8 @@ class UpgradePart:
 
     `part` is empty for the first or only one. `charts` are those that it upgrades: of a chart that an earlier
     part upgrades, only the images of `tags`. `place` is its place among the steps of all services. With
-    `by_node` its pods are replaced node by node.
+    `by_node` its pods are replaced node by node. `hops` are by chart the images of versions that its data may
+    have to pass through.
     """
 
     part: str
@@ -22,6 +23,7 @@ class UpgradePart:
     charts: tuple[str, ...]
     tags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     by_node: bool = False
+    hops: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def parse_upgrade_parts(body: Mapping[str, Any], order: int) -> tuple[UpgradePart, ...]:
@@ -39,6 +41,7 @@ def parse_upgrade_parts(body: Mapping[str, Any], order: int) -> tuple[UpgradePar
             charts=tuple(one["charts"]),
             tags={chart: tuple(tags) for chart, tags in one.get("tags", {}).items()},
             by_node=one.get("byNode", False),
+            hops={chart: dict(images) for chart, images in one.get("hops", {}).items()},
         )
         for one in written
     )

@@ -164,7 +164,7 @@ class DeploymentReconciler:
         desired = [self._object(osdpl, bundle) for bundle in region.bundles]
         staged = self._stage(osdpl, found, desired)
         if found.bundles and not is_as_desired(desired, found.changing) and not self._begun(osdpl, staged):
-            refuse_version_steps(self._ports.kube, osdpl, region)
+            refuse_version_steps(self._ports.kube, osdpl, region, upgrades=staged is not None)
             refuse_beside_own_servers(self._ports.kube, osdpl, region)
         missing, spec = region.missing, found.spec
         whole = spec.planned or staged is not None or not desired

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from controller.ports.brokers import Brokers, NoBrokers
 from controller.ports.charts import ChartSource
 from controller.ports.kubernetes import Events, Kube
 from controller.ports.system import Clock
@@ -17,6 +18,7 @@ class RegionPorts:
     clock: Clock
     events: Events
     charts: ChartSource
+    brokers: Brokers = field(default_factory=NoBrokers)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from controller.domain.api.names import RELEASE_NAME
+from controller.domain.region.upgrade.version_hops import hop_versions
 from controller.domain.region.version_steps import (
     KEEPERS,
     ImageStep,
@@ -17,8 +18,10 @@ from controller.ports.kubernetes import STATEFULSET, Kube, KubeObject
 from controller.render.region import Region
 
 
-def refuse_version_steps(kube: Kube, osdpl: KubeObject, region: Region) -> None:
+def refuse_version_steps(kube: Kube, osdpl: KubeObject, region: Region, *, upgrades: bool = False) -> None:
     """Raises VersionStepRefused where a broker, the database or OpenStack cannot become what is asked for.
+
+    With `upgrades` an upgrade of OpenStack begins, whose steps bring a broker through the versions between.
 
     What runs is read from the StatefulSets of the releases: whoever has removed one with its data begins
     again. Raises KubeError.
@@ -29,7 +32,8 @@ def refuse_version_steps(kube: Kube, osdpl: KubeObject, region: Region) -> None:
     namespace = str(meta["namespace"])
     problems = series_problems(osdpl.get("status") or {}, asked, accepted, name, namespace)
     running = observe_keepers(kube, namespace)
-    problems += image_problems(image_steps(region, running), accepted, name, namespace)
+    passed = hop_versions(region.upgrade_steps) if upgrades else ()
+    problems += image_problems(image_steps(region, running), accepted, name, namespace, passed)
     if problems:
         raise VersionStepRefused(problems)
 

@@ -9,7 +9,7 @@ import pytest
 from controller.domain.credentials.rotation.accounts import Server
 from controller.domain.credentials.rotation.servers import ServerPlace
 from controller.errors import ServerUnavailable
-from controller.reconcile.credentials.rotation.account_logins import AccountLogins
+from controller.reconcile.shared.secret_values import AccountLogins
 from tests.fakes.kube import FakeKube
 
 PLACE = ServerPlace(Server.DATABASE, "mariadb", 3306, "root", "of-root", client="nova-client")

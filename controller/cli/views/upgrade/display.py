@@ -17,6 +17,7 @@ from controller.ports.system import Clock
 
 MARKS = {
     StepState.PENDING: ("·", "dim"),
+    StepState.PREPARING: ("…", "cyan"),
     StepState.RUNNING: ("…", "cyan"),
     StepState.FAILED: ("!", "red"),
     StepState.DONE: ("✓", "green"),

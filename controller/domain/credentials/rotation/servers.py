@@ -37,7 +37,7 @@ class ServerPlace:
     """The address of a server, and its administrator.
 
     `keystone` has both for Keystone. `client` names the Secret with the client certificate and the trusted
-    authority; empty without TLS.
+    authority; empty without TLS. `certified` is the name in the server's certificate, if it is not `host`.
     """
 
     server: Server
@@ -47,6 +47,7 @@ class ServerPlace:
     password: KeyOfSecret | str = field(default="", repr=False)
     keystone: Administrator | None = None
     client: str = ""
+    certified: str = ""
 
     @property
     def shown(self) -> str:
@@ -62,21 +63,32 @@ def server_of(account: Account, release: Release, namespace: str) -> ServerPlace
         if admin is None:
             return None
         return ServerPlace(account.server, password=admin.password, keystone=admin)
-    endpoints = _part(values, "endpoints")
-    endpoint = _part(endpoints, account.endpoint)
-    admin_account = _part(_part(endpoint, "auth"), "admin")
+    return _place(account.server, release, account.endpoint, "admin", namespace)
+
+
+def broker_of(release: Release, namespace: str) -> ServerPlace | None:
+    """The broker that is this release; None if its values name no administrator with a password."""
+    return _place(Server.BROKER, release, _ENDPOINTS[Server.BROKER], "user", namespace)
+
+
+def _place(
+    server: Server, release: Release, endpoint_name: str, user: str, namespace: str
+) -> ServerPlace | None:
+    endpoints = _part(release.values, "endpoints")
+    endpoint = _part(endpoints, endpoint_name)
+    admin_account = _part(_part(endpoint, "auth"), user)
     password = reference_of(admin_account.get("password"))
     if password is None:
         return None
-    client = _client_secret(account.server, release)
-    named, port = (_ENCRYPTED_PORTS if client else _PORTS)[account.server]
+    client = _client_secret(server, release)
+    named, port = (_ENCRYPTED_PORTS if client else _PORTS)[server]
     given = _part(_part(endpoint, "port"), named)
-    hosts = {"default": _HOSTS[account.server], **_part(endpoint, "hosts")}
+    hosts = {"default": _HOSTS[server], **_part(endpoint, "hosts")}
     return ServerPlace(
-        account.server,
+        server,
         internal_host({**endpoint, "hosts": hosts}, endpoints, namespace),
         int(given.get("internal") or given.get("default") or port),
-        str(admin_account.get("username") or _ADMINISTRATORS[account.server]),
+        str(admin_account.get("username") or _ADMINISTRATORS[server]),
         password,
         client=client,
     )

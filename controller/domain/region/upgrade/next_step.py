@@ -10,8 +10,9 @@ acts on it, so that a controller that is killed anywhere continues where it was.
 | Finish | the region is as its spec asks for |
 
 A step is Pending until the step before it is Done, the spec does not pause the upgrade, and a person has
-allowed it if `gates` is Manual. It is Failed while its releases fail or too many nodes do, and Running again
-when that is corrected.
+allowed it if `gates` is Manual. It is Preparing while servers are made ready for it, and nothing of it has
+begun: an upgrade may still be taken back. It is Failed while its releases fail or too many nodes do, and
+Running again when that is corrected.
 """
 
 from __future__ import annotations
@@ -37,12 +38,14 @@ from controller.domain.shared.plurals import count
 class StepFacts:
     """What is known of the step that runs or comes next.
 
-    `unchanged`: it changes nothing. `returnable`: what it changes can be taken back. `failing` and `waiting`
-    say why it fails, or what it waits for; both are empty once its releases are deployed, and its workloads
-    are of the new version and healthy. `nodes` counts those of a step that goes node by node.
+    `unchanged`: it changes nothing. `prepares`: servers must be made ready before it begins. `returnable`:
+    what it changes can be taken back. `failing` and `waiting` say why it fails, or what it waits for; both
+    are empty once its releases are deployed, and its workloads are of the new version and healthy. `nodes`
+    counts those of a step that goes node by node.
     """
 
     unchanged: bool = False
+    prepares: bool = False
     returnable: bool = True
     failing: str = ""
     waiting: str = ""
@@ -80,6 +83,8 @@ def advance(upgrade: Upgrade, policy: UpgradePolicy, facts: UpgradeFacts) -> Upg
     upgrade = replace(upgrade, phase=step.phase)
     if step.state == StepState.PENDING:
         return _maybe_begin(upgrade, step, policy, facts)
+    if step.state == StepState.PREPARING:
+        return _prepare(upgrade, step, facts)
     return _judge(upgrade, step, policy, facts)
 
 
@@ -121,13 +126,25 @@ def _maybe_begin(upgrade: Upgrade, step: StepRecord, policy: UpgradePolicy, fact
         return replace(upgrade, held=True, message=text)
     if policy.manual and facts.allowed != upgrade.permission(step.name):
         return replace(upgrade, held=True, message=f"{step.name} waits for osctl upgrade continue")
-    begun = replace(step, state=StepState.RUNNING, started=facts.now)
-    upgrade = _with(upgrade, begun, f"{step.name} begins")
+    if facts.step.prepares:
+        preparing = replace(step, state=StepState.PREPARING, started=facts.now)
+        return _with(upgrade, preparing, f"{step.name} is prepared")
+    return _begin(upgrade, replace(step, started=facts.now), facts)
+
+
+def _begin(upgrade: Upgrade, step: StepRecord, facts: UpgradeFacts) -> Upgrade:
+    begun = replace(step, state=StepState.RUNNING, message="")
     return replace(
-        upgrade,
+        _with(upgrade, begun, f"{step.name} begins"),
         point_of_no_return=upgrade.point_of_no_return or not facts.step.returnable,
         nodes=facts.step.nodes,
     )
+
+
+def _prepare(upgrade: Upgrade, step: StepRecord, facts: UpgradeFacts) -> Upgrade:
+    if text := facts.step.failing or facts.step.waiting:
+        return _with(upgrade, replace(step, message=text), f"{step.name} is prepared: {text}")
+    return _begin(upgrade, replace(step, prepared=True), facts)
 
 
 def _judge(upgrade: Upgrade, step: StepRecord, policy: UpgradePolicy, facts: UpgradeFacts) -> Upgrade:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from controller.domain.region.upgrade.upgrade_steps import UpgradeStep
+from controller.domain.region.upgrade.version_hops import hop_release
 
 # Both chart sources read the strategy of all DaemonSets of a chart there.
 _STRATEGY = ("pod", "lifecycle", "upgrades", "daemonsets", "pod_replacement_strategy")
@@ -57,6 +58,9 @@ def _staged_release(
         return current
     if current is None:
         return desired
+    hops, own = [step for step in own if step.version], [step for step in own if not step.version]
+    if own[0].name not in begun:
+        return hop_release(current, [hop for hop in hops if hop.name in begun][-1])
     values = copy.deepcopy(dict(desired.get("values") or {}))
     for step in own[1:]:
         if step.name not in begun:

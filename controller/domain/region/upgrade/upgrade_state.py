@@ -18,6 +18,7 @@ class StepState(StrEnum):
     """How far one step is: the word in `status.upgrade.steps[].state`."""
 
     PENDING = "Pending"
+    PREPARING = "Preparing"
     RUNNING = "Running"
     FAILED = "Failed"
     DONE = "Done"
@@ -33,6 +34,8 @@ class CheckState(StrEnum):
     SKIPPED = "Skipped"
 
 
+# Nothing of a step has changed in these.
+_BEFORE = (StepState.PENDING, StepState.PREPARING)
 # With these an upgrade does not begin.
 HOLDING = (CheckState.RUNNING, CheckState.FAILED)
 
@@ -52,7 +55,7 @@ class Check:
 @dataclass(frozen=True)
 class StepRecord:
     """One step. Times are seconds since the epoch, 0 while there is none; `healthy_since`: since when its
-    gate has held without a break."""
+    gate has held without a break. `prepared`: servers were made ready for it, and are replaced one by one."""
 
     name: str
     service: str
@@ -61,12 +64,13 @@ class StepRecord:
     started: float = 0.0
     ended: float = 0.0
     healthy_since: float = 0.0
+    prepared: bool = False
     message: str = ""
 
     @property
     def begun(self) -> bool:
-        """Whether the step has begun."""
-        return self.state != StepState.PENDING
+        """Whether the step may change releases."""
+        return self.state not in _BEFORE
 
 
 @dataclass(frozen=True)
@@ -122,7 +126,7 @@ class Upgrade:
         states = {step.state for step in self.steps if step.service == service}
         if states <= {StepState.DONE}:
             return self.target
-        return self.source if states == {StepState.PENDING} else ""
+        return self.source if states <= set(_BEFORE) else ""
 
     def is_half_way(self, service: str) -> bool:
         """Whether a step of the service has begun, and not all of them are done."""
@@ -189,6 +193,7 @@ def _step_entry(step: StepRecord) -> dict[str, Any]:
         "started": _time(step.started),
         "ended": _time(step.ended),
         "healthySince": _time(step.healthy_since),
+        "prepared": step.prepared,
         "message": shorten(step.message, MOST_TEXT),
     }
     return {key: value for key, value in found.items() if value}
@@ -203,6 +208,7 @@ def _step(given: Mapping[str, Any]) -> StepRecord:
         started=seconds_of(given.get("started")),
         ended=seconds_of(given.get("ended")),
         healthy_since=seconds_of(given.get("healthySince")),
+        prepared=bool(given.get("prepared")),
         message=str(given.get("message") or ""),
     )
 

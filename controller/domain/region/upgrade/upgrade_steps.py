@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from controller.domain.region.version_steps import ImageStep
 from controller.domain.values.catalogue import ServiceEntry
 from controller.domain.values.upgrade_parts import UpgradePart
 
@@ -31,15 +32,22 @@ ENDED = (Phase.FINISHED, Phase.ABORTED)
 
 @dataclass(frozen=True)
 class UpgradeStep:
-    """One part of a service that is upgraded in one step."""
+    """One part of a service that is upgraded in one step.
+
+    `version`: its server only passes through this version; the step after it is the upgrade itself. `images`
+    are then those of the servers, as they run and as they are asked for.
+    """
 
     service: str
     about: UpgradePart
+    version: str = ""
+    images: tuple[ImageStep, ...] = ()
 
     @property
     def name(self) -> str:
-        """`identity`, or `compute/computes` for a part."""
-        return f"{self.service}/{self.about.part}" if self.about.part else self.service
+        """`identity`, `compute/computes` for a part, or `messaging/4.2` for a version between."""
+        part = self.version or self.about.part
+        return f"{self.service}/{part}" if part else self.service
 
     @property
     def phase(self) -> Phase:

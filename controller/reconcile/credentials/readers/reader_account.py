@@ -37,13 +37,13 @@ from controller.reconcile.credentials.readers.reader_export import ReaderExport
 from controller.reconcile.credentials.readers.reader_rotation import ReaderRotation, rotation_times_of
 from controller.reconcile.credentials.refused_writes import REFUSED, refusal_of
 from controller.reconcile.credentials.region_pass import HELD, RegionPass
-from controller.reconcile.credentials.rotation.account_logins import AccountLogins
 from controller.reconcile.credentials.rotation.rotation import ROTATION_SECONDS
 from controller.reconcile.credentials.rotation.rotation_recall import RecalledRotations
 from controller.reconcile.credentials.rotation.rotation_records import rotation_of
 from controller.reconcile.credentials.steps import CredentialStep, Published
 from controller.reconcile.credentials.store import CredentialStore, made_changes
 from controller.reconcile.shared.action_log import log_action
+from controller.reconcile.shared.secret_values import AccountLogins
 
 # The largest number of name endings in one pass: accounts of others may have all names before it.
 MOST_SUFFIXES = 50

@@ -10,9 +10,9 @@ from controller.domain.credentials.rotation.barbican_key import FORMER, IN_USE, 
 from controller.domain.shared.plurals import count
 from controller.domain.values.chart_values import lookup
 from controller.ports.accounts import WrappedKeys
-from controller.reconcile.credentials.rotation.account_logins import AccountLogins
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.action_log import log_action
+from controller.reconcile.shared.secret_values import AccountLogins
 
 _ENDPOINT = "oslo_db"
 

@@ -27,10 +27,10 @@ from controller.errors import PasswordRefused, ServerUnavailable
 from controller.ports.accounts import RegionAccounts, ServerLogin
 from controller.ports.kubernetes import Kube
 from controller.reconcile.credentials.refused_writes import refusal_of
-from controller.reconcile.credentials.rotation.account_logins import AccountLogins
 from controller.reconcile.credentials.rotation.rotation_records import rotation_of
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.action_log import log_action
+from controller.reconcile.shared.secret_values import AccountLogins
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from controller.domain.credentials.rotation.accounts import (
 from controller.domain.credentials.rotation.record import RotationRecord
 from controller.errors import RightRefused, ServerUnavailable
 from controller.ports.accounts import AccountServers
-from controller.reconcile.credentials.rotation.account_logins import AccountLogins
 from controller.reconcile.shared.action_log import log_action
+from controller.reconcile.shared.secret_values import AccountLogins
 
 # Endings of names that are tried in one pass.
 MOST_SUFFIXES = 50

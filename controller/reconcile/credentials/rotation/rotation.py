@@ -34,7 +34,6 @@ from controller.errors import KubeError, SpecInvalid, is_refusal
 from controller.ports.accounts import RegionAccounts, WrappedKeys
 from controller.reconcile.credentials.refused_writes import REFUSED
 from controller.reconcile.credentials.region_pass import RegionPass, SecretsPorts
-from controller.reconcile.credentials.rotation.account_logins import AccountLogins
 from controller.reconcile.credentials.rotation.kept_accounts import InterruptedPasswords, KeptPasswords
 from controller.reconcile.credentials.rotation.replaced_accounts import ReplacedAccounts
 from controller.reconcile.credentials.rotation.rotation_recall import RecalledRotations
@@ -43,6 +42,7 @@ from controller.reconcile.credentials.rotation.rotation_times import rotation_ti
 from controller.reconcile.credentials.rotation.secret_rotation import RotatedRegion, SecretRotation
 from controller.reconcile.credentials.steps import CredentialStep, Published
 from controller.reconcile.credentials.store import CredentialStore
+from controller.reconcile.shared.secret_values import AccountLogins
 
 # Seconds from one look at a rotation to the next.
 ROTATION_SECONDS = 10.0

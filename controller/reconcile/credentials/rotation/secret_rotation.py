@@ -48,7 +48,6 @@ from controller.errors import PasswordRefused, ServerUnavailable, SpecInvalid
 from controller.ports.accounts import WrappedKeys
 from controller.ports.kubernetes import HELMBUNDLE
 from controller.reconcile.credentials.region_pass import RegionPass, SecretsPorts
-from controller.reconcile.credentials.rotation.account_logins import AccountLogins
 from controller.reconcile.credentials.rotation.barbican_rewrapping import Rewrapping
 from controller.reconcile.credentials.rotation.credential_uptake import CredentialUptake
 from controller.reconcile.credentials.rotation.kept_accounts import KeptPasswords
@@ -57,7 +56,7 @@ from controller.reconcile.credentials.rotation.rotation_texts import RotationTex
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.preconditioned_writes import patch_seen
-from controller.reconcile.shared.secret_values import SecretValues
+from controller.reconcile.shared.secret_values import AccountLogins, SecretValues
 
 # Seconds from one look at a rotation to the next.
 ROTATION_SECONDS = 10.0

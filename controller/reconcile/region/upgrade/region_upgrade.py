@@ -20,15 +20,18 @@ from controller.domain.region.upgrade.staged_releases import staged_spec
 from controller.domain.region.upgrade.upgrade_policy import UpgradePolicy, upgrade_policy
 from controller.domain.region.upgrade.upgrade_state import Check, StepState, Upgrade, upgrade_in
 from controller.domain.region.upgrade.upgrade_steps import Phase, UpgradeStep
-from controller.domain.region.version_steps import OPENSTACK, accepted_versions
+from controller.domain.region.upgrade.version_hops import remembered_hops, with_hops
+from controller.domain.region.version_steps import OPENSTACK, ImageStep, accepted_versions
 from controller.errors import Problem, VersionStepRefused
 from controller.ports.kubernetes import KubeObject, KubeObjects
 from controller.reconcile.region.bundle_writer import name_of
 from controller.reconcile.region.parts import RegionPorts
 from controller.reconcile.region.plan import is_as_desired
+from controller.reconcile.region.upgrade.brokers import BrokerCare, broker_checks, let_pods_go
 from controller.reconcile.region.upgrade.check_jobs import CheckJobs, CheckView
 from controller.reconcile.region.upgrade.preflight import preflight_checks
 from controller.reconcile.region.upgrade.step_gate import GateView, step_facts
+from controller.reconcile.region.version_gate import image_steps, observe_keepers
 from controller.reconcile.shared.action_log import log_action
 from controller.render.region import Region
 
@@ -36,13 +39,15 @@ from controller.render.region import Region
 @dataclass(frozen=True)
 class StagedRegion:
     """The upgrade as the status has it, its steps and checks, and the bundles as they are to be in this
-    pass."""
+    pass. `images` are those of brokers and databases, while steps of these are left.
+    """
 
     upgrade: Upgrade
     steps: tuple[UpgradeStep, ...]
     checks: tuple[ServiceCheck, ...]
     desired: KubeObjects
     objects: KubeObjects
+    images: tuple[ImageStep, ...] = ()
 
 
 class RegionUpgrade:
@@ -62,16 +67,18 @@ class RegionUpgrade:
         upgrade = self._upgrade(osdpl, region, bundles)
         if upgrade is None:
             return None
-        objects = desired
+        objects, images = desired, self._keepers(osdpl, region) if _early(upgrade) else ()
+        steps = remembered_hops(region.upgrade_steps, (one.name for one in upgrade.steps), images)
         if upgrade.phase not in (Phase.ABORTED, Phase.FINISHED) and upgrade.current is not None:
-            objects = staged_objects(desired, bundles, region.upgrade_steps, upgrade)
-        return StagedRegion(upgrade, region.upgrade_steps, region.upgrade_checks, desired, objects)
+            objects = staged_objects(desired, bundles, steps, upgrade)
+        return StagedRegion(upgrade, steps, region.upgrade_checks, desired, objects, images)
 
     def _upgrade(self, osdpl: KubeObject, region: Region, bundles: KubeObjects) -> Upgrade | None:
         status, meta = osdpl.get("status") or {}, osdpl["metadata"]
         wanted = str((osdpl.get("spec") or {}).get("openstackVersion") or "")
         known, now = upgrade_in(status), self._ports.clock.now()
-        accepted = accepted_versions(meta.get("annotations")).get(OPENSTACK) == wanted
+        answered = accepted_versions(meta.get("annotations"))
+        accepted = answered.get(OPENSTACK) == wanted
         if known is not None and not known.over:
             if wanted == known.target:
                 return known
@@ -82,7 +89,13 @@ class RegionUpgrade:
         running = str(status.get("openstackVersion") or "")
         if not bundles or not running or running == wanted or (accepted and wanted < running):
             return None
-        return new_upgrade(running, wanted, region.upgrade_steps, now)
+        steps = with_hops(region.upgrade_steps, self._keepers(osdpl, region), answered)
+        return new_upgrade(running, wanted, steps, now)
+
+    def _keepers(self, osdpl: KubeObject, region: Region) -> tuple[ImageStep, ...]:
+        """What runs of each broker and database, and what is asked for."""
+        namespace = str(osdpl["metadata"]["namespace"])
+        return tuple(image_steps(region, observe_keepers(self._ports.kube, namespace)))
 
     def follow(
         self, osdpl: KubeObject, spec: RegionSpec, staged: StagedRegion, bundles: KubeObjects
@@ -90,6 +103,7 @@ class RegionUpgrade:
         """The upgrade after this pass, in which the bundles became these."""
         before = staged.upgrade
         if before.phase == Phase.ABORTED:
+            let_pods_go(self._ports.kube, str(osdpl["metadata"]["namespace"]))
             self._announce(osdpl, upgrade_in(osdpl.get("status") or {}), before)
             return before
         policy = upgrade_policy(spec.upgrade)
@@ -119,15 +133,20 @@ class RegionUpgrade:
             upgrade=upgrade,
             health="health" in self._containers,
             now=now,
+            images={one.release: one for one in staged.images},
         )
-        return UpgradeFacts(now, step=step_facts(self._ports.kube, view, about, policy), allowed=allowed)
+        return UpgradeFacts(now, step=step_facts(self._ports, view, about, policy), allowed=allowed)
 
     def _checks(self, osdpl: KubeObject, staged: StagedRegion, bundles: KubeObjects) -> tuple[Check, ...]:
         known = preflight_checks(osdpl, staged.upgrade, staged.desired, bundles, self._containers)
         before = upgrade_in(osdpl.get("status") or {})
         remembered = before is not None and not before.over
         view = CheckView(osdpl, staged.upgrade, staged.checks, staged.desired, bundles, remembered)
-        return (*known, *CheckJobs(self._ports.kube, view).outcomes())
+        known = (*known, *CheckJobs(self._ports.kube, view).outcomes())
+        if not any(step.version for step in staged.steps):
+            return known
+        care = BrokerCare(self._ports, osdpl, bundles)
+        return (*known, *broker_checks(care, osdpl, staged.steps, staged.images))
 
     def _announce(self, osdpl: KubeObject, before: Upgrade | None, after: Upgrade) -> None:
         """An Event and a line of the log for each change of a step or phase, and only then."""
@@ -151,6 +170,12 @@ def staged_objects(
         if spec is not None:
             found.append({**obj, "spec": spec})
     return found
+
+
+def _early(upgrade: Upgrade) -> bool:
+    """Whether steps of brokers and databases may be left."""
+    step = upgrade.current
+    return not upgrade.over and step is not None and step.phase == Phase.INFRASTRUCTURE
 
 
 def _at_rest(desired: KubeObjects, bundles: KubeObjects) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controller.domain.api.conditions import find
@@ -13,17 +13,26 @@ from controller.domain.region.upgrade.staged_releases import staged_spec
 from controller.domain.region.upgrade.upgrade_policy import UpgradePolicy
 from controller.domain.region.upgrade.upgrade_state import StepState, Upgrade
 from controller.domain.region.upgrade.upgrade_steps import Phase, UpgradeStep
-from controller.domain.region.version_steps import KEEPERS, image_version
+from controller.domain.region.upgrade.version_hops import tag_of
+from controller.domain.region.version_steps import (
+    BROKER,
+    ImageStep,
+    accepted_versions,
+    image_version,
+    is_accepted,
+)
 from controller.domain.releases.bundle_facts import bundle_mark, marks_digest
 from controller.domain.releases.reported_state import ReportedState
-from controller.ports.kubernetes import Kube, KubeObject, KubeObjects
+from controller.ports.kubernetes import KubeObject, KubeObjects
+from controller.reconcile.region.parts import RegionPorts
+from controller.reconcile.region.upgrade.brokers import BrokerCare
 from controller.reconcile.region.upgrade.node_batches import replace_pods
 
 
 @dataclass(frozen=True)
 class GateView:
     """What a gate looks at. `desired` are the bundles of the target; `health`: container health is deployed;
-    `now` is in seconds since the epoch."""
+    `now` is in seconds since the epoch; `images` are those of brokers and databases by release."""
 
     osdpl: KubeObject
     bundles: KubeObjects
@@ -32,6 +41,7 @@ class GateView:
     upgrade: Upgrade
     health: bool
     now: float
+    images: Mapping[str, ImageStep] = field(default_factory=dict)
 
     def bundle(self, service: str) -> KubeObject | None:
         """The bundle of a service, None if there is none."""
@@ -42,14 +52,18 @@ class GateView:
         return [step for step in self.steps if step.service == service]
 
 
-def step_facts(kube: Kube, view: GateView, step: UpgradeStep, policy: UpgradePolicy) -> StepFacts:
+def step_facts(ports: RegionPorts, view: GateView, step: UpgradeStep, policy: UpgradePolicy) -> StepFacts:
     """What is known of the step that runs or comes next. Raises KubeError."""
     record = view.upgrade.current
     bundle, target = view.bundle(step.service), _of_service(view.desired, step.service)
     if record is None or target is None:
         return StepFacts(unchanged=True)
-    if record.state == StepState.PENDING:
-        return _before(view, step, bundle, target)
+    if not record.begun:
+        facts = _before(view, step, bundle, target)
+        if record.state == StepState.PREPARING and facts.prepares:
+            care = BrokerCare(ports, view.osdpl, view.bundles)
+            return replace(facts, waiting=care.prepare(_new_brokers(view, step, bundle, target)))
+        return facts
     if bundle is None:
         return StepFacts(waiting="the HelmBundle does not exist yet")
     failing, waiting = _releases(view, step, bundle, target)
@@ -57,8 +71,10 @@ def step_facts(kube: Kube, view: GateView, step: UpgradeStep, policy: UpgradePol
         return StepFacts(failing=failing, waiting=waiting)
     names = release_names(target, step)
     facts = StepFacts()
-    if step.about.by_node:
-        facts = replace_pods(kube, view.osdpl, names, policy, view.now)
+    if record.prepared:
+        facts = BrokerCare(ports, view.osdpl, view.bundles).roll(names)
+    elif step.about.by_node:
+        facts = replace_pods(ports.kube, view.osdpl, names, policy, view.now)
     if facts.failing or facts.waiting:
         return facts
     return replace(facts, waiting=_unhealthy(view, names))
@@ -71,35 +87,56 @@ def release_names(bundle: KubeObject, step: UpgradeStep) -> tuple[str, ...]:
 
 
 def _before(view: GateView, step: UpgradeStep, bundle: KubeObject | None, target: KubeObject) -> StepFacts:
-    own, begun = view.own_steps(step.service), view.upgrade.begun
-    current = (bundle or {}).get("spec")
-    now = staged_spec(target["spec"], current, own, begun)
-    then = staged_spec(target["spec"], current, own, begun | {step.name})
-    same = (now or {}).get("releases") == (then or {}).get("releases")
+    then = _staged(view, step, bundle, target, step.name)
+    same = _staged(view, step, bundle, target).get("releases") == then.get("releases")
     if same and not step.about.by_node:
         return StepFacts(unchanged=True)
-    return StepFacts(returnable=_is_returnable(step, bundle, target))
+    returnable = step.phase != Phase.CONTROL_PLANE and not _new_versions(view, step, then)
+    return StepFacts(prepares=bool(_new_brokers(view, step, bundle, target)), returnable=returnable)
 
 
-def _is_returnable(step: UpgradeStep, bundle: KubeObject | None, target: KubeObject) -> bool:
-    """Whether the service can be what it was: no database is migrated, and no server's data change."""
-    if step.phase == Phase.CONTROL_PLANE:
-        return False
-    before = {str(one["name"]): one for one in ((bundle or {}).get("spec") or {}).get("releases") or ()}
-    for release in target["spec"].get("releases") or ():
-        chart = _chart(release)
-        if chart in KEEPERS and chart in step.about.charts:
-            old, new = _tag(before.get(str(release["name"])) or {}, chart), _tag(release, chart)
-            if image_version(old) != image_version(new):
-                return False
-    return True
+def _staged(
+    view: GateView, step: UpgradeStep, bundle: KubeObject | None, target: KubeObject, *more: str
+) -> Mapping[str, Any]:
+    """What the bundle is with the steps that have begun, and these."""
+    own, begun = view.own_steps(step.service), view.upgrade.begun | set(more)
+    return staged_spec(target["spec"], (bundle or {}).get("spec"), own, begun) or {}
+
+
+def _new_brokers(
+    view: GateView, step: UpgradeStep, bundle: KubeObject | None, target: KubeObject
+) -> dict[str, str]:
+    """The image of each broker that gets another version with this step, by release.
+
+    A version that an operator answers for is reached without us.
+    """
+    accepted = accepted_versions(view.osdpl["metadata"].get("annotations"))
+    images = _new_versions(view, step, _staged(view, step, bundle, target, step.name))
+    return {
+        name: image
+        for name, image in images.items()
+        if view.images[name].chart == BROKER and not is_accepted(accepted, name, image)
+    }
+
+
+def _new_versions(view: GateView, step: UpgradeStep, then: Mapping[str, Any]) -> dict[str, str]:
+    """The image of each server that gets another version, by release: its data do not go back."""
+    found = {}
+    for release in then.get("releases") or ():
+        server = view.images.get(str(release["name"]))
+        if server is None or server.chart not in step.about.charts:
+            continue
+        # What the chart says itself is not sent.
+        image = tag_of(release, server.chart) or server.after
+        if image_version(image) != image_version(server.before):
+            found[server.release] = image
+    return found
 
 
 def _releases(view: GateView, step: UpgradeStep, bundle: KubeObject, target: KubeObject) -> tuple[str, str]:
     """Why releases of the step fail, and what they wait for; both empty once they are deployed."""
     spec, status = bundle.get("spec") or {}, bundle.get("status") or {}
-    wanted = staged_spec(target["spec"], spec, view.own_steps(step.service), view.upgrade.begun)
-    if (wanted or {}).get("releases") != spec.get("releases"):
+    if _staged(view, step, bundle, target).get("releases") != spec.get("releases"):
         return "", "the HelmBundle is written"
     if status.get("observedGeneration") != bundle["metadata"].get("generation"):
         return "", "helmbundle begins"
@@ -139,8 +176,3 @@ def _of_service(bundles: KubeObjects, service: str) -> KubeObject | None:
 
 def _chart(release: Mapping[str, Any]) -> str:
     return str((release.get("chart") or {}).get("name"))
-
-
-def _tag(release: Mapping[str, Any], name: str) -> str:
-    images = (release.get("values") or {}).get("images") or {}
-    return str((images.get("tags") or {}).get(name) or "")

@@ -7,6 +7,7 @@ from typing import Any
 
 from controller.domain.api.conditions import Condition, entries, find
 from controller.domain.api.reasons import Reason
+from controller.ports.brokers import Brokers, NoBrokers
 from controller.ports.kubernetes import OSDPL
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.parts import RegionPorts, RegionSettings
@@ -33,6 +34,9 @@ PASSES = 12
 class UpgradingRegion:
     """core with a region that runs OLD, and is deployed."""
 
+    old = OLD
+    brokers: Brokers = NoBrokers()
+
     def __init__(self, **spec: Any) -> None:
         self.clock, self.events = FakeClock(), SilentEvents()
         self.kube = FakeKube(clock=self.clock)
@@ -40,16 +44,22 @@ class UpgradingRegion:
             self.kube.serve(definition)
         play_workloads(self.kube)
         self.core = self.process()
-        self.kube.create(osdpl(openstackVersion=OLD, **spec))
+        self.kube.create(osdpl(openstackVersion=self.old, **spec))
         self.core.reconcile(KEY)
         deploy_all(self.kube)
         self.core.reconcile(KEY)
-        assert status(self.kube)["openstackVersion"] == OLD
+        assert status(self.kube)["openstackVersion"] == self.old
 
     def process(self) -> DeploymentReconciler:
         """A process of core that remembers nothing."""
         return DeploymentReconciler(
-            RegionPorts(kube=self.kube, clock=self.clock, events=self.events, charts=CHARTS),
+            RegionPorts(
+                kube=self.kube,
+                clock=self.clock,
+                events=self.events,
+                charts=CHARTS,
+                brokers=self.brokers,
+            ),
             RegionSettings(containers=("core", "helmbundle"), version="0.1.0", resync=300),
             render=render,
         )
