@@ -19,11 +19,11 @@ GROUP = "xdist_group"
 # Groups, and files with a test that is long by itself, in the order of their time.
 LONGEST = (
     "shared-region",
+    "region-life",
     "osctl",
     "planted",
     "kills",
     "openstack",
-    "region-life",
     "demo",
     "ceph",
     "hosts",
