@@ -40,6 +40,18 @@ def test_a_failing_release_may_still_heal():
     assert judge(region(condition("Ready", "False", "ReleasesFailing"))).outcome == RegionOutcome.PENDING
 
 
+@pytest.mark.parametrize("reason", ["UpgradeChecksFailed", "RegionUpgradeHeld"])
+def test_an_upgrade_that_waits_for_a_person_needs_one(reason: str):
+    found = judge(region(condition("Ready", "False", reason, "compute waits for osctl upgrade continue")))
+    assert (found.outcome, found.reason) == (RegionOutcome.NEEDS_EDIT, reason)
+    assert found.message == "compute waits for osctl upgrade continue"
+
+
+@pytest.mark.parametrize("reason", ["RegionUpgrading", "UpgradeStepFailed"])
+def test_an_upgrade_that_may_go_on_is_waited_for(reason: str):
+    assert judge(region(condition("Ready", "False", reason))).outcome == RegionOutcome.PENDING
+
+
 PAUSED = condition("Paused", "True", "PausedBySpec")
 
 
