@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.domain.credentials.secrets_in_records import agreed_texts, recorded_texts
+from controller.domain.credentials.recovery.secrets_in_records import agreed_texts, recorded_texts
 from tests.fakes.option_files import option_files
 
 

@@ -10,7 +10,7 @@ from unittest.mock import patch
 from controller.adapters.helm.release_records import SecretRecords
 from controller.domain.api.object_owner import Owner, Ownership
 from controller.domain.api.region_spec import VolumePolicy
-from controller.domain.credentials.credential_traces import KnownCredentials, Memory
+from controller.domain.credentials.recovery.credential_traces import KnownCredentials, Memory
 from controller.domain.credentials.secret_status import recorded_keys
 from controller.reconcile.credentials.recovery.credential_history import CredentialHistory, Remembered
 from controller.reconcile.credentials.region_pass import RegionPass

@@ -43,7 +43,7 @@ from controller.domain.credentials.authority import (
 from controller.domain.credentials.certificate_secrets import parse_record, record_texts
 from controller.domain.credentials.certificates import AMPHORA_CERTIFICATE, CERTIFICATE
 from controller.domain.credentials.credential_plan import CredentialProblem
-from controller.domain.credentials.credential_traces import KnownCredentials
+from controller.domain.credentials.recovery.credential_traces import KnownCredentials
 from controller.domain.credentials.sealing.encrypted_keys import LONGEST_PASSPHRASE, is_passphrase
 from controller.domain.credentials.secret_status import SecretView
 from controller.domain.credentials.x509 import Authority, AuthorityUnusable, new_authority, new_leaf

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from controller.domain.credentials.credential_plan import CredentialProblem, own_missing
-from controller.domain.credentials.credential_traces import KnownCredentials
 from controller.domain.credentials.credential_warnings import (
     CredentialDoubt,
     accounts_left,
@@ -16,6 +15,7 @@ from controller.domain.credentials.credential_warnings import (
     own_doubt,
     served_doubt,
 )
+from controller.domain.credentials.recovery.credential_traces import KnownCredentials
 from controller.domain.credentials.served_certificate import CHAIN, KEY, certificate_faults
 from controller.domain.region.required_certificates import GATEWAY
 from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX

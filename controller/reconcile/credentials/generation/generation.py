@@ -10,7 +10,7 @@ from controller.domain.credentials.credential_plan import (
     plan_disowning,
     plan_retention,
 )
-from controller.domain.credentials.credential_traces import KnownCredentials
+from controller.domain.credentials.recovery.credential_traces import KnownCredentials
 from controller.reconcile.credentials.region_pass import RegionPass
 from controller.reconcile.credentials.steps import CredentialStep, Published
 from controller.reconcile.credentials.store import made_changes

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from controller.domain.api.names import AMPHORA_SECRET, CLIENT_AUTHORITY_SECRET, SERVER_AUTHORITY_SECRET
 from controller.domain.credentials.credential_plan import EarlierLife, StoredSecret
-from controller.domain.credentials.credential_traces import (
+from controller.domain.credentials.readers import READER_CREDENTIALS
+from controller.domain.credentials.recovery.credential_traces import (
     Memory,
     NotedCredentials,
     Sign,
@@ -17,7 +18,6 @@ from controller.domain.credentials.credential_traces import (
     sign_of,
     without_knowledge,
 )
-from controller.domain.credentials.readers import READER_CREDENTIALS
 from controller.domain.credentials.secret_status import recorded_keys
 from controller.domain.shared.times import seconds_of
 from controller.ports.helm import ReleaseRecords

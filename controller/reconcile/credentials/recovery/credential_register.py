@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from controller.domain.api.names import CREDENTIAL_REGISTER, DEPLOYMENT_LABEL, MANAGED_BY, MANAGED_BY_US
 from controller.domain.credentials.credential_plan import CredentialProblem
-from controller.domain.credentials.credential_traces import NotedCredentials
+from controller.domain.credentials.recovery.credential_traces import NotedCredentials
 from controller.domain.shared.plurals import count
 from controller.ports.kubernetes import CONFIGMAP, Kube, KubeObject
 from controller.reconcile.shared.action_log import log_action

@@ -18,14 +18,14 @@ from controller.domain.credentials.credential_plan import (
     lost_problem,
     plan_credentials,
 )
-from controller.domain.credentials.credential_traces import KnownCredentials
+from controller.domain.credentials.recovery.credential_traces import KnownCredentials
+from controller.domain.credentials.recovery.secrets_in_records import SecretKey, agreed_texts, recorded_texts
 from controller.domain.credentials.rotation.record import (
     moved_by_rotation,
     parse_rotation,
     recorded_rotation,
     restored_by_rotation,
 )
-from controller.domain.credentials.secrets_in_records import SecretKey, agreed_texts, recorded_texts
 from controller.domain.values.chart_values import Values
 from controller.domain.values.option_files import OptionFiles
 from controller.domain.values.secret_refs import find_references
