@@ -103,3 +103,15 @@ def test_what_refers_to_an_exchange_with_ceph_is_what_is_exchanged(
         if one.name == CONSUMERS_SECRET
     }
     assert asked == set(region.ceph.consumers)
+
+
+@pytest.mark.parametrize(("types", "lacking"), [(["ssd"], ""), (["ssd", "sdd"], "sdd")])
+def test_a_quality_of_service_for_a_type_that_is_not_there_is_told(types: list[str], lacking: str) -> None:
+    qos = {"fast": {"consumer": "front-end", "properties": {"total_iops_sec": 500}, "associates": types}}
+    given = {"block-storage": {"cinder": {"values": {"bootstrap": {"volume_qos": qos}}}}}
+    features = {"blockStorage": {"backends": [{"name": "ssd", "type": "ceph"}]}}
+    found = render(core_spec(preset="compute", features=features, services=given)).warnings
+    messages = [one.message for one in found if "volume_qos" in one.path]
+    assert [one.startswith(f'"fast" is for {lacking}, which is no volume type') for one in messages] == (
+        [True] if lacking else []
+    )

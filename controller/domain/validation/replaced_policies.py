@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from controller.domain.api.spec_rules.values import NETWORK_POLICY_CLOSES, NETWORK_POLICY_REPLACED
 from controller.domain.values.chart_values import Path, lookup
 from controller.domain.values.merge import MergedValues
 from controller.domain.values.value_history import Setting
@@ -14,9 +15,6 @@ from controller.errors import Problem
 _NAMESPACE = "kubernetes.io/metadata.name"
 _APPLICATION = "application"
 _MOST_NAMED = 3
-_REMEDY = (
-    "remove it, and name monitoring in spec.features.networkPolicies.monitoring; or add what the region needs"
-)
 
 
 def replaced_rules(merged: MergedValues, namespace: str) -> Iterator[Problem]:
@@ -29,8 +27,7 @@ def replaced_rules(merged: MergedValues, namespace: str) -> Iterator[Problem]:
         if lacking:
             more = f" and {len(lacking) - _MOST_NAMED} more" if len(lacking) > _MOST_NAMED else ""
             who = f"{', '.join(lacking[:_MOST_NAMED])}{more}"
-            text = f"this list replaces that of the region, and cuts off {who} from {name}"
-            yield Problem(setting.path, text, _REMEDY, setting.place)
+            yield NETWORK_POLICY_REPLACED.at(setting.path, source=setting.place, who=who, name=name)
 
 
 def closed_rules(merged: MergedValues, namespace: str, applications: Iterable[str]) -> Iterator[Problem]:
@@ -40,8 +37,7 @@ def closed_rules(merged: MergedValues, namespace: str, applications: Iterable[st
     peers = [_of_application(one) for one in applications]
     for name, setting, ours in _operators_lists(merged):
         if ours is None and not any(_admits(setting.value, peer, namespace) for peer in peers):
-            text = f"this list replaces the chart's, which admits all: no pod of the region reaches {name}"
-            yield Problem(setting.path, text, "add the pods that need it", setting.place)
+            yield NETWORK_POLICY_CLOSES.at(setting.path, source=setting.place, name=name)
 
 
 def _operators_lists(merged: MergedValues) -> Iterator[tuple[str, Setting, Setting | None]]:

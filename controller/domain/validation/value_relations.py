@@ -106,13 +106,17 @@ def _unlisted(one: Listed, merged: MergedValues) -> Iterator[Problem]:
         return
     # A template writes the options of a store as its field of spec.features says.
     own = next((each for each in written if each.path.startswith("spec.")), None)
-    message = f"{found[-2]}.{found[-1]} needs {one.item} in {one.list[-1]}: {one.why}"
     whole = ",".join((*map(str, items), one.item))
-    remedy = f"set {'.'.join(one.list)} of {one.release}: {whole}"
-    if own is None:
-        yield Problem("spec.features", message, remedy)
-    else:
-        yield Problem(own.path, message, f"add {one.item}" if own.written == one.list else remedy, own.place)
+    in_list = own is not None and own.written == one.list
+    facts = {
+        "option": f"{found[-2]}.{found[-1]}",
+        "item": one.item,
+        "list": one.list[-1],
+        "why": one.why,
+        "remedy": f"add {one.item}" if in_list else f"set {'.'.join(one.list)} of {one.release}: {whole}",
+    }
+    finding = Finding(rules.OPTION_WITHOUT_ITEM, facts)
+    yield finding.at("spec.features") if own is None else finding.at(own.path, own.place)
 
 
 def _options(values: Any, path: DocumentPath, one: Listed) -> Iterator[DocumentPath]:

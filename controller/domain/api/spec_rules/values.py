@@ -372,3 +372,24 @@ RELEASE_UNKNOWN = refusal(
     "spec",
     "has no release {release}",
 )
+NETWORK_POLICY_REPLACED = refusal(
+    "network-policy-replaced",
+    "spec.services.*.*.values.network_policy.*.ingress",
+    "this list replaces that of the region, and cuts off {who} from {name}",
+    (
+        "remove it, and name monitoring in spec.features.networkPolicies.monitoring; or add what the region "
+        "needs"
+    ),
+)
+NETWORK_POLICY_CLOSES = warning(
+    "network-policy-closes",
+    "spec.services.*.*.values.network_policy.*.ingress",
+    "this list replaces the chart's, which admits all: no pod of the region reaches {name}",
+    "add the pods that need it",
+)
+OPTION_WITHOUT_ITEM = warning(
+    "option-without-item",
+    "spec.services.*.*.values.conf.*",
+    "{option} needs {item} in {list}: {why}",
+    "{remedy}",
+)
