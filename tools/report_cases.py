@@ -10,6 +10,7 @@ For each case one line: `as said`, `differs` or `not run`, and what osctl printe
 from __future__ import annotations
 
 import argparse
+import base64
 import os
 import re
 import subprocess
@@ -18,6 +19,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import yaml
 
 SECONDS = 600
 # Arguments of programs that make several inputs, as their first lines list them.
@@ -163,7 +166,16 @@ def osctl(text: str, directory: Path, *, manifests: bool) -> Result:
         timeout=SECONDS,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1]), "NO_COLOR": "1"},
     )
-    return Result(done.returncode, tuple((done.stdout + done.stderr).splitlines()))
+    shown = "\n".join(_files(done.stdout)) if manifests else done.stdout
+    return Result(done.returncode, tuple((shown + done.stderr).splitlines()))
+
+
+def _files(rendered: str) -> Iterator[str]:
+    """The files in Secrets and ConfigMaps of what Helm makes."""
+    for one in yaml.load_all(rendered, yaml.CSafeLoader):
+        kind = one.get("kind") if isinstance(one, dict) else None
+        for text in (one.get("data") or {}).values() if kind in ("Secret", "ConfigMap") else ():
+            yield base64.b64decode(text).decode("utf-8", "replace") if kind == "Secret" else text
 
 
 def judge(case: Case, results: Sequence[Result]) -> bool:
