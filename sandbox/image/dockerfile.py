@@ -21,6 +21,7 @@ from sandbox.errors import SandboxError
 from sandbox.image import mounts
 from sandbox.image.debian import LOCK_SECONDS, Tell, images_root, run
 from sandbox.locks import locked
+from sandbox.patience import patient
 
 # Layers that nothing asked for in so many seconds are removed: each state of our own code makes new ones.
 KEPT_SECONDS = 7 * 24 * 3600.0
@@ -207,7 +208,7 @@ def _carry_out(script: Iterable[str], environment: Mapping[str, str]) -> None:
     """Runs a script of sh in a mount namespace of its own. Raises SandboxError with what it printed."""
     whole = "\n".join(("set -eu", *script))
     command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", whole]
-    run(command, timeout=STEP_SECONDS, environment=environment)
+    run(command, timeout=patient(STEP_SECONDS), environment=environment)
 
 
 def _digest_of(source: Path) -> str:
