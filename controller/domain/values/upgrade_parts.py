@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -49,12 +49,13 @@ def parse_upgrade_parts(body: Mapping[str, Any], order: int) -> tuple[UpgradePar
 
 @dataclass(frozen=True)
 class UpgradeCheck:
-    """A program that says whether a release can be upgraded.
+    """A program that says whether a release can be upgraded, or that migrates its data after all steps.
 
     It runs in a pod as that of the Deployment `workload` of `chart`. Its image is that of `tag`: the one that
     the upgrade brings, or with `running` the one before. Its sessions with `databases`, which are groups of
     options, may only read. `findings` begin the lines that say what it found, empty for oslo.upgradecheck's
-    report. `remedy` is for a failure.
+    report. `remedy` is for a failure. One that `migrates` gives data their new form after all steps, while
+    services run, and writes.
     """
 
     name: str
@@ -66,21 +67,25 @@ class UpgradeCheck:
     databases: tuple[str, ...] = ("database",)
     findings: str = ""
     remedy: str = ""
+    migrates: bool = False
 
 
 def parse_upgrade_checks(body: Mapping[str, Any]) -> tuple[UpgradeCheck, ...]:
-    """The checks from a service.yaml that matches its schema."""
-    return tuple(
-        UpgradeCheck(
-            name=one["name"],
-            chart=one["chart"],
-            workload=one["workload"],
-            tag=one["tag"],
-            command=tuple(one["command"]),
-            running=one.get("imageOf") == "Running",
-            databases=tuple(one.get("databases", UpgradeCheck.databases)),
-            findings=one.get("findings", ""),
-            remedy=one.get("remedy", ""),
-        )
-        for one in body.get("upgradeChecks", ())
+    """The checks and migrations from a service.yaml that matches its schema."""
+    checks = [_parse_check(one) for one in body.get("upgradeChecks", ())]
+    migrations = [_parse_check({**one, "databases": ()}) for one in body.get("upgradeMigrations", ())]
+    return (*checks, *(replace(one, migrates=True) for one in migrations))
+
+
+def _parse_check(one: Mapping[str, Any]) -> UpgradeCheck:
+    return UpgradeCheck(
+        name=one["name"],
+        chart=one["chart"],
+        workload=one["workload"],
+        tag=one["tag"],
+        command=tuple(one["command"]),
+        running=one.get("imageOf") == "Running",
+        databases=tuple(one.get("databases", UpgradeCheck.databases)),
+        findings=one.get("findings", ""),
+        remedy=one.get("remedy", ""),
     )

@@ -7,7 +7,7 @@ acts on it, so that a controller that is killed anywhere continues where it was.
 |---|---|
 | Preflight | every check has passed, warns or is skipped |
 | Infrastructure, ControlPlane, Computes | the gate of each of its steps has held for `healthyFor` |
-| Finish | the region is as its spec asks for |
+| Finish | the region is as its spec asks for, and the services have migrated their data |
 
 A step is Pending until the step before it is Done, the spec does not pause the upgrade, and a person has
 allowed it if `gates` is Manual. It is Preparing while servers are made ready for it, and nothing of it has
@@ -31,7 +31,6 @@ from controller.domain.region.upgrade.upgrade_state import (
     Upgrade,
 )
 from controller.domain.region.upgrade.upgrade_steps import Phase, UpgradeStep
-from controller.domain.shared.plurals import count
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def advance(upgrade: Upgrade, policy: UpgradePolicy, facts: UpgradeFacts) -> Upg
         return _after_checks(upgrade, policy, facts)
     step = upgrade.current
     if step is None:
-        return _finish(upgrade, facts)
+        return _finish(upgrade, policy, facts)
     upgrade = replace(upgrade, phase=step.phase)
     if step.state == StepState.PENDING:
         return _maybe_begin(upgrade, step, policy, facts)
@@ -97,14 +96,10 @@ def abort(upgrade: Upgrade, now: float) -> Upgrade:
 def _after_checks(upgrade: Upgrade, policy: UpgradePolicy, facts: UpgradeFacts) -> Upgrade:
     checks = tuple(_skipped(check, policy.skip_checks) for check in facts.checks)
     upgrade = replace(upgrade, checks=checks)
-    failed = [check.name for check in checks if check.state == CheckState.FAILED]
-    running = [check.name for check in checks if check.state == CheckState.RUNNING]
-    if failed:
-        names = ", ".join(sorted(set(failed)))
-        text = f"nothing has begun: {count(len(set(failed)), 'check')} failed: {names}"
-        return replace(upgrade, message=text)
-    if running:
-        return replace(upgrade, message=f"checks run: {', '.join(sorted(set(running)))}")
+    if failed := _names(checks, CheckState.FAILED):
+        return replace(upgrade, message=f"nothing has begun, because checks failed: {failed}")
+    if running := _names(checks, CheckState.RUNNING):
+        return replace(upgrade, message=f"checks run: {running}")
     if policy.paused:
         return replace(upgrade, held=True, message="spec.upgrade.paused is set: no step begins")
     first = upgrade.steps[0].phase if upgrade.steps else Phase.FINISH
@@ -170,11 +165,22 @@ def _judge(upgrade: Upgrade, step: StepRecord, policy: UpgradePolicy, facts: Upg
     return _with(upgrade, done, f"{step.name} is done")
 
 
-def _finish(upgrade: Upgrade, facts: UpgradeFacts) -> Upgrade:
-    if upgrade.phase == Phase.FINISH and facts.at_rest:
-        text = f"{upgrade.target} runs"
-        return replace(upgrade, phase=Phase.FINISHED, ended=facts.now, message=text, checks=())
-    return replace(upgrade, phase=Phase.FINISH, message="all steps are done; the controller applies the rest")
+def _finish(upgrade: Upgrade, policy: UpgradePolicy, facts: UpgradeFacts) -> Upgrade:
+    if upgrade.phase != Phase.FINISH or not facts.at_rest:
+        text = "all steps are done; the controller applies the rest"
+        return replace(upgrade, phase=Phase.FINISH, message=text, checks=())
+    checks = tuple(_skipped(check, policy.skip_checks) for check in facts.checks)
+    upgrade = replace(upgrade, checks=checks)
+    if failed := _names(checks, CheckState.FAILED):
+        return replace(upgrade, message=f"all steps are done, and migrations of data failed: {failed}")
+    if running := _names(checks, CheckState.RUNNING):
+        return replace(upgrade, message=f"all steps are done; migrations of data run: {running}")
+    text = f"{upgrade.target} runs"
+    return replace(upgrade, phase=Phase.FINISHED, ended=facts.now, message=text, checks=())
+
+
+def _names(checks: Iterable[Check], state: CheckState) -> str:
+    return ", ".join(sorted({check.name for check in checks if check.state == state}))
 
 
 def _with(upgrade: Upgrade, step: StepRecord, message: str) -> Upgrade:

@@ -30,7 +30,8 @@ def upgrade_reason(upgrade: Upgrade) -> Reason:
     step = upgrade.current
     if upgrade.phase == Phase.PREFLIGHT and any(one.state == CheckState.FAILED for one in upgrade.checks):
         return Reason.UPGRADE_CHECKS_FAILED
-    if step is not None and step.state == StepState.FAILED:
+    failed = any(one.state == CheckState.FAILED for one in upgrade.checks)
+    if (step is not None and step.state == StepState.FAILED) or (step is None and failed):
         return Reason.UPGRADE_STEP_FAILED
     return Reason.REGION_UPGRADE_HELD if upgrade.held else Reason.REGION_UPGRADING
 
@@ -43,6 +44,6 @@ def upgrade_text(upgrade: Upgrade) -> str:
     parts = [
         f"from {upgrade.source} to {upgrade.target}, {done} of {count(len(upgrade.steps), 'step')} done",
         upgrade.message,
-        details if upgrade.phase == Phase.PREFLIGHT else "",
+        details if upgrade.phase in (Phase.PREFLIGHT, Phase.FINISH) else "",
     ]
     return shorten("; ".join(part for part in parts if part), MOST_TEXT)

@@ -71,7 +71,9 @@ class RegionUpgrade:
         steps = remembered_hops(region.upgrade_steps, (one.name for one in upgrade.steps), images)
         if upgrade.phase not in (Phase.ABORTED, Phase.FINISHED) and upgrade.current is not None:
             objects = staged_objects(desired, bundles, steps, upgrade)
-        return StagedRegion(upgrade, steps, region.upgrade_checks, desired, objects, images)
+        finishes = upgrade.phase == Phase.FINISH
+        programs = tuple(one for one in region.upgrade_checks if one.about.migrates == finishes)
+        return StagedRegion(upgrade, steps, programs, desired, objects, images)
 
     def _upgrade(self, osdpl: KubeObject, region: Region, bundles: KubeObjects) -> Upgrade | None:
         status, meta = osdpl.get("status") or {}, osdpl["metadata"]
@@ -120,7 +122,10 @@ class RegionUpgrade:
             return UpgradeFacts(now, checks=self._checks(osdpl, staged, bundles))
         step = upgrade.current
         if step is None:
-            return UpgradeFacts(now, at_rest=_at_rest(staged.desired, bundles))
+            at_rest = _at_rest(staged.desired, bundles)
+            runs = upgrade.phase == Phase.FINISH and at_rest
+            checks = self._programs(osdpl, staged, bundles) if runs else ()
+            return UpgradeFacts(now, checks=checks, at_rest=at_rest)
         about = next((one for one in staged.steps if one.name == step.name), None)
         if about is None:
             # The service has left the region since then.
@@ -139,14 +144,17 @@ class RegionUpgrade:
 
     def _checks(self, osdpl: KubeObject, staged: StagedRegion, bundles: KubeObjects) -> tuple[Check, ...]:
         known = preflight_checks(osdpl, staged.upgrade, staged.desired, bundles, self._containers)
-        before = upgrade_in(osdpl.get("status") or {})
-        remembered = before is not None and not before.over
-        view = CheckView(osdpl, staged.upgrade, staged.checks, staged.desired, bundles, remembered)
-        known = (*known, *CheckJobs(self._ports.kube, view).outcomes())
+        known = (*known, *self._programs(osdpl, staged, bundles))
         if not any(step.version for step in staged.steps):
             return known
         care = BrokerCare(self._ports, osdpl, bundles)
         return (*known, *broker_checks(care, osdpl, staged.steps, staged.images))
+
+    def _programs(self, osdpl: KubeObject, staged: StagedRegion, bundles: KubeObjects) -> tuple[Check, ...]:
+        before = upgrade_in(osdpl.get("status") or {})
+        remembered = before is not None and not before.over
+        view = CheckView(osdpl, staged.upgrade, staged.checks, staged.desired, bundles, remembered)
+        return CheckJobs(self._ports.kube, view).outcomes()
 
     def _announce(self, osdpl: KubeObject, before: Upgrade | None, after: Upgrade) -> None:
         """An Event and a line of the log for each change of a step or phase, and only then."""

@@ -220,3 +220,22 @@ def test_restored_databases_can_be_accepted_after_the_point_of_no_return(region:
     assert region.upgrade["phase"] == "Aborted"
     assert OLD in region.tags("identity", "keystone")["keystone_api"]
     assert region.condition("Ready")["status"] == "True"
+
+
+def test_data_are_migrated_by_the_new_version_after_the_last_step(region: UpgradingRegion) -> None:
+    region.edit(openstackVersion=NEW)
+    for _ in range(200):
+        if region.upgrade.get("phase") == "Finish" and region.upgrade.get("checks"):
+            break
+        region.reconcile()
+        region.deploy()
+        region.clock.advance(31)
+    job = next(job for job in region.kube.objects("Job") if "nova-data" in job["metadata"]["name"])
+    [container] = job["spec"]["template"]["spec"]["containers"]
+    assert container["command"] == ["nova-manage", "db", "online_data_migrations"]
+    assert NEW in container["image"]
+    assert "READ ONLY" not in str(container["env"])
+    assert region.upgrade["phase"] == "Finish"
+    region.deploy()
+    region.reconcile()
+    assert region.upgrade["phase"] == "Finished"
