@@ -19,7 +19,7 @@ from controller.cli.views.upgrade.plan import preview_steps
 from controller.domain.credentials.own_passwords import own_password_warnings
 from controller.domain.credentials.rotation.accounts import releases_of
 from controller.domain.region.spec_changes import spec_changes
-from controller.domain.region.upgrade.version_hops import hop_versions
+from controller.domain.region.upgrade.version_hops import hop_versions, with_hops
 from controller.domain.region.version_steps import (
     ImageStep,
     accepted_versions,
@@ -110,7 +110,8 @@ def _upgrade_steps(compared: Compared) -> tuple[str, ...]:
     before, after = compared.before, compared.after
     if before.deployment.spec.openstack_version == after.deployment.spec.openstack_version:
         return ()
-    effects = preview_steps(after.region.upgrade_steps, before.objects(), after.objects())
+    steps = with_hops(after.region.upgrade_steps, *keeper_changes(compared))
+    effects = preview_steps(steps, before.objects(), after.objects())
     return tuple(one.step.name for one in effects if not one.unchanged)
 
 

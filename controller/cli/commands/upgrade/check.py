@@ -28,8 +28,9 @@ STYLES = {
 # The state of a check that is a Job of the upgrade.
 LATER = "Later"
 JOBS_LATER = (
-    "Later: programs of the services check the running databases when the upgrade starts. With osctl upgrade "
-    "start VERSION --paused they run, and no step begins before osctl upgrade resume."
+    "Later: when the upgrade starts, programs of the services check the running databases, and the "
+    "controller asks the broker. With osctl upgrade start VERSION --paused, no step begins before "
+    "osctl upgrade resume."
 )
 
 

@@ -130,8 +130,9 @@ class Upgrade:
 
     def is_half_way(self, service: str) -> bool:
         """Whether a step of the service has begun, and not all of them are done."""
-        states = {step.state for step in self.steps if step.service == service}
-        return not self.over and bool(states) and states not in ({StepState.DONE}, {StepState.PENDING})
+        own = [step for step in self.steps if step.service == service]
+        begun = any(step.begun for step in own)
+        return not self.over and begun and any(step.state != StepState.DONE for step in own)
 
     def entry(self) -> dict[str, Any]:
         """`status.upgrade`; what is not known is left out."""
