@@ -22,7 +22,7 @@ from controller.domain.region.upgrade.version_hops import with_hops
 from controller.errors import Problem, SpecInvalid
 from controller.ports.helm import HelmClient
 from controller.ports.kubernetes import OSDPL, Kube, KubeObject, KubeObjects
-from controller.reconcile.region.upgrade.preflight import preflight_checks
+from controller.reconcile.region.upgrade.preflight import PreflightView, preflight_checks
 
 VERSION_FIELD = "spec.openstackVersion"
 
@@ -72,9 +72,10 @@ def preview_upgrade(
 
 
 def preview_checks(
-    item: InputObject, source: str, target: str, *, kube: Kube, bundles: KubeObjects
+    item: InputObject, source: str, target: str, *, kube: Kube, bundles: KubeObjects, now: float
 ) -> tuple[tuple[Check, ...], tuple[ServiceCheck, ...]]:
-    """The checks before the upgrade that need no Job, made now, and those that are Jobs. Nothing is
+    """The checks before the upgrade that need no Job, made `now` (seconds since the epoch), and those that
+    are Jobs. Nothing is
     written."""
     region = item.obj
     compared = _compared(item, source, target, kube)
@@ -87,8 +88,15 @@ def preview_checks(
         for name, type_ in ANSWERED_BY.items()
         if find(conditions, type_).get("status") in ("True", "False")
     )
-    desired = compared.after.objects()
-    found = preflight_checks(region, new_upgrade(source, target, (), 0.0), desired, bundles, deployed)
+    view = PreflightView(
+        region,
+        new_upgrade(source, target, (), 0.0),
+        compared.after.objects(),
+        bundles,
+        deployed,
+        compared.after.region.warnings,
+    )
+    found = preflight_checks(kube, view, now)
     known = Check("version-step", state, "; ".join(refused))
     return (known, *found), compared.after.region.upgrade_checks
 

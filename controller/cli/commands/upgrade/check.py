@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from controller.adapters.system.clock import SystemClock
 from controller.cli.cluster import open_cluster
 from controller.cli.commands.upgrade.plan import require_version
 from controller.cli.commands.upgrade.status import RegionName
@@ -65,7 +66,8 @@ def check(
         _require(version, upgrade)
         source = running_version(region)
         item, bundles = InputObject(region, "cluster"), cluster.bundles(region)
-        checks, later = preview_checks(item, source, version, kube=cluster.kube, bundles=bundles)
+        now, kube = SystemClock().now(), cluster.kube
+        checks, later = preview_checks(item, source, version, kube=kube, bundles=bundles, now=now)
         title = f"{source} → {version}: checks as they are now"
     if output == Format.TABLE:
         stdout().print(f"{region['metadata']['name']}  {title}\n")

@@ -3,27 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.api.conditions import find
+from controller.domain.api.region_spec import parse_region_spec
 from controller.domain.region.facts import ANSWERED_BY
+from controller.domain.region.upgrade.upgrade_policy import upgrade_policy
 from controller.domain.region.upgrade.upgrade_state import Check, CheckState, Upgrade
-from controller.ports.kubernetes import KubeObject, KubeObjects
+from controller.domain.shared.durations import format_duration
+from controller.domain.shared.times import seconds_of
+from controller.errors import Problem
+from controller.ports.kubernetes import CRONJOB, Kube, KubeObject, KubeObjects
+
+# OpenStack-Helm's CronJob that dumps all databases.
+BACKUP = "mariadb-backup"
+# The rules about options that OpenStack of a version does not have.
+_UNKNOWN_OPTIONS = ("option-unknown", "section-unknown")
+_SHOWN = 5
 
 
-def preflight_checks(
-    osdpl: KubeObject,
-    upgrade: Upgrade,
-    desired: KubeObjects,
-    bundles: KubeObjects,
-    containers: tuple[str, ...],
-) -> tuple[Check, ...]:
-    """Every check, in order. `desired` are the bundles of the target, `bundles` those that run."""
-    status = osdpl.get("status") or {}
+@dataclass(frozen=True)
+class PreflightView:
+    """What the checks look at. `desired` are the bundles of the target, `bundles` those that run, `warnings`
+    those of the spec at the target, `containers` those that are deployed."""
+
+    osdpl: KubeObject
+    upgrade: Upgrade
+    desired: KubeObjects
+    bundles: KubeObjects
+    containers: tuple[str, ...]
+    warnings: tuple[Problem, ...] = ()
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        """That of the region."""
+        found: Mapping[str, Any] = self.osdpl.get("status") or {}
+        return found
+
+
+def preflight_checks(kube: Kube, view: PreflightView, now: float) -> tuple[Check, ...]:
+    """Every check, in order, at `now` (seconds since the epoch). Raises KubeError."""
     return (
-        _region_ready(status, upgrade, containers),
-        _rotation(status),
-        _pinned_images(desired, bundles, upgrade),
+        _region_ready(view.status, view.upgrade, view.containers),
+        _rotation(view.status),
+        _pinned_images(view.desired, view.bundles, view.upgrade),
+        _unknown_options(view),
+        _compute_services(view.status, view.upgrade),
+        _backup_age(kube, view.osdpl, now),
     )
 
 
@@ -59,10 +86,64 @@ def _pinned_images(desired: KubeObjects, bundles: KubeObjects, upgrade: Upgrade)
         if before.get((release, name)) == tag and upgrade.source in tag.rpartition("/")[2]
     ]
     if pinned:
-        text = f"the spec names images of {upgrade.source}, which would stay: {', '.join(pinned[:5])}"
-        more = f" and {len(pinned) - 5} more" if len(pinned) > 5 else ""
-        return Check("pinned-images", CheckState.FAILED, f"{text}{more}; name those of {upgrade.target}")
+        text = f"the spec names images of {upgrade.source}, which would stay: {_listed(pinned)}"
+        return Check("pinned-images", CheckState.FAILED, f"{text}; name those of {upgrade.target}")
     return Check("pinned-images", CheckState.PASSED)
+
+
+def _unknown_options(view: PreflightView) -> Check:
+    """Options of the spec that the target does not have. It would start without them."""
+    found = [f"{one.path}: {one.message}" for one in view.warnings if one.rule in _UNKNOWN_OPTIONS]
+    if found:
+        return Check("unknown-options", CheckState.WARNING, _listed(found))
+    return Check("unknown-options", CheckState.PASSED)
+
+
+def _compute_services(status: Mapping[str, Any], upgrade: Upgrade) -> Check:
+    """Compute services that are down keep their version, which Nova of the target may refuse later."""
+    down: dict[str, list[str]] = {"enabled": [], "disabled": []}
+    for node, entry in sorted((status.get("nodes") or {}).items()):
+        state, *more = str((entry or {}).get("compute") or "").split(", ")
+        if "down" in more and state in down:
+            down[state].append(node)
+    strangers = [str(host) for host in status.get("hostsWithoutNode") or ()]
+    found = []
+    if down["enabled"]:
+        found.append(f"down on {_listed(down['enabled'])}: correct it at {upgrade.source} first")
+    if down["disabled"]:
+        found.append(f"disabled and down on {_listed(down['disabled'])}: they stay at {upgrade.source}")
+    if strangers:
+        found.append(
+            f"no Node for {_listed(strangers)}: if they are gone for good, delete their compute services"
+        )
+    warns = CheckState.WARNING if found else CheckState.PASSED
+    state = CheckState.FAILED if down["enabled"] else warns
+    return Check("compute-services", state, "; ".join(found))
+
+
+def _backup_age(kube: Kube, osdpl: KubeObject, now: float) -> Check:
+    """The last dump that succeeded; one that a person has started from the CronJob counts as well."""
+    allowed = upgrade_policy(parse_region_spec(osdpl.get("spec")).upgrade).backup_max_age
+    if not allowed:
+        return Check("backup-age", CheckState.PASSED, "spec.upgrade.backupMaxAge is not set")
+    namespace = str(osdpl["metadata"]["namespace"])
+    cron = kube.get(CRONJOB, BACKUP, namespace)
+    if cron is None:
+        text = f'there is no CronJob "{BACKUP}", so no backup is known'
+        remedy = "set spec.features.database.backup.enabled, or remove spec.upgrade.backupMaxAge"
+        return Check("backup-age", CheckState.FAILED, f"{text}; {remedy}")
+    written = str((cron.get("status") or {}).get("lastSuccessfulTime") or "")
+    if written and now - seconds_of(written) <= allowed:
+        return Check("backup-age", CheckState.PASSED, f"the last backup is of {written}")
+    last = f"the last backup is of {written}" if written else "no backup has succeeded yet"
+    wanted = f"spec.upgrade.backupMaxAge is {format_duration(allowed)}"
+    command = f"kubectl -n {namespace} create job --from=cronjob/{BACKUP} before-upgrade"
+    return Check("backup-age", CheckState.FAILED, f"{last}, and {wanted}; make one: {command}")
+
+
+def _listed(found: list[str]) -> str:
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return f"{', '.join(found[:_SHOWN])}{more}"
 
 
 def _tags(bundles: KubeObjects) -> Iterator[tuple[tuple[str, str], str]]:

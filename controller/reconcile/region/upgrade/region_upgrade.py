@@ -29,7 +29,7 @@ from controller.reconcile.region.parts import RegionPorts
 from controller.reconcile.region.plan import is_as_desired
 from controller.reconcile.region.upgrade.brokers import BrokerCare, broker_checks, let_pods_go
 from controller.reconcile.region.upgrade.check_jobs import CheckJobs, CheckView
-from controller.reconcile.region.upgrade.preflight import preflight_checks
+from controller.reconcile.region.upgrade.preflight import PreflightView, preflight_checks
 from controller.reconcile.region.upgrade.step_gate import GateView, step_facts
 from controller.reconcile.region.version_gate import image_steps, observe_keepers
 from controller.reconcile.shared.action_log import log_action
@@ -38,13 +38,15 @@ from controller.render.region import Region
 
 @dataclass(frozen=True)
 class StagedRegion:
-    """The upgrade as the status has it, its steps and checks, and the bundles as they are to be in this
-    pass. `images` are those of brokers and databases, while steps of these are left.
+    """The upgrade as the status has it, its steps and checks, warnings of the spec at the target, and the
+    bundles as they are to be in this pass. `images` are those of brokers and databases, while steps of these
+    are left.
     """
 
     upgrade: Upgrade
     steps: tuple[UpgradeStep, ...]
     checks: tuple[ServiceCheck, ...]
+    warnings: tuple[Problem, ...]
     desired: KubeObjects
     objects: KubeObjects
     images: tuple[ImageStep, ...] = ()
@@ -73,7 +75,7 @@ class RegionUpgrade:
             objects = staged_objects(desired, bundles, steps, upgrade)
         finishes = upgrade.phase == Phase.FINISH
         programs = tuple(one for one in region.upgrade_checks if one.about.migrates == finishes)
-        return StagedRegion(upgrade, steps, programs, desired, objects, images)
+        return StagedRegion(upgrade, steps, programs, region.warnings, desired, objects, images)
 
     def _upgrade(self, osdpl: KubeObject, region: Region, bundles: KubeObjects) -> Upgrade | None:
         status, meta = osdpl.get("status") or {}, osdpl["metadata"]
@@ -143,7 +145,10 @@ class RegionUpgrade:
         return UpgradeFacts(now, step=step_facts(self._ports, view, about, policy), allowed=allowed)
 
     def _checks(self, osdpl: KubeObject, staged: StagedRegion, bundles: KubeObjects) -> tuple[Check, ...]:
-        known = preflight_checks(osdpl, staged.upgrade, staged.desired, bundles, self._containers)
+        preflight = PreflightView(
+            osdpl, staged.upgrade, staged.desired, bundles, self._containers, staged.warnings
+        )
+        known = preflight_checks(self._ports.kube, preflight, self._ports.clock.now())
         known = (*known, *self._programs(osdpl, staged, bundles))
         if not any(step.version for step in staged.steps):
             return known
