@@ -75,8 +75,7 @@ def preview_checks(
     item: InputObject, source: str, target: str, *, kube: Kube, bundles: KubeObjects, now: float
 ) -> tuple[tuple[Check, ...], tuple[ServiceCheck, ...]]:
     """The checks before the upgrade that need no Job, made `now` (seconds since the epoch), and those that
-    are Jobs. Nothing is
-    written."""
+    are Jobs. Nothing is written."""
     region = item.obj
     compared = _compared(item, source, target, kube)
     refused = refusals(compared)

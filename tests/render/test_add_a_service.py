@@ -59,8 +59,8 @@ def test_the_folder_that_the_page_shows_is_a_service(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "values", values)
     folder = values / "services" / "workflow"
     folder.mkdir(exist_ok=True)  # the example itself may have been followed
-    entry, template, rules, checks, sizes = files
-    (folder / "service.yaml").write_text(entry + rules + checks)
+    entry, template, rules, checks, programs, sizes = files
+    (folder / "service.yaml").write_text(entry + rules + checks + programs)
     (folder / "releases.yaml.j2").write_text(template)
     (folder / "sizes.yaml").write_text(sizes)
 

@@ -253,9 +253,11 @@ def test_a_controller_that_dies_after_it_made_a_job_makes_no_other(region: Upgra
     with pytest.raises(Killed):
         region.reconcile()
     region.kube.after_write = lambda request: None
-    made = {job["metadata"]["uid"] for job in jobs(region)}
+    [made] = region.kube.objects("Job")
     region.reconcile()
-    assert {job["metadata"]["uid"] for job in jobs(region)} == made
+    names = [job["metadata"]["labels"][UPGRADE_CHECK_LABEL] for job in region.kube.objects("Job")]
+    assert made["metadata"]["uid"] in {job["metadata"]["uid"] for job in region.kube.objects("Job")}
+    assert len(names) == len(set(names)) > 1
     assert outcome(region)["state"] == "Running"
 
 
