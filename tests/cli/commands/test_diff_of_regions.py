@@ -69,7 +69,7 @@ def test_every_field_of_a_bundle_is_compared(name: str):
 def broker_lacks_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
     part = MissingPart("rabbitmq-compute", Problem("spec.features", "lacks a part", "bring it"))
 
-    def found(_checks: object, _features: object, releases: dict[str, Any]) -> list[MissingPart]:
+    def found(_checks: object, _features: object, releases: dict[str, Any], *_: object) -> list[MissingPart]:
         return [part] if part.release in releases else []
 
     monkeypatch.setattr(rendering, "missing_parts", found)

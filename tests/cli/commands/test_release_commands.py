@@ -198,7 +198,7 @@ def test_bundles_and_releases_are_suspended_by_annotation(kube: FakeKube):
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
-        ({"mode": "Paused"}, "its region is"),
+        ({"mode": "Paused"}, "the region is"),
         (
             {"releases": [{"name": "nova", "chart": {"name": "n", "path": "n"}, "suspend": True}]},
             "suspend: true",
