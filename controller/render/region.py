@@ -81,8 +81,7 @@ class Region:
 
     `bundles` are in the order of the catalogue, `upgrade_steps` in that of an upgrade. `credentials`: Secrets
     to generate; `certificates`: those of the region's own authority; `missing`: services without a chart, and
-    why; `ceph`: what is exchanged; `lacking`: what releases need, and the spec does not bring.
-    `upgrade_checks`: programs that say whether a service can be upgraded."""
+    why; `ceph`: what is exchanged; `lacking`: what releases need and the spec does not bring."""
 
     bundles: tuple[RegionBundle, ...]
     credentials: tuple[CredentialSecret, ...]
@@ -195,8 +194,8 @@ class _RegionRenderer:
         ceph = ceph_needs(features, {entry.name for entry in services})
         made, told = region_input.credentials(), tuple(self._located_warnings())
         steps = placed_hops(upgrade_steps(services), self.deployment.spec.images)
-        checks = service_checks(services)
-        return Region(in_order, made, certificates, told, self.missing, ceph, lacking, steps, checks)
+        made_of = (in_order, made, certificates, told, self.missing, ceph, lacking)
+        return Region(*made_of, steps, service_checks(services))
 
     def written_by_templates(self, release: str, value_of: ValueOf | None) -> tuple[Layer, ...]:
         services, region_input = self._prepared()

@@ -233,7 +233,7 @@ def test_the_key_of_a_client_that_may_do_everything_comes_to_nobody_and_that_is_
     bed = asking_rook()
     bed.kube.create(theirs(CLIENT, "cinder", caps={"mon": "allow *", "osd": "allow *"}))
     bed.reconcile()
-    assert 'CephClient "rook-ceph/cinder": it does not belong to the controller' in bed.condition()["message"]
+    assert 'CephClient "rook-ceph/cinder": the CephClient does not belong to the controller' in bed.condition()["message"]
     message = bed.condition()["message"]
     assert message.count("grants an administrator's capabilities") == 1
     assert not bed.secret("pvc-ceph-client-key") and not bed.secret("cinder-volume-rbd-keyring")
@@ -264,7 +264,7 @@ def test_another_regions_request_is_not_overwritten() -> None:
     bed.put(SECRET, "openstack-ceph-request", {"request.yaml": "another's"})
     bed.reconcile()
     assert (
-        'Secret "rook-ceph/openstack-ceph-request": it does not belong to the controller'
+        'Secret "rook-ceph/openstack-ceph-request": the object does not belong to the controller'
         in bed.condition()["message"]
     )
     data = in_ceph(bed, SECRET, "openstack-ceph-request")["data"]
