@@ -273,8 +273,7 @@ class _RegionRenderer:
         releases = read_releases(template, entry)
         self.desired.update(releases)
         self.owners.update(dict.fromkeys(releases, entry.name))
-        problems: list[Problem] = []
-        rendered: list[RegionRelease] = []
+        problems, rendered = list[Problem](), list[RegionRelease]()
         for release, desired in releases.items():
             try:
                 rendered.append(self._render_release(entry, desired, region_input))

@@ -233,8 +233,8 @@ def test_the_key_of_a_client_that_may_do_everything_comes_to_nobody_and_that_is_
     bed = asking_rook()
     bed.kube.create(theirs(CLIENT, "cinder", caps={"mon": "allow *", "osd": "allow *"}))
     bed.reconcile()
-    assert 'CephClient "rook-ceph/cinder": the CephClient does not belong to the controller' in bed.condition()["message"]
     message = bed.condition()["message"]
+    assert 'CephClient "rook-ceph/cinder": the CephClient does not belong to the controller' in message
     assert message.count("grants an administrator's capabilities") == 1
     assert not bed.secret("pvc-ceph-client-key") and not bed.secret("cinder-volume-rbd-keyring")
     assert bed.digests().keys() == {"glance", "gnocchi", "manila-share"}
