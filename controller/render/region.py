@@ -22,8 +22,8 @@ from controller.domain.region.required_certificates import region_certificates
 from controller.domain.region.service_releases import ReleaseTemplate, read_releases, unmet_dependencies
 from controller.domain.region.tls_features import tls_problems, tls_warnings
 from controller.domain.region.upgrade.service_checks import ServiceCheck, service_checks
-from controller.domain.region.upgrade.upgrade_steps import UpgradeStep, upgrade_steps
-from controller.domain.region.upgrade.version_hops import hop_tags, placed_hops
+from controller.domain.region.upgrade.upgrade_steps import UpgradeStep
+from controller.domain.region.upgrade.version_hops import hop_tags, region_steps
 from controller.domain.releases.bundle import BundleSpec, ChartRef, ReleaseSpec
 from controller.domain.releases.drift.ignore_rules import drift_of, unknown_releases
 from controller.domain.releases.sizes.bundle_size import size_problem
@@ -185,17 +185,15 @@ class _RegionRenderer:
             self._stop_on_problems()
             spec, used = self.deployment.spec, {one.spec.chart.name for one in self.done.values()}
             self.warnings += unknown_releases(spec.drift_rules, self.done)
-            self.warnings += name_warnings(spec, used, region_input.claiming)
-            self.warnings += self.builds.warnings()
+            self.warnings += (*name_warnings(spec, used, region_input.claiming), *self.builds.warnings())
             self.warnings += feature_warnings(features, merged, self.library, namespace)
             self.warnings += unknown_names(region_input, self.library.names)
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
         certificates = region_certificates(self.deployment.spec, self.deployment.namespace, self.library)
         ceph = ceph_needs(features, {entry.name for entry in services})
         made, told = region_input.credentials(), tuple(self._located_warnings())
-        steps = placed_hops(upgrade_steps(services), self.deployment.spec.images)
-        made_of = (in_order, made, certificates, told, self.missing, ceph, lacking)
-        return Region(*made_of, steps, service_checks(services))
+        steps, checks = region_steps(services, self.deployment.spec.images), service_checks(services)
+        return Region(in_order, made, certificates, told, self.missing, ceph, lacking, steps, checks)
 
     def written_by_templates(self, release: str, value_of: ValueOf | None) -> tuple[Layer, ...]:
         services, region_input = self._prepared()
@@ -383,7 +381,7 @@ class _RegionRenderer:
         charts = {name: {one.spec.chart.name for one in made.releases} for name, made in bundles.items()}
         found += unused_charts(self.deployment.document, self.library.catalogue, charts)
         if len(bundles) == len(services):
-            known = self._image_tags(bundles) | hop_tags(upgrade_steps(services)).keys()
+            known = self._image_tags(bundles) | hop_tags(services)
             found += check_image_overrides(self.deployment.spec.images, known)
         self.problems += [problem for problem in found if problem not in self.problems]
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from controller.domain.region.upgrade.upgrade_steps import UpgradeStep
+from controller.domain.region.upgrade.upgrade_steps import UpgradeStep, upgrade_steps
 from controller.domain.region.version_steps import (
     BROKER,
     ImageStep,
@@ -20,6 +20,7 @@ from controller.domain.region.version_steps import (
     version_text,
     versions_between,
 )
+from controller.domain.values.catalogue import ServiceEntry
 from controller.domain.values.images import ImagesSpec, mirrored
 
 _VERSION = re.compile(r"(\d+)\.(\d+)")
@@ -36,14 +37,20 @@ def hop_tag(chart: str, version: str) -> str:
     return f"{chart}-{version}"
 
 
-def hop_tags(steps: Iterable[UpgradeStep]) -> dict[str, str]:
-    """The images of all hops that these steps may have, by their names."""
-    return {
-        hop_tag(chart, version): image
-        for step in steps
-        for chart, images in step.about.hops.items()
-        for version, image in images.items()
-    }
+def hop_tags(services: Iterable[ServiceEntry]) -> frozenset[str]:
+    """The names of the images of all hops that these services may have."""
+    return frozenset(
+        hop_tag(chart, version)
+        for service in services
+        for part in service.upgrade
+        for chart, images in part.hops.items()
+        for version in images
+    )
+
+
+def region_steps(services: Iterable[ServiceEntry], desired: ImagesSpec) -> tuple[UpgradeStep, ...]:
+    """The steps of these services, with images of hops from where the region's images come from."""
+    return placed_hops(upgrade_steps(services), desired)
 
 
 def hop_versions(steps: Iterable[UpgradeStep]) -> frozenset[Version]:

@@ -18,9 +18,9 @@ from controller.domain.region.upgrade.next_step import UpgradeFacts, abort, adva
 from controller.domain.region.upgrade.service_checks import ServiceCheck
 from controller.domain.region.upgrade.staged_releases import staged_spec
 from controller.domain.region.upgrade.upgrade_policy import UpgradePolicy, upgrade_policy
-from controller.domain.region.upgrade.upgrade_state import Check, StepState, Upgrade, upgrade_in
+from controller.domain.region.upgrade.upgrade_state import Check, StepRecord, StepState, Upgrade, upgrade_in
 from controller.domain.region.upgrade.upgrade_steps import Phase, UpgradeStep
-from controller.domain.region.upgrade.version_hops import remembered_hops, with_hops
+from controller.domain.region.upgrade.version_hops import hop_version, remembered_hops, with_hops
 from controller.domain.region.version_steps import OPENSTACK, ImageStep, accepted_versions
 from controller.errors import Problem, VersionStepRefused
 from controller.ports.kubernetes import KubeObject, KubeObjects
@@ -213,6 +213,14 @@ def _second_target(upgrade: Upgrade, wanted: str) -> Problem:
     return rules.UPGRADE_UNDER_WAY.at(path, source_version=source, target=target, back=back)
 
 
+def _upgraded(step: StepRecord, upgrade: Upgrade) -> str:
+    """A step of an upgrade in words: a version between says its name itself."""
+    service, _, part = step.name.partition("/")
+    if hop_version(part) is not None:
+        return f"{service} passes through {part}"
+    return f"{step.name} is upgraded to {upgrade.target}"
+
+
 def _news(before: Upgrade | None, after: Upgrade) -> list[tuple[Reason, str]]:
     if before is None or before.started != after.started:
         return [(Reason.REGION_UPGRADE_STARTED, f"upgrade from {after.source} to {after.target}: checks run")]
@@ -222,14 +230,12 @@ def _news(before: Upgrade | None, after: Upgrade) -> list[tuple[Reason, str]]:
         was = old.get(step.name, step)
         if was.state == step.state:
             continue
-        if step.state == StepState.RUNNING and was.state == StepState.PENDING:
-            found.append((Reason.UPGRADE_STEP_BEGUN, f"{step.name} is upgraded to {after.target}"))
+        if step.begun and not was.begun and step.state == StepState.RUNNING:
+            found.append((Reason.UPGRADE_STEP_BEGUN, _upgraded(step, after)))
         elif step.state == StepState.FAILED:
             found.append((Reason.UPGRADE_STEP_FAILED, after.message))
         elif step.state == StepState.DONE and step.message != "no change":
-            found.append(
-                (Reason.UPGRADE_STEP_DONE, f"{step.name} is upgraded to {after.target}, and healthy")
-            )
+            found.append((Reason.UPGRADE_STEP_DONE, f"{_upgraded(step, after)}, and healthy"))
     failed = {check.name for check in after.checks if check.state == "Failed"}
     if failed - {check.name for check in before.checks if check.state == "Failed"}:
         found.append((Reason.UPGRADE_CHECKS_FAILED, after.message))

@@ -12,19 +12,20 @@ from tests.reconcile.region.test_deployment import CHARTS, KEY
 from tests.reconcile.region.upgrade.upgrading_region import UpgradingRegion
 
 NAME = "rabbitmq-rabbitmq"
-PASSWORD = "of-the-administrator"
 
 
 class BrokerRegion(UpgradingRegion):
     """`size` nodes run RabbitMQ 3.13. `broken` are images that no node can pull."""
 
     old = "2025.1"
+    network = "10.0.0"
+    password = "of-the-administrator"
 
     def __init__(self, size: int = 3, version: str = "3.13", **spec: Any) -> None:
-        self.addresses = tuple(f"10.0.0.{number}" for number in range(size))
+        self.addresses = tuple(f"{self.network}.{number + 1}" for number in range(size))
         found = image_version(f"rabbitmq:{version}")
         assert found is not None
-        self.broker = self.brokers = FakeBroker(found, self.addresses, PASSWORD)
+        self.broker = self.play_broker(found)
         self.broken: set[str] = set()
         self.versions: list[Version] = []
         super().__init__(**spec)
@@ -33,6 +34,12 @@ class BrokerRegion(UpgradingRegion):
         self._create_set(image, size)
         for number in range(size):
             self._create_pod(number, image)
+
+    def play_broker(self, version: Version) -> Any:
+        """RabbitMQ of this version; its nodes by address, and what starts one again."""
+        made = FakeBroker(version, self.addresses, self.password)
+        self.brokers = made
+        return made
 
     @property
     def asked(self) -> str:
@@ -109,7 +116,7 @@ class BrokerRegion(UpgradingRegion):
                 "apiVersion": SECRET.api_version,
                 "kind": SECRET.kind,
                 "metadata": {"name": "messaging-credentials", "namespace": KEY[0]},
-                "stringData": {"admin-password": PASSWORD},
+                "stringData": {"admin-password": self.password},
             }
         )
 

@@ -71,6 +71,7 @@ def test_the_broker_goes_node_by_node_through_every_version_with_its_flags(regio
     assert {f"rabbitmq_{one}" for one in ("3.13", "4.2", "4.3")} <= region.broker.enabled
     assert region.held == 0
     assert region.image == "docker.io/rabbitmq:4.3.5"
+    assert region.events.emitted.count(("Normal", "UpgradeStepBegun")) == 3  # and identity
 
 
 def test_a_step_between_changes_the_image_of_the_server_and_nothing_else(region: BrokerRegion) -> None:
