@@ -90,7 +90,7 @@ def plan(
         raise typer.Exit(ExitCode.USAGE if filenames else ExitCode.OK)
     found = preview_upgrade(item, source, version, helm=offline_helm() if manifests else None, kube=kube)
     if output == Format.TABLE:
-        print_preview(stdout(), found)
+        print_preview(stdout(), found, from_file=bool(filenames))
     else:
         print_data(as_data(found), output)
     if found.refused:
@@ -117,8 +117,11 @@ def refuse_beside_another(region: KubeObject) -> None:
         raise typer.Exit(ExitCode.NEEDS_EDIT)
 
 
-def print_preview(console: Console, found: UpgradePreview) -> None:
-    """The steps in their order, then what cannot be undone and what to do next."""
+def print_preview(console: Console, found: UpgradePreview, *, from_file: bool = False) -> None:
+    """The steps in their order, then what cannot be undone and what to do next.
+
+    `from_file`: the region is that of a file, which can be edited.
+    """
     console.print(Text(found.region, "bold").append(f"  {found.summary}", "not bold"), soft_wrap=True)
     for text in found.refused:
         console.print(Text(f"  refused  {soft_wrapped(text)}", "bold red"))
@@ -127,7 +130,7 @@ def print_preview(console: Console, found: UpgradePreview) -> None:
         console, ("", "STEP", "PHASE", "BACK", "RELEASES", "JOBS", "RESTARTS"), map(_row, found.steps)
     )
     console.print()
-    print_notes(console, _notes(found), 8)
+    print_notes(console, _notes(found, from_file), 8)
 
 
 def _row(one: StepEffect) -> list[Cell | str]:
@@ -147,7 +150,7 @@ def _row(one: StepEffect) -> list[Cell | str]:
     ]
 
 
-def _notes(found: UpgradePreview) -> list[tuple[str, str]]:
+def _notes(found: UpgradePreview, from_file: bool) -> list[tuple[str, str]]:
     notes = [("GATES", f"checks come first, and change nothing; then {gates_text(found.policy)}")]
     if any(one.step.about.by_node for one in found.steps):
         notes.append(("NODES", batch_text(found.policy)))
@@ -158,10 +161,7 @@ def _notes(found: UpgradePreview) -> list[tuple[str, str]]:
     if found.refused:
         notes.append(("NEXT", "do what the refusal says; nothing begins before that"))
     else:
-        notes.append(
-            (
-                "NEXT",
-                f"osctl upgrade check {found.target} {region}; osctl upgrade start {found.target} {region}",
-            )
-        )
+        edit = f'set openstackVersion: "{found.target}" in the file, and apply it; or ' if from_file else ""
+        start = f"osctl upgrade start {found.target} {region}"
+        notes.append(("NEXT", f"osctl upgrade check {found.target} {region}; then {edit}{start}"))
     return notes
