@@ -16,6 +16,7 @@ from controller.cli.offline.region import offline_renderer
 from controller.cli.options import FileArgument, Filenames, Output, Recursive, Releases, files_of
 from controller.cli.output import Format, print_data, print_table, soft_wrapped, stderr, stdout
 from controller.cli.release_choice import choose
+from controller.domain.region.upgrade.version_hops import hop_images
 from controller.domain.releases.manifest_diff import images as images_of
 from controller.domain.values.chart_values import Values
 from controller.domain.values.images import image_names, images_by_tag
@@ -58,6 +59,7 @@ def images(
         for release in choose(region, releases):
             if helm is None:
                 found = frozenset(image_names(release.merged.values))
+                found |= hop_images(region.region.upgrade_steps, release.spec.chart.name)
             else:
                 rendered = render_release(release.spec, renderer.charts, helm)
                 found = images_of((*rendered.manifest, *rendered.hooks))

@@ -277,6 +277,14 @@ def test_images_lists_each_once_with_the_releases_that_run_it():
 
 
 @pytest.mark.slow
+def test_images_that_a_broker_passes_through_are_listed_with_the_unused_ones(tmp_path: Path):
+    file = tmp_path / "region.yaml"
+    file.write_text(example_text(images={"registry": "mirror.example.org/openstack"}))
+    rows = json.loads(osctl("images", str(file), "--tags", "-o", "json").stdout)
+    (passed,) = [row for row in rows if row["image"] == "mirror.example.org/openstack/rabbitmq:4.2"]
+    assert passed["releases"] == ["rabbitmq"]
+
+
 def test_images_of_a_mirror_come_from_the_mirror(tmp_path: Path):
     file = tmp_path / "mirror.yaml"
     file.write_text(example_text(images={"registry": "mirror.example.org/openstack"}))

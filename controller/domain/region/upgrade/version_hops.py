@@ -48,6 +48,11 @@ def hop_tags(services: Iterable[ServiceEntry]) -> frozenset[str]:
     )
 
 
+def hop_images(steps: Iterable[UpgradeStep], chart: str) -> frozenset[str]:
+    """The images of versions that servers of this chart may pass through."""
+    return frozenset(image for step in steps for image in step.about.hops.get(chart, {}).values())
+
+
 def region_steps(services: Iterable[ServiceEntry], desired: ImagesSpec) -> tuple[UpgradeStep, ...]:
     """The steps of these services, with images of hops from where the region's images come from."""
     return placed_hops(upgrade_steps(services), desired)
