@@ -119,7 +119,7 @@ def check_job(run: CheckRun, workload: Mapping[str, Any], osdpl: Mapping[str, An
 def _pod(run: CheckRun, spec: Mapping[str, Any]) -> dict[str, Any]:
     model = spec["containers"][0]
     container = {key: model[key] for key in _KEPT_OF_CONTAINER if key in model}
-    env = [*(model.get("env") or ()), *_environment(run.check.about)]
+    env = [*(model.get("env") or ()), *environment_of(run.check.about)]
     volumes = [_volume(one) for one in spec.get("volumes") or ()]
     return {
         **{key: spec[key] for key in _KEPT_OF_POD if key in spec},
@@ -139,7 +139,7 @@ def _pod(run: CheckRun, spec: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _environment(about: UpgradeCheck) -> list[dict[str, str]]:
+def environment_of(about: UpgradeCheck) -> list[dict[str, str]]:
     """oslo.config takes options from the environment before those of files."""
     return [
         {"name": f"OS_{group.upper()}__CONNECTION_PARAMETERS", "value": _ONLY_READS}
