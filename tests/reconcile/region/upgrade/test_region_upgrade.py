@@ -132,7 +132,7 @@ def test_a_pause_lets_no_other_step_begin(region: UpgradingRegion) -> None:
 
 def test_a_manual_gate_waits_for_the_step_that_a_person_names(region: UpgradingRegion) -> None:
     region.edit(openstackVersion=NEW, upgrade={"gates": "Manual"})
-    for _ in range(8):
+    for _ in range(12):
         region.reconcile()
         region.deploy()
         region.clock.advance(60)
