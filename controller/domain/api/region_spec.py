@@ -4,7 +4,8 @@ Pure. An operator may pause a region while its spec has mistakes, and a Node can
 nodes and names of Secrets are readable even if the spec cannot be served. `DeploymentSpec` of the subject
 `region` extends this with fields that need a valid spec. This module is in the lowest subject, because
 regions, credentials, hosts and the templates of values all read it. The defaults below repeat those of the
-resource definition; a test compares the two.
+resource definition (`charts/openstack-controller/files/crds`), which
+`controller/domain/validation/crd_schema.py` fills in; a test compares the two.
 """
 
 from __future__ import annotations

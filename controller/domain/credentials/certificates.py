@@ -1,4 +1,7 @@
-"""The expiry of certificates, and the Secrets that hold those of a region. Pure."""
+"""The expiry of certificates, and the Secrets that hold those of a region. Pure.
+
+`authority.py` decides when the region's own ones are renewed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The approval of a plan: what it was given for, and whether it still holds. Pure."""
+"""The approval of a plan: what it was given for, and whether a spec waits for one. Pure.
+
+`reconcile/region/deployment.py` compares `spec.approvedPlan` with the plan, and carries it out.
+"""
 
 from __future__ import annotations
 

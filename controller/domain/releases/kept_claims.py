@@ -1,5 +1,8 @@
 """Which volumes are a release's, and which of them it would lose to what it is to become. Pure.
 
+`spec.volumes` says whether they are kept: `reconcile/releases/kept_claims/keeper.py` marks them before an
+action, and `reconcile/releases/actions/uninstall.py` asks before it deletes them.
+
 Helm compares manifests: of what the former one has and the next one has not, an upgrade or a rollback
 deletes all whose live object does not say `helm.sh/resource-policy: keep`, and an uninstall all that its
 record does not say it of (helm.sh/helm/v4: pkg/kube client.update, pkg/action filterManifestsToKeep).

@@ -27,7 +27,11 @@ from controller.reconcile.releases.action_request import ActionOutcome, ActionRe
 from controller.reconcile.releases.action_slots import ActionSlots
 from controller.reconcile.releases.actions.perform import ReleaseActions
 from controller.reconcile.releases.actions.superseded import is_superseded
-from controller.reconcile.releases.bundle_finalizer import BUNDLE_FINALIZER
+from controller.reconcile.releases.bundle_finalizer import (
+    BUNDLE_FINALIZER,
+    may_go,
+    may_go_without_rights,
+)
 from controller.reconcile.releases.bundle_status import BundleStatusWriter
 from controller.reconcile.releases.decide import ReleaseDecisions
 from controller.reconcile.releases.drift.event_filter import report_drift
@@ -47,7 +51,6 @@ from controller.reconcile.releases.planning.bundle_plan import BundlePlanner
 from controller.reconcile.releases.release_sizes import ReleaseSizes
 from controller.reconcile.releases.release_view import as_before, release_view
 from controller.reconcile.releases.waiting_bundles import WaitingBundles
-from controller.reconcile.shared.managed_region import is_ending
 from controller.reconcile.shared.secret_values import SecretValues
 
 log = logging.getLogger(__name__)
@@ -116,7 +119,7 @@ class BundleReconciler:
         try:
             return self._reconcile_read(key, obj, bundle, waits_for)
         except Forbidden as error:
-            if not (bundle.deleting and is_ending(self._ports.kube, namespace)):
+            if not may_go_without_rights(self._ports.kube, namespace, deleting=bundle.deleting):
                 self._report.write_denied(obj, error, generation)
                 return DENIED_SECONDS
             # Our Roles have gone with the namespace, and so goes whatever its releases have there.
@@ -142,7 +145,7 @@ class BundleReconciler:
             self._reconcile_release(observed, results, release)
         self._keep_only(key, names)
         waits_for.update(results.waits_for)
-        if bundle.deleting and not results.remaining:
+        if may_go(deleting=bundle.deleting, remaining=results.remaining):
             BUNDLE_FINALIZER.remove(self._ports.kube, obj)
             self._keep_only(key, ())
             return None

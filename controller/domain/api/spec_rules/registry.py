@@ -1,6 +1,7 @@
 """The list of all rules about the spec of a region, but those that folders of services bring themselves.
 
-`tools/refusals.py` writes docs/reference-refusals.md from it.
+The text of a rule is in the module of its subject beside this one, or under `rules` in
+`values/services/<service>/service.yaml`. `tools/refusals.py` writes docs/reference-refusals.md from all.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 OpenStack's services are upgraded after those that they ask: keystone first, nova before its computes, and
 neutron's server before its agents (docs.openstack.org: nova, admin/upgrades; neutron, contributor upgrades).
+The places are `upgrade[].place`, else `order`, in `values/services/<service>/service.yaml`.
 """
 
 from __future__ import annotations

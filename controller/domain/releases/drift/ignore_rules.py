@@ -1,4 +1,7 @@
-"""What a region's spec says of drift: `spec.drift` for all releases, `spec.driftRules` for one or more."""
+"""What a region's spec says of drift: `spec.drift` for all releases, `spec.driftRules` for one or more.
+
+`difference.py` applies it.
+"""
 
 from __future__ import annotations
 

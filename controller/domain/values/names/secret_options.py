@@ -1,4 +1,7 @@
-"""Which options of a service are secret: those that its packages call so, whatever their names are. Pure."""
+"""Which options of a service are secret: those that its packages call so, whatever their names are. Pure.
+
+Of other options, `controller/domain/values/plain_text_secrets.py` guesses by name.
+"""
 
 from __future__ import annotations
 
