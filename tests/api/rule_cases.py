@@ -122,7 +122,7 @@ SERVER_CASES: Sequence[RuleCase] = (
         [_device(type="Local", volume={"type": "fast"})],
     ),
     RuleCase(
-        "from Name and name need each other",
+        "from Name needs a name, and a name needs from Name",
         [
             _device(type="Volume", volume={"availabilityZone": {"from": "Machine"}}),
             _device(type="Volume", volume={"availabilityZone": {"name": "az1"}}),
@@ -158,17 +158,17 @@ SERVER_CASES: Sequence[RuleCase] = (
 CASES: Sequence[RuleCase] = (
     *SERVER_CASES,
     RuleCase(
-        "source and namespace need each other",
+        "set both source and namespace, or neither",
         [features(ceph=ROOK), features(ceph={"pools": {"replicas": 2}})],
         [features(ceph={"source": "Rook"}), features(ceph={"namespace": "rook-ceph"})],
     ),
     RuleCase(
-        "secretName needs source Secret",
+        "secretName is allowed only with source Secret",
         [features(ceph={**OFFER, "secretName": "cluster"})],
         [features(ceph={**ROOK, "secretName": "cluster"}), features(ceph={"secretName": "cluster"})],
     ),
     RuleCase(
-        "request Rook needs source Rook",
+        "request Rook is allowed only with source Rook",
         [features(ceph={**ROOK, "request": "Rook"}), features(ceph={**OFFER, "request": "Secret"})],
         [features(ceph={**OFFER, "request": "Rook"}), features(ceph={"request": "Rook"})],
     ),
@@ -405,7 +405,7 @@ CASES: Sequence[RuleCase] = (
     RuleCase("ceph needs type ceph", [_backend(type="ceph", ceph={})], [_backend(type="lvm", ceph={})]),
     RuleCase("lvm needs type lvm", [_backend(type="lvm", lvm={})], [_backend(type="ceph", lvm={})]),
     RuleCase(
-        "type nfs and nfs need each other",
+        "type nfs needs the field nfs, and the field nfs needs type nfs",
         [_backend(type="nfs", nfs={"shares": ["nas:/volumes"]})],
         [_backend(type="nfs"), _backend(type="lvm", nfs={"shares": ["nas:/volumes"]})],
     ),
@@ -420,7 +420,7 @@ CASES: Sequence[RuleCase] = (
         [features(blockStorage={"backup": {"enabled": True}})],
     ),
     RuleCase(
-        "driver nfs needs share",
+        "driver nfs needs the field share",
         [features(blockStorage={"backup": {"driver": "nfs", "share": "nas:/backups"}})],
         [features(blockStorage={"backup": {"driver": "nfs"}})],
     ),
@@ -448,7 +448,7 @@ CASES: Sequence[RuleCase] = (
         [features(tls={"internal": {"authoritySecret": "s", "caSecret": "c"}})],
     ),
     RuleCase(
-        "backend vault and vault need each other",
+        "backend vault needs the field vault, and the field vault needs backend vault",
         [
             features(keyManager={"backend": "vault", "vault": VAULT}),
             features(keyManager={"backend": "simple"}),

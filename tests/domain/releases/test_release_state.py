@@ -188,19 +188,19 @@ TABLE = {
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
-    "an upgrade failed by a clock that was ahead": (
+    "an upgrade failed, at a time that is in the future because a clock was wrong": (
         at(there=recorded("failed"), attempt=failed_attempt(failures=3, age=-800 * 86400)),
         ReleaseState.FAILED,
         Action.UPGRADE,
         Reason.RETRYING,
     ),
-    "objects were corrected again and again by a clock that was ahead": (
+    "objects were corrected again and again, at times that are in the future because a clock was wrong": (
         at(there=recorded(), drift=drifted(9, NOW + 800 * 86400)),
         ReleaseState.DRIFTED,
         Action.CORRECT,
         Reason.DRIFTED,
     ),
-    "an interrupted upgrade has left a Job that a clock far ahead has made": (
+    "an interrupted upgrade has left a Job, with a time far in the future because a clock was wrong": (
         at(
             there=recorded("failed"),
             attempt=LOST,
@@ -328,19 +328,19 @@ TABLE = {
         Action.UPGRADE,
         Reason.RETRYING,
     ),
-    "last revision failed as a request was lost, its hook goes on": (
+    "last revision failed because a request was lost, its hook still runs": (
         at(there=recorded("failed"), attempt=LOST, open_hook=OpenHook("db-sync", NOW + 60)),
         ReleaseState.FAILED,
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
-    "last revision failed as a request was lost, its hook goes on beyond its time": (
+    "last revision failed because a request was lost, its hook still runs after its timeout": (
         at(there=recorded("failed"), attempt=LOST, open_hook=OpenHook("db-sync", NOW)),
         ReleaseState.FAILED,
         Action.UPGRADE,
         Reason.RETRYING,
     ),
-    "last revision failed as a request was lost, its hook goes on, another try is requested": (
+    "last revision failed because a request was lost, its hook still runs, another try is requested": (
         at(
             there=recorded("failed"),
             attempt=LOST,
@@ -351,7 +351,7 @@ TABLE = {
         Action.UPGRADE,
         Reason.RETRYING,
     ),
-    "last revision failed as a request was lost, its hook goes on, the spec was edited since": (
+    "last revision failed because a request was lost, its hook still runs, the spec was edited since": (
         at("cccc", recorded("failed"), attempt=LOST, open_hook=OpenHook("db-sync", NOW + 60)),
         ReleaseState.FAILED,
         Action.UPGRADE,

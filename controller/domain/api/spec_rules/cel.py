@@ -67,7 +67,9 @@ CEL_RULES = (
     cel_rule("ceph-store-type", "spec.features.blockStorage.backends[*].ceph", "ceph needs type ceph"),
     cel_rule("lvm-store-type", "spec.features.blockStorage.backends[*].lvm", "lvm needs type lvm"),
     cel_rule(
-        "nfs-store-type", "spec.features.blockStorage.backends[*].nfs", "type nfs and nfs need each other"
+        "nfs-store-type",
+        "spec.features.blockStorage.backends[*].nfs",
+        "type nfs needs the field nfs, and the field nfs needs type nfs",
     ),
     cel_rule(
         "custom-store-conf",
@@ -77,7 +79,9 @@ CEL_RULES = (
     cel_rule(
         "backup-driver-required", "spec.features.blockStorage.backup.driver", "enabled backups need a driver"
     ),
-    cel_rule("backup-share-required", "spec.features.blockStorage.backup.share", "driver nfs needs share"),
+    cel_rule(
+        "backup-share-required", "spec.features.blockStorage.backup.share", "driver nfs needs the field share"
+    ),
     cel_rule(
         "image-default-unknown",
         "spec.features.image.defaultBackend",
@@ -86,10 +90,14 @@ CEL_RULES = (
     cel_rule("image-store-size", "spec.features.image.backends[*].size", "size needs type pvc"),
     cel_rule("image-store-pool", "spec.features.image.backends[*].pool", "pool needs type ceph"),
     cel_rule(
-        "ceph-source-and-namespace", "spec.features.ceph.source", "source and namespace need each other"
+        "ceph-source-and-namespace", "spec.features.ceph.source", "set both source and namespace, or neither"
     ),
-    cel_rule("ceph-secret-source", "spec.features.ceph.secretName", "secretName needs source Secret"),
-    cel_rule("ceph-request-source", "spec.features.ceph.request", "request Rook needs source Rook"),
+    cel_rule(
+        "ceph-secret-source", "spec.features.ceph.secretName", "secretName is allowed only with source Secret"
+    ),
+    cel_rule(
+        "ceph-request-source", "spec.features.ceph.request", "request Rook is allowed only with source Rook"
+    ),
     cel_rule(
         "public-secret-and-issuer", "spec.features.tls.public", "secretName and issuer exclude each other"
     ),
@@ -114,7 +122,9 @@ CEL_RULES = (
         "must be a network in CIDR form, such as 203.0.113.0/24",
     ),
     cel_rule(
-        "key-manager-vault", "spec.features.keyManager.vault", "backend vault and vault need each other"
+        "key-manager-vault",
+        "spec.features.keyManager.vault",
+        "backend vault needs the field vault, and the field vault needs backend vault",
     ),
     cel_rule(
         "baremetal-range-form",

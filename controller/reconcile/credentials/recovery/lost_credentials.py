@@ -130,7 +130,7 @@ class LostCredentials(CredentialStep[_Lost, Sequence[_Return]]):
                     problems.append(CredentialProblem(name, refused, lost=True))
                     continue
                 keys = ", ".join(sorted(one.texts))
-                message = f"Secret {name}: {keys} was lost, and is restored from Helm's records"
+                message = f"Secret {name}: the controller has restored the lost {keys} from Helm's records"
                 reason = Reason.CREDENTIALS_RESTORED
                 self._events.emit(work.osdpl, type_=reason.event, reason=reason, message=message)
             for why, kinds in one.left.items():

@@ -143,7 +143,8 @@ class ReplacedAccounts:
                 found.append(text)
             elif self._is_there(account):
                 found.append(
-                    f"no values use {what} any more, and no account has replaced it; delete it there"
+                    f"no values use {what} any more, and no account has replaced it; "
+                    "delete the old account in that server"
                 )
         return tuple(dict.fromkeys(found))
 

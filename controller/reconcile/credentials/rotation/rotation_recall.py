@@ -22,10 +22,10 @@ from controller.reconcile.credentials.rotation.rotation_records import has_ended
 from controller.reconcile.credentials.steps import CredentialStep, Published
 
 UNREADABLE = (
-    f"the annotation {ROTATION_ANNOTATION} cannot be read, and status.secrets does not have a copy: "
+    f"the controller cannot read the annotation {ROTATION_ANNOTATION}, and status.secrets has no copy: "
     "restore the annotation, or remove it with `kubectl annotate secret NAME "
-    f"{ROTATION_ANNOTATION}-`; then the controller ignores former accounts, and you must delete "
-    "unused ones"
+    f"{ROTATION_ANNOTATION}-`. After a removal, the controller ignores former accounts, and you must "
+    "delete the unused accounts"
 )
 
 
