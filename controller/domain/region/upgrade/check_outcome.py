@@ -17,7 +17,20 @@ _STUCK = (CauseKind.IMAGE, CauseKind.CONFIG)
 _TAIL_LINES = 3
 _ROW = re.compile(r"^\| (.*?)\s*\|$")
 # The words of oslo.upgradecheck for what an operator should know.
-_NOTABLE = ("Warning", "Failure")
+_FAILURE = "Failure"
+_NOTABLE = ("Warning", _FAILURE)
+# Charts write policy files as YAML. The check takes one without rules, `{}`, for JSON (oslo_upgradecheck:
+# common_checks.check_policy_json).
+_SAYS_NOTHING = ("Policy File JSON to YAML Migration",)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row of oslo.upgradecheck's table."""
+
+    check: str
+    result: str
+    details: str
 
 
 @dataclass(frozen=True)
@@ -70,14 +83,25 @@ def while_it_runs(pod: Mapping[str, Any] | None) -> tuple[CheckState, str]:
 def judge_output(code: int, log: str, findings: str) -> tuple[CheckState, str]:
     """The state of a check whose program ended with this exit code, and what it says.
 
-    Exit code 1 is a warning only with a report: an interpreter that fails ends with the same code.
+    Exit code 1 is a warning only with a report: an interpreter that fails ends with the same code. With exit
+    code 2, a report decides by its rows, without those that say nothing about a region of charts.
     """
-    found = list(_lines_after(log, findings) if findings else _rows(log))
-    if code == 1 and found:
-        return CheckState.WARNING, "; ".join(found)
+    if findings:
+        found = list(_lines_after(log, findings))
+        if code == 1 and found:
+            return CheckState.WARNING, "; ".join(found)
+        return CheckState.FAILED, _said(code, found, log)
+    rows = list(_rows(log))
+    counted = [row for row in rows if row.check not in _SAYS_NOTHING]
+    texts = [f"{row.check}: {row.details or 'no details'}" for row in counted]
+    if code in (1, 2) and rows and not any(row.result == _FAILURE for row in counted):
+        return (CheckState.WARNING if counted else CheckState.PASSED), "; ".join(texts)
+    return CheckState.FAILED, _said(code, texts, log)
+
+
+def _said(code: int, found: Sequence[str], log: str) -> str:
     said = "; ".join(found) or " ".join(_last_lines(log))
-    text = f"exit code {code}"
-    return CheckState.FAILED, f"{text}: {said}" if said else text
+    return f"exit code {code}: {said}" if said else f"exit code {code}"
 
 
 def _lines_after(log: str, beginning: str) -> Iterator[str]:
@@ -86,15 +110,15 @@ def _lines_after(log: str, beginning: str) -> Iterator[str]:
             yield line.removeprefix(beginning).strip()
 
 
-def _rows(log: str) -> Iterator[str]:
-    """The rows of oslo.upgradecheck's table that are no success, as `NAME: DETAILS`."""
+def _rows(log: str) -> Iterator[_Row]:
+    """The rows of oslo.upgradecheck's table that are no success."""
     row: dict[str, str] = {}
     key = ""
     for line in log.splitlines():
         match = _ROW.match(line.strip())
         if match is None:
             if row.get("Result") in _NOTABLE:
-                yield f"{row.get('Check', '')}: {row.get('Details') or 'no details'}"
+                yield _Row(row.get("Check", ""), row["Result"], row.get("Details", ""))
             row, key = {}, ""
             continue
         name, colon, text = match[1].partition(": ")
