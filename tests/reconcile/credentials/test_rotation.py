@@ -538,7 +538,8 @@ def test_one_that_nobody_knows_any_more_is_told_and_left_alone(bed: RotationBed)
         bed.reconcile()
     told = exchanged(bed)
     assert told["status"] == "False"
-    assert 'Secret "image-credentials": the annotation osctl.dev/rotation cannot be read' in told["message"]
+    cause = 'Secret "image-credentials": the controller cannot read the annotation osctl.dev/rotation'
+    assert cause in told["message"]
     assert "kubectl annotate secret NAME osctl.dev/rotation-" in told["message"]
     assert bed.texts("image-credentials") == before
     assert "record" not in bed.rotation("image")

@@ -25,7 +25,7 @@ def test_the_present_step_comes_with_its_time_and_what_to_do(region: UpgradingRe
     region.begin("image")
     region.clock.advance(100)
     lines = osctl("upgrade", "status").stdout.splitlines()
-    assert lines[0].startswith(f"region-one  {OLD} → {NEW}  ControlPlane  6 of 11 steps done  ")
+    assert lines[0].startswith(f"region-one  {OLD} → {NEW}  ControlPlane  7 of 12 steps done  ")
     [row] = [line for line in lines if line.split()[:2] == ["…", "image"]]
     assert row.split() == ["…", "image", "ControlPlane", "Running", "2", "m", "11", "s"]
     assert "=   database            Infrastructure   Done      -          no change" in lines
