@@ -68,7 +68,7 @@ def test_what_is_lost_comes_back_from_a_backup_or_with_the_command_that_is_told(
         return message(region) + region.controllers.log("secrets")
 
     def is_lost(name: str) -> bool:
-        return f'Secret "{name}": it was deleted' in message(region)
+        return f'Secret "{name}": the Secret was deleted' in message(region)
 
     def is_whole() -> bool:
         return bool(texts(region, MOUNTED)) and region.condition("SecretsExchanged")["status"] == "True"
