@@ -147,6 +147,15 @@ class BackupUnusable(ControllerError):
     """A file is no backup that can be read, or not with this passphrase. The text quotes nothing of it."""
 
 
+class ManifestInvalid(BackupUnusable):
+    """The manifest of a backup is not one that a backup writes. Carries the problems; their texts quote
+    nothing of it."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(str(problem) for problem in self.problems))
+
+
 class FileRefused(ControllerError):
     """A file of osctl cannot be written. The text names it and says why."""
 
