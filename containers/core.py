@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from containers.charts import CHECK_EVERY, chart_store, check_charts
 from containers.composition import Parts, run
-from containers.keys import owner_key
+from containers.keys import owner_key, restore_keys
 from controller.adapters.accounts.broker_cluster import ManagedBrokers
 from controller.adapters.kubernetes.watches import Watch
 from controller.adapters.system.crd_files import load_schema
@@ -15,10 +15,11 @@ from controller.adapters.system.values_files import load_library
 from controller.domain.region.facts import ANSWERED_BY
 from controller.domain.region.spec_changes import pending_changes
 from controller.operator import Container
-from controller.ports.kubernetes import HELMBUNDLE, OSDPL
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, RESTORE
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.other_containers import OtherContainers, SilenceTimes
 from controller.reconcile.region.parts import RegionPorts, RegionSettings
+from controller.reconcile.restores.region_restores import RegionRestores
 from controller.reconcile.shared.known_regions import KnownRegions
 from controller.reconcile.shared.status_metrics import measured_region, region_series
 from controller.render.chart_builds import ChartDefaults
@@ -81,14 +82,22 @@ def compose(parts: Parts) -> Container:
         watches=(
             Watch(OSDPL, seen=region_seen),
             Watch(HELMBUNDLE, owner_key),
+            # It holds the region, or lets it go.
+            Watch(RESTORE, restore_keys, seen=lambda event, obj: requeue_regions()),
         ),
         reconcilers={
             "region": lambda namespace, name: reconciler.reconcile((namespace, name)),
+            "restore": _restores(parts),
             "charts": check_charts(charts, requeue_regions),
             "containers": lambda namespace, name: others.observe(),
         },
         queue=parts.queue,
     )
+
+
+def _restores(parts: Parts) -> Callable[[str, str], float | None]:
+    restores = RegionRestores(parts.kube, parts.clock, parts.events)
+    return lambda namespace, name: restores.reconcile((namespace, name))
 
 
 if __name__ == "__main__":

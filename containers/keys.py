@@ -21,3 +21,9 @@ def owner_key(bundle: Mapping[str, Any]) -> Iterable[Key]:
     owner = (meta.get("labels") or {}).get(DEPLOYMENT_LABEL)
     if owner:
         yield ("region", meta["namespace"], owner)
+
+
+def restore_keys(restore: Mapping[str, Any]) -> Iterable[Key]:
+    """The restore itself."""
+    meta = restore["metadata"]
+    yield ("restore", meta["namespace"], meta["name"])

@@ -47,6 +47,7 @@ NODE_MAINTENANCE = Resource("osctl.dev/v1alpha1", "NodeMaintenance", "nodemainte
 PDB = Resource("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
 CRONJOB = Resource("batch/v1", "CronJob", "cronjobs")
 HELMBUNDLE = Resource("osctl.dev/v1alpha1", "HelmBundle", "helmbundles")
+RESTORE = Resource("osctl.dev/v1alpha1", "RegionRestore", "regionrestores")
 SERVER = Resource("osctl.dev/v1alpha1", "OpenStackServer", "openstackservers")
 
 

@@ -18,6 +18,7 @@ PLURALS = {
     "HelmBundle": "helmbundles",
     "NodeMaintenance": "nodemaintenances",
     "OpenStackServer": "openstackservers",
+    "RegionRestore": "regionrestores",
 }
 SCHEMAS: Mapping[str, ResourceSchema] = {kind: load_schema(CRDS, plural) for kind, plural in PLURALS.items()}
 DEFINITIONS: Mapping[str, Any] = {

@@ -459,6 +459,7 @@ CASES: Sequence[RuleCase] = (
 
 # Rules that compare with the object before: only a server knows it. They have tests of their own.
 TRANSITION_MESSAGES = (
+    "a restore cannot be changed; create another one",
     "the region's name is part of every endpoint and cannot be changed",
     "a region that was provisioned once stays so",
     "a maintenance stays with its region; create another one",

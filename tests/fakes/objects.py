@@ -18,6 +18,7 @@ WITH_STATUS = {
     "HelmBundle",
     "NodeMaintenance",
     "OpenStackServer",
+    "RegionRestore",
     "MachineSet",
     "OpenStackMachineTemplate",
     "Deployment",

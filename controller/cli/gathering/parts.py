@@ -35,6 +35,7 @@ from controller.ports.kubernetes import (
     POD,
     PVC,
     RESOURCE_QUOTA,
+    RESTORE,
     SECRET,
     SERVER,
     SERVICE,
@@ -92,6 +93,7 @@ def parts_of(survey: Survey, places: Places) -> Iterator[Part]:
     yield listed("region/helmbundles.jsonl", HELMBUNDLE, space, whole, labels=of_region)
     yield listed("region/nodemaintenances.jsonl", NODE_MAINTENANCE, None, partial(_of_region, places.region))
     yield listed("region/openstackservers.jsonl", SERVER, space, whole)
+    yield listed("region/regionrestores.jsonl", RESTORE, space, whole)
     yield listed("region/definitions.jsonl", DEFINITION, None, _definition)
     yield from _logs(survey, places.controller)
     for namespace in places.namespaces:

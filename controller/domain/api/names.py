@@ -99,6 +99,10 @@ ACCEPT_VERSION_ANNOTATION = f"{GROUP}/accept-version"
 UPGRADE_STEP_ANNOTATION = f"{GROUP}/upgrade-step"
 # On a Job and its pod: the check before an upgrade that it makes.
 UPGRADE_CHECK_LABEL = f"{GROUP}/upgrade-check"
+# On a Job of a restore and its pod, with the name of the RegionRestore.
+RESTORE_LABEL = f"{GROUP}/restore"
+# On a workload that a restore has stopped: its former number of pods, or `active` or `suspended`.
+RESTORE_BEFORE_ANNOTATION = f"{GROUP}/before-restore"
 # On a container's Lease, in seconds: the run time of its oldest piece of work.
 WORK_AGE_ANNOTATION = f"{GROUP}/work-under-way-seconds"
 # The request on the osdpl, which core copies to the region's bundles.

@@ -61,6 +61,11 @@ class Reason(StrEnum):
     UPGRADE_STEP_DONE = "UpgradeStepDone", NORMAL
     UPGRADE_STEP_FAILED = "UpgradeStepFailed", WARNING
 
+    # a restore from a backup
+    RESTORING = "Restoring", NORMAL
+    RESTORED = "Restored", NORMAL
+    RESTORE_REFUSED = "RestoreRefused", WARNING
+
     # mode Plan
     NOT_PLANNED = "NotPlanned", NORMAL
     PLANNING = "Planning", NORMAL

@@ -47,7 +47,8 @@ class RegionFacts:
     `fields`: those of the spec that are in force from now on, None for those before.
     `awaiting_approval`: the region is paused, and its bundles are not what the spec asks for.
     `silence`: which of the other containers do not live, so that what they said counts no more.
-    `upgrade`: the upgrade of OpenStack that runs, or has just ended.
+    `upgrade`: the upgrade of OpenStack that runs, or has just ended. `restore`: the name of the RegionRestore
+    that holds the region, and `restore_text` what that does.
     """
 
     name: str
@@ -74,6 +75,8 @@ class RegionFacts:
     keeps_plan: bool = False
     silence: SilentContainers = field(default=SilentContainers())
     upgrade: Upgrade | None = None
+    restore: str = ""
+    restore_text: str = ""
 
     @property
     def upgrading(self) -> bool:

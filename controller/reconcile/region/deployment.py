@@ -64,6 +64,7 @@ from controller.reconcile.region.taken_names import observe_namesakes
 from controller.reconcile.region.upgrade.region_upgrade import RegionUpgrade, StagedRegion
 from controller.reconcile.region.version_gate import refuse_version_steps
 from controller.reconcile.region.volume_node import keep_volume_place
+from controller.reconcile.restores.restore_hold import holding_restore
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.chart_errors import RETRY_SECONDS, chart_reason, retry_after
 from controller.reconcile.shared.managed_region import is_ending, observe_regions
@@ -114,9 +115,10 @@ class DeploymentReconciler:
         # Before the spec is examined: people pause a region while they repair it.
         spec = parse_region_spec(osdpl.get("spec"))
         bundles = self._writer.spare(self._bundles(osdpl), spec.volumes)
-        if spec.paused:
+        restore = holding_restore(self._ports.kube, osdpl)
+        if spec.paused or restore:
             bundles = self._writer.pause(bundles)
-        found = RegionObservation(spec, bundles, approval=_remembered(osdpl, spec))
+        found = RegionObservation(spec, bundles, approval=_remembered(osdpl, spec), restore=restore)
         try:
             # Whatever comes of the spec: neither of these may wait until it can be served.
             found = replace(found, bundles=self._writer.disown(bundles))
@@ -128,7 +130,8 @@ class DeploymentReconciler:
             found = self._with_kept_services(osdpl, replace(found, region=region))
             if not bundles:
                 REGION_FINALIZER.ensure(self._ports.kube, osdpl)
-            found = self._awaiting_approval(osdpl, found) if spec.paused else self._follow(osdpl, found)
+            held = spec.paused or restore
+            found = self._awaiting_approval(osdpl, found) if held else self._follow(osdpl, found)
         except SpecInvalid as error:
             found = refused(found, error)
         except ChartInvalid as error:

@@ -36,7 +36,7 @@ class RegionObservation:
     the plan in the status stays. `fields`: the fields of the spec that count from now on; None for the
     earlier fields. `awaiting_approval`: the region is paused, and its bundles differ from the spec. `kept`:
     bundles that the spec neither requests nor removes. `upgrade`: the upgrade of OpenStack that runs, or has
-    just ended."""
+    just ended. `restore`: the RegionRestore that holds the region."""
 
     spec: RegionSpec
     bundles: KubeObjects
@@ -54,6 +54,7 @@ class RegionObservation:
     begins: bool = False
     applying: bool = False
     upgrade: Upgrade | None = None
+    restore: KubeObject | None = None
 
     @property
     def waits(self) -> bool:
@@ -64,7 +65,7 @@ class RegionObservation:
     def served(self) -> bool:
         """Whether the bundles are what the spec asks for."""
         held = self.problem or self.waits or self.awaiting_approval or self.upgrading
-        return self.region is not None and not held
+        return self.region is not None and self.restore is None and not held
 
     @property
     def upgrading(self) -> bool:

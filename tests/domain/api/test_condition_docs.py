@@ -96,7 +96,7 @@ def test_every_reason_of_a_region_is_classed_for_argo_cd() -> None:
     beside = {"NotPaused", "HeldBackByPause", "NotPlanned", "NotDeleting"}
     moving = {
         "Initializing", "Applying", "ReleasesPending", "WorkloadsProgressing", "HostsAwaited", "Planning",
-        "PlanApproved", "Deleting", "RegionUpgrading",
+        "PlanApproved", "Deleting", "RegionUpgrading", "Restoring",
     }  # fmt: skip
     # Some of servers that others have, too.
     of_servers = {*rows("Reasons of servers"), Reason.CLOUD_REFUSED}

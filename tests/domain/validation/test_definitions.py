@@ -134,6 +134,7 @@ def test_the_names_are_those_of_the_design(kind: str) -> None:
         "HelmBundle": ["hb"],
         "NodeMaintenance": ["nm"],
         "OpenStackServer": ["oss"],
+        "RegionRestore": ["rr"],
     }
     assert names["shortNames"] == short[kind]
     assert names["categories"] == ["openstack"]

@@ -35,6 +35,9 @@ def ready_condition(facts: RegionFacts, progress: RegionProgress) -> Condition:
 def _ready(facts: RegionFacts, progress: RegionProgress) -> Condition:
     if facts.deleting:
         return _not_ready(facts, Reason.DELETING, remaining_text(facts))
+    if facts.restore:
+        text = f"restore {facts.restore} holds the region: {facts.restore_text}"
+        return _not_ready(facts, Reason.RESTORING, text)
     if facts.problem:
         return _not_ready(facts, facts.problem_reason, facts.problem)
     if facts.upgrading and facts.upgrade is not None and not facts.paused:

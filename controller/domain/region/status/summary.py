@@ -33,7 +33,7 @@ from controller.domain.region.upgrade.upgrade_steps import Phase
 UNSEEN = (Reason.CHART_PENDING, Reason.REPOSITORY_UNAVAILABLE)
 OWN_FIELDS = (
     *("appliedGeneration", "appliedFields", "healthy", "openstackVersion", "fingerprint"),
-    *("services", "initialization", "plan", "upgrade"),
+    *("services", "initialization", "plan", "upgrade", "restore"),
 )
 OWN_CONDITIONS = (
     "Ready",
@@ -90,6 +90,7 @@ def summarize(facts: RegionFacts) -> RegionSummary:
         "initialization": {"provisioned": True} if provisioned or ready.status == "True" else None,
         "plan": _plan(facts),
         "upgrade": _upgrade_entry(facts),
+        "restore": facts.restore,
     }
     present = {key: value for key, value in fields.items() if value not in (None, "", {})}
     return RegionSummary(present, (ready, *_others(facts, progress)))
@@ -259,6 +260,8 @@ def _paused(facts: RegionFacts, progress: RegionProgress) -> Condition:
 def _state(facts: RegionFacts, progress: RegionProgress, running_version: str) -> str:
     if facts.deleting:
         return "Deleting"
+    if facts.restore:
+        return "Restoring"
     if facts.problem:
         return "Waiting" if facts.passing else "Applying" if facts.goes_on(progress) else "Failed"
     if facts.paused:

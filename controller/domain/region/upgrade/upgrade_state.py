@@ -174,7 +174,9 @@ def upgrade_in(status: Mapping[str, Any]) -> Upgrade | None:
 
 
 def upgrade_obstacle(osdpl: Mapping[str, Any]) -> str:
-    """Why nothing else may begin that changes releases, while an upgrade runs; empty without one."""
+    """Why nothing else may begin that changes releases, while an upgrade or a restore runs; empty without."""
+    if restore := (osdpl.get("status") or {}).get("restore"):
+        return f"restore {restore} runs: it begins after that"
     upgrade = upgrade_in(osdpl.get("status") or {})
     if upgrade is None or upgrade.over:
         return ""

@@ -1,0 +1,1 @@
+"""Carries out restores of a region."""

@@ -1,0 +1,1 @@
+"""A region that is restored, in memory."""
