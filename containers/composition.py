@@ -6,7 +6,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from controller.adapters.http.health_endpoint import EndpointUnavailable
 from controller.adapters.kubernetes.client import PykubeClient
@@ -23,6 +23,7 @@ from controller.errors import ControllerError
 from controller.operator import Container, exit_container, run_container
 from controller.ports.kubernetes import Events, Kube
 from controller.ports.system import Clock, Randomness
+from controller.reconcile.region.older_controller import OlderController
 from controller.reconcile.shared.leases.board import LeaseBoard
 from controller.reconcile.shared.leases.lease import LeaseTimes, WriterLease, lease_holder, lease_name
 from controller.reconcile.shared.work_queue import WorkQueue
@@ -83,7 +84,7 @@ def run(name: str, compose: Callable[[Parts], Container]) -> None:
             metrics=PrometheusMetrics(name),
             queue=WorkQueue(clock, randomness),
         )
-        container = compose(parts)
+        container = held_while_older(compose(parts), parts)
     except ControllerError as error:
         log.critical("%s", error, extra={"object": name, "reason": type(error).__name__})
         exit_container(UNUSABLE)
@@ -100,6 +101,20 @@ def run(name: str, compose: Callable[[Parts], Container]) -> None:
         log.critical("%s", error, extra={"object": name, "reason": type(error).__name__})
         code = UNUSABLE
     exit_container(code)
+
+
+def held_while_older(container: Container, parts: Parts) -> Container:
+    """The container, which does nothing in a region that a newer controller has served.
+
+    The pass of core over the region itself decides this alone, because it reports it.
+    """
+    settings = parts.settings
+    gate = OlderController(parts.kube, settings.region_namespace, settings.version)
+    passes = {
+        kind: one if (container.name, kind) == ("core", "region") else gate.hold(one)
+        for kind, one in container.reconcilers.items()
+    }
+    return replace(container, reconcilers=passes)
 
 
 def _split(name: str, settings: Settings, connection: Connection, clock: Clock) -> LeaseBoard:

@@ -233,6 +233,11 @@ def print_plan(console: Console, view: PlanView) -> None:
         console.print(f"{view.name}: nothing to do")
         return
     console.print(Text(f"Plan {view.digest}: {view.sentence}", "bold"))
+    if view.upgrade is not None:
+        source, target = view.upgrade
+        text = f"It upgrades OpenStack from {source} to {target} step by step, not all releases at once."
+        shows = f"osctl upgrade plan {target} {view.name} -n {view.namespace} lists the steps."
+        console.print(soft_wrapped(f"{text} {shows}"), soft_wrap=True)
     if view.accepted:
         console.print("It is approved and is being applied.")
     elif view.waits:

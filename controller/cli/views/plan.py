@@ -19,7 +19,10 @@ MARKS = {
 }
 # Reasons of Planned that wait for a person.
 WAITING = frozenset(map(str, (Reason.PLAN_PENDING, Reason.PLAN_DIFFERS)))
-_REFUSED = (Reason.PLAN_FAILED, Reason.SPEC_INVALID, Reason.VERSION_STEP_REFUSED, Reason.BUNDLE_NAME_TAKEN)
+_REFUSED = (
+    *(Reason.PLAN_FAILED, Reason.SPEC_INVALID, Reason.VERSION_STEP_REFUSED, Reason.BUNDLE_NAME_TAKEN),
+    Reason.NEWER_CONTROLLER,
+)
 STUCK = WAITING | frozenset(map(str, _REFUSED))
 
 
@@ -40,7 +43,8 @@ class ReleaseLines:
 @dataclass(frozen=True)
 class PlanView:
     """The plan of a region. `known`: it is for the present spec. `reason` is that of its Planned condition.
-    `settings` are fields of the spec that change: path, before, after, and what the field does."""
+    `settings` are fields of the spec that change: path, before, after, and what the field does. `upgrade`:
+    the version of OpenStack that runs and the one that the plan brings, None without an upgrade."""
 
     name: str
     namespace: str
@@ -54,6 +58,7 @@ class PlanView:
     releases: tuple[ReleaseLines, ...]
     warnings: tuple[str, ...]
     accepted: str
+    upgrade: tuple[str, str] | None = None
 
     @property
     def empty(self) -> bool:
@@ -86,7 +91,14 @@ def plan_view(osdpl: Mapping[str, Any]) -> PlanView:
         releases=tuple(_release(entry) for entry in plan.get("releases") or []),
         warnings=tuple(plan.get("warnings") or ()),
         accepted="" if accepted.get("done") else str(accepted.get("digest") or ""),
+        upgrade=_upgrade(osdpl),
     )
+
+
+def _upgrade(osdpl: Mapping[str, Any]) -> tuple[str, str] | None:
+    running = str((osdpl.get("status") or {}).get("openstackVersion") or "")
+    asked = str((osdpl.get("spec") or {}).get("openstackVersion") or "")
+    return (running, asked) if running and asked and running != asked else None
 
 
 def _release(entry: Mapping[str, Any]) -> ReleaseLines:

@@ -36,6 +36,7 @@ class Reason(StrEnum):
     VERSION_STEP_REFUSED = "VersionStepRefused", WARNING
     BUNDLE_NAME_TAKEN = "BundleNameTaken", WARNING
     ANOTHER_DEPLOYMENT_MANAGED = "AnotherDeploymentManaged", WARNING
+    NEWER_CONTROLLER = "NewerController", WARNING
 
     # the region as a whole
     READY = "RegionReady", NORMAL

@@ -13,6 +13,7 @@ from controller.domain.region.status.summary import (
     OWN_FIELDS,
     RegionSummary,
     refusal,
+    refusal_of_older,
     summarize,
 )
 from controller.domain.releases.digests import fingerprint
@@ -38,6 +39,11 @@ class RegionReport:
         """Says why nothing happens. The object is not touched otherwise: no finalizer, no bundles."""
         generation = int(osdpl["metadata"].get("generation") or 0)
         self._publish(osdpl, refusal(managed, generation, osdpl.get("status") or {}))
+
+    def refuse_older(self, osdpl: KubeObject, text: str) -> None:
+        """Says why this controller leaves a region as a newer one left it."""
+        generation = int(osdpl["metadata"].get("generation") or 0)
+        self._publish(osdpl, refusal_of_older(text, generation, osdpl.get("status") or {}))
 
     def sum_up(self, osdpl: KubeObject, found: RegionObservation) -> None:
         before, spec = osdpl.get("status") or {}, found.spec

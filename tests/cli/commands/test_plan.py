@@ -46,9 +46,15 @@ def kube(monkeypatch: pytest.MonkeyPatch) -> FakeKube:
     return fake
 
 
-def put(kube: FakeKube, *conditions: dict[str, Any], plan: dict[str, Any] | None = None, **spec: Any) -> None:
+def put(
+    kube: FakeKube,
+    *conditions: dict[str, Any],
+    plan: dict[str, Any] | None = None,
+    running: str = "2026.1",
+    **spec: Any,
+) -> None:
     """A region with mode Plan, with these conditions of its present spec."""
-    obj = region(*conditions, **({"plan": plan} if plan else {}))
+    obj = region(*conditions, openstackVersion=running, **({"plan": plan} if plan else {}))
     given = {"mode": "Plan", "publicDomainName": "example.org", **spec}
     body = {key: obj[key] for key in ("apiVersion", "kind")}
     meta = {"name": "region-one", "namespace": "openstack"}
@@ -96,6 +102,20 @@ def test_fields_of_the_spec_are_told_with_what_they_do(kube: FakeKube) -> None:
         "~ spec.features.nodes.evacuation  Never → Auto",
         "    Starts servers.",
     ]
+
+
+def test_a_plan_of_another_version_names_the_command_that_lists_the_steps(kube: FakeKube) -> None:
+    put(kube, PENDING, plan=PLAN, running="2025.2")
+    text = " ".join(osctl("plan").stdout.split())
+    assert "It upgrades OpenStack from 2025.2 to 2026.1 step by step, not all releases at once." in text
+    assert "osctl upgrade plan 2026.1 region-one -n openstack lists the steps." in text
+
+
+def test_an_older_controller_makes_no_plan_and_is_not_waited_for(kube: FakeKube) -> None:
+    put(kube, condition("Planned", "Unknown", "NewerController", "controller 0.2.0 has served this region"))
+    result = osctl("plan")
+    assert result.exit_code == 5
+    assert "controller 0.2.0 has served this region" in result.output
 
 
 def test_an_empty_plan_ends_with_0(kube: FakeKube) -> None:

@@ -11,12 +11,17 @@ from controller.domain.api.conditions import find
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import RegionSpec, parse_region_spec
 from controller.domain.region.upgrade.upgrade_condition import CONDITION, upgrade_reason
-from controller.domain.region.upgrade.upgrade_state import Check, CheckState, StepState, Upgrade, upgrade_in
+from controller.domain.region.upgrade.upgrade_state import (
+    NO_CHANGE,
+    Check,
+    CheckState,
+    StepState,
+    Upgrade,
+    upgrade_in,
+)
 from controller.domain.region.upgrade.upgrade_steps import Phase
 from controller.domain.shared.plurals import count
 
-# The message of a step that found nothing to change (domain.region.upgrade.next_step).
-UNCHANGED = "no change"
 MOST_NODES = 5
 # Reasons of an upgrade that waits for a person.
 WAITS = (Reason.UPGRADE_CHECKS_FAILED, Reason.REGION_UPGRADE_HELD)
@@ -126,7 +131,7 @@ def checks_text(checks: Sequence[Check]) -> str:
 
 def _line(upgrade: Upgrade, name: str, now: float) -> StepLine:
     step = next(one for one in upgrade.steps if one.name == name)
-    unchanged = step.state == StepState.DONE and step.message == UNCHANGED
+    unchanged = step.state == StepState.DONE and step.message == NO_CHANGE
     seconds = None if unchanged else _seconds(step.started, step.ended, now)
     return StepLine(step.name, str(step.phase), step.state, seconds, step.message, unchanged)
 

@@ -35,6 +35,8 @@ OWN_FIELDS = (
     *("appliedGeneration", "appliedFields", "healthy", "openstackVersion", "fingerprint"),
     *("services", "initialization", "plan", "upgrade", "restore"),
 )
+# What it always writes beside them, and an older controller keeps as it is.
+_OTHER_FIELDS = ("state", "deployed", "version", "progress")
 OWN_CONDITIONS = (
     "Ready",
     "Reconciling",
@@ -167,18 +169,32 @@ def refusal(managed: str, generation: int, before: Mapping[str, Any]) -> RegionS
         f'this controller runs "{managed}"; delete one of the two, or install another controller for '
         "another namespace"
     )
-    reported: dict[str, Status] = {"Ready": "False", "Stalled": "True"}
-    conditions = tuple(
-        Condition(type_, reported.get(type_, "Unknown"), Reason.ANOTHER_DEPLOYMENT_MANAGED, text, generation)
-        for type_ in OWN_CONDITIONS
-        if type_ != UPGRADING
-    )
+    conditions = _stalled(Reason.ANOTHER_DEPLOYMENT_MANAGED, text, generation)
     latched = {
         name: before[name]
         for name in ("initialization", "appliedGeneration", "appliedFields")
         if before.get(name)
     }
     return RegionSummary({"observedGeneration": generation, **latched}, conditions)
+
+
+def refusal_of_older(text: str, generation: int, before: Mapping[str, Any]) -> RegionSummary:
+    """What an older controller says of a region that a newer one has served: `text`.
+
+    Everything else that core has reported stays, also the version: it is how the next pass knows.
+    """
+    kept = {name: before[name] for name in (*_OTHER_FIELDS, *OWN_FIELDS) if name in before}
+    conditions = _stalled(Reason.NEWER_CONTROLLER, text, generation)
+    return RegionSummary({**kept, "observedGeneration": generation}, conditions)
+
+
+def _stalled(reason: Reason, text: str, generation: int) -> tuple[Condition, ...]:
+    reported: dict[str, Status] = {"Ready": "False", "Stalled": "True"}
+    return tuple(
+        Condition(type_, reported.get(type_, "Unknown"), reason, text, generation)
+        for type_ in OWN_CONDITIONS
+        if type_ != UPGRADING
+    )
 
 
 def _plan(facts: RegionFacts) -> dict[str, Any]:

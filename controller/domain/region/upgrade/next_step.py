@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from controller.domain.region.upgrade.upgrade_policy import UpgradePolicy
 from controller.domain.region.upgrade.upgrade_state import (
     HOLDING,
+    NO_CHANGE,
     Check,
     CheckState,
     NodeProgress,
@@ -40,7 +41,7 @@ class StepFacts:
     `unchanged`: it changes nothing. `prepares`: servers must be made ready before it begins. `returnable`:
     what it changes can be taken back. `failing` and `waiting` say why it fails, or what it waits for; both
     are empty once its releases are deployed, and its workloads are of the new version and healthy. `nodes`
-    counts those of a step that goes node by node.
+    counts those of a step that goes node by node; `held`: the next ones wait for a person.
     """
 
     unchanged: bool = False
@@ -49,6 +50,7 @@ class StepFacts:
     failing: str = ""
     waiting: str = ""
     nodes: NodeProgress = field(default=NodeProgress())
+    held: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,8 +116,8 @@ def _skipped(check: Check, skip: Sequence[str]) -> Check:
 
 def _maybe_begin(upgrade: Upgrade, step: StepRecord, policy: UpgradePolicy, facts: UpgradeFacts) -> Upgrade:
     if facts.step.unchanged:
-        done = replace(step, state=StepState.DONE, started=facts.now, ended=facts.now, message="no change")
-        return _with(upgrade, done, f"{step.name}: no change")
+        done = replace(step, state=StepState.DONE, started=facts.now, ended=facts.now, message=NO_CHANGE)
+        return _with(upgrade, done, f"{step.name}: {NO_CHANGE}")
     if policy.paused:
         text = f"spec.upgrade.paused is set: {step.name} does not begin"
         return replace(upgrade, held=True, message=text)
@@ -143,7 +145,7 @@ def _prepare(upgrade: Upgrade, step: StepRecord, facts: UpgradeFacts) -> Upgrade
 
 
 def _judge(upgrade: Upgrade, step: StepRecord, policy: UpgradePolicy, facts: UpgradeFacts) -> Upgrade:
-    upgrade = replace(upgrade, nodes=facts.step.nodes)
+    upgrade = replace(upgrade, nodes=facts.step.nodes, held=facts.step.held and not facts.step.failing)
     if facts.step.failing:
         text = facts.step.failing
         failed = replace(step, state=StepState.FAILED, healthy_since=0.0, message=text)

@@ -70,12 +70,14 @@ class NodePods:
 
 @dataclass(frozen=True)
 class NodeChoice:
-    """The nodes whose pods are replaced now, and how far the step is."""
+    """The nodes whose pods are replaced now, and how far the step is. `held`: all that has begun is done, and
+    the pause keeps the others."""
 
     next: tuple[str, ...]
     progress: NodeProgress
     failing: str = ""
     waiting: str = ""
+    held: bool = False
 
 
 def choose_nodes(nodes: Iterable[NodePods], policy: UpgradePolicy, missing: int = 0) -> NodeChoice:
@@ -100,7 +102,8 @@ def choose_nodes(nodes: Iterable[NodePods], policy: UpgradePolicy, missing: int 
     left = total - len(done) - len(broken)
     text = f"{len(done)} of {count(total, 'node')} done" if left else ""
     text += "; spec.upgrade.paused is set: no other node begins" if text and policy.paused else ""
-    return NodeChoice(chosen, progress, waiting=text)
+    held = policy.paused and bool(waiting) and not moving and not missing
+    return NodeChoice(chosen, progress, waiting=text, held=held)
 
 
 def _cause(pod: Mapping[str, Any]) -> str:

@@ -12,6 +12,8 @@ from controller.domain.region.upgrade.upgrade_steps import ENDED, Phase
 from controller.domain.shared.times import seconds_of
 
 MOST_TEXT = 1000
+# The message of a step that was done without a change.
+NO_CHANGE = "no change"
 
 
 class StepState(StrEnum):
@@ -72,6 +74,11 @@ class StepRecord:
         """Whether the step may change releases."""
         return self.state not in _BEFORE
 
+    @property
+    def changed(self) -> bool:
+        """Whether the step has begun, and found something to change."""
+        return self.begun and not (self.state == StepState.DONE and self.message == NO_CHANGE)
+
 
 @dataclass(frozen=True)
 class NodeProgress:
@@ -126,13 +133,13 @@ class Upgrade:
         states = {step.state for step in self.steps if step.service == service}
         if states <= {StepState.DONE}:
             return self.target
-        return self.source if states <= set(_BEFORE) else ""
+        return "" if any(step.changed for step in self.steps if step.service == service) else self.source
 
     def is_half_way(self, service: str) -> bool:
-        """Whether a step of the service has begun, and not all of them are done."""
+        """Whether a step of the service has changed something, and not all of them are done."""
         own = [step for step in self.steps if step.service == service]
-        begun = any(step.begun for step in own)
-        return not self.over and begun and any(step.state != StepState.DONE for step in own)
+        changed = any(step.changed for step in own)
+        return not self.over and changed and any(step.state != StepState.DONE for step in own)
 
     def entry(self) -> dict[str, Any]:
         """`status.upgrade`; what is not known is left out."""

@@ -34,7 +34,7 @@ def replace_pods(
             kube.delete(POD, pod.name, namespace, uid=pod.uid)
             text = f"pod {pod.name} of node {name}: deleted, so that its successor is of the new version"
             log_action("delete", f"{namespace}/{pod.name}", text)
-    return StepFacts(failing=choice.failing, waiting=choice.waiting, nodes=choice.progress)
+    return StepFacts(failing=choice.failing, waiting=choice.waiting, nodes=choice.progress, held=choice.held)
 
 
 def _nodes(

@@ -18,7 +18,14 @@ from controller.domain.region.upgrade.next_step import UpgradeFacts, abort, adva
 from controller.domain.region.upgrade.service_checks import ServiceCheck
 from controller.domain.region.upgrade.staged_releases import staged_spec
 from controller.domain.region.upgrade.upgrade_policy import UpgradePolicy, upgrade_policy
-from controller.domain.region.upgrade.upgrade_state import Check, StepRecord, StepState, Upgrade, upgrade_in
+from controller.domain.region.upgrade.upgrade_state import (
+    NO_CHANGE,
+    Check,
+    StepRecord,
+    StepState,
+    Upgrade,
+    upgrade_in,
+)
 from controller.domain.region.upgrade.upgrade_steps import Phase, UpgradeStep
 from controller.domain.region.upgrade.version_hops import hop_version, remembered_hops, with_hops
 from controller.domain.region.version_steps import OPENSTACK, ImageStep, accepted_versions
@@ -234,7 +241,7 @@ def _news(before: Upgrade | None, after: Upgrade) -> list[tuple[Reason, str]]:
             found.append((Reason.UPGRADE_STEP_BEGUN, _upgraded(step, after)))
         elif step.state == StepState.FAILED:
             found.append((Reason.UPGRADE_STEP_FAILED, after.message))
-        elif step.state == StepState.DONE and step.message != "no change":
+        elif step.state == StepState.DONE and step.message != NO_CHANGE:
             found.append((Reason.UPGRADE_STEP_DONE, f"{_upgraded(step, after)}, and healthy"))
     failed = {check.name for check in after.checks if check.state == "Failed"}
     if failed - {check.name for check in before.checks if check.state == "Failed"}:

@@ -88,3 +88,14 @@ def test_a_pause_lets_no_other_node_begin() -> None:
 def test_the_step_is_done_when_every_pod_is_new_and_ready() -> None:
     choice = choose_nodes([new("a"), new("b")], policy())
     assert (choice.waiting, choice.failing, choice.progress.done) == ("", "", 2)
+
+
+def test_a_pause_holds_the_step_once_all_that_has_begun_is_done() -> None:
+    paused = policy(1, paused=True)
+    moving = choose_nodes([new("a", ready=False), old("b")], paused)
+    assert moving.next == () and not moving.held
+    assert not choose_nodes([new("a"), old("b")], paused, missing=1).held
+    held = choose_nodes([new("a"), old("b")], paused)
+    assert held.next == () and held.held
+    assert not choose_nodes([new("a"), old("b")], policy(1)).held
+    assert not choose_nodes([new("a"), new("b")], paused).held

@@ -1,0 +1,39 @@
+"""Holds the passes of a container while its controller is older than the one that served the region.
+
+The container core reports it in the region's conditions. The others wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from controller.domain.region.controller_skew import newer_controller
+from controller.ports.kubernetes import OSDPL, Kube
+
+RETRY_SECONDS = 15.0
+
+
+class OlderController:
+    """For the life of a process. Only another holder of its Lease could bring a newer version later, so that
+    a region that was found once is not read again."""
+
+    def __init__(self, kube: Kube, namespace: str, version: str) -> None:
+        self._kube = kube
+        self._namespace = namespace
+        self._version = version
+        self._may_act = False
+
+    def hold(self, reconcile: Callable[..., float | None]) -> Callable[..., float | None]:
+        """The same passes, each put off until this controller may act. They raise KubeError."""
+
+        def held(*key: str) -> float | None:
+            if not self._may_act and self._is_older():
+                return RETRY_SECONDS
+            self._may_act = True
+            return reconcile(*key)
+
+        return held
+
+    def _is_older(self) -> bool:
+        regions = self._kube.list(OSDPL, self._namespace)
+        return any(newer_controller(osdpl, self._version) for osdpl in regions)
