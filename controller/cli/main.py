@@ -20,6 +20,7 @@ from controller.cli.commands.machines import app as machine_commands
 from controller.cli.commands.node import app as node_commands
 from controller.cli.commands.plan import approve, plan
 from controller.cli.commands.rbac import rbac
+from controller.cli.commands.recovery.restore import restore
 from controller.cli.commands.releases.history import history
 from controller.cli.commands.releases.reconcile import reconcile
 from controller.cli.commands.releases.rollback import rollback
@@ -80,7 +81,7 @@ def _options(
     """Options of osctl itself."""
 
 
-_REGION = (apply, plan, approve, status, wait, smoke, gather)
+_REGION = (apply, plan, approve, status, wait, smoke, gather, restore)
 _FILES = (validate, render, explain, fields, diff, images, charts, rbac)
 _RELEASES = (history, rollback, reconcile, suspend, resume)
 for _command in (*_REGION, *_FILES, *_RELEASES):

@@ -1,0 +1,1 @@
+"""osctl restore: a region that comes back."""
