@@ -13,6 +13,7 @@ from controller.domain.values.chart_values import DocumentPath, format_path, loo
 from controller.domain.values.merge import MergedValues
 from controller.domain.values.names.known_names import KnownNames, unknown_rules, unknown_store_options
 from controller.domain.values.names.wrong_option_values import wrong_store_values
+from controller.domain.values.rules.property_names import unknown_properties
 from controller.domain.values.shipped_values import Library
 from controller.domain.values.templates.template_input import RegionInput
 from controller.domain.values.written.volume_stores import is_device_driver
@@ -39,6 +40,7 @@ def feature_warnings(
         if store["type"] == "custom" and is_device_driver(store["conf"]):
             yield from _host_devices(releases, path)
     yield from broken_relations(releases, library.relations)
+    yield from unknown_properties(releases, library.properties)
     for merged in releases.values():
         yield from closed_rules(merged, namespace, releases)
     if "neutron" in releases:

@@ -112,7 +112,8 @@ def test_a_command_that_needs_no_cluster_does_what_the_page_shows(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     option = {"nova": {"values": {"conf": {"nova": {"DEFAULT": {"reclaim_instance_interval": 604800}}}}}}
-    (tmp_path / "region.yaml").write_text(example_text(services={"compute": option}))
+    text = example_text(services={"compute": option}, images={"registry": "registry.example.org/openstack"})
+    (tmp_path / "region.yaml").write_text(text)
     monkeypatch.chdir(tmp_path)
     result = osctl(*command.split())
     assert result.exit_code == 0, result.output

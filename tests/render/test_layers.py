@@ -65,6 +65,8 @@ def values_directory(root: Path, layers: frozenset[str]) -> Path:
         "relations.yaml": "{atLeast: [], odd: [], keysOutlive: [], connections: [], listed: []}",
         "stores.schema.yaml": "{}",
         "stores.yaml": "{kinds: []}",
+        "properties.schema.yaml": "{}",
+        "properties.yaml": "{properties: []}",
         "charts/open-maps.yaml": "{}",
         "charts/option-names.json": '{"pins": {}, "options": {}, "rules": {}, "kinds": {}, "secrets": {}}',
         **dict.fromkeys(("charts/pinned.yaml", "charts/previous.yaml"), "{commit: a, date: b, charts: {}}"),

@@ -8,6 +8,7 @@ import pytest
 
 from controller.cli.offline.manifests import offline_helm
 from controller.domain.values.templates.template_functions import literal
+from controller.domain.values.written.federation import federation_locations
 from controller.ports.helm import HelmRequest
 from tests.render.region import core_spec, render
 from tests.render.specs import OIDC
@@ -38,3 +39,16 @@ def test_helm_gives_a_literal_back(text: str, tmp_path: Path) -> None:
     request = HelmRequest("one", "default", str(tmp_path), {"text": literal(text)})
     (found,) = offline_helm().render(request).manifest
     assert found["data"]["text"] == text
+
+
+def test_the_api_takes_access_tokens_once_a_directive_says_how_they_are_verified() -> None:
+    one = [{"name": "corp", "issuer": "https://sso.example.org/realms/cloud"}]
+    keystone, redirect = "https://identity.example.org", "/v3/redirect"
+    browsers = federation_locations(one, keystone, redirect, ["OIDCPassClaimsAs environment"])
+    assert [line.strip() for line in browsers if "AuthType" in line] == ["AuthType openid-connect"] * 2
+    given = ["OIDCOAuthVerifyJwksUri https://sso.example.org/certs"]
+    both = federation_locations(one, keystone, redirect, given)
+    assert [line.strip() for line in both if "AuthType" in line] == [
+        "AuthType auth-openidc",
+        "AuthType openid-connect",
+    ], "sign-in of the dashboard has no tokens"

@@ -21,10 +21,14 @@ S3 = {
 STORE = {"backends": [{"name": "objects", "type": "s3", "conf": S3}]}
 ENCRYPTED = {"internal": {"enabled": True, "traffic": ["database", "messaging", "endpoints"]}}
 CONVERTS = {"image_import_opts": {"image_import_plugins": ["image_conversion"]}}
+SPACE = {"requests": {"ephemeral-storage": "100Gi"}, "limits": {"ephemeral-storage": "200Gi"}}
 
 
-def region(glance: dict[str, Any] | None = None, *, size: str = "small", **features: Any) -> Region:
-    services = {"image": {"glance": {"values": {"conf": {"glance": glance or {}}}}}}
+def region(
+    glance: dict[str, Any] | None = None, *, size: str = "small", space: bool = True, **features: Any
+) -> Region:
+    values = {"conf": {"glance": glance or {}}, "pod": {"resources": {"api": SPACE if space else {}}}}
+    services = {"image": {"glance": {"values": values}}}
     return render(core_spec(size=size, features={"image": STORE, **features}, services=services))
 
 
@@ -45,6 +49,13 @@ def test_each_pod_is_known_to_the_others_by_its_own_address() -> None:
     assert name == "OS_DEFAULT__WORKER_SELF_REFERENCE_URL", "as oslo.config reads it from the environment"
     assert address.startswith("http://@(exec://hostname -i |") and address.endswith(":9292")
     assert told(found) == []
+
+
+def test_conversion_without_space_that_is_reserved_is_told() -> None:
+    [warning] = told(region(CONVERTS, space=False))
+    assert warning.path == "spec.services.image.glance.values.pod.resources.api"
+    assert "no space is reserved" in warning.message
+    assert told(region({}, space=False)) == []
 
 
 def test_an_address_that_the_environment_overrides_is_told() -> None:

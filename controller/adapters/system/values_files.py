@@ -17,6 +17,7 @@ from controller.domain.values.chart_builds import TestedBuilds, parse_builds
 from controller.domain.values.names.known_names import KnownNames
 from controller.domain.values.names.option_defaults import OptionDefaults
 from controller.domain.values.names.unknown_keys import OpenMaps
+from controller.domain.values.rules.properties import parse_properties
 from controller.domain.values.rules.relations import Relations, parse_relations
 from controller.domain.values.rules.stores import StoreKind, parse_stores
 from controller.domain.values.shipped_values import ChartValues, Library, ValuesFile
@@ -43,6 +44,7 @@ def load_library(directory: Path) -> Library:
         ),
         relations=_relations(directory),
         stores=_stores(directory),
+        properties=parse_properties(_checked(directory, "properties")["properties"]),
         checks=tuple(check for folder in services.values() for check in folder.checks),
         names=_names(directory / "charts" / "option-names.json", catalogue),
     )

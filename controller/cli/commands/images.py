@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated
@@ -10,9 +10,10 @@ from typing import Annotated
 import typer
 
 from controller.cli.exit_codes import ExitCode
+from controller.cli.offline.image_sources import image_sources
 from controller.cli.offline.input_files import read_objects
 from controller.cli.offline.manifests import offline_helm, render_release
-from controller.cli.offline.region import offline_renderer
+from controller.cli.offline.region import OfflineRegion, OfflineRenderer, offline_renderer
 from controller.cli.options import FileArgument, Filenames, Output, Recursive, Releases, files_of
 from controller.cli.output import Format, print_data, print_table, soft_wrapped, stderr, stdout
 from controller.cli.release_choice import choose
@@ -39,6 +40,14 @@ def images(
             help="Ask registries for the current digests of tags, and print them as spec.images.overrides.",
         ),
     ] = False,
+    copy: Annotated[
+        bool,
+        typer.Option(
+            "--copy",
+            help="Print a command of skopeo for each image that spec.images.registry has to have; with "
+            "-o json, sources and targets.",
+        ),
+    ] = False,
     ca_file: Annotated[
         Path | None,
         typer.Option("--ca-file", metavar="FILE", help="Certificates of the authorities of registries."),
@@ -53,11 +62,28 @@ def images(
         ca = ca_file.read_text(encoding="utf-8") if ca_file else ""
         _print_pinned([release.merged.values for release in chosen], ca, output)
         return
+    sources = _sources(regions, renderer) if copy else {}
+    ordered = _users(regions, releases, None if tags else renderer)
+    if copy:
+        _print_copies({image: sources[image] for image in ordered if image in sources}, output)
+        return
+    if output == Format.TABLE:
+        print_table(
+            stdout(), ("IMAGE", "RELEASES"), [(image, ", ".join(ordered[image])) for image in ordered]
+        )
+    else:
+        print_data([{"image": image, "releases": ordered[image]} for image in ordered], output)
+
+
+def _users(
+    regions: Iterable[OfflineRegion], releases: list[str] | None, renderer: OfflineRenderer | None
+) -> dict[str, list[str]]:
+    """The releases of each image that runs; without a renderer, of each that values name."""
     users: dict[str, set[str]] = {}
-    helm = None if tags else offline_helm()
+    helm = offline_helm() if renderer is not None else None
     for region in regions:
         for release in choose(region, releases):
-            if helm is None:
+            if renderer is None or helm is None:
                 found = frozenset(image_names(release.merged.values))
                 found |= hop_images(region.region.upgrade_steps, release.spec.chart.name)
             else:
@@ -65,13 +91,30 @@ def images(
                 found = images_of((*rendered.manifest, *rendered.hooks))
             for image in found:
                 users.setdefault(image, set()).add(release.spec.name)
-    ordered = {image: sorted(users[image]) for image in sorted(users)}
+    return {image: sorted(users[image]) for image in sorted(users)}
+
+
+def _sources(regions: Iterable[OfflineRegion], renderer: OfflineRenderer) -> dict[str, tuple[str, ...]]:
+    """By target, the images to copy for all these regions."""
+    found: dict[str, tuple[str, ...]] = {}
+    for region in regions:
+        for target, sources in image_sources(region, renderer).items():
+            found[target] = tuple(sorted({*found.get(target, ()), *sources}))
+    return found
+
+
+def _print_copies(sources: Mapping[str, tuple[str, ...]], output: Format) -> None:
+    """A command for each image; a target with several sources is reported, because one of them would win."""
+    for target, each in sources.items():
+        if len(each) > 1:
+            text = f"{target}: several images have this name in the registry: {', '.join(each)}"
+            stderr().print(soft_wrapped(text), style="yellow")
+    pairs = [(source, target) for target, each in sources.items() for source in each]
     if output == Format.TABLE:
-        print_table(
-            stdout(), ("IMAGE", "RELEASES"), [(image, ", ".join(ordered[image])) for image in ordered]
-        )
+        for source, target in pairs:
+            stdout().print(f"skopeo copy --all docker://{source} docker://{target}", soft_wrap=True)
     else:
-        print_data([{"image": image, "releases": ordered[image]} for image in ordered], output)
+        print_data([{"source": source, "target": target} for source, target in pairs], output)
 
 
 def _print_pinned(values: Iterable[Values], ca: str, output: Format) -> None:

@@ -139,7 +139,7 @@ def _offer(needs: CephNeeds) -> Problem:
     """The requirements on a Ceph cluster before its consumers can start."""
     clients = ", ".join(client.name for client in needs.clients)
     pools = ", ".join(pool.name for pool in needs.pools) or "none"
-    text = f"the services wait for the offer of Ceph in namespace {needs.namespace}: "
+    text = f"the services wait for what Ceph offers them in a Secret of namespace {needs.namespace}: "
     text += f"clients {clients} and pools {pools}"
     own = needs.source != ROOK and needs.secret_name != OFFER_SECRET
     place = f"{{name: {needs.namespace}, secrets: [{needs.secret_name}]}}" if own else needs.namespace

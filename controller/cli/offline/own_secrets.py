@@ -38,14 +38,15 @@ def faults_of(one: OperatorSecret, secret: KubeObject, now: float, *, of_keys: b
         try:
             read_authority(type_, texts, now)
         except AuthorityUnusable as error:
-            yield Problem(one.path, f"Secret {one.name} cannot sign: {error}", "create it again")
+            remedy = f"create it again, as {one.description}"
+            yield Problem(one.path, f"Secret {one.name} cannot sign: {error}", remedy)
 
 
 def missing_secrets(region: OfflineRegion, there: Made, told: Collection[str]) -> Iterator[Problem]:
     """Those to create; `told` are names of Secrets that are reported already."""
     for one in operator_secrets(region.deployment.document):
         if (SECRET.kind, one.name) not in there.keys and one.name not in told:
-            text = f"{one.description} is not in any release, but the controller needs it"
+            text = f"{one.description} is made by no release, but the controller needs it"
             command = one.command.replace("{namespace}", region.deployment.namespace)
             yield Problem(one.path, text, f"create it: {command}")
 

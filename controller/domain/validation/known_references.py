@@ -74,16 +74,20 @@ class KnownReferences:
                 "spec", f"{text}, and {by}{more} {verb} it", "add the key, or correct the reference"
             )
         with_keys = f" (keys {', '.join(keys)})" if keys else ""
-        text = f"{one.kind} {one.name}{with_keys} is not in any release, but {by}{more} {verb} it"
+        text = f"{one.kind} {one.name}{with_keys} is made by no release, but {by}{more} {verb} it"
         if one.kind in WAITED:
-            what = f"{one.kind} {one.name} {'are' if one.kind == PODS else 'is'} not in any release"
+            what = f"{one.kind} {one.name} {'are' if one.kind == PODS else 'is'} made by no release"
             text = f"{what}, and {by}{more} {verb.replace('need', 'wait')} for it: {one.by} stays in Init"
             remedy = (
                 "correct manifests, endpoints or dependencies in the values, or create the missing object"
             )
             return Problem("spec", text, remedy)
         way = self.brought.get(_place(one)) or _way(one.kind, one.name, keys)
-        return Problem("spec", text, f"create it: {way.replace('{namespace}', namespace)}" if way else "")
+        remedy = f"create it: {way.replace('{namespace}', namespace)}" if way else _UNKNOWN_WAY
+        return Problem("spec", text, remedy)
+
+
+_UNKNOWN_WAY = "create it before you apply the region, or correct its name in the values"
 
 
 def _place(one: Reference) -> str:

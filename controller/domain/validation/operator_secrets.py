@@ -13,6 +13,7 @@ from controller.domain.values.chart_values import DocumentPath, format_path, loo
 LOGIN_TYPE, TLS_TYPE = "kubernetes.io/dockerconfigjson", "kubernetes.io/tls"
 _LOGIN_KEY = ".dockerconfigjson"
 _AUTHORITY = ("ca.crt",)
+_ROOT = "and ca.crt with the root, unless tls.crt ends with it"
 _PUBLIC: DocumentPath = ("features", "tls", "public")
 
 # Fields whose value is the name, with the keys and the type that the Secret has to have.
@@ -48,7 +49,8 @@ class OperatorSecret:
     def description(self) -> str:
         """Its name, and what it has to be."""
         keys = f"{'key' if len(self.keys) == 1 else 'keys'} {', '.join(self.keys)}"
-        return f"Secret {self.name} ({f'type {self.type}, ' if self.type else ''}{keys})"
+        anchors = f"; {_ROOT}" if self.type == AUTHORITY_TYPE else ""
+        return f"Secret {self.name} ({f'type {self.type}, ' if self.type else ''}{keys}{anchors})"
 
     @property
     def command(self) -> str:

@@ -7,18 +7,20 @@ driver openvswitch). With ml2/ovn routers are put on gateways whose `ovn-bridge-
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from controller.domain.api.spec_rules import features as rules
 from controller.domain.values.chart_values import Path, Values, lookup
+from controller.domain.values.suggestion import suggestion
 from controller.errors import Problem
 
 _PATH = "spec.features.networking.externalNetworks"
 _OVS = ("conf", "plugins", "openvswitch_agent", "ovs", "bridge_mappings")
 _OVN = ("conf", "ovn_bridge_mappings")
 _CARDS = ("conf", "plugins", "sriov_agent", "sriov_nic", "physical_device_mappings")
-_SEE = "(docs/networks.md)"
+_NEAR = 0.6
 
 
 def unbridged_networks(
@@ -27,31 +29,67 @@ def unbridged_networks(
     """Warnings of the region's physical networks. `ovn`: the values of that release, None with ml2/ovs.
 
     Servers reach a network of cards (SR-IOV) without a bridge, so such a network gives no problem."""
-    sets = list(_of_agents(neutron, "ovs-agent", _OVS) if ovn is None else _of_ovn(ovn))
-    cards = set().union(*_of_agents(neutron, "sriov-agent", _CARDS)).difference(*sets)
+    labelled = list(_of_agents(neutron, "ovs-agent", _OVS) if ovn is None else _of_ovn(ovn))
+    sets = [mapped for _, mapped in labelled]
+    cards = set().union(*(one for _, one in _of_agents(neutron, "sriov-agent", _CARDS))).difference(*sets)
     names = [name for one in networks if (name := one["name"]) not in cards]
     nowhere = [name for name in names if not any(name in mapped for mapped in sets)]
+    release, option = ("neutron", _OVS) if ovn is None else ("ovn", _OVN)
+    key = ".".join(("spec.services.networking", release, "values", *option))
+    yield from _lost_on_nodes(names, labelled, key)
+    yield from _strange(networks, set().union(*sets), neutron)
     if nowhere:
-        key = ".".join(_OVS if ovn is None else _OVN)
         yield rules.NETWORK_ON_NO_NODE.at(_PATH, nowhere=", ".join(nowhere), key=key)
     elif names and ovn is None and not any(set(names) <= mapped for mapped in sets):
         yield rules.NETWORK_ON_NO_CONTROL_NODE.at(_PATH, names=", ".join(names))
 
 
-def _of_agents(neutron: Values, agent: str, option: Path) -> Iterator[set[str]]:
+def _lost_on_nodes(
+    names: Sequence[str], labelled: Sequence[tuple[str, set[str]]], key: str
+) -> Iterator[Problem]:
+    """Networks of all nodes that nodes with a mapping of their own do not have."""
+    (_, everywhere), *own = labelled
+    for nodes, mapped in own:
+        lost = [name for name in names if name in everywhere and name not in mapped]
+        if lost:
+            yield rules.NETWORK_NOT_ON_NODES.at(_PATH, nodes=nodes, lost=", ".join(lost), key=key)
+
+
+def _strange(networks: Sequence[Mapping[str, Any]], mapped: set[str], neutron: Values) -> Iterator[Problem]:
+    """Names in mappings that are almost those of a network."""
+    plugin = ("conf", "plugins", "ml2_conf")
+    flat = lookup(neutron, (*plugin, "ml2_type_flat", "flat_networks"))
+    vlan = lookup(neutron, (*plugin, "ml2_type_vlan", "network_vlan_ranges"))
+    names = {str(one["name"]) for one in networks} | _listed(flat) | _listed(vlan)
+    for name in sorted(mapped - names) if networks else ():
+        if difflib.get_close_matches(name, names - mapped, n=1, cutoff=_NEAR):
+            yield rules.NETWORK_MAPPED_UNKNOWN.at(
+                _PATH, name=name, suggestion=suggestion(name, names - mapped)
+            )
+
+
+def _of_agents(neutron: Values, agent: str, option: Path) -> Iterator[tuple[str, set[str]]]:
     """The networks that each set of nodes has in the option: those of all nodes, and of each label."""
     default = lookup(neutron, option)
-    yield _mapped(default)
-    for label in lookup(neutron, ("conf", "overrides", f"neutron_{agent}", "labels")) or ():
-        yield _mapped(lookup(label, option, default))
+    yield "", _mapped(default)
+    for one in lookup(neutron, ("conf", "overrides", f"neutron_{agent}", "labels")) or ():
+        label = one.get("label") or {}
+        nodes = f"{label.get('key')}::{','.join(map(str, label.get('values') or ()))}"
+        yield nodes, _mapped(lookup(one, option, default))
 
 
-def _of_ovn(ovn: Values) -> Iterator[set[str]]:
+def _of_ovn(ovn: Values) -> Iterator[tuple[str, set[str]]]:
     default = lookup(ovn, _OVN)
-    yield _mapped(default)
+    yield "", _mapped(default)
     labels = lookup(ovn, ("overrides", "ovn_controller", "labels"))
-    for label in labels.values() if isinstance(labels, Mapping) else ():
-        yield _mapped(lookup(label, ("values", *_OVN), default))
+    for nodes, one in labels.items() if isinstance(labels, Mapping) else ():
+        yield str(nodes), _mapped(lookup(one, ("values", *_OVN), default))
+
+
+def _listed(option: Any) -> set[str]:
+    """The networks of `blue:100:199,green`, which may be a list as well."""
+    parts = option if isinstance(option, list) else str(option or "").split(",")
+    return {str(part).partition(":")[0].strip() for part in parts} - {""}
 
 
 def _mapped(mappings: Any) -> set[str]:

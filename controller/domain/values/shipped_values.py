@@ -13,6 +13,7 @@ from controller.domain.values.layer import Layer
 from controller.domain.values.names.known_names import NO_NAMES, KnownNames
 from controller.domain.values.names.unknown_keys import NO_OPEN_MAPS, OpenMaps
 from controller.domain.values.rules.checks import ServiceCheck
+from controller.domain.values.rules.properties import KnownProperties
 from controller.domain.values.rules.relations import NO_RELATIONS, Relations
 from controller.domain.values.rules.stores import StoreKind
 from controller.domain.values.suggestion import suggestion
@@ -73,7 +74,8 @@ class Library:
     `every_release` is the template of what all releases get, `internal_tls` that of their encryption.
     `builds` are the builds of OpenStack-Helm's charts that all of it is tested with, `open_maps` the paths
     below which those take any key, `names` those of options and rules that OpenStack's packages have, and
-    `relations` the values that hold only together. `stores` has what stores do not work without.
+    `relations` the values that hold only together. `stores` has what stores do not work without, and
+    `properties` the names of properties of objects that bootstrap Jobs make.
     """
 
     catalogue: Catalogue
@@ -88,6 +90,7 @@ class Library:
     names: KnownNames = NO_NAMES
     relations: Relations = NO_RELATIONS
     stores: tuple[StoreKind, ...] = ()
+    properties: tuple[KnownProperties, ...] = ()
     checks: tuple[ServiceCheck, ...] = ()
 
 

@@ -292,6 +292,29 @@ def test_images_of_a_mirror_come_from_the_mirror(tmp_path: Path):
     assert all(row["image"].startswith("mirror.example.org/openstack") for row in rows)
 
 
+def test_images_to_copy_have_source_and_target_and_a_command(tmp_path: Path):
+    file = tmp_path / "mirror.yaml"
+    own = "registry.example.org/mine/glance:1"
+    file.write_text(
+        example_text(images={"registry": "mirror.example.org/openstack", "overrides": {"glance_api": own}})
+    )
+    rows = json.loads(osctl("images", str(file), "--tags", "--copy", "-o", "json").stdout)
+    keystone = next(row for row in rows if "/keystone:" in row["target"])
+    registry, _, name = keystone["source"].partition("/")
+    assert registry == "quay.io"
+    assert keystone["target"] == f"mirror.example.org/openstack/{name}"
+    assert any(row["target"] == "mirror.example.org/openstack/rabbitmq:4.2" for row in rows), "passed through"
+    assert all(own not in row.values() for row in rows), "it is taken from where it is"
+    lines = osctl("images", str(file), "--tags", "--copy").stdout.splitlines()
+    assert f"skopeo copy --all docker://{keystone['source']} docker://{keystone['target']}" in lines
+
+
+def test_images_to_copy_need_a_registry():
+    result = osctl("images", str(EXAMPLE), "--tags", "--copy")
+    assert result.exit_code == 3
+    assert "spec.images.registry: not set" in result.stderr
+
+
 @pytest.mark.slow
 def test_all_tags_are_a_superset_of_what_runs():
     run = {row["image"] for row in json.loads(osctl("images", str(EXAMPLE), "-o", "json").stdout)}

@@ -85,7 +85,8 @@ def missing(there: list[dict[str, Any]], features: dict[str, Any], **more: Any) 
 def test_a_secret_that_only_the_controller_reads_is_asked_for_with_its_type() -> None:
     assert missing([], AUTHORITY) == {
         FIELD: (
-            "Secret corporate-ca (type osctl.dev/authority, keys tls.crt, tls.key) is not in any release, "
+            "Secret corporate-ca (type osctl.dev/authority, keys tls.crt, tls.key; and ca.crt with the root, "
+            "unless tls.crt ends with it) is made by no release, "
             "but the controller needs it; create it: kubectl -n openstack create secret generic corporate-ca "
             "--type=osctl.dev/authority --from-file=tls.crt --from-file=tls.key"
         )
@@ -93,7 +94,7 @@ def test_a_secret_that_only_the_controller_reads_is_asked_for_with_its_type() ->
     fencing = {"url": "https://f.example.org/", "tokenFrom": {"name": "fencing", "key": "token"}}
     [(path, message)] = missing([], {"nodes": {"fencing": fencing}}).items()
     assert path == "spec.features.nodes.fencing.tokenFrom"
-    assert message.startswith("Secret fencing (key token) is not in any release")
+    assert message.startswith("Secret fencing (key token) is made by no release")
 
 
 @pytest.mark.parametrize(

@@ -53,11 +53,25 @@ def test_a_network_that_is_mapped_nowhere_is_told() -> None:
         neutron(BOTH),
         neutron("", "blue:br-blue", BOTH),
         neutron(["blue:br-blue", "green:br-green"]),
-        neutron(BOTH, "blue:br-blue"),
     ],
 )
 def test_one_set_of_nodes_with_all_networks_is_enough(values: dict[str, Any]) -> None:
     assert told(values) == []
+
+
+def test_a_mapping_of_some_nodes_that_forgets_a_network_of_all_is_told_with_names() -> None:
+    expected = "nodes rack::x have no bridge for green, because their own mapping replaces that of all nodes"
+    assert told(neutron(BOTH, "blue:br-blue")) == [expected]
+    expected = "nodes rack::0 have no bridge for green, because their own mapping replaces that of all nodes"
+    assert told({}, controller(BOTH, "blue:br-blue", BOTH)) == [expected]
+
+
+def test_a_misspelt_network_in_a_mapping_is_told_with_the_name_that_was_meant() -> None:
+    problems = list(unbridged_networks([BLUE, GREEN], neutron("", "blue:br-blue,gren:br-green"), None))
+    [misspelt, nowhere] = problems
+    assert misspelt.message == 'nodes map the physical network "gren", which the region does not have'
+    assert misspelt.remedy == 'did you mean "green"?'
+    assert nowhere.message.startswith("no node has a bridge for green,")
 
 
 def test_with_ovn_gateways_may_have_one_network_each() -> None:

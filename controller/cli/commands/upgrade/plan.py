@@ -126,9 +126,9 @@ def print_preview(console: Console, found: UpgradePreview, *, from_file: bool = 
     for text in found.refused:
         console.print(Text(f"  refused  {soft_wrapped(text)}", "bold red"))
     console.print()
-    print_table(
-        console, ("", "STEP", "PHASE", "BACK", "RELEASES", "JOBS", "RESTARTS"), map(_row, found.steps)
-    )
+    # Without a render nothing is known of objects.
+    columns = ("", "STEP", "PHASE", "BACK", "RELEASES", *(("JOBS", "RESTARTS") if found.rendered else ()))
+    print_table(console, columns, [_row(step)[: len(columns)] for step in found.steps])
     console.print()
     print_notes(console, _notes(found, from_file), 8)
 
@@ -136,7 +136,8 @@ def print_preview(console: Console, found: UpgradePreview, *, from_file: bool = 
 def _row(one: StepEffect) -> list[Cell | str]:
     step = one.step
     if one.unchanged:
-        return [Cell(text, "dim") for text in ("=", step.name, str(step.phase), "", "no change", "", "")]
+        texts = ("=", step.name, str(step.phase), "-", "no change", "none", "none")
+        return [Cell(text, "dim") for text in texts]
     restarts = grouped(title.replace(" ", "/", 1) for title in one.restarts)
     pods = f" ({count(one.pods, 'pod')})" if one.pods else ""
     return [
@@ -145,8 +146,8 @@ def _row(one: StepEffect) -> list[Cell | str]:
         str(step.phase),
         Cell("yes" if one.returnable else "no", "" if one.returnable else "red"),
         ", ".join(effect.name for effect in one.releases),
-        str(len(one.jobs) or ""),
-        f"{restarts}{pods}",
+        str(len(one.jobs) or "none"),
+        f"{restarts}{pods}" or "none",
     ]
 
 

@@ -67,8 +67,8 @@ FIELD_CHOICE = refusal(
 FIELD_FORM = refusal(
     "field-form",
     "*",
-    "does not have the form {form}",
-    "{suggestion}",
+    "does not have the required form",
+    "{suggestion} (as a pattern: {form})",
 )
 FIELD_LIMIT = refusal(
     "field-limit",

@@ -211,6 +211,18 @@ NETWORK_ON_NO_CONTROL_NODE = warning(
         "(docs/networks.md)"
     ),
 )
+NETWORK_NOT_ON_NODES = warning(
+    "network-not-on-nodes",
+    "spec.features.networking.externalNetworks",
+    "nodes {nodes} have no bridge for {lost}, because their own mapping replaces that of all nodes",
+    "add {lost} in spec.nodes to the mapping of these nodes, or take it out of {key} (docs/networks.md)",
+)
+NETWORK_MAPPED_UNKNOWN = warning(
+    "network-mapped-unknown",
+    "spec.features.networking.externalNetworks",
+    'nodes map the physical network "{name}", which the region does not have',
+    "{suggestion}",
+)
 DRIVER_NEEDS_HOST_DEVICES = warning(
     "driver-needs-host-devices",
     "spec.features.blockStorage.backends[*]",

@@ -14,6 +14,7 @@ from controller.domain.api.spec_rules import (
     definition,
     encryption_and_servers,
     features,
+    properties,
     running_region,
     sign_in,
     values,
@@ -28,5 +29,6 @@ def _rules_in(*modules: ModuleType) -> tuple[Rule, ...]:
 RULES: tuple[Rule, ...] = (
     *_rules_in(definition),
     *cel.CEL_RULES,
-    *_rules_in(charts_and_services, features, sign_in, encryption_and_servers, values, running_region),
+    *_rules_in(charts_and_services, features, sign_in, encryption_and_servers, values),
+    *_rules_in(properties, running_region),
 )

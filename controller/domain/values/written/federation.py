@@ -64,26 +64,31 @@ def federation_directives(given: Sequence[str]) -> list[str]:
     return [f"    {line}" for line in (*ours, *given)]
 
 
-def federation_locations(providers: Providers, keystone: str, redirect: str) -> list[str]:
+def federation_locations(
+    providers: Providers, keystone: str, redirect: str, given: Sequence[str] = ()
+) -> list[str]:
     """Lines of Apache's configuration that ask for a sign-in: at the one provider, or at that of the address.
 
-    `keystone` is the public address, `redirect` the path that providers send browsers back to."""
+    `keystone` is the public address, `redirect` the path that providers send browsers back to. The API also
+    takes access tokens if one of the `given` directives says how the module verifies them."""
     several = len(providers) > 1
+    takes_tokens = any(line.lower().startswith("oidcoauth") for line in given)
+    of_tokens = "auth-openidc" if takes_tokens else "openid-connect"
     lines = _location(f"^{redirect}$", "") if several else []
     for provider in providers:
         name = provider["name"]
         discover = f"{keystone}{redirect}?iss={quote(provider['issuer'], safe='')}" if several else ""
         of_api = "auth" if several else "(auth|redirect)"
         of_web = f"identity_providers/{name}/protocols/openid/websso"
-        lines += _location(f"{_API}/{name}/protocols/openid/{of_api}", discover)
+        lines += _location(f"{_API}/{name}/protocols/openid/{of_api}", discover, of_tokens)
         lines += _location(f"{_WEB}/{of_web if several else f'(websso/openid|{of_web})'}", discover)
     return lines
 
 
-def _location(path: str, discover: str) -> list[str]:
+def _location(path: str, discover: str, kind: str = "openid-connect") -> list[str]:
     return [
         f"    <LocationMatch {path}>",
-        "        AuthType openid-connect",
+        f"        AuthType {kind}",
         *([f"        OIDCDiscoverURL {discover}"] if discover else []),
         "        Require valid-user",
         "    </LocationMatch>",

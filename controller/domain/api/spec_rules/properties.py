@@ -1,0 +1,12 @@
+"""Rules about properties that bootstrap Jobs give to objects of OpenStack."""
+
+from __future__ import annotations
+
+from controller.domain.api.spec_rules.rule import warning
+
+PROPERTY_UNKNOWN = warning(
+    "property-unknown",
+    "spec.services.*.*.values.bootstrap",
+    '{reader} knows no property "{name}", and ignores it',
+    "{suggestion}",
+)
