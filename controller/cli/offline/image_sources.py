@@ -1,4 +1,4 @@
-"""Where the images of a region with a registry of its own are copied from."""
+"""The sources from which images are copied into the registry of a region."""
 
 from __future__ import annotations
 
