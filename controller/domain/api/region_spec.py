@@ -108,6 +108,7 @@ class UpgradeSpec:
     paused: bool = False
     batch: object = "10%"
     max_failed: int = 0
+    by_label: str = ""
     backup_max_age: str = ""
     skip_checks: tuple[str, ...] = ()
 
@@ -251,6 +252,7 @@ def _upgrade(given: Mapping[str, Any]) -> UpgradeSpec:
         max_failed=failed
         if isinstance(failed, int) and not isinstance(failed, bool)
         else UpgradeSpec.max_failed,
+        by_label=_text(computes, "byLabel"),
         backup_max_age=_text(given, "backupMaxAge"),
         skip_checks=tuple(map(str, skipped)) if isinstance(skipped, list) else (),
     )

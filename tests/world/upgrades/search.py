@@ -137,7 +137,12 @@ THEMES: Mapping[str, Motif] = {
 
 
 def _setting(rng: random.Random) -> Setting:
-    return Setting(batch=rng.randrange(1, 4), most_failed=rng.randrange(2), manual=rng.random() < 0.2)
+    return Setting(
+        batch=rng.randrange(1, 4),
+        most_failed=rng.randrange(2),
+        manual=rng.random() < 0.2,
+        zones=rng.random() < 0.4,
+    )
 
 
 def come_to_rest(world: World) -> None:

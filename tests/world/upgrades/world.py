@@ -26,6 +26,9 @@ from tests.world.upgrades.small_region import CHARTS, IMAGES, LATE, NAME, NAMESP
 
 KEY = (NAMESPACE, NAME)
 COMPUTES = tuple(f"node-{number}" for number in range(5))
+ZONE = "topology.kubernetes.io/zone"
+# The last node has none, and the zones do not go by the names of their nodes.
+ZONES = {"node-0": "west", "node-1": "east", "node-2": "west", "node-3": "east"}
 # The chart of each DaemonSet.
 DAEMON_SETS = {"libvirt": "libvirt", "nova-compute": "nova", "neutron-dhcp": "neutron"}
 SERVICE_OF = {chart: service for service, charts in CHARTS.items() for chart in charts}
@@ -38,11 +41,13 @@ class Killed(BaseException):
 
 @dataclass(frozen=True)
 class Setting:
-    """What a sequence is about from its beginning on. `batch` nodes at once, `most_failed` may fail."""
+    """What a sequence is about from its beginning on. `batch` nodes at once, `most_failed` may fail; `zones`:
+    one zone of nodes after the other."""
 
     batch: int = 2
     most_failed: int = 0
     manual: bool = False
+    zones: bool = False
 
 
 class Quiet:
@@ -96,10 +101,19 @@ class World:
                 "publicDomainName": "example.org",
                 "upgrade": {
                     "gates": "Manual" if self.setting.manual else "Health",
-                    "computes": {"batch": self.setting.batch, "maxFailed": self.setting.most_failed},
+                    "computes": {
+                        "batch": self.setting.batch,
+                        "maxFailed": self.setting.most_failed,
+                        **({"byLabel": ZONE} if self.setting.zones else {}),
+                    },
                 },
             },
         }
+        for node in COMPUTES:
+            labels = {ZONE: ZONES[node]} if node in ZONES else {}
+            self.kube.create(
+                {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node, "labels": labels}}
+            )
         self.kube.create(body)
         for _ in range(4):
             self.core()
@@ -226,7 +240,7 @@ class World:
             raise Violated("order of an upgrade", f"a later step has begun before: {now.steps}")
         if sum(one.state in (StepState.RUNNING, StepState.FAILED) for one in now.steps) > 1:
             raise Violated("one step at a time", str(now.steps))
-        if before is None or before.started != now.started:
+        if before is None or before.over or before.started != now.started:
             return
         for old, new in zip(before.steps, now.steps, strict=True):
             if old.state == StepState.DONE and new.state != StepState.DONE:
@@ -270,6 +284,8 @@ class World:
             raise Violated("pods of nodes", f"{name} is deleted, and no step replaces it")
         pods = self._pods(step.about.charts)
         broken = {p["spec"]["nodeName"] for p in pods if _state(p) == "broken"}
+        if node in broken:
+            return  # It is down already, and the batch has room for it.
         if len(broken) > self.setting.most_failed:
             raise Violated("failed nodes", f"{name} is deleted, and {sorted(broken)} failed")
         moving = (
@@ -277,6 +293,18 @@ class World:
         )
         if len(moving - broken) > self.setting.batch:
             raise Violated("batch of nodes", f"{sorted(moving)} at once")
+        if self.setting.zones:
+            self._judge_zones(
+                node, moving, broken, {p["spec"]["nodeName"] for p in pods if self._is_outdated(p)}
+            )
+
+    def _judge_zones(self, node: str, moving: set[str], broken: set[str], outdated: set[str]) -> None:
+        """One zone goes after the other, and nodes without one are last."""
+        zones = {one: ZONES.get(one, "~") for one in COMPUTES}
+        beside = {one for one in moving - broken if zones[one] != zones[node]}
+        before = {one for one in outdated - broken if zones[one] < zones[node]}
+        if beside or before:
+            raise Violated("zones of nodes", f"{node} begins while {sorted(beside | before)} are not done")
 
     # -- helmbundle, health, kubelets
 

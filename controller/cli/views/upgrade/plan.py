@@ -236,4 +236,5 @@ def batch_text(policy: UpgradePolicy) -> str:
     """How the pods of nodes are replaced."""
     failed = count(policy.max_failed, "failed node stops", "failed nodes stop") if policy.max_failed else ""
     limit = f"more than {failed} the upgrade" if failed else "one failed node stops the upgrade"
-    return f"node by node, {policy.batch} of the nodes at once; {limit}"
+    groups = f", by label {policy.by_label}" if policy.by_label else ""
+    return f"node by node{groups}, {policy.batch} of the nodes at once; {limit}"

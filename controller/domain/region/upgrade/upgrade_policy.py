@@ -14,7 +14,8 @@ class UpgradePolicy:
     """The wishes for an upgrade, read.
 
     `healthy_for` and `backup_max_age` are seconds, the latter 0 for none. `batch` says how many nodes go at
-    once, and `max_failed` how many may fail before no other one goes.
+    once, and `max_failed` how many may fail before no other one goes. `by_label`: the label of nodes whose
+    values go one after the other, empty for none.
     """
 
     manual: bool = False
@@ -22,6 +23,7 @@ class UpgradePolicy:
     paused: bool = False
     batch: MaxUnhealthy = field(default=MaxUnhealthy(percentage=10))
     max_failed: int = 0
+    by_label: str = ""
     backup_max_age: int = 0
     skip_checks: tuple[str, ...] = ()
 
@@ -34,6 +36,7 @@ def upgrade_policy(spec: UpgradeSpec) -> UpgradePolicy:
         paused=spec.paused,
         batch=_batch(spec.batch),
         max_failed=spec.max_failed,
+        by_label=spec.by_label,
         backup_max_age=_seconds(spec.backup_max_age, UpgradePolicy.backup_max_age),
         skip_checks=spec.skip_checks,
     )

@@ -10,7 +10,7 @@ from controller.domain.api.names import RELEASE_NAME
 from controller.domain.region.upgrade.next_step import StepFacts
 from controller.domain.region.upgrade.node_choice import NodePods, choose_nodes
 from controller.domain.region.upgrade.upgrade_policy import UpgradePolicy
-from controller.ports.kubernetes import DAEMONSET, POD, Kube, KubeObject
+from controller.ports.kubernetes import DAEMONSET, NODE, POD, Kube, KubeObject
 from controller.reconcile.shared.action_log import log_action
 
 # A DaemonSet's controller counts templates in this annotation, and marks each pod with the number that it is
@@ -27,7 +27,9 @@ def replace_pods(
     Each pod is deleted by its uid, so that its successor is never the one. Raises KubeError.
     """
     namespace = str(osdpl["metadata"]["namespace"])
-    nodes, missing = _nodes(kube, namespace, releases, now)
+    pods, missing = _pods(kube, namespace, releases)
+    groups = _groups(kube, policy.by_label) if policy.by_label else {}
+    nodes = {node: NodePods.of(node, own, now, groups.get(node, "")) for node, own in pods.items()}
     choice = choose_nodes(nodes.values(), policy, missing)
     for name in choice.next:
         for pod in nodes[name].outdated:
@@ -37,10 +39,21 @@ def replace_pods(
     return StepFacts(failing=choice.failing, waiting=choice.waiting, nodes=choice.progress, held=choice.held)
 
 
-def _nodes(
-    kube: Kube, namespace: str, releases: Sequence[str], now: float
-) -> tuple[dict[str, NodePods], int]:
-    """The pods by node, and how many pods of one DaemonSet at most are not made yet."""
+def _groups(kube: Kube, label: str) -> dict[str, str]:
+    """The value of the label of each node that has it."""
+    return {
+        str(node["metadata"]["name"]): str((node["metadata"].get("labels") or {}).get(label) or "")
+        for node in kube.list_metadata(NODE)
+    }
+
+
+def _pods(
+    kube: Kube, namespace: str, releases: Sequence[str]
+) -> tuple[Mapping[str, list[tuple[KubeObject, bool]]], int]:
+    """The pods by node, each with whether it is outdated.
+
+    Also how many pods of one DaemonSet at most are not made yet.
+    """
     sets = {
         str(obj["metadata"]["uid"]): obj
         for obj in kube.list(DAEMONSET, namespace)
@@ -54,7 +67,7 @@ def _nodes(
             found[node].append((pod, _is_outdated(pod, owner)))
             there[str(owner["metadata"]["uid"])] += 1
     lacking = [_desired(one) - there[uid] for uid, one in sets.items()]
-    return {node: NodePods.of(node, pods, now) for node, pods in found.items()}, max([0, *lacking])
+    return found, max([0, *lacking])
 
 
 def _owned(

@@ -229,7 +229,8 @@ def _upgraded(step: StepRecord, upgrade: Upgrade) -> str:
 
 
 def _news(before: Upgrade | None, after: Upgrade) -> list[tuple[Reason, str]]:
-    if before is None or before.started != after.started:
+    # Two upgrades may begin within a second.
+    if before is None or before.started != after.started or (before.over and not after.over):
         return [(Reason.REGION_UPGRADE_STARTED, f"upgrade from {after.source} to {after.target}: checks run")]
     found = []
     old = {step.name: step for step in before.steps}

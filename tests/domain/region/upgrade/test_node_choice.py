@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from controller.domain.api.conditions import timestamp
@@ -99,3 +100,50 @@ def test_a_pause_holds_the_step_once_all_that_has_begun_is_done() -> None:
     assert held.next == () and held.held
     assert not choose_nodes([new("a"), old("b")], policy(1)).held
     assert not choose_nodes([new("a"), new("b")], paused).held
+
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+def zoned(one: NodePods, zone: str) -> NodePods:
+    return replace(one, group=zone)
+
+
+def test_no_node_of_another_zone_begins_before_a_zone_is_done() -> None:
+    by_zone = policy(3, by_label=ZONE)
+    nodes = [zoned(old("a"), "west"), zoned(old("b"), "east"), zoned(old("c"), "east"), old("d")]
+    choice = choose_nodes(nodes, by_zone)
+    assert choice.next == ("b", "c")
+    assert choice.waiting == f"0 of 4 nodes done; now those with {ZONE}=east"
+    nodes[1:3] = [zoned(new("b"), "east"), zoned(new("c", ready=False), "east")]
+    assert choose_nodes(nodes, by_zone).next == ()
+    nodes[2] = zoned(new("c"), "east")
+    assert choose_nodes(nodes, by_zone).next == ("a",)
+    nodes[0] = zoned(new("a"), "west")
+    assert choose_nodes(nodes, by_zone).next == ("d",)
+
+
+def test_a_pod_that_is_not_made_yet_keeps_the_next_zone_back() -> None:
+    by_zone = policy(3, by_label=ZONE)
+    nodes = [zoned(new("a"), "east"), zoned(old("b"), "west"), zoned(old("c"), "west")]
+    assert choose_nodes(nodes, by_zone, missing=1).next == ()
+    assert choose_nodes(nodes, by_zone).next == ("b", "c")
+    begun = [*nodes[:1], zoned(new("b"), "west"), *nodes[2:]]
+    assert choose_nodes(begun, by_zone, missing=1).next == ("c",)
+
+
+def test_a_failure_that_the_spec_allows_does_not_hold_the_next_zone() -> None:
+    broken = zoned(new("a", ready=False, **waiting("CrashLoopBackOff")), "east")
+    choice = choose_nodes([broken, zoned(old("b"), "west")], policy(1, max_failed=1, by_label=ZONE))
+    assert choice.next == ("b",)
+
+
+def test_a_node_that_is_down_already_goes_before_one_that_serves() -> None:
+    """An edit during the step makes a pod outdated that does not start: its successor may."""
+    broken = pod("nova-b", ready=False, **waiting("ImagePullBackOff"))
+    down = NodePods.of("b", [(broken, True)], NOW)
+    choice = choose_nodes([old("a"), down, old("c")], policy(1))
+    assert (choice.next, choice.failing) == (("b",), "")
+    assert choose_nodes([old("a"), down, old("c")], policy(2)).next == ("b",)
+    by_zone = policy(2, by_label=ZONE)
+    assert choose_nodes([zoned(old("a"), "east"), zoned(down, "west")], by_zone).next == ("b",)
