@@ -27,8 +27,9 @@ def decide_host(facts: HostFacts, policy: NodePolicy, breaker_open: str, now: fl
     decision = _decide(facts, policy, breaker_open, now)
     if not policy.paused or decision.step in PASSIVE:
         return decision
-    text = f"spec.mode is Paused: nothing is done ({decision.step}: {decision.message})"
-    return NextStep(Step.BLOCKED, Reason.PAUSED, text)
+    cause = f"restore {policy.restore} runs" if policy.restore else "spec.mode is Paused"
+    text = f"{cause}: nothing is done ({decision.step}: {decision.message})"
+    return NextStep(Step.BLOCKED, Reason.RESTORING if policy.restore else Reason.PAUSED, text)
 
 
 def _decide(facts: HostFacts, policy: NodePolicy, breaker_open: str, now: float) -> NextStep:

@@ -17,7 +17,7 @@ class NodePolicy:
     """`spec.features.nodes`. `hold_down` in seconds; `max_unhealthy`: the limit of the circuit breaker.
 
     `fencing`: URL of a fencing service, with its bearer token and its authority. `paused`: the region's mode
-    is Paused, and nothing is done automatically.
+    is Paused, or `restore` holds it, and nothing is done automatically.
     """
 
     hold_down: float = _HOLD_DOWN
@@ -27,10 +27,12 @@ class NodePolicy:
     fencing_token: SecretKey | None = None
     fencing_authority: SecretKey | None = None
     paused: bool = False
+    restore: str = ""
 
 
-def node_policy(spec: RegionSpec) -> NodePolicy:
-    """The policy of a region's spec. Raises ValueError on values out of bounds."""
+def node_policy(spec: RegionSpec, restore: str = "") -> NodePolicy:
+    """The policy of a region's spec, which a restore of that name holds. Raises ValueError on values out of
+    bounds."""
     given = spec.features.nodes
     return NodePolicy(
         hold_down=float(parse_duration(given.hold_down)),
@@ -39,5 +41,6 @@ def node_policy(spec: RegionSpec) -> NodePolicy:
         fencing=given.fencing.url,
         fencing_token=given.fencing.token,
         fencing_authority=given.fencing.authority,
-        paused=spec.paused,
+        paused=spec.paused or bool(restore),
+        restore=restore,
     )

@@ -61,6 +61,10 @@ while [ $# -gt 0 ]; do
     continue
   fi
   [ "$(sha256sum < "$file" | cut -c1-64)" = "$digest" ] || { echo "$file is damaged" >&2; exit 3; }
+  # Of an attempt whose pod is cut off: no service runs that could have one.
+  for session in $(sql -e "SELECT id FROM information_schema.processlist WHERE db = '$name'"); do
+    sql -e "KILL $session" || true
+  done
   sql -e "DROP DATABASE IF EXISTS \`$name\`; CREATE DATABASE \`$name\`"
   case $file in
     *.gz) gzip -dc "$file" > /restore/.sql ;;

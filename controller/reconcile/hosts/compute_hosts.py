@@ -71,6 +71,8 @@ class HostSettings:
 
 def _paused(snapshot: NodesSnapshot) -> str:
     """Why nothing is done by itself in a region that is paused; empty for another."""
+    if snapshot.policy.restore:
+        return f"restore {snapshot.policy.restore} runs: nothing is done automatically"
     return PAUSED if snapshot.policy.paused else ""
 
 

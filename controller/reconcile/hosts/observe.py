@@ -146,14 +146,14 @@ class NodesObserver:
         for one in self._kube.list(NODE_MAINTENANCE):
             if region_of(one) == region and not (is_plan(one) or is_put_back(one)):
                 maintenances.setdefault(str(one["spec"]["nodeName"]), []).append(one)
-        status = (osdpl.get("status") or {}).get("nodes") or {}
+        status = osdpl.get("status") or {}
         return NodesSnapshot(
             region=region,
-            policy=node_policy(parse_region_spec(spec_in_force(osdpl))),
+            policy=node_policy(parse_region_spec(spec_in_force(osdpl)), str(status.get("restore") or "")),
             nodes={node.name: node for node in listed},
             pods=self._region.facts(POD),
             maintenances=maintenances,
-            known=_known(status, self._findings.read().reports),
+            known=_known(status.get("nodes") or {}, self._findings.read().reports),
         )
 
     def facts(self, snapshot: NodesSnapshot, view: CloudView) -> list[HostFacts]:

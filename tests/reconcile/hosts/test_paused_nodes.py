@@ -51,6 +51,15 @@ def test_only_a_region_that_is_not_paused_has_its_hosts_cared_for(
     assert (world.fencing.asked == []) == quiet
 
 
+def test_nothing_is_done_to_hosts_while_a_restore_holds_the_region(world: NodeWorld) -> None:
+    held = {"status": {"restore": "after-a-loss"}}
+    world.kube.merge_patch(OSDPL, NAME, NAMESPACE, held, subresource="status")
+    trouble(world)
+    assert (world.cloud.writes, world.fencing.asked) == ([], [])
+    assert world.status("cmp2")["reason"] == "Restoring"
+    assert "restore after-a-loss runs: nothing is done" in world.status("cmp2")["message"]
+
+
 def test_what_would_be_done_is_told(world: NodeWorld) -> None:
     set_mode(world, "Paused")
     trouble(world)
