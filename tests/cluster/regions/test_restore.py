@@ -68,6 +68,8 @@ def test_a_region_is_restored_by_the_rights_of_the_chart(region: Region) -> None
     )
     patch = json.dumps({"status": checked.entry()})
     region.kubectl("patch", "rr", RESTORE, "--subresource=status", "--type=merge", "-p", patch)
+    wait_for(region, "Holding", "Stopping", "Loading")
+    region.controllers.restart("core")
     wait_for(region, "Loading", "Applying", "Starting", "Comparing", "Done")
     stopped = {name for name, count in replicas(region).items() if not count and before[name]}
     assert phase_of(region) != "Loading" or {"keystone-api", "neutron-server"} <= stopped, stopped

@@ -1,0 +1,173 @@
+"""The programs of a restore's Jobs on a real MariaDB: what they print, and loading that is killed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from controller.domain.backups.manifest import BackupFile, BackupManifest, DatabaseDump, manifest_document
+from controller.domain.restores.backup_checks import RegionNow, misfit, read_fetched
+from controller.domain.restores.restore_jobs import CHECK_SCRIPT, LOAD_SCRIPT
+from sandbox.openstack.servers import ensure_servers
+from sandbox.patience import patient
+
+pytestmark = [pytest.mark.openstack, pytest.mark.timeout(600)]
+
+HOST, START_SECONDS, ROWS = "127.0.0.1", 60.0, 60000
+RESTORE = "11111111-1111-1111-1111-111111111111"
+REGION = RegionNow("openstack", "region-one", "2025.2")
+
+
+@dataclass(frozen=True)
+class Server:
+    """An empty server, and what programs of a Job need."""
+
+    environment: dict[str, str]
+
+    def sql(self, text: str) -> str:
+        command = ["mariadb", "--no-defaults", f"--host={HOST}", f"--port={self.environment['DB_PORT']}"]
+        command += ["--user=root", "-N", "-e", text]
+        done = subprocess.run(command, env=self.environment, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    def start(self, script: str, restore: Path, *arguments: str) -> subprocess.Popen[str]:
+        text = script.replace("/restore", str(restore))
+        return subprocess.Popen(
+            ["sh", "-c", text, "work", *arguments],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, script: str, restore: Path, *arguments: str) -> tuple[int, str, str]:
+        process = self.start(script, restore, *arguments)
+        out, error = process.communicate(timeout=patient(120))
+        return process.returncode, out, error
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    programs, run = ensure_servers(print), tmp_path_factory.mktemp("mariadb")
+    environment = {**os.environ, **programs.environment}
+    own = ["--user=root"] if os.geteuid() == 0 else []
+    with socket.socket() as free:
+        free.bind((HOST, 0))
+        port = int(free.getsockname()[1])
+    place = ["--no-defaults", f"--basedir={programs.basedir}", f"--datadir={run}/data", *own]
+    install = [str(programs.install_db), *place, "--auth-root-authentication-method=normal", "--skip-test-db"]
+    subprocess.run(install, env=environment, check=True, capture_output=True)
+    command = [str(programs.mariadbd), *place, f"--socket={run}/socket", f"--bind-address={HOST}"]
+    with (run / "log").open("w") as log:
+        process = subprocess.Popen([*command, f"--port={port}"], env=environment, stdout=log, stderr=log)
+    login = {"DB_HOST": HOST, "DB_PORT": str(port), "DB_USER": "root", "MYSQL_PWD": ""}
+    found = Server({**environment, **login})
+    try:
+        deadline = time.monotonic() + patient(START_SECONDS)
+        while True:
+            try:
+                found.sql("SELECT 1")
+                break
+            except subprocess.CalledProcessError:
+                assert time.monotonic() < deadline, (run / "log").read_text()
+                time.sleep(0.2)
+        yield found
+    finally:
+        process.terminate()
+        process.wait(timeout=patient(60))
+
+
+def dump(table: str, rows: int) -> bytes:
+    parts = [f"DROP TABLE IF EXISTS {table}; CREATE TABLE {table} (id INT PRIMARY KEY, v VARCHAR(200));"]
+    for first in range(0, rows, 500):
+        values = ",".join(f"({number},'{'x' * 150}')" for number in range(first, min(first + 500, rows)))
+        parts.append(f"INSERT INTO {table} VALUES {values};")
+    return "\n".join(parts).encode()
+
+
+@pytest.fixture
+def fetched(tmp_path: Path) -> tuple[Path, list[str]]:
+    """A backup as restic has fetched it, and what the Job that loads it is given."""
+    place, databases, files, given = tmp_path / "backup", [], [], []
+    (place / "databases").mkdir(parents=True)
+    for name, content in {"keystone": dump("user", 1000), "nova-cell0": dump("instances", ROWS)}.items():
+        path, digest = f"databases/{name}.sql", hashlib.sha256(content).hexdigest()
+        (place / path).write_bytes(content)
+        databases.append(DatabaseDump(name, path, len(content), {"one": 1}))
+        files.append(BackupFile(path, len(content), digest))
+        given += [name, path, digest]
+    manifest = BackupManifest(
+        id="20261126T020000Z-0a1b2c",
+        namespace="openstack",
+        region="region-one",
+        created="2026-11-26T02:00:00Z",
+        controller_version="0.1.0",
+        openstack_version="2025.2",
+        server_version="10.11.0-MariaDB",
+        databases=tuple(databases),
+        files=tuple(files),
+    )
+    (place / "manifest.json").write_bytes(manifest_document(manifest))
+    return tmp_path, given
+
+
+def test_the_check_prints_what_fits_and_what_is_cut(server: Server, fetched: tuple[Path, list[str]]) -> None:
+    place, _ = fetched
+    code, out, error = server.run(CHECK_SCRIPT, place)
+    assert code == 0, error
+    found = read_fetched(out)
+    assert "MariaDB" in found.server_version
+    assert misfit(found, REGION, "latest") == ""
+    file = place / "backup" / "databases" / "keystone.sql"
+    file.write_bytes(file.read_bytes()[:-5])
+    text = misfit(read_fetched(server.run(CHECK_SCRIPT, place)[1]), REGION, "latest")
+    assert "databases/keystone.sql" in text
+    (place / "backup" / "manifest.json").unlink()
+    code, _, error = server.run(CHECK_SCRIPT, place)
+    assert (code, error.strip()) == (3, "the snapshot has no manifest.json")
+
+
+def test_loading_that_is_killed_continues_beside_what_is_left_of_it(
+    server: Server, fetched: tuple[Path, list[str]]
+) -> None:
+    place, given = fetched
+    process = server.start(LOAD_SCRIPT, place, RESTORE, *given)
+    deadline = time.monotonic() + patient(60)
+    while "loaded" not in server.sql("SHOW TABLES IN osctl_restore") if _has(server) else True:
+        assert time.monotonic() < deadline
+    while server.sql("SELECT COUNT(*) FROM osctl_restore.loaded") != "1":
+        assert time.monotonic() < deadline and process.poll() is None
+    # The shell alone: its client of the database goes on, as on a node that is cut off.
+    os.kill(process.pid, signal.SIGKILL)
+    code, out, error = server.run(LOAD_SCRIPT, place, RESTORE, *given)
+    assert code == 0, error
+    assert out.splitlines() == ["keystone was loaded before", "nova-cell0 is loaded"]
+    process.communicate(timeout=patient(60))
+    assert server.sql("SELECT COUNT(*) FROM keystone.user") == "1000"
+    assert server.sql("SELECT COUNT(*) FROM `nova-cell0`.instances") == str(ROWS)
+    assert not _has(server)
+
+
+def test_a_file_that_changed_after_the_check_is_not_loaded(
+    server: Server, fetched: tuple[Path, list[str]]
+) -> None:
+    place, given = fetched
+    server.sql("CREATE DATABASE IF NOT EXISTS keystone; CREATE TABLE keystone.kept (i INT)")
+    (place / "backup" / "databases" / "keystone.sql").write_bytes(b"SELECT 1")
+    code, _, error = server.run(LOAD_SCRIPT, place, RESTORE, *given)
+    assert (code, error.strip()) == (3, "databases/keystone.sql is damaged")
+    assert server.sql("SHOW TABLES IN keystone LIKE 'kept'") == "kept"
+
+
+def _has(server: Server) -> bool:
+    return "osctl_restore" in server.sql("SHOW DATABASES")
