@@ -170,7 +170,9 @@ def _plans_begin(stack: ExitStack) -> None:
 @guard("a region may be paused", MEANT, PERSONS)
 def _never_paused(stack: ExitStack) -> None:
     real = observe.node_policy
-    stack.enter_context(patch.object(observe, "node_policy", lambda *given: replace(real(*given), paused=False)))
+    stack.enter_context(
+        patch.object(observe, "node_policy", lambda *given: replace(real(*given), paused=False))
+    )
 
 
 @guard("pods are freed only where the machine is off", TWICE, CUT)
