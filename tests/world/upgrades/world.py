@@ -12,8 +12,10 @@ from typing import Any
 from controller.domain.api.conditions import Condition, entries, find
 from controller.domain.api.names import UPGRADE_STEP_ANNOTATION
 from controller.domain.api.reasons import Reason
+from controller.domain.region.upgrade.node_choice import MOST_SECONDS
 from controller.domain.region.upgrade.upgrade_state import StepState, Upgrade, upgrade_in
 from controller.domain.releases.bundle_facts import bundle_mark, marks_digest
+from controller.domain.shared.times import seconds_of
 from controller.errors import Conflict
 from controller.ports.kubernetes import DAEMONSET, HELMBUNDLE, OSDPL, POD, KubeObject
 from controller.reconcile.region.deployment import DeploymentReconciler
@@ -283,7 +285,7 @@ class World:
         if step is None or not step.about.by_node or not self._is_outdated(pod):
             raise Violated("pods of nodes", f"{name} is deleted, and no step replaces it")
         pods = self._pods(step.about.charts)
-        broken = {p["spec"]["nodeName"] for p in pods if _state(p) == "broken"}
+        broken = {p["spec"]["nodeName"] for p in pods if _state(p) == "broken" or self._is_overdue(p)}
         if node in broken:
             return  # It is down already, and the batch has room for it.
         if len(broken) > self.setting.most_failed:
@@ -466,6 +468,11 @@ class World:
         there = {pod["metadata"]["name"] for pod in self._pods(step.about.charts)}
         names = [name for name, chart in DAEMON_SETS.items() if chart in step.about.charts]
         return {node for node in COMPUTES for name in names if f"{name}-{node}" not in there}
+
+    def _is_overdue(self, pod: KubeObject) -> bool:
+        """Whether a pod starts for so long that its node has failed."""
+        age = self.clock.now() - seconds_of(pod["metadata"]["creationTimestamp"])
+        return _state(pod) == "starting" and age > MOST_SECONDS
 
     def _is_outdated(self, pod: KubeObject) -> bool:
         name = pod["metadata"]["name"].rpartition("-node")[0]

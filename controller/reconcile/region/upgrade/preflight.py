@@ -8,6 +8,8 @@ from typing import Any
 
 from controller.domain.api.conditions import find
 from controller.domain.api.region_spec import parse_region_spec
+from controller.domain.health.probes import APPLICATION as PROBE_APPLICATION
+from controller.domain.health.workload_health import Health
 from controller.domain.region.facts import ANSWERED_BY
 from controller.domain.region.upgrade.upgrade_policy import upgrade_policy
 from controller.domain.region.upgrade.upgrade_state import Check, CheckState, Upgrade
@@ -21,6 +23,8 @@ BACKUP = "mariadb-backup"
 # The rules about options that OpenStack of a version does not have.
 _UNKNOWN_OPTIONS = ("option-unknown", "section-unknown")
 _SHOWN = 5
+# Probes of container health that are also checks, by their names.
+PROBES = ("network-agents", "volume-services")
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,7 @@ def preflight_checks(kube: Kube, view: PreflightView, now: float) -> tuple[Check
         _pinned_images(view.desired, view.bundles, view.upgrade),
         _unknown_options(view),
         _compute_services(view.status, view.upgrade),
+        *(_probed(view.status, view.upgrade, name) for name in PROBES),
         _backup_age(kube, view.osdpl, now),
     )
 
@@ -119,6 +124,18 @@ def _compute_services(status: Mapping[str, Any], upgrade: Upgrade) -> Check:
     warns = CheckState.WARNING if found else CheckState.PASSED
     state = CheckState.FAILED if down["enabled"] else warns
     return Check("compute-services", state, "; ".join(found))
+
+
+def _probed(status: Mapping[str, Any], upgrade: Upgrade, name: str) -> Check:
+    """Services that are down keep their version, which others may refuse after the upgrade."""
+    entry = ((status.get("health") or {}).get(PROBE_APPLICATION) or {}).get(name) or {}
+    health, text = str(entry.get("status") or ""), str(entry.get("message") or "")
+    if health == Health.UNHEALTHY:
+        remedy = f"correct it at {upgrade.source} first, or delete those that are gone for good"
+        return Check(name, CheckState.FAILED, f"{text or 'they are down'}; {remedy}")
+    if health and health != Health.READY:
+        return Check(name, CheckState.WARNING, text or f"the probe {name} of their health is {health}")
+    return Check(name, CheckState.PASSED, "" if health else f"no probe {name} is made")
 
 
 def _backup_age(kube: Kube, osdpl: KubeObject, now: float) -> Check:

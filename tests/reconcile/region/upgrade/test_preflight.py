@@ -102,3 +102,24 @@ def test_every_program_that_checks_has_an_image_of_every_version() -> None:
                 assert one.tag in charts[one.chart]["images"]["tags"], (one.name, version)
                 found += 1
     assert found > 30
+
+
+@pytest.mark.parametrize("name", ["network-agents", "volume-services"])
+@pytest.mark.parametrize(
+    ("entry", "state", "message"),
+    [
+        ({"status": "Ready"}, "Passed", ""),
+        ({}, "Passed", "no probe"),
+        ({"status": "Unknown", "message": "Neutron does not answer"}, "Warning", "does not answer"),
+        (
+            {"status": "Unhealthy", "message": "1 of 9 down: x on cmp1"},
+            "Failed",
+            "down: x on cmp1; correct it",
+        ),
+    ],
+)
+def test_agents_and_services_that_are_down_are_found(
+    name: str, entry: dict[str, str], state: str, message: str
+) -> None:
+    found = check(name, status={"health": {"probes": {name: entry}}} if entry else {})
+    assert (found.state, message in found.message) == (state, True)
