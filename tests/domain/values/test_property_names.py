@@ -71,3 +71,34 @@ def test_a_misspelt_property_of_a_flavor_is_told_and_traits_and_keys_of_one_s_ow
 
 def test_what_only_the_chart_has_is_not_told() -> None:
     assert told("cinder", {"enabled": True}, limits("front-end", "wrong")) == []
+
+
+@pytest.mark.parametrize(
+    ("release", "conf", "wrong", "meant"),
+    [
+        ("neutron", {"neutron": {"DEFAULT": {"service_plugins": "ruter,qos"}}}, "ruter", "router"),
+        (
+            "glance",
+            {"glance": {"DEFAULT": {"enabled_import_methods": "[glance-direkt]"}}},
+            "glance-direkt",
+            "glance-direct",
+        ),
+        (
+            "nova",
+            {"nova": {"filter_scheduler": {"enabled_filters": ["NUMATopolgyFilter"]}}},
+            "NUMATopolgyFilter",
+            "NUMATopologyFilter",
+        ),
+    ],
+)
+def test_a_misspelt_plug_in_is_told(release: str, conf: dict[str, Any], wrong: str, meant: str) -> None:
+    merged = merge_layers({}, [Layer("services", {"conf": conf}, root=("spec",))])
+    [found] = unknown_properties({release: merged}, library().properties)
+    assert f'no plug-in "{wrong}"' in found.message
+    assert found.remedy == f'did you mean "{meant}"?'
+
+
+def test_a_plug_in_of_another_package_is_not_told() -> None:
+    conf = {"neutron": {"DEFAULT": {"service_plugins": "router,cisco_apic_l3,networking_x.plugin.Plugin"}}}
+    merged = merge_layers({}, [Layer("services", {"conf": conf}, root=("spec",))])
+    assert list(unknown_properties({"neutron": merged}, library().properties)) == []

@@ -10,3 +10,9 @@ PROPERTY_UNKNOWN = warning(
     '{reader} knows no property "{name}", and ignores it',
     "{suggestion}",
 )
+PLUGIN_UNKNOWN = warning(
+    "plugin-unknown",
+    "spec.services.*.*.values.conf",
+    '{reader} has no plug-in "{name}", which {option} lists, so it does not start or leaves it out',
+    "{suggestion}",
+)

@@ -15,7 +15,8 @@ class KnownProperties:
     """The properties in one place of the values of a release, and `reader`, which reads them.
 
     `when`: the name and value of what has to stand beside them. With `complete` no other name exists; else
-    no other one exists that begins with one of `closed` and a colon."""
+    no other one exists that begins with one of `closed` and a colon. `plugins`: they are not properties, but
+    the plug-ins that an option lists."""
 
     release: str
     at: Path
@@ -24,6 +25,7 @@ class KnownProperties:
     complete: bool = False
     closed: frozenset[str] = frozenset()
     when: tuple[str, str] | None = None
+    plugins: bool = False
 
     def has(self, name: str) -> bool:
         """Whether this is one of the names."""
@@ -45,6 +47,7 @@ def parse_properties(document: Iterable[Mapping[str, Any]]) -> tuple[KnownProper
             names=tuple(one["names"]),
             complete=one["others"] == "unknown",
             closed=frozenset(one.get("closed", ())),
+            plugins=one.get("plugins", False),
             when=(one["when"]["key"], one["when"]["is"]) if "when" in one else None,
         )
         for one in document
