@@ -13,7 +13,7 @@ from tests.reconcile.bundles import NAMESPACE, Bench
 def test_the_controller_may_not_write_what_charts_are_made_of_and_charts_nothing_of_ours() -> None:
     """What the other tests of releases rely on."""
     own, charts = (rights_of(account, NAMESPACE) for account in (CONTROLLER, CHARTS))
-    assert ("apps", "deployments", "", "patch") in charts - own
+    assert ("apps", "deployments", "", "create") in charts - own
     assert ("osctl.dev", "helmbundles", "", "patch") in own - charts
 
 
