@@ -58,6 +58,13 @@ def test_conversion_without_space_that_is_reserved_is_told() -> None:
     assert told(region({}, space=False)) == []
 
 
+def test_a_default_store_that_is_not_enabled_is_told() -> None:
+    [warning] = told(region({"glance_store": {"default_backend": "objcts"}}))
+    assert warning.path.endswith("conf.glance.glance_store.default_backend")
+    assert warning.message == "it is none of the stores in enabled_backends, so Glance does not start"
+    assert told(region({"glance_store": {"default_backend": "objects"}})) == []
+
+
 def test_an_address_that_the_environment_overrides_is_told() -> None:
     [warning] = told(region({"DEFAULT": {"worker_self_reference_url": "http://glance"}}))
     assert warning.path.endswith("conf.glance.DEFAULT.worker_self_reference_url")
