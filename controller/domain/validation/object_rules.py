@@ -23,6 +23,8 @@ _PORT_NAME = re.compile(r"(?=.*[a-z])[a-z0-9]+(?:-[a-z0-9]+)*")
 _RBAC = ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding")
 _SELECTING = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
 # Longest name by kind: what is made of it is a label's value, of 63 letters at most.
+# minute, hour, day of the month, month, day of the week
+_FIELDS = 5
 _LONGEST = {"Service": 63, "Job": 63, "CronJob": 52, "StatefulSet": 52, "Namespace": 63}
 _MOST = 253
 _PORTS = range(1, 65536)
@@ -48,6 +50,10 @@ def _faults(obj: Object, kind: str, name: str) -> Iterator[str]:
         return
     if kind == "Service":
         yield from _of_service(spec)
+    if kind == "CronJob":
+        schedule = str(spec.get("schedule") or "")
+        if not schedule.startswith("@") and len(schedule.split()) != _FIELDS:
+            yield f"its schedule {schedule!r} does not have five fields, as in '0 */12 * * *'"
     if kind == "PersistentVolumeClaim":
         yield from _of_quantities(spec.get("resources") or {}, "its")
     for claim in spec.get("volumeClaimTemplates") or ():

@@ -127,3 +127,11 @@ def test_what_is_made_is_not_missed() -> None:
 def test_a_variable_that_is_no_json_waits_for_nothing() -> None:
     container = {"env": [{"name": "DEPENDENCY_POD_JSON", "value": "["}]}
     assert list(awaited(container, "openstack")) == []
+
+
+@pytest.mark.parametrize(
+    ("schedule", "refused"), [("0 */12 * *", True), ("0 */12 * * *", False), ("@daily", False)]
+)
+def test_a_schedule_has_five_fields_or_a_name(schedule: str, refused: bool) -> None:
+    cron = {"kind": "CronJob", "metadata": {"name": "rotate"}, "spec": {"schedule": schedule}}
+    assert any("does not have five fields" in fault for fault in object_faults(cron)) is refused
