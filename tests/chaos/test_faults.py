@@ -1,4 +1,4 @@
-"""One request in six meets a fault: lost, cut off, refused or late. Everything ends as without."""
+"""Requests meet faults: they are lost, cut off, refused or late. Everything ends as without."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from sandbox.cluster import Sandbox
 from sandbox.faults import RandomFaults, pass_on
 from tests.chaos.world import World, chaos
 
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("kills"), pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
 
-SHARE = 1 / 6
+# Of the requests; the daily one meets every kind of fault, and ends four times as soon.
+SHARE, DAILY_SHARE = 1 / 6, 1 / 16
 # So many faults fail six of seven actions, and a run of bad luck has no end: what is tested is how it ends,
 # not how long the pauses in between grow.
 PAUSE = 5
@@ -26,9 +27,9 @@ def world(sandbox: Sandbox, namespace: str, tmp_path: Path) -> Iterator[World]:
         yield world
 
 
-def live_through(world: World, seed: int) -> None:
+def live_through(world: World, seed: int, share: float = SHARE) -> None:
     """An install, an upgrade and an uninstall."""
-    world.proxy.choose = RandomFaults(seed, SHARE, spare=lambda one: one.leases)
+    world.proxy.choose = RandomFaults(seed, share, spare=lambda one: one.leases)
     for colour in ("red", "blue"):
         world.apply(colour)
         world.wait_ready(timeout=PATIENCE)
@@ -39,13 +40,13 @@ def live_through(world: World, seed: int) -> None:
 
 
 def test_a_release_lives_through_a_faulty_network(world: World) -> None:
-    live_through(world, seed=1)
+    live_through(world, 1, DAILY_SHARE)
     requests = len(world.proxy.requests)
     assert requests > 60
     world.proxy.choose = pass_on
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("seed", range(2, 22))
-def test_other_seeds_end_the_same(world: World, seed: int) -> None:
+@pytest.mark.parametrize("seed", range(1, 22))
+def test_with_many_faults_every_seed_ends_the_same(world: World, seed: int) -> None:
     live_through(world, seed)

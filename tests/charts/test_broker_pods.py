@@ -13,6 +13,7 @@ import pytest
 from tests.charts.broker import image
 from tests.charts.lean import nest, objects, the
 from tests.charts.pods import Container, Network, Pod, network, refuse_without_namespaces, wait_until
+from tests.sweeps import swept
 
 pytestmark = pytest.mark.slow
 
@@ -162,7 +163,7 @@ def test_a_node_that_comes_back_with_its_volume_is_the_member_it_was(pair: Broke
 
 
 @of_a_pair
-@pytest.mark.parametrize("lost", [0, 1])
+@pytest.mark.parametrize("lost", swept([0, 1], daily=[0]))
 def test_a_node_that_lost_its_volume_joins_the_cluster_again(lost: int, pair: Broker) -> None:
     """Also the first one, which would found a second cluster beside that of the others."""
     pair.stop(lost)

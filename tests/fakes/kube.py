@@ -69,7 +69,7 @@ class _Stored:
 
 def _shared(obj: KubeObject) -> KubeObject:
     """Metadata are one's own: a pass notes there which version it has written."""
-    return {**obj, "metadata": {**obj["metadata"]}}
+    return {**obj, "metadata": {**obj["metadata"]}} if "metadata" in obj else {**obj}
 
 
 def _nothing(request: Request) -> None:
@@ -193,7 +193,7 @@ class FakeKube:
                 {
                     "apiVersion": "meta.k8s.io/v1",
                     "kind": "PartialObjectMetadata",
-                    "metadata": self._read(obj)["metadata"],
+                    "metadata": self._read(obj["metadata"]),
                 }
                 for obj in self._select(resource, namespace, labels, fields)
             ]

@@ -114,7 +114,9 @@ REAL = [
 ]
 
 
-@pytest.fixture(params=["fake", "http", pytest.param("real", marks=REAL)])
+@pytest.fixture(
+    params=["fake", pytest.param("http", marks=pytest.mark.slow), pytest.param("real", marks=REAL)]
+)
 def world(request: pytest.FixtureRequest) -> Iterator[Any]:
     if request.param == "http":
         with served(FakeCloud("cmp1", "cmp2", "cmp3")) as server:

@@ -16,6 +16,7 @@ from sandbox import Sandbox, SandboxError, cluster, processes
 from sandbox.cluster import take_down
 from sandbox.ports import find_free_ports
 from tests.cluster.region import wait_until
+from tests.sweeps import swept
 
 pytestmark = pytest.mark.cluster
 
@@ -89,7 +90,10 @@ def test_another_profile_is_refused_while_it_runs(box: Sandbox) -> None:
         Sandbox.up(box.name, box.layout.directory, profile="small")
 
 
-@pytest.mark.parametrize("victims", [["etcd"], ["apiserver", "kwok"], ["controller-manager", "scheduler"]])
+@pytest.mark.parametrize(
+    "victims",
+    swept([["etcd"], ["apiserver", "kwok"], ["controller-manager", "scheduler"]], daily=[["etcd"]]),
+)
 def test_up_repairs_what_was_killed(box: Sandbox, victims: list[str]) -> None:
     box.kubectl("create", "namespace", f"kept-{victims[0]}")
     before = pids(box)

@@ -22,6 +22,7 @@ from tests.reconcile.credentials.administrators_bed import (
 from tests.reconcile.credentials.killed_passes import KilledPasses, killed_by_chance
 from tests.reconcile.credentials.rotation_bed import ROTATE
 from tests.reconcile.credentials.test_secrets import Killed
+from tests.sweeps import swept
 
 pytestmark = pytest.mark.slow
 
@@ -212,6 +213,13 @@ def test_no_schedule_has_brokers_and_databases_start_again(bed: AdministratorsBe
         assert "rotation" not in bed.published(service)
 
 
+# What lies before a step lies after the one before it.
+KILLED = [
+    (*one, after) for one in (("identity", 10), ("messaging", 7), ("database", 7)) for after in (False, True)
+]
+KILLED_DAILY = (("identity", 10, True), ("messaging", 7, False))
+
+
 def rotated(service: str, nth: int = 0, *, after: bool = False) -> int:
     """Rotates, with a kill before or after the nth step of all: a write, or a change on a server."""
     bed = AdministratorsBed()
@@ -223,8 +231,7 @@ def rotated(service: str, nth: int = 0, *, after: bool = False) -> int:
     return passes.steps
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize(("service", "least"), [("identity", 10), ("messaging", 7), ("database", 7)])
+@pytest.mark.parametrize(("service", "least", "after"), swept(KILLED, KILLED_DAILY))
 def test_killed_at_each_step_one_generation_is_left(service: str, least: int, after: bool) -> None:
     steps = rotated(service)
     assert steps >= least
@@ -256,8 +263,17 @@ def paused_after_a_kill(service: str, nth: int, *, after: bool) -> int:
     return passes.steps
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize(("service", "last"), [("identity", 8), ("messaging", 6), ("database", 6)])
+@pytest.mark.parametrize(
+    ("service", "last", "after"),
+    swept(
+        [
+            (*one, after)
+            for one in (("identity", 8), ("messaging", 6), ("database", 6))
+            for after in (False, True)
+        ],
+        daily=(("identity", 8, True), ("database", 6, False)),
+    ),
+)
 def test_killed_at_any_step_and_paused_the_secret_has_what_the_server_knows(
     service: str, last: int, after: bool
 ) -> None:
@@ -339,7 +355,7 @@ def sequence(seed: int, steps: int) -> None:
     bed.assert_rests()
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", swept(range(10), daily=range(4)))
 def test_after_any_sequence_servers_and_releases_agree(seed: int) -> None:
     sequence(seed, 80)
 

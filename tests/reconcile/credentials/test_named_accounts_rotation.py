@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from controller.domain.values.chart_values import secret_ref
 from tests.reconcile.credentials.administrators_bed import DATABASE, IDENTITY, AdministratorsBed
 from tests.reconcile.credentials.killed_passes import KilledPasses
 from tests.reconcile.credentials.rotation_bed import ROTATE
+from tests.sweeps import swept
 
 pytestmark = pytest.mark.slow
 
@@ -145,8 +147,10 @@ def test_killed_at_each_step_one_generation_is_left(after: bool) -> None:
         assert rotated(nth, after=after) >= nth
 
 
-@pytest.mark.parametrize("mode", ["Paused", "Plan"])
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(
+    ("after", "mode"),
+    swept(product((False, True), ("Paused", "Plan")), daily=((False, "Paused"), (True, "Plan"))),
+)
 def test_killed_at_any_step_and_held_the_secret_has_what_keystone_knows(after: bool, mode: str) -> None:
     for nth in range(1, 7):
         bed = NamedAccountsBed()

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Mapping
 from functools import partial
+from itertools import product
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from controller.reconcile.shared.status_metrics import measured_region, secret_s
 from tests.fakes.metrics import FakeMetrics
 from tests.reconcile.credentials.killed_passes import KilledPasses, killed_by_chance
 from tests.reconcile.credentials.rotation_bed import CHARTS, NS, REGION, ROTATE, RotationBed, StorageBed
+from tests.sweeps import swept
 
 EVERYWHERE = {Server.DATABASE, Server.BROKER, Server.KEYSTONE}
 
@@ -353,8 +355,11 @@ def test_a_second_look_writes_nothing(bed: RotationBed) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("nth", range(1, 9))
+@pytest.mark.parametrize(
+    ("nth", "after"),
+    # What lies before a write lies after the one before it.
+    swept(product(range(1, 9), (False, True)), daily=[(1, False), *((nth, True) for nth in range(1, 9))]),
+)
 def test_killed_at_any_write_it_ends_all_the_same(bed: RotationBed, nth: int, after: bool) -> None:
     bed.ask("compute")
     passes = KilledPasses(bed, nth, after=after, servers=False)
@@ -621,7 +626,7 @@ def test_the_ending_of_names_is_brought_back_where_it_was_taken_out(bed: Rotatio
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", swept(range(25), daily=range(8)))
 def test_whatever_happens_in_between_nothing_is_refused_and_one_generation_is_left(seed: int) -> None:
     bed = RotationBed()
     chance = random.Random(seed)

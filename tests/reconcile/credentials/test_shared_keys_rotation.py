@@ -11,6 +11,7 @@ from controller.domain.credentials.generate import public_key_of
 from tests.reconcile.credentials.killed_passes import KilledPasses, killed_by_chance
 from tests.reconcile.credentials.rotation_bed import ROTATE
 from tests.reconcile.credentials.shared_keys_bed import HOSTS, SharedKeysBed
+from tests.sweeps import swept
 
 COMPUTE = "compute-credentials"
 
@@ -145,6 +146,13 @@ def test_a_secret_without_accounts_is_rotated_too(bed: SharedKeysBed) -> None:
         }
 
 
+# What lies before a step lies after the one before it.
+KILLED = [
+    (*one, after) for one in (("compute", 15), ("networking", 10), ("cache", 4)) for after in (False, True)
+]
+KILLED_DAILY = (("networking", 10, True), ("cache", 4, False))
+
+
 def rotated(service: str, nth: int = 0, *, after: bool = False) -> int:
     """Rotates, with a kill before or after the nth step of all: a write, or a change on a server. How many
     steps there were."""
@@ -165,8 +173,7 @@ def rotated(service: str, nth: int = 0, *, after: bool = False) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize(("service", "least"), [("compute", 15), ("networking", 10), ("cache", 4)])
+@pytest.mark.parametrize(("service", "least", "after"), swept(KILLED, KILLED_DAILY))
 def test_killed_at_each_step_one_generation_is_left(service: str, least: int, after: bool) -> None:
     steps = rotated(service)
     assert steps >= least
@@ -224,7 +231,7 @@ def sequence(seed: int, steps: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", swept(range(10), daily=range(4)))
 def test_after_any_sequence_one_generation_is_left_that_all_use(seed: int) -> None:
     sequence(seed, 80)
 

@@ -45,6 +45,7 @@ def test_nothing_forbidden_happens_in_twenty_thousand_sequences(
     assert not report.never((*EVENTS, "core is killed", "conflict"))
 
 
+@pytest.mark.slow
 def test_no_further_node_begins_while_pods_of_the_last_ones_are_not_made_yet() -> None:
     work = Event("all_work", (3,))
     PLAY.replay(

@@ -14,6 +14,8 @@ from tests.reconcile.region.test_deployment import KEY
 from tests.reconcile.region.upgrade.broker_region import NAME, BrokerRegion
 from tests.reconcile.region.upgrade.upgrading_region import NEW
 
+pytestmark = pytest.mark.slow
+
 
 def finish(region: BrokerRegion, until: str = "identity") -> None:
     """Passes until that step runs: the broker has done all of its own."""
