@@ -20,6 +20,7 @@ from controller.cli.commands.machines import app as machine_commands
 from controller.cli.commands.node import app as node_commands
 from controller.cli.commands.plan import approve, plan
 from controller.cli.commands.rbac import rbac
+from controller.cli.commands.recovery.backup_manifest import app as backup_commands
 from controller.cli.commands.recovery.restore import restore
 from controller.cli.commands.releases.history import history
 from controller.cli.commands.releases.reconcile import reconcile
@@ -89,6 +90,7 @@ for _command in (*_REGION, *_FILES, *_RELEASES):
 app.add_typer(upgrade_commands, name="upgrade")
 app.add_typer(node_commands, name="node")
 app.add_typer(credential_commands, name="credentials")
+app.add_typer(backup_commands, name="backup")
 app.add_typer(machine_commands, name="machines")
 app.add_typer(server_commands, name="server")
 
