@@ -4,40 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from controller.domain.api.spec_rules.values import RELEASE_UNKNOWN
 from controller.domain.region.deployment import OpenStackDeployment
 from controller.domain.region.feature_services import feature_service_problems
-from controller.domain.region.named_charts import (
-    chart_of,
-    name_problems,
-    name_warnings,
-    proxy_warnings,
-    unused_charts,
-)
-from controller.domain.region.node_overrides import check_nodes, label_layers, node_layer, nodes_left_out
+from controller.domain.region.named_charts import name_problems, name_warnings, proxy_warnings
+from controller.domain.region.node_overrides import label_layers, node_layer, nodes_left_out
 from controller.domain.region.required_certificates import region_certificates
 from controller.domain.region.service_releases import ReleaseTemplate, read_releases, unmet_dependencies
 from controller.domain.region.tls_features import tls_problems, tls_warnings
 from controller.domain.region.upgrade.service_checks import ServiceCheck, service_checks
 from controller.domain.region.upgrade.upgrade_steps import UpgradeStep
-from controller.domain.region.upgrade.version_hops import hop_tags, region_steps
-from controller.domain.releases.bundle import BundleSpec, ChartRef, ReleaseSpec
+from controller.domain.region.upgrade.version_hops import region_steps
+from controller.domain.releases.bundle import BundleSpec, ReleaseSpec
 from controller.domain.releases.drift.ignore_rules import drift_of, unknown_releases
 from controller.domain.releases.sizes.bundle_size import size_problem
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret, ServiceEntry
 from controller.domain.values.ceph_needs import CephNeeds, ceph_needs
-from controller.domain.values.chart_values import DocumentPath, Values, is_map, lookup
+from controller.domain.values.chart_values import DocumentPath, lookup
 from controller.domain.values.chosen_services import decide_services, in_order_of_need
-from controller.domain.values.images import check_image_overrides, image_layer
+from controller.domain.values.images import image_layer
 from controller.domain.values.layer import Layer
 from controller.domain.values.layer_order import (
     LayerKind,
     Layers,
     SpecSource,
-    check_overrides,
     in_order,
     library_layers,
     spec_layers,
@@ -47,14 +39,15 @@ from controller.domain.values.shipped_values import Library, main_field_problems
 from controller.domain.values.templates.service_template import RenderedTemplate, ServiceTemplates
 from controller.domain.values.templates.template_input import RegionInput, ValueOf
 from controller.errors import ChartInvalid, Problem, SpecInvalid
-from controller.render.chart_builds import ChartBuilds, ChartDefaults
+from controller.render.chart_builds import ChartDefaults
 from controller.render.feature_warnings import feature_warnings, unknown_names
 from controller.render.missing_parts import MissingPart, missing_parts
 from controller.render.problems import located, not_checked
+from controller.render.region_charts import RegionCharts
 from controller.render.releases import release_problems, sent_chart, sent_values, written_faults
+from controller.render.unused_overrides import unused_overrides
 
 _TEMPLATES = ServiceTemplates()
-_MISSING = object()
 
 
 @dataclass(frozen=True)
@@ -114,8 +107,9 @@ def render_region(
     then carry `file:line`. Raises SpecInvalid with every problem found, and ChartInvalid for charts of single
     services. With `partial` neither such a chart nor what a release lacks is an error: the region says it."""
     spec = SpecSource(deployment.document, source, lines or {})
+    seen = RegionCharts(deployment, library, charts)
     try:
-        return _RegionRenderer(deployment, library, charts, spec, partial=partial).render()
+        return _RegionRenderer(deployment, library, seen, spec, partial=partial).render()
     except SpecInvalid as error:
         raise SpecInvalid([located(problem, spec) for problem in error.problems]) from error
 
@@ -136,8 +130,8 @@ def template_layers(
     owners = {one.spec.name: bundle.service for bundle in region.bundles for one in bundle.releases}
     owners |= {chart: s for s in region.missing for chart in library.catalogue[s].charts}
     done = {one.spec.name: one for bundle in region.bundles for one in bundle.releases}
-    spec = SpecSource(deployment.document)
-    renderer = _RegionRenderer(deployment, library, charts, spec, done=done, owners=owners)
+    spec, seen = SpecSource(deployment.document), RegionCharts(deployment, library, charts)
+    renderer = _RegionRenderer(deployment, library, seen, spec, done=done, owners=owners)
     return renderer.written_by_templates(release, value_of)
 
 
@@ -151,7 +145,7 @@ class _RegionRenderer:
 
     deployment: OpenStackDeployment
     library: Library
-    charts: ChartDefaults
+    charts: RegionCharts
     spec: SpecSource
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
@@ -164,11 +158,6 @@ class _RegionRenderer:
     partial: bool = False
     missing: dict[str, ChartInvalid] = field(default_factory=dict)
     without_chart: dict[str, ChartInvalid] = field(default_factory=dict)  # by release
-    read: dict[ChartRef, Values] = field(default_factory=dict)  # one rendering sees a chart as it was once
-
-    @cached_property
-    def builds(self) -> ChartBuilds:
-        return ChartBuilds(self.library, self.charts)
 
     def render(self) -> Region:
         services, region_input = self._prepared()
@@ -185,7 +174,8 @@ class _RegionRenderer:
             self._stop_on_problems()
             spec, used = self.deployment.spec, {one.spec.chart.name for one in self.done.values()}
             self.warnings += unknown_releases(spec.drift_rules, self.done)
-            self.warnings += (*name_warnings(spec, used, region_input.claiming), *self.builds.warnings())
+            self.warnings += name_warnings(spec, used, region_input.claiming)
+            self.warnings += self.charts.builds.warnings()
             self.warnings += feature_warnings(features, merged, self.library, namespace)
             self.warnings += unknown_names(region_input, self.library.names)
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
@@ -230,16 +220,16 @@ class _RegionRenderer:
             services=services,
             value_of=self._value_of,
             owners=self.owners,
-            knows=self._knows,
+            knows=self.charts.knows,
             warn=self.warnings.append,
             namespace=self.deployment.namespace,
         )
         self.problems += region_input.problems
         features = spec.features.tree
-        self.problems += tls_problems(features, services, self._knows, spec.charts.source)
-        self.problems += feature_service_problems(features, services, self._knows)
+        self.problems += tls_problems(features, services, self.charts.knows, spec.charts.source)
+        self.problems += feature_service_problems(features, services, self.charts.knows)
         self._stop_on_problems()
-        self.warnings += tls_warnings(features, services, self._knows)
+        self.warnings += tls_warnings(features, services, self.charts.knows)
         return services, region_input
 
     def _render_services(
@@ -297,8 +287,8 @@ class _RegionRenderer:
         self, entry: ServiceEntry, desired: ReleaseTemplate, region_input: RegionInput
     ) -> Mapping[LayerKind, Layer]:
         """What templates write for a release: for all releases, for encryption, and for its service."""
-        chart = self._chart(desired.chart)
-        context = region_input.release_context(entry, desired.name, chart.name, self._defaults(chart))
+        chart = self.charts.chart(desired.chart)
+        context = region_input.release_context(entry, desired.name, chart.name, self.charts.defaults(chart))
         every, tls, service = LayerKind.EVERY_RELEASE, LayerKind.INTERNAL_TLS, LayerKind.SERVICE
         return {
             every: _TEMPLATES.layer(every, "every-release", self.library.every_release, context),
@@ -309,13 +299,13 @@ class _RegionRenderer:
     def _render_release(
         self, entry: ServiceEntry, desired: ReleaseTemplate, region_input: RegionInput
     ) -> RegionRelease:
-        release, chart = desired.name, self._chart(desired.chart)
-        defaults, spec = self._defaults(chart), self.deployment.spec
+        release, chart = desired.name, self.charts.chart(desired.chart)
+        defaults, spec = self.charts.defaults(chart), self.deployment.spec
         ours: Layers = {
             **self._template_layers(entry, desired, region_input),
             **library_layers(self.library, spec.files, chart.name, defaults),
         }
-        lower = merge_layers(defaults, in_order(self.builds.known_layers(chart, ours)))
+        lower = merge_layers(defaults, in_order(self.charts.builds.known_layers(chart, ours)))
         images = image_layer(spec.images, self.spec, chart.name, lower.values)
         written = spec_layers(self.spec, entry, chart.name, release)
         operators = (*in_order(written), *label_layers(self.spec, entry, chart.name))
@@ -355,34 +345,11 @@ class _RegionRenderer:
             raise _NotKnown
         return lookup(known.merged.values, path) if known is not None else None
 
-    def _knows(self, chart: str, path: DocumentPath, *, a_map: bool = False) -> bool:
-        """Whether the values.yaml of a chart has this key, and a map there, if that is asked."""
-        found = lookup(self._defaults(self._chart(chart)), path, _MISSING)
-        return is_map(found) if a_map else found is not _MISSING
-
-    def _defaults(self, chart: ChartRef) -> Values:
-        if chart not in self.read:
-            self.read[chart] = self.charts.defaults(chart)
-        return self.read[chart]
-
-    def _chart(self, name: str) -> ChartRef:
-        return chart_of(self.deployment.spec.charts, self.library.catalogue, self.library.builds, name)
-
     def _check_overrides(
         self, services: tuple[ServiceEntry, ...], bundles: Mapping[str, RegionBundle]
     ) -> None:
-        group_of = {name: self.library.catalogue[name].group for name in bundles}
-        groups = {one.spec.name: group_of[name] for name, made in bundles.items() for one in made.releases}
-        if len(bundles) < len(services):  # a service that failed to render still has its charts' names
-            groups.update({chart: entry.group for entry in services for chart in entry.charts})
-        enabled = frozenset(entry.name for entry in services)
-        found = check_overrides(self.deployment.document, self.library.catalogue, enabled, groups)
-        found += check_nodes(self.deployment.document, {entry.name: entry for entry in services})
-        charts = {name: {one.spec.chart.name for one in made.releases} for name, made in bundles.items()}
-        found += unused_charts(self.deployment.document, self.library.catalogue, charts)
-        if len(bundles) == len(services):
-            known = self._image_tags(bundles) | hop_tags(services)
-            found += check_image_overrides(self.deployment.spec.images, known)
+        made, tags = {name: one.spec for name, one in bundles.items()}, self._image_tags(bundles)
+        found = unused_overrides(self.deployment, self.library, services, made, tags)
         self.problems += [problem for problem in found if problem not in self.problems]
 
     def _image_tags(self, bundles: Mapping[str, RegionBundle]) -> frozenset[str]:
