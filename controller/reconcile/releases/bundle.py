@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from controller.domain.api.keys import BundleKey
 from controller.domain.api.object_meta import parse_meta
 from controller.domain.api.object_owner import made_by_bundle
-from controller.domain.api.reasons import NORMAL, Reason
+from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import VolumePolicy
-from controller.domain.releases.actions import MAKING, Action, NextAction
-from controller.domain.releases.attempt import Attempt
+from controller.domain.releases.actions import Action, NextAction
 from controller.domain.releases.bundle import BundleSpec
 from controller.domain.releases.bundle_object import Bundle, parse_bundle
-from controller.domain.releases.gates import no_slot, owned_by
-from controller.domain.releases.reported_state import BEGUN, ReportedState, resting_state
+from controller.domain.releases.gates import owned_by
+from controller.domain.releases.reported_state import BEGUN
 from controller.domain.shared import metrics
-from controller.domain.shared.redaction import Redactor
 from controller.errors import Forbidden, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, KubeObject
-from controller.reconcile.releases.action_deadline import action_deadline
-from controller.reconcile.releases.action_request import ActionOutcome, ActionRequest, RunningAction
 from controller.reconcile.releases.action_slots import ActionSlots
-from controller.reconcile.releases.actions.perform import ReleaseActions
-from controller.reconcile.releases.actions.superseded import is_superseded
+from controller.reconcile.releases.actions.follow import ActionFollower
+from controller.reconcile.releases.actions.start import ActionStarter
 from controller.reconcile.releases.bundle_finalizer import (
     BUNDLE_FINALIZER,
     may_go,
@@ -37,7 +32,7 @@ from controller.reconcile.releases.decide import ReleaseDecisions
 from controller.reconcile.releases.drift.event_filter import report_drift
 from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.histories import ReleaseHistories
-from controller.reconcile.releases.hooks.progress import LASTS_AFTER, NO_HOOKS, HookFollower, ObservedHooks
+from controller.reconcile.releases.hooks.progress import NO_HOOKS, HookFollower
 from controller.reconcile.releases.kept_claims.reported import KeptClaims
 from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import (
@@ -78,17 +73,27 @@ class BundleReconciler:
         self._settings = settings
         self._listeners = listeners
         self._slots = slots
-        self._hooks = hooks
         self._drift = drift
         self._report = BundleStatusWriter(ports.kube, ports.clock)
         self._sizes = ReleaseSizes(ports)
         self._decisions = ReleaseDecisions(ports, drift, self._sizes, settings)
-        self._actions = ReleaseActions(ports, settings, hooks=hooks, drift=drift)
         self._planner = BundlePlanner(ports, settings, sizes=self._sizes)
         self._waiting = WaitingBundles()
         self._names: dict[BundleKey, frozenset[str]] = {}
         self._histories = ReleaseHistories(ports.records, ports.clock)
         self._kept = KeptClaims(ports.as_charts, ports.records, ports.clock)
+        self._follower = ActionFollower(ports.clock, listeners, slots=slots, hooks=hooks)
+        self._starter = ActionStarter(
+            ports,
+            settings,
+            listeners,
+            slots=slots,
+            hooks=hooks,
+            drift=drift,
+            waiting=self._waiting,
+            histories=self._histories,
+            kept=self._kept,
+        )
 
     def reconcile(self, key: BundleKey) -> float | None:
         """One pass; the seconds until the next that nothing will announce, None when the bundle is gone."""
@@ -174,11 +179,11 @@ class BundleReconciler:
         running, seen = observed.busy.get(key), NO_HOOKS
         if running is not None and running.request.bundle != observed.bundle.name:
             decision = owned_by(made_by_bundle(running.request.bundle))
-            state = _resting(decision, release)
+            state = release.resting_state(decision)
             if release.desired is None:
                 return
         elif running is not None:
-            seen = self._follow(observed, results, release, running)
+            seen = self._follower.follow(observed, results, release, running)
             if running.request.action == Action.CORRECT:
                 results.drifts[name] = self._drift.known(key, running.request.version)
             else:
@@ -187,7 +192,7 @@ class BundleReconciler:
             decision = NextAction(running.request.action, reason, seen.message, seen.again_after)
         else:
             decision = self._decisions.decide(observed, results, release)
-            state, decision = self._act(observed, results, release, decision)
+            state, decision = self._starter.start(observed, results, release, decision)
         if decision.reason == Reason.IN_SYNC:
             self._ports.measures.count(metrics.DIGEST_SKIPS, release=name)
         if decision.reason == Reason.GONE:
@@ -232,169 +237,7 @@ class BundleReconciler:
             bundle=observed.obj,
         )
 
-    def _follow(
-        self,
-        observed: ObservedBundle,
-        results: PassResults,
-        release: ObservedRelease,
-        running: RunningAction,
-    ) -> ObservedHooks:
-        """What an action of ours is at; ends it when what it serves is not asked for any more, or not for
-        so long."""
-        key = observed.key(release.name)
-        desired, suspended = release.desired, observed.suspended(release.name)
-        superseded = is_superseded(
-            running,
-            desired,
-            observed.requests(release.name),
-            volumes=observed.bundle.spec.volumes,
-            suspended=suspended,
-        )
-        newest = desired.spec if desired else None
-        deadline = action_deadline(running.request.action, running.timeout, newest, suspended=suspended)
-        remaining = deadline.seconds - running.age(self._ports.clock)
-        if superseded:
-            running.cancellation.cancel()
-        elif deadline.shortened and remaining <= 0:
-            running.cancellation.cancel(deadline.overdue)
-        elif deadline.shortened:
-            results.again.append(remaining)
-        seen = self._hooks.observe(key, replace(running, shortened_to=deadline.seconds))
-        for bundle in self._slots.note_waiting(key, seen.waiting):
-            self._listeners.requeue(bundle)
-        if running.cancellation.cancelled:
-            why = running.cancellation.overdue or "because another state is desired now"
-            return ObservedHooks(seen.hooks, seen.waiting, f"is being stopped, {why}")
-        return seen
-
-    def _act(
-        self,
-        observed: ObservedBundle,
-        results: PassResults,
-        release: ObservedRelease,
-        decision: NextAction,
-    ) -> tuple[ReportedState, NextAction]:
-        """Starts what was decided, if there is a slot for it; the state from now on, and why."""
-        if decision.action not in BEGUN:
-            return _resting(decision, release), decision
-        resolved = release.desired.resolved if release.desired else None
-        secrets = resolved.secrets if resolved else observed.secrets_of(release.name)
-        self._listeners.learn(secrets)
-        request = replace(
-            _request(observed, release, decision, secrets), uninstall_within=self._settings.uninstall_within
-        )
-        clock = self._ports.clock
-        running = RunningAction(
-            request, clock.now(), self._ports.helm.new_cancellation(), began=clock.monotonic()
-        )
-        started = self._slots.start(
-            running,
-            lambda: self._perform(running),
-            crashed=lambda error: _crash(request, error, self._ports.clock.now()),
-            finished=lambda: self._ended(observed, request),
-        )
-        if not started and self._slots.closed:
-            # It waits for no slot, and nothing is to be said of what this process will not do.
-            results.put_off.add(release.name)
-            return _resting(decision, release), decision
-        if not started:
-            refused = no_slot()
-            return _resting(refused, release), refused
-        # No watch reports what an action waits for that has no Job; one that is soon over is looked at then.
-        return BEGUN[decision.action][0], replace(decision, again_after=LASTS_AFTER)
-
-    def _perform(self, running: RunningAction) -> ActionOutcome:
-        # All of it happens while this action holds the slot: no other action works on the release.
-        request = running.request
-        self._histories.acted_on(request.key, request.bundle)
-        self._kept.forget(request.namespace)
-        self._hooks.begin(request.key)
-        try:
-            return self._actions.perform(request, running.cancellation)
-        finally:
-            self._hooks.end(request.key)
-            self._kept.forget(request.namespace)
-            self._histories.acted_on(request.key, request.bundle)
-
-    def _ended(self, observed: ObservedBundle, request: ActionRequest) -> None:
-        # First the work that others wait for, then the news of it.
-        self._listeners.note_end((request.namespace, request.bundle))
-        for key in (*self._waiting.woken_by(request.namespace, request.release), *self._slots.next_refused()):
-            self._listeners.requeue(key)
-        outcome = self._slots.outcome(request.key)
-        error = outcome.attempt.error if outcome else ""
-        if outcome and request.action == Action.UNLOCK and not error:
-            text = (
-                f"release {request.release}: revision {request.version} was interrupted and is marked failed"
-            )
-            reason = Reason.UNLOCKED
-            self._report_end(observed.obj, reason.event, reason, text)
-        elif outcome and request.action == Action.CORRECT and not error and not outcome.done.text:
-            return  # all was right again before it began
-        elif outcome and outcome.done.half:
-            text = f"{request.action} of release {request.release}: {outcome.done.text}"
-            self._report_end(observed.obj, NORMAL, Reason.UPGRADE_JOBS_SUCCEEDED, text)
-        elif outcome and request.action != Action.UNLOCK:
-            reason = Reason(f"{request.action}{'Failed' if error else 'Succeeded'}")
-            ending = f"failed: {error}" if error else f"succeeded{_reported(outcome.done.text)}"
-            text = f"{request.action} of release {request.release} {ending}"
-            kind = NORMAL if outcome.superseded else reason.event
-            self._report_end(observed.obj, kind, reason, text)
-
-    def _report_end(self, obj: Mapping[str, Any], type_: str, reason: Reason, text: str) -> None:
-        # `perform` has logged it.
-        self._ports.events.emit(obj, type_=type_, reason=reason, message=text, logged=True)
-
-
-def _resting(decision: NextAction, release: ObservedRelease) -> ReportedState:
-    return resting_state(decision, release.last_status, as_desired=release.is_as_desired)
-
-
-def _reported(done: str) -> str:
-    return f": {done}" if done else ""
-
 
 def _asks_to_delete_volumes(obj: Mapping[str, Any]) -> bool:
     spec = obj.get("spec")
     return isinstance(spec, Mapping) and spec.get("volumes") == "Delete"
-
-
-def _request(
-    observed: ObservedBundle, release: ObservedRelease, decision: NextAction, secrets: Iterable[str]
-) -> ActionRequest:
-    desired, attempt = release.desired, release.attempt
-    current = release.revisions[-1].version if release.revisions else 0
-    making = decision.action in MAKING
-    digest = desired.digest if desired and (making or decision.action == Action.UNLOCK) else ""
-    return ActionRequest(
-        action=decision.action,
-        bundle=observed.bundle.name,
-        release=release.name,
-        namespace=observed.bundle.namespace,
-        version=current + 1 if making else current,
-        digest=digest,
-        spec_digest=desired.spec_digest if desired and making else "",
-        spec=desired.spec if desired else None,
-        resolved_values=desired.resolved.values if desired and desired.resolved else None,
-        redactor=Redactor(secrets),
-        failures=attempt.failures if attempt and attempt.digest == digest else 0,
-        interrupted=bool(attempt and attempt.digest == digest and attempt.interrupted),
-        requests=observed.requests(release.name),
-        volumes=observed.bundle.spec.volumes,
-        skip_hooks=observed.skips_hooks(release.name),
-        unlocks=attempt.unlocks if attempt else 0,
-    )
-
-
-def _crash(request: ActionRequest, error: Exception, now: float) -> ActionOutcome:
-    attempt = Attempt(
-        action=str(request.action),
-        digest=request.digest,
-        finished=float(int(now)),
-        failures=request.failures_with(interrupted=False),
-        requests=request.requests,
-        unlocks=request.unlocks,
-        started=now,
-        error=f"internal error ({type(error).__name__}); the container's log has the stack",
-    )
-    return ActionOutcome(attempt)

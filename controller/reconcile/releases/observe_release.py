@@ -11,6 +11,7 @@ from controller.domain.releases.actions import Action, NextAction
 from controller.domain.releases.attempt import Attempt, parse_attempt
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.digests import spec_digest, values_digest
+from controller.domain.releases.reported_state import ReportedState, resting_state
 from controller.domain.releases.requests import marks_in
 from controller.domain.releases.situation import Recorded, RevisionRecord
 from controller.domain.shared import backoff
@@ -64,6 +65,10 @@ class ObservedRelease:
         """Whether its newest revision was made by us for what is desired now."""
         last = self.revisions[-1] if self.revisions else None
         return bool(last and self.desired and last.digest == self.desired.digest and last.ours)
+
+    def resting_state(self, decision: NextAction) -> ReportedState:
+        """Its word in the status while no action on it is under way."""
+        return resting_state(decision, self.last_status, as_desired=self.is_as_desired)
 
 
 def observe_release(
