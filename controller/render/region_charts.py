@@ -30,7 +30,7 @@ class RegionCharts:
         return ChartBuilds(self.library, self.source)
 
     def chart(self, name: str) -> ChartRef:
-        """Where the spec takes this chart from, and in which version."""
+        """The source and version of this chart, by the spec."""
         return chart_of(self.deployment.spec.charts, self.library.catalogue, self.library.builds, name)
 
     def defaults(self, chart: ChartRef) -> Values:
