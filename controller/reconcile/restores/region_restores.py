@@ -44,6 +44,7 @@ from controller.ports.system import Clock
 from controller.reconcile.restores.restore_hold import restores_of
 from controller.reconcile.restores.restore_runs import RestoreRuns
 from controller.reconcile.restores.stopped_writers import StoppedWriters, applied_charts
+from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.preconditioned_writes import OwnFinalizer, apply_to_seen, patch_seen
 
 MANAGER = field_manager("core")
@@ -197,6 +198,8 @@ class RegionRestores:
                 patch_seen(
                     self._kube, HELMBUNDLE, bundle, {"metadata": {"annotations": {FORCE_ANNOTATION: asked}}}
                 )
+                place = f"{seen.namespace}/{meta['name']}"
+                log_action("restore", place, "the releases run their hooks again", bundle=str(meta["name"]))
                 left.append(str(meta["name"]))
             elif not _applied(bundle, asked):
                 left.append(str(meta["name"]))
