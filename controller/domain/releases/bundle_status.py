@@ -162,7 +162,7 @@ def child_entry(bundle: Mapping[str, Any]) -> dict[str, Any]:
     )
     current = status.get("observedGeneration") == bundle["metadata"].get("generation")
     entry = {
-        "ready": current and ready.get("status") == "True",
+        "deployed": current and ready.get("status") == "True",
         "releases": progress_text(bundle, status.get("releases") or []),
         "reason": ready.get("reason") if current else str(Reason.APPLYING),
         "message": shorten(str(ready.get("message") or ""), 1000) if current else "",
@@ -172,14 +172,14 @@ def child_entry(bundle: Mapping[str, Any]) -> dict[str, Any]:
 
 def _is_idle(child: Mapping[str, Any]) -> bool:
     """Whether nothing is asked for of a bundle, and nothing of it is left: its releases are only planned."""
-    settled = child.get("ready") or child.get("reason") == Reason.APPLYING
+    settled = child.get("deployed") or child.get("reason") == Reason.APPLYING
     return bool(child.get("releases") == "0/0" and settled)
 
 
 def releases_condition(children: Mapping[str, Mapping[str, Any]], generation: int) -> Condition:
     """`ReleasesReady` of the osdpl from its children; those without releases do not count."""
     asked = {name: child for name, child in children.items() if not _is_idle(child)}
-    open_ = {name: child for name, child in asked.items() if not child.get("ready")}
+    open_ = {name: child for name, child in asked.items() if not child.get("deployed")}
     if not asked:
         text = "no release is requested yet, because the spec is only planned"
         text = text if children else "no bundle yet"

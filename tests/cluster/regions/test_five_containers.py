@@ -129,7 +129,7 @@ def storm_over(region: Region) -> Iterator[Storm]:
     spec = {"mode": "Paused", "releases": []}
     kube.create({"apiVersion": API_VERSION, "kind": HELMBUNDLE.kind, "metadata": meta, "spec": spec})
     try:
-        wait_until("the bundle is told", lambda: children_of(region).get(EXTRA, {}).get("ready"))
+        wait_until("the bundle is told", lambda: children_of(region).get(EXTRA, {}).get("deployed"))
         region.wait_ready()
         yield storm
     finally:
@@ -193,7 +193,7 @@ def untrue(storm: Storm, workloads: set[tuple[str, str]]) -> list[str]:
     bundles = kube.list(HELMBUNDLE, region.namespace, labels=f"{DEPLOYMENT_LABEL}={NAME}")
     numbers = {one["metadata"]["name"]: len(one["spec"]["releases"]) for one in bundles}
     children = {name: (True, f"{number}/{number}") for name, number in numbers.items()}
-    if {name: (one["ready"], one["releases"]) for name, one in status["children"].items()} != children:
+    if {name: (one["deployed"], one["releases"]) for name, one in status["children"].items()} != children:
         found.append(f"children: {status['children']}")
     health = components(osdpl)
     if health.keys() != workloads or {one["status"] for one in health.values()} != {"Ready"}:

@@ -28,7 +28,7 @@ def test_applying_the_example_ends_in_a_ready_region(shared_region: Region) -> N
     status = shared_region.status()
     assert status["progress"] == "10/10"
     assert status["state"] == "Applied"
-    assert all(child["ready"] for child in status["children"].values())
+    assert all(child["deployed"] for child in status["children"].values())
     assert status["initialization"]["provisioned"] is True
 
 

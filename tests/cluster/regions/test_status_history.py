@@ -30,7 +30,7 @@ def first() -> dict[str, Any]:
         "fingerprint": "sha256:0",
         "initialization": {"provisioned": True},
         "observedGeneration": 1,
-        "children": {"identity": {"ready": True, "message": "cause-1"}},
+        "children": {"identity": {"deployed": True, "message": "cause-1"}},
         "health": {"nova": {"api": {"status": "Ready", "since": MOMENTS[0]}}},
         "secrets": {"identity-credentials": {"digest": "1", "rotated": MOMENTS[0]}},
         "nodes": {"node1": {"state": "Ready", "since": MOMENTS[0], "message": ""}},

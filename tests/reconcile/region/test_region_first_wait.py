@@ -30,6 +30,7 @@ def test_bundles_without_releases_are_not_said_to_be_deployed() -> None:
     world.edit(mode="Apply")
     world.turn()
     assert world.said("ReleasesReady") == ("True", "ReleasesDeployed")
+    assert all(child["deployed"] for child in world.region["status"]["children"].values())
     assert world.said("Ready") == ("True", "RegionReady")
 
 
