@@ -29,6 +29,7 @@ from controller.reconcile.releases.children_status import ChildrenReporter
 from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.hooks.progress import HookEventFilter, HookFollower
 from controller.reconcile.releases.parts import BundleListeners, BundleSettings, DriftRates, ReleasePorts
+from controller.reconcile.releases.secret_event_filter import SecretEventFilter
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.object_store import ObjectStore
 from controller.reconcile.shared.status_metrics import measured_bundle
@@ -56,11 +57,18 @@ def compose(parts: Parts) -> Container:
 
     charts = chart_store(parts)
     changes, measured = BundleEventFilter(), measured_bundle(parts.metrics)
+    secrets, regions = SecretEventFilter(), RegionEvents(queue, region_key)
 
     def bundle_seen(event: str | None, obj: Mapping[str, Any]) -> None:
         measured(event, obj)
+        secrets.feed_bundle(event, obj)
         if changes.concerns_reconcile(event, obj):
             queue.add(("bundle", str(obj["metadata"]["namespace"]), str(obj["metadata"]["name"])))
+
+    def region_seen(event: str | None, obj: Mapping[str, Any]) -> None:
+        regions.seen(event, obj)
+        for bundle in secrets.changed_bundles(event, obj):
+            queue.add(("bundle", *bundle))
 
     drift = _drift_watch(parts, connection, as_charts, records)
     bundles = BundleReconciler(
@@ -88,7 +96,7 @@ def compose(parts: Parts) -> Container:
         name="helmbundle",
         watches=(
             Watch(HELMBUNDLE, owner_key, bundle_seen),
-            Watch(OSDPL, seen=RegionEvents(queue, region_key).seen),
+            Watch(OSDPL, seen=region_seen),
             Watch(JOB, seen=hook_events.seen),
         ),
         reconcilers={

@@ -37,10 +37,10 @@ def parse_bundle(obj: Mapping[str, Any]) -> BundleFacts | None:
     deployment = (meta.get("labels") or {}).get(DEPLOYMENT_LABEL)
     if not deployment or meta.get("deletionTimestamp"):
         return None
-    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    status = obj.get("status") or {}
     current = status.get("observedGeneration") == meta.get("generation")
     known = {str(one.get("name")): one for one in status.get("releases") or []}
-    desired = [one for one in spec.get("releases") or [] if one.get("name")]
+    desired = _desired(obj)
     releases = tuple(
         Release(
             name=str(one["name"]),
@@ -55,8 +55,13 @@ def parse_bundle(obj: Mapping[str, Any]) -> BundleFacts | None:
         releases=releases,
         settled=current and is_true(status.get("conditions") or [], "Ready"),
         mark=bundle_mark(obj),
-        secrets=frozenset().union(*(_secrets(one.get("values")) for one in desired)),
+        secrets=referenced_secrets(obj),
     )
+
+
+def referenced_secrets(obj: Mapping[str, Any]) -> frozenset[str]:
+    """The names of the Secrets that the values of a bundle's releases refer to."""
+    return frozenset().union(*(_secrets(one.get("values")) for one in _desired(obj)))
 
 
 def bundle_mark(obj: Mapping[str, Any]) -> str:
@@ -75,6 +80,10 @@ def bundle_mark(obj: Mapping[str, Any]) -> str:
 def marks_digest(marks: Iterable[str]) -> str:
     """`status.healthOf` for the marks of all bundles of a region, in any order."""
     return fingerprint({"bundles": sorted(mark for mark in marks if mark)})
+
+
+def _desired(obj: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [one for one in (obj.get("spec") or {}).get("releases") or [] if one.get("name")]
 
 
 def _secrets(values: Any) -> frozenset[str]:
