@@ -18,6 +18,7 @@ from controller.reconcile.credentials.readers.reader_account import ReadOnlyAcco
 from controller.reconcile.credentials.recovery.credential_history import CredentialHistory, RegisterEntry
 from controller.reconcile.credentials.recovery.lost_credentials import LostCredentials
 from controller.reconcile.credentials.region_pass import SecretsPorts
+from controller.reconcile.credentials.rotation.credential_uptake import CredentialUptake
 from controller.reconcile.credentials.rotation.rotation import CredentialRotation
 from controller.reconcile.credentials.rotation.rotation_recall import RotationRecall
 from controller.reconcile.credentials.steps import Step, Steps
@@ -48,7 +49,9 @@ def credential_steps(
         Step.REGISTER: RegisterEntry(kube),
         Step.CLOUDS: CloudsExport(kube),
         Step.CEPH_REQUEST: CephRequest(kube),
-        Step.CEPH: CephExchange(kube, ports.digest_key),
+        Step.CEPH: CephExchange(
+            kube, ports.digest_key, CredentialUptake(kube, ports.records, ports.option_files)
+        ),
         Step.CERTIFICATE_ENDS: CertificateEnds(kube, clock),
     }
     if accounts is not None and wrapped is not None:

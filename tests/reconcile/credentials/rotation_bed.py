@@ -74,6 +74,22 @@ def values_of(service: str) -> dict[str, Any]:
     return values
 
 
+def record_secret(release: str, version: int, values: Mapping[str, Any]) -> KubeObject:
+    """What Helm keeps of a deployed revision."""
+    record = {
+        "name": release,
+        "version": version,
+        "info": {"status": "deployed"},
+        "config": values,
+        "manifest": "",
+    }
+    labels = {"owner": "helm", "name": release, "version": str(version), "status": "deployed"}
+    labels[REVISION_LABEL] = str(version)
+    meta = {"name": f"sh.helm.release.v1.{release}.v{version}", "namespace": NS, "labels": labels}
+    data = {"release": encode_record(record)}
+    return {"apiVersion": "v1", "kind": "Secret", "type": RECORD_TYPE, "metadata": meta, "data": data}
+
+
 def logins_of(values: Mapping[str, Any], chart: str) -> Iterator[Login]:
     """The accounts that a pod with these resolved values works with."""
     for name, server in SERVERS.items():
@@ -434,28 +450,7 @@ class RotationBed:
         if before:
             self.mark(chart, before, "superseded")
         version = self._revisions[chart] = before + 1
-        record = {
-            "name": chart,
-            "version": version,
-            "info": {"status": "deployed"},
-            "config": values,
-            "manifest": "",
-        }
-        labels = {"owner": "helm", "name": chart, "version": str(version), "status": "deployed"}
-        labels[REVISION_LABEL] = str(version)
-        self.kube.create(
-            {
-                "apiVersion": "v1",
-                "kind": "Secret",
-                "type": RECORD_TYPE,
-                "metadata": {
-                    "name": f"sh.helm.release.v1.{chart}.v{version}",
-                    "namespace": NS,
-                    "labels": labels,
-                },
-                "data": {"release": encode_record(record)},
-            }
-        )
+        self.kube.create(record_secret(chart, version, values))
 
     def mark(self, chart: str, version: int, status: str) -> None:
         """Helm says another word of a revision."""

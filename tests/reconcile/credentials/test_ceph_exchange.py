@@ -10,13 +10,15 @@ from dataclasses import replace
 
 import pytest
 
-from controller.domain.values.ceph_needs import CephNeeds
+from controller.domain.values.ceph_needs import CONSUMERS_SECRET, CephNeeds
+from controller.domain.values.chart_values import secret_ref
 from controller.errors import Forbidden
 from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, OSDPL, SECRET, KubeObject, Resource
 from controller.reconcile.credentials.steps import ELSEWHERE_SECONDS, SOON_SECONDS
 from tests.domain.credentials.ceph.samples import DOCUMENT, KEYS, ROOK_MONITORS, key_of, rook_client
 from tests.fakes.kube import Request
 from tests.reconcile.credentials.ceph_bed import ROOK, CephBed
+from tests.reconcile.credentials.rotation_bed import record_secret
 from tests.reconcile.credentials.test_secrets import NS, REGION, Killed
 
 CONSUMERS = {
@@ -383,6 +385,27 @@ SETTLED = {
     "releases": [{"name": "gnocchi", "state": "Deployed", "revision": 2}],
     "conditions": [{"type": "Ready", "status": "True"}],
 }
+
+
+def test_a_changed_key_is_noted_until_the_release_is_upgraded(bed: CephBed) -> None:
+    ready = {"status": {"initialization": {"provisioned": True}}}
+    bed.kube.merge_patch(OSDPL, REGION, NS, ready, subresource="status")
+    labels = {"osctl.dev/deployment": REGION, "osctl.dev/service": "image"}
+    release = {"name": "glance", "values": {"digest": secret_ref(CONSUMERS_SECRET, "glance")}}
+    body = {"apiVersion": HELMBUNDLE.api_version, "kind": HELMBUNDLE.kind, "spec": {"releases": [release]}}
+    bed.kube.create({**body, "metadata": {"name": "image", "namespace": NS, "labels": labels}})
+    bed.kube.create(record_secret("glance", 1, {"digest": bed.digests()["glance"]}))
+    bed.reconcile()
+    assert "taken up" not in bed.condition()["message"]
+
+    bed.put(SECRET, "rook-ceph-client-glance", rook_client("glance", 2))
+    bed.reconcile()
+    expected = "taken up by 0 of 1 release: release glance does not use it yet"
+    assert expected in bed.condition()["message"] and bed.condition()["status"] == "True"
+
+    bed.kube.create(record_secret("glance", 2, {"digest": bed.digests()["glance"]}))
+    bed.reconcile()
+    assert "taken up" not in bed.condition()["message"]
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,11 @@ from controller.domain.credentials.ceph.region_objects import (
 from controller.domain.credentials.ceph.request import CLIENT_KIND
 from controller.domain.credentials.ceph.rook_offer import CLUSTER, MONITORS, client_place, parse_rook_offer
 from controller.domain.credentials.credential_plan import CredentialProblem
+from controller.domain.credentials.rotation.accounts import references_to, releases_of
 from controller.domain.credentials.secret_status import SecretView
 from controller.domain.releases.bundle_facts import parse_bundle
 from controller.domain.releases.digests import secret_digest
+from controller.domain.shared.plurals import count
 from controller.domain.values.ceph_needs import CEPH_CONF, CONSUMERS, CONSUMERS_SECRET, ROOK, CephNeeds
 from controller.domain.values.secret_refs import find_references
 from controller.errors import Forbidden, SpecInvalid
@@ -33,7 +35,13 @@ from controller.ports.kubernetes import CONFIGMAP, SECRET, Kube, KubeObject, Kub
 from controller.reconcile.credentials.ceph.ceph_request import CephAdministrators
 from controller.reconcile.credentials.ceph.exchanged_objects import ExchangedObjects, texts_of
 from controller.reconcile.credentials.region_pass import RegionPass
-from controller.reconcile.credentials.steps import ELSEWHERE_SECONDS, CredentialStep, Published
+from controller.reconcile.credentials.rotation.credential_uptake import CredentialUptake
+from controller.reconcile.credentials.steps import (
+    ELSEWHERE_SECONDS,
+    SOON_SECONDS,
+    CredentialStep,
+    Published,
+)
 
 NO_RIGHT = (
     "the controller may not read it; name the namespace in ceph.namespaces of the controller's "
@@ -64,9 +72,10 @@ class _Taken:
 class CephExchange(CredentialStep[_Offered, _Taken]):
     """`Step.CEPH`. `digest_key` gives the installation's key for published digests."""
 
-    def __init__(self, kube: Kube, digest_key: Callable[[], bytes]) -> None:
+    def __init__(self, kube: Kube, digest_key: Callable[[], bytes], uptake: CredentialUptake) -> None:
         self._kube = kube
         self._digest_key = digest_key
+        self._uptake = uptake
 
     def observe(self, work: RegionPass, before: Published) -> _Offered | None:
         """What the cluster offers; the keys of administrators are not taken, whatever their Secrets hold."""
@@ -96,8 +105,10 @@ class CephExchange(CredentialStep[_Offered, _Taken]):
             f"{source.kind} {needs.namespace}/{source.name}: {text}" for text in wider_clients(needs, offer)
         )
         views = self._views(objects, needs, planned.gaps, refused)
-        notes = (*_gateway_notes(needs, offer, source), *wider)
-        return Published(tuple(problems), notes, views=views, again=ELSEWHERE_SECONDS)
+        behind = self._behind(work, objects)
+        notes = (*_gateway_notes(needs, offer, source), *wider, *behind)
+        again = SOON_SECONDS if behind else ELSEWHERE_SECONDS
+        return Published(tuple(problems), notes, views=views, again=again)
 
     def remove(self, work: RegionPass) -> None:
         """With the region, once nothing of it runs any more."""
@@ -125,6 +136,22 @@ class CephExchange(CredentialStep[_Offered, _Taken]):
             offer = parse_own_offer(source, read(source))
         told = tuple(_denied(one) if one.place in denied else one for one in offer.problems)
         return replace(offer, problems=told), source
+
+    def _behind(self, work: RegionPass, objects: ExchangedObjects) -> tuple[str, ...]:
+        """A note on releases that do not use yet what is written; none until the region was Ready once."""
+        if not objects.texts(CONSUMERS_SECRET) or not _was_ready(work.osdpl):
+            return ()
+        try:
+            consumers = [one for one in releases_of(work.bundles) if references_to(CONSUMERS_SECRET, one)]
+            behind = self._uptake.behind(work.namespace, CONSUMERS_SECRET, consumers)
+        except SpecInvalid:
+            # helmbundle reports values that cannot be read, and upgrades none of their releases.
+            return ()
+        if not behind:
+            return ()
+        total = count(len(consumers), "release")
+        done = f"{len(consumers) - len(behind)} of {total}"
+        return (f'Secret "{CONSUMERS_SECRET}": taken up by {done}: {", ".join(behind)}',)
 
     def _write(
         self, objects: ExchangedObjects, needs: CephNeeds, planned: CephObjects, in_use: Collection[str]
@@ -216,6 +243,11 @@ def _denied(problem: OfferProblem) -> OfferProblem:
 
 def _told(gap: CephGap, namespace: str) -> CredentialProblem:
     return CredentialProblem(f"{namespace}/{gap.place.name}", gap.message, gap.place.kind)
+
+
+def _was_ready(osdpl: KubeObject) -> bool:
+    initialization = (osdpl.get("status") or {}).get("initialization") or {}
+    return bool(initialization.get("provisioned"))
 
 
 def _taken_up(bundles: KubeObjects) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from controller.domain.api.names import RELEASE_LABELS
@@ -36,6 +36,15 @@ class CredentialUptake:
         `since`: when it began to say so, in seconds since the epoch. Raises SpecInvalid and KubeError.
         """
         consumers = [one for one in releases if references_to(secret, one)]
+        found = self.behind(namespace, secret, consumers)
+        # Pods of what is not upgraded yet say nothing.
+        return found or tuple(self._pods(namespace, frozenset(one.name for one in consumers), since))
+
+    def behind(self, namespace: str, secret: str, consumers: Collection[Release]) -> tuple[str, ...]:
+        """Which of the releases that refer to the Secret do not use yet what it says now, in words.
+
+        Of Helm's records alone: their pods may still be replaced. Raises SpecInvalid and KubeError.
+        """
         names = frozenset(one.name for one in consumers)
         values = SecretValues(self._kube, namespace)
         histories = self._records.observe(namespace, releases=names) if names else {}
@@ -46,8 +55,7 @@ class CredentialUptake:
                 found.append(f"release {release.name} is not deployed")
             elif not self._is_made_of(release, namespace, history[-1].version, secret, values):
                 found.append(f"release {release.name} does not use it yet")
-        # Pods of what is not upgraded yet say nothing.
-        return tuple(found) or tuple(self._pods(namespace, names, since))
+        return tuple(found)
 
     def _is_made_of(
         self, release: Release, namespace: str, version: int, secret: str, values: SecretValues
