@@ -24,12 +24,12 @@ from controller.operator import Container
 from controller.ports.kubernetes import HELMBUNDLE, JOB, OSDPL, Kube
 from controller.reconcile.releases.action_slots import ActionSlots
 from controller.reconcile.releases.bundle import BundleReconciler
-from controller.reconcile.releases.bundle_event_filter import BundleEventFilter
 from controller.reconcile.releases.children_status import ChildrenReporter
 from controller.reconcile.releases.drift.watch import DriftWatch
+from controller.reconcile.releases.events.bundle_event_filter import BundleEventFilter
+from controller.reconcile.releases.events.secret_event_filter import SecretEventFilter
 from controller.reconcile.releases.hooks.progress import HookEventFilter, HookFollower
 from controller.reconcile.releases.parts import BundleListeners, BundleSettings, DriftRates, ReleasePorts
-from controller.reconcile.releases.secret_event_filter import SecretEventFilter
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.object_store import ObjectStore
 from controller.reconcile.shared.status_metrics import measured_bundle
@@ -56,20 +56,7 @@ def compose(parts: Parts) -> Container:
     )
 
     charts = chart_store(parts)
-    changes, measured = BundleEventFilter(), measured_bundle(parts.metrics)
-    secrets, regions = SecretEventFilter(), RegionEvents(queue, region_key)
-
-    def bundle_seen(event: str | None, obj: Mapping[str, Any]) -> None:
-        measured(event, obj)
-        secrets.feed_bundle(event, obj)
-        if changes.concerns_reconcile(event, obj):
-            queue.add(("bundle", str(obj["metadata"]["namespace"]), str(obj["metadata"]["name"])))
-
-    def region_seen(event: str | None, obj: Mapping[str, Any]) -> None:
-        regions.seen(event, obj)
-        for bundle in secrets.changed_bundles(event, obj):
-            queue.add(("bundle", *bundle))
-
+    events = _Events(parts)
     drift = _drift_watch(parts, connection, as_charts, records)
     bundles = BundleReconciler(
         _release_ports(parts, as_charts, records, charts),
@@ -86,22 +73,18 @@ def compose(parts: Parts) -> Container:
         drift=drift,
     )
 
-    def requeue_bundles() -> None:
-        for bundle in changes.known():
-            queue.add(("bundle", *bundle))
-
     queue.add(("charts", settings.region_namespace, "directories"), after=CHECK_EVERY)
     children = ChildrenReporter(parts.kube, parts.clock)
     return Container(
         name="helmbundle",
         watches=(
-            Watch(HELMBUNDLE, owner_key, bundle_seen),
-            Watch(OSDPL, seen=region_seen),
+            Watch(HELMBUNDLE, owner_key, events.bundle),
+            Watch(OSDPL, seen=events.region),
             Watch(JOB, seen=hook_events.seen),
         ),
         reconcilers={
             "bundle": lambda namespace, name: bundles.reconcile((namespace, name)),
-            "charts": check_charts(charts, requeue_bundles),
+            "charts": check_charts(charts, events.requeue_bundles),
             "drift": lambda *_: drift.reconcile(),
             "region": lambda namespace, name: children.reconcile((namespace, name)),
         },
@@ -109,6 +92,32 @@ def compose(parts: Parts) -> Container:
         workers=4,
         background=(slots,),
     )
+
+
+class _Events:
+    """What the watches of bundles and regions bring, and which bundles get a pass for it."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._queue = parts.queue
+        self._measured = measured_bundle(parts.metrics)
+        self._changes = BundleEventFilter()
+        self._secrets = SecretEventFilter()
+        self._regions = RegionEvents(parts.queue, region_key)
+
+    def bundle(self, event: str | None, obj: Mapping[str, Any]) -> None:
+        self._measured(event, obj)
+        self._secrets.feed_bundle(event, obj)
+        if self._changes.concerns_reconcile(event, obj):
+            self._queue.add(("bundle", str(obj["metadata"]["namespace"]), str(obj["metadata"]["name"])))
+
+    def region(self, event: str | None, obj: Mapping[str, Any]) -> None:
+        self._regions.seen(event, obj)
+        for bundle in self._secrets.changed_bundles(event, obj):
+            self._queue.add(("bundle", *bundle))
+
+    def requeue_bundles(self) -> None:
+        for bundle in self._changes.known():
+            self._queue.add(("bundle", *bundle))
 
 
 def _connection_as_charts(parts: Parts) -> Connection:

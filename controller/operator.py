@@ -91,8 +91,12 @@ class Container:
 
 @dataclass
 class _Tenure:
-    """Since when this process holds the Lease: before that it has no work to be late with."""
+    """Since when this process holds the Lease: before that it has no work to be late with.
 
+    `stands_by`: whether another pod of the same Deployment works, so that it is right to wait.
+    """
+
+    stands_by: Callable[[], bool] = lambda: False
     held: threading.Event = field(default_factory=threading.Event)
     since: float = 0.0
 
@@ -102,7 +106,9 @@ class _Tenure:
 
     def waits(self) -> str:
         """Why there is no work yet, nothing when there is."""
-        return "" if self.held.is_set() else "another pod holds the Lease, or the API server does not answer"
+        if self.held.is_set() or self.stands_by():
+            return ""
+        return "another pod holds the Lease, or the API server does not answer"
 
     def late(self, container: Container) -> str:
         """What is wrong with the container's work, nothing when all is well."""
@@ -144,7 +150,7 @@ def run_container(
 
     Raises EndpointUnavailable when the port of `settings` cannot be listened on.
     """
-    tenure = _Tenure()
+    tenure = _Tenure(lease.stands_by) if settings.standby else _Tenure()
     signs = SignsOfLife((watch.resource for watch in container.watches), clock)
     ended = threading.Event()
     # With which code to end, once there is a reason of our own.
@@ -241,7 +247,7 @@ def _endpoint(
             "watches begun": signs.have_not_begun,
             "stop": lambda: "a stop was requested" if lease.stops() else "",
         },
-        exposition=measures.exposition,
+        exposition=lambda accept: measures.exposition(accept, works=tenure.held.is_set()),
     )
 
 

@@ -65,9 +65,10 @@ class Settings:
     on are a failure, where the workload has no such deadline of its own. `stop_within`: how long what is
     under way may take to end after a signal, in seconds.
 
-    `lease_duration`: seconds that a container's Lease keeps others out after its last renewal. `chart_pull`:
-    seconds that one pull from a repository may take. `observe_every`: seconds between two observations of the
-    hosts in OpenStack without an event.
+    `lease_duration`: seconds that a container's Lease keeps others out after its last renewal. `standby`:
+    whether other pods of the same Deployment may hold it. `chart_pull`: seconds that one pull from a
+    repository may take. `observe_every`: seconds between two observations of the hosts in OpenStack without
+    an event.
 
     `drift_resync`: seconds between comparisons of all objects of a release with its manifest, `drift_qps`:
     objects compared per second, `drift_settle`: seconds after a release was deployed before that begins.
@@ -107,6 +108,7 @@ class Settings:
     drift_qps: float
     drift_settle: float
     lease_duration: int
+    standby: bool
     chart_pull: float
     observe_every: float
     version: str
@@ -155,6 +157,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         drift_qps=_number(env, "DRIFT_QPS", DriftRates.qps, 1, 1000),
         drift_settle=_number(env, "DRIFT_SETTLE_SECONDS", DriftRates.settle, 0, 3600),
         lease_duration=int(_number(env, "LEASE_DURATION_SECONDS", LeaseTimes().duration, 15, 300)),
+        standby=_number(env, "CONTROLLER_REPLICAS", 1, 1, 9) > 1,
         chart_pull=_number(env, "CHART_PULL_SECONDS", 120, 10, 3600),
         observe_every=_number(env, "OPENSTACK_OBSERVE_SECONDS", 10, 2, 600),
         version=env.get("CONTROLLER_VERSION") or version("openstack-controller"),

@@ -384,7 +384,32 @@ def test_what_places_the_pod_reaches_it() -> None:
         "terminationGracePeriodSeconds": 5,
     }
     pod = _pod(**given)
-    assert {key: pod[key] for key in given} == given
+    lost = pod["tolerations"][1:]
+    assert {key: pod[key] for key in given} == {**given, "tolerations": [*given["tolerations"], *lost]}
+
+
+def test_a_pod_of_a_lost_node_is_replaced_within_half_a_minute() -> None:
+    taints = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+    assert _pod()["tolerations"] == [
+        {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}
+        for taint in taints
+    ]
+
+
+def test_several_pods_are_on_nodes_of_their_own_and_one_may_be_evicted() -> None:
+    rendered = _render(replicas=2)
+    [deployment], [budget] = _of("Deployment", rendered), _of("PodDisruptionBudget", rendered)
+    labels = deployment["spec"]["selector"]["matchLabels"]
+    assert deployment["spec"]["replicas"] == 2 and budget["spec"]["selector"]["matchLabels"] == labels
+    template = deployment["spec"]["template"]["spec"]
+    [term] = template["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert term == {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": labels}}
+    assert all(read_settings(_environment(one)).standby for one in template["containers"])
+
+
+def test_one_pod_has_no_budget_and_no_standby() -> None:
+    assert not _of("PodDisruptionBudget", _render()) and "affinity" not in _pod()
+    assert not any(read_settings(_environment(one)).standby for one in _pod()["containers"])
 
 
 def test_charts_and_values_of_ones_own_reach_every_container() -> None:

@@ -75,6 +75,25 @@ def test_a_standby_is_alive_and_not_ready(running: _Running) -> None:
     )
 
 
+def test_one_of_several_pods_is_ready_while_another_one_works(running: _Running) -> None:
+    running.tenure.stands_by = running.board.stands_by
+    running.alive()
+    assert running.ask("/readyz")[0] == 503
+    running.board.kept_out()
+    assert running.ask("/readyz") == (200, "ok")
+    running.clock.advance(LeaseTimes().duration + 1)
+    running.alive()
+    assert running.ask("/readyz")[0] == 503
+
+
+def test_a_standby_measures_only_itself(running: _Running) -> None:
+    running.measures.set(metrics.REGION_RELEASES, 3, region="one")
+    assert "osctl_region_releases{" not in running.ask("/metrics")[1]
+    assert "osctl_queue_retries" in running.ask("/metrics")[1]
+    running.begin()
+    assert 'osctl_region_releases{region="one"} 3.0' in running.ask("/metrics")[1]
+
+
 def test_without_an_answer_about_every_watch_it_is_not_ready(running: _Running) -> None:
     running.tenure.begin()
     running.signs.heard("helmbundles")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import prometheus_client as prometheus
 from prometheus_client.exposition import choose_encoder
@@ -25,6 +25,22 @@ Series = tuple[str, ...]
 #: At module scope because inside a class with a method `set` that name is the method.
 SeriesSet = set[Series]
 _Instrument = prometheus.Counter | prometheus.Gauge | prometheus.Histogram
+
+
+_OF_PROCESS = {one.name.removesuffix("_total") for one in (metrics.METRICS_DROPPED, *EVERY_CONTAINER)}
+
+
+class _OfProcess(prometheus.CollectorRegistry):
+    """What is left of a registry without the measures of regions, releases, nodes and servers."""
+
+    def __init__(self, whole: prometheus.CollectorRegistry) -> None:
+        super().__init__()
+        self._whole = whole
+
+    def collect(self) -> Iterator[prometheus.Metric]:
+        for family in self._whole.collect():
+            if family.name in _OF_PROCESS or not family.name.startswith("osctl_"):
+                yield family
 
 
 class PrometheusMetrics:
@@ -99,10 +115,14 @@ class PrometheusMetrics:
             if isinstance(one, prometheus.Gauge):
                 one.set_function(value)
 
-    def exposition(self, accept: str) -> tuple[bytes, str]:
-        """The answer to a scrape with this Accept header, and its content type."""
+    def exposition(self, accept: str, *, works: bool = True) -> tuple[bytes, str]:
+        """The answer to a scrape with this Accept header, and its content type.
+
+        Without `works` it has only what a container measures of itself: another pod measures the region.
+        """
         encode, content_type = choose_encoder(accept)
-        return encode(self._registry), content_type
+        registry = self._registry if works else _OfProcess(self._registry)
+        return encode(registry), content_type
 
     def _instrument(self, metric: Metric) -> _Instrument:
         known = self._instruments.get(metric.name)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from controller.reconcile.releases.bundle_event_filter import BundleEventFilter
 from controller.reconcile.releases.bundle_finalizer import BUNDLE_FINALIZER
+from controller.reconcile.releases.events.bundle_event_filter import BundleEventFilter
 
 
 def bundle(generation: int = 1, **metadata: Any) -> dict[str, Any]:

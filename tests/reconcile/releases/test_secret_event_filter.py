@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.reconcile.releases.secret_event_filter import SecretEventFilter
+from controller.reconcile.releases.events.secret_event_filter import SecretEventFilter
 
 IMAGE, NETWORK = ("openstack", "image"), ("openstack", "network")
 

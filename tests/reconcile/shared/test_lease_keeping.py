@@ -57,6 +57,26 @@ def kept() -> Kept:
     return made
 
 
+def test_a_pod_that_is_kept_out_stands_by_until_it_has_the_lease_itself(kept: Kept) -> None:
+    waiting = LeaseBoard(memoryview(bytearray(BOARD_SIZE)), TIMES, kept.clock.monotonic)
+    second = LeaseKeeping(kept.of("pod-b"), waiting, kept.clock, "core")
+    assert not waiting.stands_by()
+    second.step()
+    assert waiting.stands_by()
+    kept.lease.release()
+    second.step()
+    assert waiting.held() and not waiting.stands_by()
+
+
+def test_a_pod_that_the_api_server_does_not_answer_does_not_stand_by(kept: Kept) -> None:
+    waiting = LeaseBoard(memoryview(bytearray(BOARD_SIZE)), TIMES, kept.clock.monotonic)
+    second = LeaseKeeping(kept.of("pod-b"), waiting, kept.clock, "core")
+    kept.lease.release()
+    kept.fail(ApiUnavailable("no answer"))
+    second.step()
+    assert not waiting.held() and not waiting.stands_by()
+
+
 def test_it_renews_for_as_long_as_the_work_lives(kept: Kept) -> None:
     kept.pass_time(300)
     assert kept.keeping.overdue() is None and not kept.board.lost()

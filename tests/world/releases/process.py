@@ -23,9 +23,9 @@ from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from controller.reconcile.releases.action_request import ActionOutcome, RunningAction
 from controller.reconcile.releases.action_slots import ActionSlots
 from controller.reconcile.releases.bundle import BundleReconciler
-from controller.reconcile.releases.bundle_event_filter import BundleEventFilter
 from controller.reconcile.releases.children_status import ChildrenReporter
 from controller.reconcile.releases.drift.watch import DriftWatch
+from controller.reconcile.releases.events.bundle_event_filter import BundleEventFilter
 from controller.reconcile.releases.hooks.progress import HookFollower
 from controller.reconcile.releases.parts import BundleListeners, BundleSettings, DriftRates, ReleasePorts
 from controller.reconcile.shared.edit_filter import EditFilter

@@ -16,6 +16,7 @@ Monotonic = Callable[[], float]
 class _Field(enum.IntEnum):
     RENEWED = 0
     FORFEITED = enum.auto()
+    KEPT_OUT = enum.auto()
     STOPS = enum.auto()
     BEAT = enum.auto()
     WORK_AGE = enum.auto()
@@ -45,6 +46,10 @@ class LeaseBoard:
     def forfeited(self) -> None:
         """Others may have had the Lease."""
         self._cells[_Field.FORFEITED] = 1.0
+
+    def kept_out(self) -> None:
+        """The API server has just shown that another pod holds the Lease."""
+        self._cells[_Field.KEPT_OUT] = max(self._monotonic(), _SOME_TIME)
 
     def stop(self) -> None:
         """Requests the end of the work. The second request ends it immediately."""
@@ -88,6 +93,11 @@ class LeaseBoard:
     def held(self) -> bool:
         """Whether the Lease was taken, now or some time ago."""
         return self._cells[_Field.RENEWED] > 0.0
+
+    def stands_by(self) -> bool:
+        """Whether this pod only waits for another one, and would take the Lease after it."""
+        seen = self._cells[_Field.KEPT_OUT]
+        return not self.held() and seen > 0.0 and self._monotonic() - seen <= self.times.duration
 
     def age(self) -> float:
         """Seconds since the renewal that was last asked for and came true, 0.0 before the first one."""

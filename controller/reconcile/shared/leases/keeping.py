@@ -67,6 +67,8 @@ class LeaseKeeping:
             self._trouble = ""
         if first:
             self._tell_first(taken)
+            if not taken and not self._lease.trouble:
+                self._board.kept_out()
         pause = self._pause(taken)
         self._due = self._clock.monotonic() + pause
         return pause

@@ -1,0 +1,1 @@
+"""Which events give a bundle another pass."""
