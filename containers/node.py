@@ -17,13 +17,13 @@ from controller.domain.api.region_name import is_served_in
 from controller.domain.health.workloads import parse_workload
 from controller.domain.hosts.node_pods import parse_node_pod
 from controller.operator import Container
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, STATEFULSET, Resource
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, NODE, OSDPL, POD, STATEFULSET, Resource
 from controller.reconcile.hosts.compute_hosts import HostPorts, HostSettings, HostsReconciler
 from controller.reconcile.hosts.drain_locks.pods import DrainLocks
 from controller.reconcile.hosts.last_host_findings import LastHostFindings
 from controller.reconcile.hosts.nodes_status import NodesReconciler, node_parsers
+from controller.reconcile.maintenance.compute_maintenance import MaintenancesReconciler
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
-from controller.reconcile.maintenance.node_maintenance import MaintenancesReconciler
 from controller.reconcile.shared.cloud_access import CloudAccess
 from controller.reconcile.shared.edit_filter import EditFilter
 from controller.reconcile.shared.known_regions import KnownRegions
@@ -84,7 +84,7 @@ def compose(parts: Parts) -> Container:
         watches=(
             Watch(OSDPL, seen=watched.region_seen),
             Watch(NODE, seen=watched.node_seen),
-            Watch(NODE_MAINTENANCE, seen=watched.maintenance_seen),
+            Watch(COMPUTE_MAINTENANCE, seen=watched.maintenance_seen),
             *(Watch(resource, seen=partial(watched.seen, resource)) for resource in REGION_PARSERS),
         ),
         reconcilers={

@@ -1,4 +1,4 @@
-"""The NodeMaintenances that `osctl node` makes, changes and waits for."""
+"""The ComputeMaintenances that `osctl node` makes, changes and waits for."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from controller.domain.api.region_name import RegionName, region_of
 from controller.domain.hosts.host_facts import is_plan
 from controller.domain.maintenance.server_moves import Phase
 from controller.errors import ObjectMissing
-from controller.ports.kubernetes import NODE_MAINTENANCE, KubeObject
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, KubeObject
 
 
 def maintenances_of(cluster: Cluster, node: str, region: RegionName) -> list[KubeObject]:
     """The region's maintenances of a node, plans aside."""
-    listed = [one for one in cluster.kube.list(NODE_MAINTENANCE) if region_of(one) == region]
+    listed = [one for one in cluster.kube.list(COMPUTE_MAINTENANCE) if region_of(one) == region]
     return [one for one in listed if one["spec"]["nodeName"] == node and not is_plan(one)]
 
 
@@ -31,7 +31,7 @@ def named_for(cluster: Cluster, node: str, region: RegionName) -> tuple[str, Kub
     Another region with the same node may use the short name.
     """
     names = (f"node-{node[:180]}", f"node-{node[:180]}.{region.namespace}")
-    found = [(name, cluster.kube.get(NODE_MAINTENANCE, name)) for name in names]
+    found = [(name, cluster.kube.get(COMPUTE_MAINTENANCE, name)) for name in names]
     ours = [one for one in found if one[1] is not None and region_of(one[1]) == region]
     return next(iter([*ours, *(one for one in found if one[1] is None)]), found[0])
 
@@ -41,7 +41,7 @@ def create(cluster: Cluster, name: str, region: RegionName, *, node: str, mode: 
     cluster.kube.create(
         {
             "apiVersion": API_VERSION,
-            "kind": NODE_MAINTENANCE.kind,
+            "kind": COMPUTE_MAINTENANCE.kind,
             "metadata": {"name": name},
             "spec": {"region": region.written(), "nodeName": node, "mode": mode, **spec},
         }
@@ -56,18 +56,20 @@ def change(
     """
     meta, spec = known["metadata"], known["spec"]
     if region_of(known) != region:
-        raise ObjectMissing(f'the NodeMaintenance "{meta["name"]}" belongs to the region {region_of(known)}')
+        raise ObjectMissing(
+            f'the ComputeMaintenance "{meta["name"]}" belongs to the region {region_of(known)}'
+        )
     if spec["nodeName"] != node:
-        raise ObjectMissing(f'the NodeMaintenance "{meta["name"]}" is for the node "{spec["nodeName"]}"')
+        raise ObjectMissing(f'the ComputeMaintenance "{meta["name"]}" is for the node "{spec["nodeName"]}"')
     if meta.get("deletionTimestamp"):
         raise ObjectMissing(
-            f'the NodeMaintenance "{meta["name"]}" is being rolled back; repeat this when it is gone'
+            f'the ComputeMaintenance "{meta["name"]}" is being rolled back; repeat this when it is gone'
         )
     changes = changes_of(spec, desired)
     if not changes:
         return "is there already"
     patch = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "spec": changes}
-    cluster.kube.merge_patch(NODE_MAINTENANCE, meta["name"], None, patch)
+    cluster.kube.merge_patch(COMPUTE_MAINTENANCE, meta["name"], None, patch)
     return f"is changed: {reported(changes)}"
 
 
@@ -97,9 +99,9 @@ def wait_for_phase(
     """
     deadline = time.monotonic() + timeout
     while True:
-        found = cluster.kube.get(NODE_MAINTENANCE, name)
+        found = cluster.kube.get(COMPUTE_MAINTENANCE, name)
         if found is None:
-            raise ObjectMissing(f'the NodeMaintenance "{name}" was deleted')
+            raise ObjectMissing(f'the ComputeMaintenance "{name}" was deleted')
         status = found.get("status") or {}
         current = status.get("observedGeneration") == found["metadata"].get("generation")
         if current and decided(str(status.get("phase"))):
@@ -118,7 +120,7 @@ def wait_until_gone(cluster: Cluster, name: str, uid: str, timeout: float) -> Ku
     deadline = time.monotonic() + timeout
     shown: list[str] = []
     while True:
-        found = cluster.kube.get(NODE_MAINTENANCE, name)
+        found = cluster.kube.get(COMPUTE_MAINTENANCE, name)
         if found is None or found["metadata"]["uid"] != uid:
             return None
         status = found.get("status") or {}

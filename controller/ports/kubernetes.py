@@ -43,7 +43,9 @@ DAEMONSET = Resource("apps/v1", "DaemonSet", "daemonsets")
 JOB = Resource("batch/v1", "Job", "jobs")
 LEASE = Resource("coordination.k8s.io/v1", "Lease", "leases")
 OSDPL = Resource("osctl.dev/v1alpha1", "OpenStackDeployment", "openstackdeployments")
-NODE_MAINTENANCE = Resource("osctl.dev/v1alpha1", "NodeMaintenance", "nodemaintenances", namespaced=False)
+COMPUTE_MAINTENANCE = Resource(
+    "osctl.dev/v1alpha1", "ComputeMaintenance", "computemaintenances", namespaced=False
+)
 PDB = Resource("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
 CRONJOB = Resource("batch/v1", "CronJob", "cronjobs")
 HELMBUNDLE = Resource("osctl.dev/v1alpha1", "HelmBundle", "helmbundles")
@@ -67,7 +69,7 @@ _CLUSTER_SCOPED: Mapping[str, frozenset[str]] = {
         "internal.apiserver.k8s.io": "StorageVersion",
         "networking.k8s.io": "IPAddress IngressClass ServiceCIDR",
         "node.k8s.io": "RuntimeClass",
-        "osctl.dev": "NodeMaintenance",
+        "osctl.dev": "ComputeMaintenance",
         "rbac.authorization.k8s.io": "ClusterRole ClusterRoleBinding",
         "resource.k8s.io": "DeviceClass DeviceTaintRule ResourcePoolStatusRequest ResourceSlice",
         "scheduling.k8s.io": "PriorityClass",

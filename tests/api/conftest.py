@@ -96,7 +96,7 @@ def served(sandbox: Sandbox) -> Sandbox:
 
 def _known(sandbox: Sandbox) -> bool:
     try:
-        for kind in ("openstackdeployments", "helmbundles", "nodemaintenances", "openstackservers"):
+        for kind in ("openstackdeployments", "helmbundles", "computemaintenances", "openstackservers"):
             sandbox.kubectl("get", kind, "--all-namespaces")
             sandbox.kubectl("explain", f"{kind}.spec")
         sandbox.kubectl("get", "openstack", "--all-namespaces")

@@ -16,7 +16,7 @@ CRDS = Path(__file__).parents[2] / "charts" / "openstack-controller" / "files" /
 PLURALS = {
     "OpenStackDeployment": "openstackdeployments",
     "HelmBundle": "helmbundles",
-    "NodeMaintenance": "nodemaintenances",
+    "ComputeMaintenance": "computemaintenances",
     "OpenStackServer": "openstackservers",
     "RegionRestore": "regionrestores",
 }
@@ -55,10 +55,10 @@ def bundle(bundle_name: str = "identity", **release: Any) -> dict[str, Any]:
 
 
 def evacuation(**fenced: str) -> dict[str, Any]:
-    """A NodeMaintenance that only plans to evacuate a machine, confirmed to be off as `fenced` says."""
+    """A ComputeMaintenance that only plans to evacuate a machine, confirmed to be off as `fenced` says."""
     region = {"namespace": "openstack", "name": "region-one"}
     spec = {"region": region, "nodeName": "cmp1", "mode": "Evacuate", "dryRun": True, "fenced": fenced}
-    obj = _obj("NodeMaintenance", "plan", "", spec)
+    obj = _obj("ComputeMaintenance", "plan", "", spec)
     del obj["metadata"]["namespace"]
     return obj
 

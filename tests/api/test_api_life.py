@@ -62,7 +62,7 @@ def plan(served: Sandbox, api: Api) -> Iterator[dict[str, Any]]:
     name = f"plan-{api.namespace}"
     yield {
         "apiVersion": "osctl.dev/v1alpha1",
-        "kind": "NodeMaintenance",
+        "kind": "ComputeMaintenance",
         "metadata": {"name": name},
         "spec": {
             "region": {"namespace": api.namespace, "name": "one"},
@@ -71,10 +71,10 @@ def plan(served: Sandbox, api: Api) -> Iterator[dict[str, Any]]:
         },
     }
     # A region of another test may have taken it up.
-    served.kubectl("delete", "nm", name, "--wait=false", "--ignore-not-found")
-    if served.kubectl("get", "nm", name, "-o", "name", "--ignore-not-found"):
+    served.kubectl("delete", "cmaint", name, "--wait=false", "--ignore-not-found")
+    if served.kubectl("get", "cmaint", name, "-o", "name", "--ignore-not-found"):
         with contextlib.suppress(SandboxError):  # gone meanwhile
-            served.kubectl("patch", "nm", name, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+            served.kubectl("patch", "cmaint", name, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
 
 
 def test_a_plan_of_a_maintenance_may_begin_and_one_that_began_is_no_plan_again(

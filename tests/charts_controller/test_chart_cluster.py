@@ -262,8 +262,8 @@ def test_elsewhere_charts_have_no_rights_but_those_that_roles_of_openstack_helm_
     for verb, resource in (
         ("watch", "nodes"),
         ("delete", "nodes"),
-        ("get", "nodemaintenances.osctl.dev"),
-        ("create", "nodemaintenances.osctl.dev"),
+        ("get", "computemaintenances.osctl.dev"),
+        ("create", "computemaintenances.osctl.dev"),
         ("get", "secrets"),
         ("get", "configmaps"),
         ("create", "clusterroles.rbac.authorization.k8s.io"),

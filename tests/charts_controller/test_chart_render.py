@@ -462,8 +462,8 @@ CLUSTER_WIDE = {
     ("osctl.dev", "openstackdeployments"): {"get", "list", "watch", "patch"},
     ("osctl.dev", "helmbundles"): {"get", "list", "watch", "patch"},
     ("", "nodes"): {"get", "list", "watch", "patch"},
-    ("osctl.dev", "nodemaintenances"): {"get", "list", "watch", "create", "patch", "delete"},
-    ("osctl.dev", "nodemaintenances/status"): {"patch"},
+    ("osctl.dev", "computemaintenances"): {"get", "list", "watch", "create", "patch", "delete"},
+    ("osctl.dev", "computemaintenances/status"): {"patch"},
 }
 
 

@@ -45,7 +45,7 @@ class Installation:
     def maintain(self, name: str, **spec: Any) -> None:
         obj = {
             "apiVersion": "osctl.dev/v1alpha1",
-            "kind": "NodeMaintenance",
+            "kind": "ComputeMaintenance",
             "metadata": {"name": name},
             "spec": {
                 "region": {"namespace": self.region.namespace, "name": NAME},
@@ -77,7 +77,7 @@ class Installation:
 
     def maintenance(self, name: str) -> dict[str, Any]:
         text = self.region.sandbox.kubectl(
-            "get", "nm", name, "-o", "json", "--ignore-not-found", "--show-managed-fields"
+            "get", "cmaint", name, "-o", "json", "--ignore-not-found", "--show-managed-fields"
         )
         found: dict[str, Any] = json.loads(text) if text.strip() else {}
         return found

@@ -197,7 +197,7 @@ def test_flux_judges_a_bundle_by_the_expressions_of_the_page() -> None:
 
 @pytest.mark.exhaustive
 def test_flux_and_kstatus_judge_a_maintenance_as_the_page_says() -> None:
-    verdicts = judge(maintenance_states().values(), flux_expressions("NodeMaintenance"))
+    verdicts = judge(maintenance_states().values(), flux_expressions("ComputeMaintenance"))
     said = {
         state: (one.status, flux(one.expressions))
         for state, one in zip(maintenance_states(), verdicts, strict=True)

@@ -16,7 +16,7 @@ Identity = tuple[str, str, str, str]  # api version, kind, namespace, name
 WITH_STATUS = {
     "OpenStackDeployment",
     "HelmBundle",
-    "NodeMaintenance",
+    "ComputeMaintenance",
     "OpenStackServer",
     "RegionRestore",
     "MachineSet",
@@ -33,7 +33,7 @@ WITHOUT_GENERATION = {"Secret", "ConfigMap", "Event", "Node", "Namespace", "Pers
 CLUSTER_SCOPED = {
     "Node",
     "Namespace",
-    "NodeMaintenance",
+    "ComputeMaintenance",
     "CustomResourceDefinition",
     "ClusterRole",
     "ClusterRoleBinding",

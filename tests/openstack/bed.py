@@ -111,7 +111,7 @@ class Bed:
     def maintain(self, name: str, node: str, **spec: Any) -> None:
         obj = {
             "apiVersion": "osctl.dev/v1alpha1",
-            "kind": "NodeMaintenance",
+            "kind": "ComputeMaintenance",
             "metadata": {"name": name},
             "spec": {
                 "region": {"namespace": self.region.namespace, "name": NAME},
@@ -131,11 +131,11 @@ class Bed:
         servers = self.wait_phase(name, "Planned", timeout=120)["servers"]
         (token,) = {found[1] for one in servers if (found := TOKEN.search(one.get("message") or ""))}
         self.kubectl("annotate", "node", node, f"{self.note('disks-shared')}={token}", "--overwrite")
-        self.kubectl("delete", "nm", name)
+        self.kubectl("delete", "cmaint", name)
 
     def maintenance(self, name: str) -> dict[str, Any]:
         """Its status, empty while there is none."""
-        text = self.kubectl("get", "nm", name, "-o", "json", "--ignore-not-found")
+        text = self.kubectl("get", "cmaint", name, "-o", "json", "--ignore-not-found")
         found: dict[str, Any] = (json.loads(text).get("status") or {}) if text.strip() else {}
         return found
 
@@ -151,7 +151,7 @@ class Bed:
 
     def wait_gone(self, name: str, timeout: float = 240.0) -> None:
         def gone() -> bool:
-            return not self.kubectl("get", "nm", name, "-o", "name", "--ignore-not-found").strip()
+            return not self.kubectl("get", "cmaint", name, "-o", "name", "--ignore-not-found").strip()
 
         wait_until(f"maintenance {name} is gone", gone, timeout, self.log)
 
@@ -211,7 +211,7 @@ class Bed:
     def clean(self) -> None:
         """As the cloud was: no servers, every host up and enabled, no maintenance."""
         kubectl = self.kubectl
-        for name in kubectl("get", "nm", "-o", "name").split():
+        for name in kubectl("get", "cmaint", "-o", "name").split():
             kubectl("patch", name, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
             kubectl("delete", name, "--ignore-not-found", "--wait=false")
         for server in self.servers().values():

@@ -44,7 +44,7 @@ def test_the_servers_of_a_dead_node_are_evacuated_after_fencing_and_it_returns(b
     bed.set_ready("cmp3", True)
     wait_until("cleanup is awaited", lambda: reason(bed, "cmp3") == "CleanupAwaited", 150, bed.log)
     assert bed.service("cmp3").is_forced_down
-    assert not bed.kubectl("get", "nm", "-o", "name").strip()
+    assert not bed.kubectl("get", "cmaint", "-o", "name").strip()
     bed.cloud.start(compute_name("cmp3"))
     bed.wait_service("cmp3", status="enabled", state="up", timeout=120)
 

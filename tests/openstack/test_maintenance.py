@@ -1,4 +1,4 @@
-"""NodeMaintenances against a real Nova: servers move within the budget, once each, and all come back."""
+"""ComputeMaintenances against a real Nova: servers move within the budget, once each, and all come back."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_servers_are_moved_within_the_budget_and_the_node_returns(bed: Bed) -> N
     migrate(bed, 3, budget=2)
     assert bed.service("cmp1").disabled_reason == f"{MARK}maintenance work"
     assert '"unschedulable":true' in bed.kubectl("get", "node", "cmp1", "-o", "jsonpath={.spec}")
-    bed.kubectl("delete", "nm", "work", "--wait=false")
+    bed.kubectl("delete", "cmaint", "work", "--wait=false")
     bed.wait_gone("work")
     bed.wait_service("cmp1", status="enabled")
     spec = ("get", "node", "cmp1", "-o", "jsonpath={.spec}")
@@ -104,7 +104,7 @@ def test_two_maintenances_share_the_budget_of_nodes_the_oldest_first(bed: Bed) -
     status = bed.wait_phase("second", "Waiting", 120)
     assert "cmp1" in status["conditions"][0]["message"]
     assert bed.service("cmp2").status == "enabled"
-    bed.kubectl("delete", "nm", "first", "--wait=false")
+    bed.kubectl("delete", "cmaint", "first", "--wait=false")
     bed.wait_gone("first")
     bed.wait_phase("second", "Completed")
 

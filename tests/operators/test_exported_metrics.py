@@ -21,7 +21,7 @@ from controller.adapters.system.logs import LogSecrets
 from controller.adapters.system.metrics import PrometheusMetrics
 from controller.domain.api.names import CONTAINERS
 from controller.domain.credentials.certificates import ISSUED, TLS_TYPE
-from controller.ports.kubernetes import HELMBUNDLE, NODE, NODE_MAINTENANCE, OSDPL, SECRET, SERVER
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, HELMBUNDLE, NODE, OSDPL, SECRET, SERVER
 from controller.reconcile.credentials.certificates.certificate_ends import CHECK_SECONDS
 from controller.reconcile.shared.leases.board import BOARD_SIZE, LeaseBoard
 from controller.reconcile.shared.leases.lease import LeaseTimes
@@ -275,7 +275,7 @@ def test_node_tells_of_nodes_and_maintenances(run: Run) -> None:
     cluster = Cluster()
     for name, ready in (("cmp1", "True"), ("cmp2", "Unknown")):
         cluster.watched.put({"apiVersion": "v1", "kind": NODE.kind, **node(name, ready)})
-    head = {"apiVersion": NODE_MAINTENANCE.api_version, "kind": NODE_MAINTENANCE.kind}
+    head = {"apiVersion": COMPUTE_MAINTENANCE.api_version, "kind": COMPUTE_MAINTENANCE.kind}
     for name, namespace in (("m1", NS), ("of-another", "elsewhere")):
         spec = {"region": {"namespace": namespace, "name": REGION}, "nodeName": "cmp1", "mode": "Cordon"}
         cluster.kube.create({**head, "metadata": {"name": name}, "spec": spec})
@@ -284,8 +284,8 @@ def test_node_tells_of_nodes_and_maintenances(run: Run) -> None:
     found = container.scrape()
     assert {labels["node"]: value for labels, value in found["osctl_node_ready"]} == {"cmp1": 1, "cmp2": 0}
     assert only(found, "osctl_nodes_circuit_breaker_open", region=REGION) in (0, 1)
-    [(labels, value)] = found["osctl_node_maintenance"]
-    there = cluster.kube.get(NODE_MAINTENANCE, "m1", None)
+    [(labels, value)] = found["osctl_compute_maintenance"]
+    there = cluster.kube.get(COMPUTE_MAINTENANCE, "m1", None)
     assert there is not None
     assert (labels["phase"], value) == (there["status"]["phase"], 1)
     assert (labels["maintenance"], labels["node"], labels["mode"]) == ("m1", "cmp1", "Cordon")

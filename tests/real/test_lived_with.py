@@ -206,7 +206,7 @@ def test_a_cordoned_node_takes_no_servers_and_a_maintenance_ends_as_it_began(
         ).strip()
 
     def state(name: str) -> str:
-        found = json.loads(ready.kubectl("get", "nm", name, "--output=json"))
+        found = json.loads(ready.kubectl("get", "cmaint", name, "--output=json"))
         conditions = {one["type"]: one["status"] for one in found.get("status", {}).get("conditions", ())}
         return str(conditions.get("Ready", ""))
 
@@ -218,7 +218,7 @@ def test_a_cordoned_node_takes_no_servers_and_a_maintenance_ends_as_it_began(
     print(f"enabled {took:.0f} s after the uncordon")
     maintenance = {
         "apiVersion": "osctl.dev/v1alpha1",
-        "kind": "NodeMaintenance",
+        "kind": "ComputeMaintenance",
         "metadata": {"name": "firmware"},
         "spec": {
             "region": {"namespace": NAMESPACE, "name": REGION},
@@ -230,7 +230,7 @@ def test_a_cordoned_node_takes_no_servers_and_a_maintenance_ends_as_it_began(
     took = wait_until(lambda: state("firmware") == "True", "the node may not be worked on", 300)
     print(f"given to the person {took:.0f} s after the maintenance was made")
     assert compute().startswith("disabled osctl.dev:")
-    ready.kubectl("delete", "nm", "firmware", "--timeout=300s", timeout=360)
+    ready.kubectl("delete", "cmaint", "firmware", "--timeout=300s", timeout=360)
     took = wait_until(lambda: compute().startswith("enabled"), "it is not in service again", 300)
     print(f"in service {took:.0f} s after the maintenance was gone")
     run_smoke(ready)

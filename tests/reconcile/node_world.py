@@ -13,13 +13,13 @@ from controller.domain.api.names import DRAIN_LOCK_LABEL, REPORT_ANNOTATION
 from controller.domain.api.region_name import RegionName, node_notes
 from controller.domain.hosts.fencing_confirmation import Confirmation, given_as, machine_of
 from controller.errors import CloudUnavailable
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, SECRET, KubeObject
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, NODE, OSDPL, POD, SECRET, KubeObject
 from controller.reconcile.hosts.compute_hosts import HostPorts, HostSettings, HostsReconciler
 from controller.reconcile.hosts.drain_locks.pods import DrainLocks
 from controller.reconcile.hosts.last_host_findings import LastHostFindings
 from controller.reconcile.hosts.nodes_status import NodesReconciler, node_parsers
+from controller.reconcile.maintenance.compute_maintenance import MaintenancesReconciler
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
-from controller.reconcile.maintenance.node_maintenance import MaintenancesReconciler
 from controller.reconcile.shared.cloud_access import CloudAccess
 from controller.reconcile.shared.object_store import ObjectStore
 from tests.fakes.cloud import FakeCloud, FakeClouds, FakeFencing
@@ -161,7 +161,7 @@ class NodeWorld:
             self._note_report(node)
             spec["fenced"] = self.confirmed(node)
         meta = {"name": name}
-        body = {"apiVersion": NODE_MAINTENANCE.api_version, "kind": NODE_MAINTENANCE.kind}
+        body = {"apiVersion": COMPUTE_MAINTENANCE.api_version, "kind": COMPUTE_MAINTENANCE.kind}
         self.kube.create(
             {**body, "metadata": meta, "spec": {"region": self.name.written(), "nodeName": node, **spec}}
         )
@@ -177,12 +177,12 @@ class NodeWorld:
         report = node_notes(self.namespace, live).get(REPORT_ANNOTATION, "") if live is not None else ""
         if live is None:
             # As osctl does where there is no Node: what the status of a maintenance says.
-            here = [one for one in self.kube.list(NODE_MAINTENANCE) if one["spec"]["nodeName"] == node]
+            here = [one for one in self.kube.list(COMPUTE_MAINTENANCE) if one["spec"]["nodeName"] == node]
             report = next(filter(None, ((one.get("status") or {}).get("lastReport") for one in here)), "")
         return given_as(machine_of(live), timestamp(self.clock.now() + next(SERIAL)), report)
 
     def maintenance(self, name: str) -> dict[str, Any]:
-        found = self.kube.get(NODE_MAINTENANCE, name)
+        found = self.kube.get(COMPUTE_MAINTENANCE, name)
         return (found or {}).get("status") or {}
 
     def status(self, node: str) -> dict[str, Any]:

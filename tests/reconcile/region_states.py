@@ -13,7 +13,7 @@ from controller.domain.api.reasons import Reason
 from controller.domain.releases.bundle_status import ReleaseView, bundle_conditions
 from controller.domain.releases.reported_state import ReportedState
 from controller.domain.servers.cloud_resources import Kind
-from controller.ports.kubernetes import HELMBUNDLE, NODE_MAINTENANCE, OSDPL, KubeObject
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, HELMBUNDLE, OSDPL, KubeObject
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from tests.fakes.kube import FakeKube
@@ -179,13 +179,13 @@ def plan_states() -> Mapping[str, KubeObject]:
 
 @cache
 def maintenance_states() -> Mapping[str, KubeObject]:
-    """A NodeMaintenance in each state, by a name of the state."""
+    """A ComputeMaintenance in each state, by a name of the state."""
     world = NodeWorld("cmp1", "cmp2", "cmp3")
     _, bad = world.cloud.boot(2, "cmp1")
     world.cloud.failing.add(bad)
 
     def shown(name: str = "work") -> KubeObject:
-        found = world.kube.get(NODE_MAINTENANCE, name)
+        found = world.kube.get(COMPUTE_MAINTENANCE, name)
         assert found is not None
         return found
 
@@ -198,13 +198,13 @@ def maintenance_states() -> Mapping[str, KubeObject]:
     world.reconcile(60)
     states["blocked"] = shown()
     states["planned only"] = shown("dry")
-    world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"retries": 2}})
+    world.kube.merge_patch(COMPUTE_MAINTENANCE, "work", None, {"spec": {"retries": 2}})
     states["edited, not looked at yet"] = shown()
     world.cloud.failing.clear()
     while shown()["status"]["phase"] != "Completed":
         world.reconcile()
     states["may work on the node"] = shown()
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     states["being removed"] = shown()
     return states
 

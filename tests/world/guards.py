@@ -124,7 +124,7 @@ def _all_shared(stack: ExitStack) -> None:
 
 @guard("a maintenance is of one region", OTHERS)
 def _all_regions(stack: ExitStack) -> None:
-    _set(stack, "controller.reconcile.maintenance.node_maintenance.is_served_in", lambda *_: True)
+    _set(stack, "controller.reconcile.maintenance.compute_maintenance.is_served_in", lambda *_: True)
 
 
 @guard("deadlines count observed time", "a move is broken off that had time", MAINTENANCE)

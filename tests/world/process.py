@@ -16,8 +16,8 @@ from controller.reconcile.hosts.compute_hosts import HostPorts, HostSettings, Ho
 from controller.reconcile.hosts.drain_locks.pods import DrainLocks
 from controller.reconcile.hosts.last_host_findings import LastHostFindings
 from controller.reconcile.hosts.nodes_status import NodesReconciler, node_parsers
+from controller.reconcile.maintenance.compute_maintenance import MaintenancesReconciler
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
-from controller.reconcile.maintenance.node_maintenance import MaintenancesReconciler
 from controller.reconcile.shared.cloud_access import CloudAccess
 from controller.reconcile.shared.object_store import ObjectStore
 from tests.fakes.objects import Identity

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from controller.domain.shared.cloud_facts import MARK
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, NODE
 from tests.world.cluster import COMPUTE
 from tests.world.truth import Violated
 from tests.world.watched_writes import ANNOTATIONS, LOCK
@@ -34,7 +34,7 @@ def make_peace(world: World) -> None:
     world.paused_since = None
     cluster.edit_region({"mode": "Apply", "features": {"nodes": {"evacuation": "Never", "maxUnhealthy": 9}}})
     for one in world.maintenances():
-        cluster.kube.delete(NODE_MAINTENANCE, one["metadata"]["name"])
+        cluster.kube.delete(COMPUTE_MAINTENANCE, one["metadata"]["name"])
     for name in sorted(cluster.nodes):
         live = cluster.node(name)
         assert live is not None

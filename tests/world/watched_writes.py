@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from controller.ports.kubernetes import NODE_MAINTENANCE, POD
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, POD
 from tests.world.cluster import COMPUTE, NAMESPACE
 from tests.world.truth import Machine, Violated
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PASS = 90.0
 # spec.deadlines.server of all maintenances here.
 SERVER_DEADLINE = 120.0
-OF_OTHERS = frozenset((("NodeMaintenance", "of-the-other-region"), ("Pod", "somebodys")))
+OF_OTHERS = frozenset((("ComputeMaintenance", "of-the-other-region"), ("Pod", "somebodys")))
 ANNOTATIONS = f"{NAMESPACE}.osctl.dev/"
 # What a drain lock is called, before the name of its Node.
 LOCK = "osctl-drain-lock-"
@@ -66,7 +66,7 @@ class WatchedWrites:
     def created(self, obj: Mapping[str, Any]) -> None:
         """An evacuation that begins by itself."""
         world = self._world
-        if obj["kind"] != NODE_MAINTENANCE.kind:
+        if obj["kind"] != COMPUTE_MAINTENANCE.kind:
             return
         node = obj["spec"]["nodeName"]
         if world.paused_since is not None and world.time.seconds - world.paused_since > PASS:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.shared.cloud_facts import Server
-from controller.ports.kubernetes import NODE_MAINTENANCE
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE
 from tests.world.clocks import Time
 from tests.world.cluster import NAMESPACE, Cluster
 from tests.world.process import Process
@@ -97,8 +97,8 @@ class World:
     def add_foreign(self) -> None:
         """Objects of others, which nobody of ours may touch."""
         maintenance = {
-            "apiVersion": NODE_MAINTENANCE.api_version,
-            "kind": NODE_MAINTENANCE.kind,
+            "apiVersion": COMPUTE_MAINTENANCE.api_version,
+            "kind": COMPUTE_MAINTENANCE.kind,
             "metadata": {"name": "of-the-other-region", "finalizers": ["node.osctl.dev/other.region"]},
             "spec": {"region": {"namespace": "other", "name": "region"}, "nodeName": "cmp1"},
         }
@@ -225,6 +225,6 @@ class World:
         """Of our region."""
         return [
             one
-            for one in self.cluster.kube.objects("NodeMaintenance")
+            for one in self.cluster.kube.objects("ComputeMaintenance")
             if one["spec"]["region"]["namespace"] == NAMESPACE
         ]

@@ -46,7 +46,7 @@ from controller.domain.hosts.nodes import machine_facts, parse_node
 from controller.domain.maintenance.move_choice import Mode
 from controller.domain.maintenance.server_moves import Phase
 from controller.errors import ObjectMissing
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, KubeObject
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, NODE, KubeObject
 
 app = typer.Typer(no_args_is_help=True, help="The nodes of a region: their state and maintenance.")
 Node = Annotated[str, typer.Argument(help="Name of the node.", show_default=False)]
@@ -117,7 +117,7 @@ def plan(
     try:
         planned = wait_for_phase(cluster, name, _is_planned, PLAN_WITHIN, reported)
     finally:
-        cluster.kube.delete(NODE_MAINTENANCE, name)
+        cluster.kube.delete(COMPUTE_MAINTENANCE, name)
     if planned is None:
         # The object with the reason is deleted here.
         why = reported[-1] if reported else "is the node container running? (osctl node why)"
@@ -187,11 +187,11 @@ def maintain(
         if cluster.kube.get(NODE, node) is None and mode != ModeWord.EVACUATE:
             raise ObjectMissing(f'there is no node "{node}"')
         create(cluster, name, chosen, node=node, mode=mode_of(mode or ModeWord.MIGRATE), **fields)
-        stderr().print(f"nodemaintenance/{name} made")
+        stderr().print(f"computemaintenance/{name} made")
     else:
         desired = {"mode": mode_of(mode), **fields} if mode is not None else fields
         changed = change(cluster, known, chosen, node=node, desired=desired)
-        stderr().print(f"nodemaintenance/{name} {changed}")
+        stderr().print(f"computemaintenance/{name} {changed}")
     if wait:
         _wait_for_work(cluster, name, timeout)
 
@@ -229,8 +229,8 @@ def return_node(
     if not found:
         raise ObjectMissing(f'the node "{node}" is not in maintenance; kubectl uncordon reverts a cordon')
     for one in found:
-        cluster.kube.delete(NODE_MAINTENANCE, one["metadata"]["name"], uid=one["metadata"]["uid"])
-        stderr().print(f"nodemaintenance/{one['metadata']['name']} is being rolled back")
+        cluster.kube.delete(COMPUTE_MAINTENANCE, one["metadata"]["name"], uid=one["metadata"]["uid"])
+        stderr().print(f"computemaintenance/{one['metadata']['name']} is being rolled back")
     if not wait:
         return
     for one in found:
@@ -238,7 +238,7 @@ def return_node(
         if left is not None:
             blocked = (left.get("status") or {}).get("phase") == Phase.BLOCKED
             raise typer.Exit(ExitCode.NEEDS_EDIT if blocked else ExitCode.NOT_READY)
-        stderr().print(f"nodemaintenance/{one['metadata']['name']} is gone")
+        stderr().print(f"computemaintenance/{one['metadata']['name']} is gone")
 
 
 @app.command()

@@ -20,6 +20,7 @@ from controller.domain.api.names import API_VERSION, CREDENTIAL_REGISTER, DEPLOY
 from controller.domain.api.region_name import RegionName, region_of
 from controller.errors import KubeError, ObjectMissing
 from controller.ports.kubernetes import (
+    COMPUTE_MAINTENANCE,
     CONFIGMAP,
     CRONJOB,
     DAEMONSET,
@@ -29,7 +30,6 @@ from controller.ports.kubernetes import (
     JOB,
     LEASE,
     NODE,
-    NODE_MAINTENANCE,
     OSDPL,
     PDB,
     POD,
@@ -91,7 +91,9 @@ def parts_of(survey: Survey, places: Places) -> Iterator[Part]:
     yield Part("versions.json", partial(_versions, survey))
     yield listed("region/openstackdeployments.jsonl", OSDPL, space, whole)
     yield listed("region/helmbundles.jsonl", HELMBUNDLE, space, whole, labels=of_region)
-    yield listed("region/nodemaintenances.jsonl", NODE_MAINTENANCE, None, partial(_of_region, places.region))
+    yield listed(
+        "region/computemaintenances.jsonl", COMPUTE_MAINTENANCE, None, partial(_of_region, places.region)
+    )
     yield listed("region/openstackservers.jsonl", SERVER, space, whole)
     yield listed("region/regionrestores.jsonl", RESTORE, space, whole)
     yield listed("region/definitions.jsonl", DEFINITION, None, _definition)
@@ -184,7 +186,7 @@ def _definition(obj: KubeObject) -> Mapping[str, Any] | None:
 
 def _of_nodes(obj: KubeObject) -> Mapping[str, Any] | None:
     kind = (obj.get("involvedObject") or {}).get("kind")
-    return reduced(obj, "Event") if kind in ("Node", "NodeMaintenance") else None
+    return reduced(obj, "Event") if kind in ("Node", "ComputeMaintenance") else None
 
 
 def _map(obj: KubeObject) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from controller.cli.offline.region import DEFAULT_NAMESPACE, OfflineRegion
 from controller.domain.shared.plurals import count
 from controller.domain.values.chart_values import DocumentPath, Path, format_path, lookup
 from controller.errors import Problem
-from controller.ports.kubernetes import NODE_MAINTENANCE
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE
 
 _CONCURRENT = "spec.features.compute.liveMigration.concurrent"
 _OF_NOVA: Path = ("conf", "nova", "DEFAULT", "max_concurrent_live_migrations")
@@ -63,7 +63,7 @@ def awaited_in_vain(items: Sequence[InputObject], regions: Sequence[OfflineRegio
 
 
 def slow_maintenances(items: Sequence[InputObject], regions: Sequence[OfflineRegion]) -> list[list[Problem]]:
-    """For each object the budgets of a NodeMaintenance that Nova does not use up.
+    """For each object the budgets of a ComputeMaintenance that Nova does not use up.
 
     Its region has Nova's limit if it is among `regions`, otherwise the default counts."""
     limits = {one.deployment.namespace: _limit(one) for one in regions}
@@ -71,7 +71,7 @@ def slow_maintenances(items: Sequence[InputObject], regions: Sequence[OfflineReg
 
 
 def _slow(item: InputObject, limits: Mapping[str, int]) -> Iterator[Problem]:
-    if item.kind != NODE_MAINTENANCE.kind or not is_self_contained(item):
+    if item.kind != COMPUTE_MAINTENANCE.kind or not is_self_contained(item):
         return
     spec = item.obj["spec"]
     asked = lookup(spec, ("budgets", "serversPerNode"))

@@ -9,11 +9,11 @@ from controller.cli.offline.input_files import InputObject
 from controller.domain.api.names import API_VERSION, GROUP
 from controller.domain.values.suggestion import suggestion
 from controller.errors import Problem
-from controller.ports.kubernetes import HELMBUNDLE, NODE_MAINTENANCE, OSDPL, RESTORE, SERVER
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, HELMBUNDLE, OSDPL, RESTORE, SERVER
 
-KINDS = {one.kind: one for one in (OSDPL, HELMBUNDLE, NODE_MAINTENANCE, SERVER, RESTORE)}
+KINDS = {one.kind: one for one in (OSDPL, HELMBUNDLE, COMPUTE_MAINTENANCE, SERVER, RESTORE)}
 # Kinds that only the definition validates.
-_SELF_CONTAINED = (NODE_MAINTENANCE.kind, SERVER.kind, RESTORE.kind)
+_SELF_CONTAINED = (COMPUTE_MAINTENANCE.kind, SERVER.kind, RESTORE.kind)
 _NEAR = 0.8
 
 
@@ -28,7 +28,7 @@ def is_bundle(item: InputObject) -> bool:
 
 
 def is_self_contained(item: InputObject) -> bool:
-    """Whether the object is a NodeMaintenance, an OpenStackServer or a RegionRestore of ours."""
+    """Whether the object is a ComputeMaintenance, an OpenStackServer or a RegionRestore of ours."""
     return item.kind in _SELF_CONTAINED and item.obj.get("apiVersion") == API_VERSION
 
 

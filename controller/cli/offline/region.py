@@ -28,7 +28,7 @@ from controller.domain.values.names.option_defaults import OptionDefaults
 from controller.domain.values.shipped_values import Library
 from controller.domain.values.templates.template_input import ValueOf
 from controller.errors import Problem, SpecInvalid
-from controller.ports.kubernetes import HELMBUNDLE, NODE_MAINTENANCE, OSDPL, RESTORE, SERVER, KubeObject
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, HELMBUNDLE, OSDPL, RESTORE, SERVER, KubeObject
 from controller.render.region import Region, render_region, template_layers
 from controller.settings import Settings, read_settings
 
@@ -101,7 +101,7 @@ class OfflineRenderer:
 
     @cached_property
     def _other_schemas(self) -> dict[str, ResourceSchema]:
-        others = (NODE_MAINTENANCE, RESTORE, SERVER)
+        others = (COMPUTE_MAINTENANCE, RESTORE, SERVER)
         return {one.kind: load_schema(self.settings.crds_dir, one.plural) for one in others}
 
     def schema_of(self, kind: str) -> ResourceSchema:
@@ -160,7 +160,7 @@ class OfflineRenderer:
             return parse_bundle(item.obj).spec.releases
 
     def check_self_contained(self, item: InputObject) -> None:
-        """Raises SpecInvalid when a NodeMaintenance, an OpenStackServer or a RegionRestore is wrong."""
+        """Raises SpecInvalid when a ComputeMaintenance, an OpenStackServer or a RegionRestore is wrong."""
         with _located(item):
             parse_meta(item.obj)
             _check_schema(item, self._other_schemas[item.kind])

@@ -146,7 +146,7 @@ CLOUDS_CA_KEY = "ca.crt"
 # The same for the read-only account.
 READER_SECRET = "openstack-reader"  # noqa: S105 - a name
 
-# A NodeMaintenance that the controller created automatically.
+# A ComputeMaintenance that the controller created automatically.
 AUTOMATIC_LABEL = f"{GROUP}/automatic"
 # On Nodes, each after the namespace of the region (controller/domain/api/region_name.py). A confirmation that
 # the machine is off (controller/domain/hosts/fencing_confirmation.py).

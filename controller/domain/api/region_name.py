@@ -1,8 +1,8 @@
 """The region of a cluster-scoped object, and names that separate the objects of regions.
 
 Pure. Several installations may share a cluster, each serving one namespace and at most one
-OpenStackDeployment in it. NodeMaintenances and notes on Nodes have no namespace, so they name their region,
-and no installation reverts changes of another one.
+OpenStackDeployment in it. ComputeMaintenances and notes on Nodes have no namespace, so they name their
+region, and no installation reverts changes of another one.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ class RegionName:
 
 
 def region_of(obj: Mapping[str, Any]) -> RegionName:
-    """The region that a NodeMaintenance names, without a name if it names none."""
+    """The region that a ComputeMaintenance names, without a name if it names none."""
     given = (obj.get("spec") or {}).get("region") or {}
     return RegionName(str(given.get("namespace") or ""), str(given.get("name") or ""))
 
 
 def is_served_in(namespace: str, obj: Mapping[str, Any]) -> bool:
-    """Whether the installation of this namespace serves a NodeMaintenance."""
+    """Whether the installation of this namespace serves a ComputeMaintenance."""
     return region_of(obj).namespace == namespace
 
 

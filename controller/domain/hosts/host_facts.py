@@ -65,7 +65,7 @@ class HostFacts:
     compute node. `missing_since`, `missing_observations`: when its service was first missing, and the number
     of passes since then. `unmapped_since`: when its service was first observed without a cell. `agents` and
     `servers` are None if unknown. `known_uid`: of the Node of the present compute service. `unready_pods`:
-    those of the region on this node. `maintenance`: the active NodeMaintenance. `agents_expected`: other
+    those of the region on this node. `maintenance`: the active ComputeMaintenance. `agents_expected`: other
     compute hosts have network agents. `automatic`: the maintenance is our own, for a lost node. `host`: its
     name in OpenStack. `taken_over`: the Node that has the host now, if this one is gone or a second one.
     `doubt`: why it is not certain which host the Node is. `strangers`: the text on compute hosts without a
@@ -130,21 +130,21 @@ class NextStep:
 
 
 def is_plan(maintenance: Mapping[str, Any]) -> bool:
-    """Whether a NodeMaintenance only plans. A running one cannot become a dry run."""
+    """Whether a ComputeMaintenance only plans. A running one cannot become a dry run."""
     return bool(maintenance["spec"].get("dryRun")) and not has_begun(maintenance)
 
 
 def has_begun(maintenance: Mapping[str, Any]) -> bool:
-    """Whether a NodeMaintenance manages its host, or did: a queued one does not yet."""
+    """Whether a ComputeMaintenance manages its host, or did: a queued one does not yet."""
     return bool((maintenance.get("status") or {}).get("startedAt"))
 
 
 def is_put_back(maintenance: Mapping[str, Any]) -> bool:
-    """Whether a NodeMaintenance only waits for moves to confirm: its host is managed as usual again."""
+    """Whether a ComputeMaintenance only waits for moves to confirm: its host is managed as usual again."""
     reason = find((maintenance.get("status") or {}).get("conditions") or (), "Ready").get("reason")
     return bool(maintenance["metadata"].get("deletionTimestamp")) and reason == Reason.MOVES_UNCONFIRMED
 
 
 def is_automatic(maintenance: Mapping[str, Any]) -> bool:
-    """Whether the controller made this NodeMaintenance by itself."""
+    """Whether the controller made this ComputeMaintenance by itself."""
     return AUTOMATIC_LABEL in (maintenance["metadata"].get("labels") or {})

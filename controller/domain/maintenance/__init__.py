@@ -1,1 +1,1 @@
-"""NodeMaintenance: which servers and routers move, how, in which order, and the outcome."""
+"""ComputeMaintenance: which servers and routers move, how, in which order, and the outcome."""

@@ -1,4 +1,4 @@
-"""The spec of a NodeMaintenance, with its defaults. Pure."""
+"""The spec of a ComputeMaintenance, with its defaults. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MaintenanceSpec:
 
 
 def parse_spec(obj: Mapping[str, Any]) -> MaintenanceSpec:
-    """The spec of a NodeMaintenance that the API server accepted. Raises ValueError for any other."""
+    """The spec of a ComputeMaintenance that the API server accepted. Raises ValueError for any other."""
     spec = obj["spec"]
     budgets, deadlines = spec.get("budgets") or {}, spec.get("deadlines") or {}
     limits = spec.get("limits") or {}

@@ -16,7 +16,7 @@ EVACUATION = "evacuation"
 
 
 class Mode(StrEnum):
-    """`spec.mode` of a NodeMaintenance."""
+    """`spec.mode` of a ComputeMaintenance."""
 
     CORDON = "Cordon"
     MIGRATE = "Migrate"

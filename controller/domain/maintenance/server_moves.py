@@ -1,4 +1,4 @@
-"""A NodeMaintenance: its spec, its status, and the next thing to do for each server. Pure.
+"""A ComputeMaintenance: its spec, its status, and the next thing to do for each server. Pure.
 
 All progress is in the status, so that any process can continue. A request to Nova is recorded before it is
 sent, with the newest migration of the server. Afterwards Nova's own records show whether the request arrived:

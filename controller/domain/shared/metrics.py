@@ -225,19 +225,19 @@ NODES_CIRCUIT_BREAKER_OPEN = Gauge(
     "1 while more compute hosts are unhealthy than maxUnhealthy allows: nothing is done automatically.",
     ("region",),
 )
-NODE_MAINTENANCE = Gauge(
-    "osctl_node_maintenance",
-    "Always 1; a NodeMaintenance that is no dry run, its node, mode and phase.",
+COMPUTE_MAINTENANCE = Gauge(
+    "osctl_compute_maintenance",
+    "Always 1; a ComputeMaintenance that is no dry run, its node, mode and phase.",
     ("maintenance", "node", "mode", "phase"),
 )
-NODE_MAINTENANCE_START = Gauge(
-    "osctl_node_maintenance_start_timestamp_seconds",
-    "When the node of a NodeMaintenance was taken out of service.",
+COMPUTE_MAINTENANCE_START = Gauge(
+    "osctl_compute_maintenance_start_timestamp_seconds",
+    "When the node of a ComputeMaintenance was taken out of service.",
     ("maintenance", "node"),
 )
-NODE_MAINTENANCE_LEFT = Gauge(
-    "osctl_node_maintenance_servers_left",
-    "Servers that a NodeMaintenance has still to move.",
+COMPUTE_MAINTENANCE_LEFT = Gauge(
+    "osctl_compute_maintenance_servers_left",
+    "Servers that a ComputeMaintenance has still to move.",
     ("maintenance", "node"),
 )
 
@@ -294,9 +294,9 @@ BY_CONTAINER: dict[str, tuple[Metric, ...]] = {
         NODE_HOST,
         NODE_DRAIN_LOCKED,
         NODES_CIRCUIT_BREAKER_OPEN,
-        NODE_MAINTENANCE,
-        NODE_MAINTENANCE_START,
-        NODE_MAINTENANCE_LEFT,
+        COMPUTE_MAINTENANCE,
+        COMPUTE_MAINTENANCE_START,
+        COMPUTE_MAINTENANCE_LEFT,
     ),
     "servers": (SERVER,),
 }

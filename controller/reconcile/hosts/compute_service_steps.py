@@ -14,7 +14,7 @@ from controller.domain.hosts.host_facts import HostFacts, NextStep, Step
 from controller.domain.hosts.nodes import NodeFacts
 from controller.domain.shared.cloud_facts import CloudView, ComputeService, forced_by_us, let_up_reason
 from controller.errors import Conflict
-from controller.ports.kubernetes import CRONJOB, JOB, NODE_MAINTENANCE, Kube, KubeObject
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, CRONJOB, JOB, Kube, KubeObject
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts import openstack_writes
@@ -109,15 +109,17 @@ class HostSteps:
     # -- evacuation ---------------------------------------------------------------------------------
 
     def _evacuate(self, node: NodeFacts, decision: NextStep, region: RegionName) -> NextStep:
-        """Makes the NodeMaintenance that does it: one for each loss, so that it is made once."""
+        """Makes the ComputeMaintenance that does it: one for each loss, so that it is made once."""
         if node.declined == node.since > 0:
-            text = "the automatic evacuation was deleted; create a NodeMaintenance of mode Evacuate instead"
+            text = (
+                "the automatic evacuation was deleted; create a ComputeMaintenance of mode Evacuate instead"
+            )
             return replace(decision, step=Step.BLOCKED, message=text)
         digest = hashlib.sha256(f"{region} {node.uid} {node.since:.0f}".encode()).hexdigest()[:8]
         name = f"evacuate-{node.name[:200]}-{digest}"
         maintenance = {
             "apiVersion": API_VERSION,
-            "kind": NODE_MAINTENANCE.kind,
+            "kind": COMPUTE_MAINTENANCE.kind,
             "metadata": {
                 "name": name,
                 "labels": {AUTOMATIC_LABEL: "true", MANAGED_BY: MANAGED_BY_US},

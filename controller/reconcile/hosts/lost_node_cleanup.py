@@ -12,7 +12,7 @@ from controller.domain.hosts.nodes import machine_facts
 from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import ApiUnavailable, KubeError, is_refusal
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, POD, Kube
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, NODE, POD, Kube
 from controller.ports.system import Clock
 from controller.reconcile.hosts.observe import NodesSnapshot
 from controller.reconcile.hosts.retry_pauses import RetryPauses
@@ -87,7 +87,7 @@ class LostNodeCleanup:
                 meta = one["metadata"]
                 done = is_automatic(one) and not meta.get("deletionTimestamp")
                 if done and self._needs_none(name, snapshot, view):
-                    yield _Due(name, NODE_MAINTENANCE, meta["name"], meta["uid"])
+                    yield _Due(name, COMPUTE_MAINTENANCE, meta["name"], meta["uid"])
 
     def _needs_none(self, name: str, snapshot: NodesSnapshot, view: CloudView) -> bool:
         """Whether the node is ready (also under another name) or gone: then it is not known to be off."""

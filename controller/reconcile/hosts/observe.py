@@ -19,7 +19,7 @@ from controller.domain.hosts.nodes import NodeFacts
 from controller.domain.hosts.nodes_status import HostReport
 from controller.domain.hosts.same_machine import SameMachine
 from controller.domain.shared.cloud_facts import CloudView
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, Kube, KubeObject
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, NODE, OSDPL, POD, Kube, KubeObject
 from controller.ports.system import Clock
 from controller.reconcile.hosts.forced_down import ForcedDownHosts
 from controller.reconcile.hosts.last_host_findings import LastHostFindings
@@ -143,7 +143,7 @@ class NodesObserver:
         region = RegionName(self._namespace, name)
         listed: list[NodeFacts] = self._nodes.facts(NODE)
         maintenances: dict[str, list[KubeObject]] = {}
-        for one in self._kube.list(NODE_MAINTENANCE):
+        for one in self._kube.list(COMPUTE_MAINTENANCE):
             if region_of(one) == region and not (is_plan(one) or is_put_back(one)):
                 maintenances.setdefault(str(one["spec"]["nodeName"]), []).append(one)
         status = osdpl.get("status") or {}

@@ -15,7 +15,7 @@ from controller.domain.maintenance.disable_reasons import mark_in, mark_of, with
 from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import CloudRefused, CloudUnavailable
-from controller.ports.kubernetes import NODE_MAINTENANCE, Kube
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, Kube
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts import openstack_writes
@@ -43,7 +43,7 @@ class ReenabledServices:
         # Listed after OpenStack was looked at: whose mark was seen there was a maintenance before that.
         known = {
             mark_of(str(one["metadata"]["name"]))
-            for one in self._kube.list(NODE_MAINTENANCE)
+            for one in self._kube.list(COMPUTE_MAINTENANCE)
             if is_served_in(self._namespace, one)
         }
         for volume in volumes:

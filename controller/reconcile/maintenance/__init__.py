@@ -1,1 +1,1 @@
-"""node: carries NodeMaintenances out."""
+"""node: carries ComputeMaintenances out."""

@@ -19,7 +19,7 @@ from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import CloudView
 from controller.domain.shared.plurals import count
 from controller.errors import CloudRefused, KubeError, is_refusal
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, Events, Kube
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, NODE, Events, Kube
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts import openstack_writes
@@ -155,7 +155,7 @@ class MaintenanceDeletion:
     def release(self, work: MaintenanceWork, going_on: Sequence[str] = ()) -> None:
         """Lets the object go. `going_on`: moves that are not over, and that are not followed any more."""
         meta = work.obj["metadata"]
-        live = self._kube.get(NODE_MAINTENANCE, work.name)
+        live = self._kube.get(COMPUTE_MAINTENANCE, work.name)
         if live is None or live["metadata"]["uid"] != meta["uid"]:
             return
         node = self._kube.get(NODE, work.spec.node)

@@ -1,4 +1,4 @@
-"""The finalizer of a NodeMaintenance: the object stays until the maintenance is rolled back.
+"""The finalizer of a ComputeMaintenance: the object stays until the maintenance is rolled back.
 
 It has the name of its region: that of another region is not ours to remove.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from controller.domain.api.region_name import region_of
-from controller.ports.kubernetes import NODE_MAINTENANCE, Kube, KubeObject
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, Kube, KubeObject
 from controller.reconcile.shared.action_log import log_action
 
 _CONTAINER = "node"
@@ -38,6 +38,6 @@ def remove_finalizer(kube: Kube, seen: KubeObject) -> None:
 def _set(kube: Kube, seen: KubeObject, desired: Sequence[str]) -> None:
     meta = seen["metadata"]
     patch = {"metadata": {"finalizers": list(desired), "resourceVersion": meta["resourceVersion"]}}
-    kube.merge_patch(NODE_MAINTENANCE, meta["name"], None, patch)
+    kube.merge_patch(COMPUTE_MAINTENANCE, meta["name"], None, patch)
     text = f"maintenance {meta['name']}: finalizers {', '.join(desired) or 'removed'}"
     log_action("set-finalizers", meta["name"], text)

@@ -34,7 +34,7 @@ from controller.domain.maintenance.obstacles import (
 )
 from controller.domain.shared.cloud_facts import CloudView, ComputeService, forced_reason
 from controller.errors import CloudRefused, CloudUnavailable, ObjectMissing
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, Kube, KubeObject
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, NODE, Kube, KubeObject
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts import openstack_writes
@@ -162,7 +162,7 @@ class HostDisabler:
 
     def _edited(self, work: MaintenanceWork) -> str:
         """Why a maintenance is not what this pass has read any more; empty where it is."""
-        live = self._kube.get(NODE_MAINTENANCE, work.name)
+        live = self._kube.get(COMPUTE_MAINTENANCE, work.name)
         if live is None:
             return "the maintenance was deleted in the meantime"
         read, there = work.obj["metadata"], live["metadata"]

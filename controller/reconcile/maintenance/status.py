@@ -1,4 +1,4 @@
-"""The status of one NodeMaintenance: what a pass knows of it, and how that is written."""
+"""The status of one ComputeMaintenance: what a pass knows of it, and how that is written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from controller.domain.maintenance.server_moves import Phase, ServerMove, read_e
 from controller.domain.shared.plurals import count
 from controller.domain.shared.times import seconds_of
 from controller.errors import ControllerError
-from controller.ports.kubernetes import NODE_MAINTENANCE, Events, Kube, KubeObject
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, Events, Kube, KubeObject
 from controller.ports.system import Clock
 from controller.reconcile.maintenance.maintenance_finalizer import finalizer_of
 from controller.reconcile.shared.preconditioned_writes import apply_to_seen
@@ -245,7 +245,7 @@ class StatusWriter:
         if status == before:
             return
         manager = region.manager(CONTAINER)
-        apply_to_seen(self._kube, NODE_MAINTENANCE, obj, manager=manager, status=status)
+        apply_to_seen(self._kube, COMPUTE_MAINTENANCE, obj, manager=manager, status=status)
         if find(known, "Ready").get("reason") != reason:
             self._events.emit(obj, type_=WARNING, reason=reason, message=text)
 
@@ -266,7 +266,7 @@ class StatusWriter:
     def _apply(self, work: MaintenanceWork, status: Mapping[str, Any], *, unchanged: bool = False) -> None:
         manager = work.region.manager(CONTAINER)
         live = apply_to_seen(
-            self._kube, NODE_MAINTENANCE, work.obj, manager=manager, status=status, unchanged=unchanged
+            self._kube, COMPUTE_MAINTENANCE, work.obj, manager=manager, status=status, unchanged=unchanged
         )
         work.obj["status"] = live.get("status") or status
 

@@ -154,7 +154,7 @@ def measured_region(measures: Metrics, series: Callable[[Status], Series]) -> St
 
 
 def measured_maintenance(measures: Metrics) -> StatusListener:
-    """What to do with each NodeMaintenance that a watch shows, to have it measured."""
+    """What to do with each ComputeMaintenance that a watch shows, to have it measured."""
 
     def seen(event: str | None, obj: Mapping[str, Any]) -> None:
         name, spec = str(obj["metadata"]["name"]), obj.get("spec") or {}
@@ -166,9 +166,9 @@ def measured_maintenance(measures: Metrics) -> StatusListener:
         done, _, total = str(status.get("progress") or "").partition("/")
         counted = done.isdigit() and total.isdigit()
         rows: list[tuple[Gauge, list[Row]]] = [
-            (metrics.NODE_MAINTENANCE, [({**node, **words}, 1.0)]),
-            (metrics.NODE_MAINTENANCE_START, [(node, began)] if began else []),
-            (metrics.NODE_MAINTENANCE_LEFT, [(node, float(int(total) - int(done)))] if counted else []),
+            (metrics.COMPUTE_MAINTENANCE, [({**node, **words}, 1.0)]),
+            (metrics.COMPUTE_MAINTENANCE_START, [(node, began)] if began else []),
+            (metrics.COMPUTE_MAINTENANCE_LEFT, [(node, float(int(total) - int(done)))] if counted else []),
         ]
         for metric, series in rows:
             measures.replace(metric, series if there else [], maintenance=name)

@@ -40,7 +40,7 @@ CLUSTER_SCOPED = {
     "flowcontrol.apiserver.k8s.io/v1": ("FlowSchema", "PriorityLevelConfiguration"),
     "networking.k8s.io/v1": ("IPAddress", "IngressClass", "ServiceCIDR"),
     "node.k8s.io/v1": ("RuntimeClass",),
-    "osctl.dev/v1alpha1": ("NodeMaintenance",),
+    "osctl.dev/v1alpha1": ("ComputeMaintenance",),
     "rbac.authorization.k8s.io/v1": ("ClusterRole", "ClusterRoleBinding"),
     "resource.k8s.io/v1": ("DeviceClass", "ResourceSlice"),
     "scheduling.k8s.io/v1": ("PriorityClass",),

@@ -54,7 +54,9 @@ def test_a_slip_is_told_with_the_word_meant(arguments: tuple[str, ...], told: st
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["OpenStackDeployment", "HelmBundle", "NodeMaintenance", "OpenStackServer"])
+@pytest.mark.parametrize(
+    "kind", ["OpenStackDeployment", "HelmBundle", "ComputeMaintenance", "OpenStackServer"]
+)
 def test_every_field_of_every_kind_has_a_type_and_a_description(kind: str) -> None:
     found = json.loads(osctl("fields", "--kind", kind, "--depth", "20", "-o", "json").stdout)
     assert len(found) > 5

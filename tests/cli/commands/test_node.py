@@ -14,7 +14,7 @@ from controller.cli.output import Cell
 from controller.cli.views.node import node_causes, node_rows, plan_rows, plan_summary
 from controller.domain.hosts.fencing_confirmation import Confirmation, given_as, machine_of
 from controller.domain.shared.cloud_facts import Agent
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, NODE
 from tests.cli.objects import osctl
 from tests.reconcile.node_world import COMPUTE, NodeWorld, fail
 
@@ -91,7 +91,7 @@ def test_a_plan_shows_what_stands_in_the_way_first(world: NodeWorld) -> None:
     assert lines[0].startswith("cmp1: 2 servers, 0 routers")
     assert "Blocked" in lines[2] and "suspended" in lines[2]
     assert lines[-1] == "2 servers: 1 Live, 1 Blocked; nothing was done"
-    assert world.kube.list(NODE_MAINTENANCE) == [] and world.cloud.writes == []
+    assert world.kube.list(COMPUTE_MAINTENANCE) == [] and world.cloud.writes == []
 
 
 def test_a_plan_tells_what_it_would_stop_at_and_names_routers(world: NodeWorld) -> None:
@@ -111,7 +111,7 @@ def test_a_plan_that_is_not_made_in_time_says_why(world: NodeWorld, monkeypatch:
     found = osctl("node", "plan", "cmp1")
     assert found.exit_code == 6
     assert "after 60 s: waits for OpenStack: identity GET: ConnectFailure" in found.stderr
-    assert world.kube.list(NODE_MAINTENANCE) == []
+    assert world.kube.list(COMPUTE_MAINTENANCE) == []
 
 
 def test_plan_rows_and_summary() -> None:
@@ -131,7 +131,7 @@ def test_maintain_and_return(world: NodeWorld) -> None:
     assert {one.host for one in world.cloud.hosted.values()} == {"cmp2"}
     assert osctl("node", "return", "cmp1").exit_code == 0
     world.reconcile(4)
-    assert world.kube.get(NODE_MAINTENANCE, "node-cmp1") is None
+    assert world.kube.get(COMPUTE_MAINTENANCE, "node-cmp1") is None
     assert world.cloud.services["cmp1"].enabled
 
 
@@ -141,7 +141,7 @@ def test_maintain_writes_budgets_deadlines_and_choices(world: NodeWorld) -> None
     choices = ("--on-unmovable", "cold", "--local-disks", "rebuild")
     found = osctl("node", "maintain", "cmp1", *budgets, *deadlines, *choices)
     assert found.exit_code == 0, found.output
-    live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    live = world.kube.get(COMPUTE_MAINTENANCE, "node-cmp1")
     assert live is not None
     assert live["spec"] == {
         "region": world.name.written(),
@@ -160,7 +160,7 @@ def test_maintain_changes_the_budgets_of_a_running_one_and_keeps_the_others(worl
     assert osctl("node", "maintain", "cmp1", "--servers-per-node", "1", "--deadline", "2h").exit_code == 0
     found = osctl("node", "maintain", "cmp1", "--servers-per-node", "2", "--deadline", "2h")
     assert found.exit_code == 0 and "is changed: budgets.serversPerNode 2\n" in found.stderr
-    live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    live = world.kube.get(COMPUTE_MAINTENANCE, "node-cmp1")
     assert live is not None and live["spec"]["budgets"] == {"serversPerNode": 2}
     assert live["spec"]["deadlines"] == {"whole": "7200s"}
     again = osctl("node", "maintain", "cmp1", "--servers-per-node", "2")
@@ -171,7 +171,7 @@ def test_two_servers_at_a_time_are_two(world: NodeWorld) -> None:
     world.cloud.boot(5, "cmp1")
     assert osctl("node", "maintain", "cmp1", "--servers-per-node", "2").exit_code == 0
     world.reconcile(5, cloud_moves=False)
-    live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    live = world.kube.get(COMPUTE_MAINTENANCE, "node-cmp1")
     assert live is not None
     assert [one["state"] for one in live["status"]["servers"]].count("Moving") == 2
 
@@ -182,7 +182,7 @@ def test_return_aborts_a_maintenance_half_way_and_waits_for_its_end(world: NodeW
     world.reconcile(5, cloud_moves=False)
     found = osctl("node", "return", "cmp1", "--wait")
     assert found.exit_code == 0, found.output
-    assert found.stderr.splitlines()[-1] == "nodemaintenance/node-cmp1 is gone"
+    assert found.stderr.splitlines()[-1] == "computemaintenance/node-cmp1 is gone"
     world.reconcile(3)
     assert world.cloud.services["cmp1"].enabled
     assert {one.status for one in world.cloud.moves.values()} == {"cancelled"}
@@ -197,13 +197,13 @@ def test_a_wait_for_the_end_of_a_rollback_has_a_deadline(
     monkeypatch.setattr("time.monotonic", world.clock.monotonic)
     world.cloud.before = fail("identity GET: ConnectFailure")
     found = osctl("node", "return", "cmp1", "--wait", "--timeout", "1m")
-    assert found.exit_code == 4 and world.kube.get(NODE_MAINTENANCE, "node-cmp1") is not None
+    assert found.exit_code == 4 and world.kube.get(COMPUTE_MAINTENANCE, "node-cmp1") is not None
 
 
 @pytest.mark.parametrize("given", [("--servers-per-node", "0"), ("--deadline", "soon"), ("--retries", "101")])
 def test_a_number_out_of_its_range_is_a_wrong_command_line(world: NodeWorld, given: tuple[str, str]) -> None:
     assert osctl("node", "maintain", "cmp1", *given).exit_code == 2
-    assert world.kube.list(NODE_MAINTENANCE) == []
+    assert world.kube.list(COMPUTE_MAINTENANCE) == []
 
 
 def test_a_plan_takes_the_choice_for_unmovable_servers(world: NodeWorld) -> None:
@@ -226,11 +226,11 @@ def test_maintain_gives_a_maintenance_that_is_there_mode_and_fenced(world: NodeW
     assert found.exit_code == 0 and "mode evacuate, fenced again" in found.stderr
     shown = machine_of(world.node("cmp1"))
     assert f"Node {shown.uid}, boot boot-1, last heartbeat of its kubelet {shown.heartbeat}" in found.stderr
-    live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    live = world.kube.get(COMPUTE_MAINTENANCE, "node-cmp1")
     assert live is not None and live["spec"]["mode"] == "Evacuate"
     assert live["spec"]["fenced"] == given_as(shown, live["spec"]["fenced"]["givenAt"], report)
     assert "is there already" in osctl("node", "maintain", "cmp1").stderr
-    again = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    again = world.kube.get(COMPUTE_MAINTENANCE, "node-cmp1")
     assert again is not None and again["spec"]["mode"] == "Evacuate"
 
 
@@ -238,7 +238,7 @@ def test_maintain_does_not_take_one_that_is_rolled_back_for_its_own(world: NodeW
     world.cloud.boot(1, "cmp1")
     assert osctl("node", "maintain", "cmp1").exit_code == 0
     world.reconcile(5)
-    world.kube.delete(NODE_MAINTENANCE, "node-cmp1")
+    world.kube.delete(COMPUTE_MAINTENANCE, "node-cmp1")
     found = osctl("node", "maintain", "cmp1")
     assert found.exit_code == 6 and "rolled back" in found.stderr
 
@@ -277,7 +277,7 @@ def test_a_machine_whose_node_is_gone_is_confirmed_with_what_its_maintenance_not
     for _ in range(2):
         assert osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced").exit_code == 0
         world.reconcile(3)
-    live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    live = world.kube.get(COMPUTE_MAINTENANCE, "node-cmp1")
     assert live is not None and live["spec"]["fenced"]["lastReport"] == live["status"]["lastReport"]
 
 
@@ -295,28 +295,28 @@ def test_a_machine_whose_node_has_no_role_any_more_is_confirmed_with_what_its_ma
     world.reconcile(3)
     noted = world.maintenance("node-cmp1")["lastReport"]
     assert osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced").exit_code == 0
-    live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    live = world.kube.get(COMPUTE_MAINTENANCE, "node-cmp1")
     assert live is not None and live["spec"]["fenced"]["lastReport"] == noted
 
 
 def test_a_machine_that_is_ready_is_not_said_to_be_off_by_a_maintenance(world: NodeWorld) -> None:
     found = osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced")
     assert found.exit_code == 6 and "is Ready, so its machine is not off" in found.stderr
-    assert world.kube.list(NODE_MAINTENANCE) == []
+    assert world.kube.list(COMPUTE_MAINTENANCE) == []
 
 
 def test_only_an_evacuation_needs_a_machine_to_be_off(world: NodeWorld) -> None:
     world.set_ready("cmp1", False)
     found = osctl("node", "maintain", "cmp1", "--fenced")
     assert found.exit_code == 6 and "--mode evacuate" in found.stderr
-    assert world.kube.list(NODE_MAINTENANCE) == []
+    assert world.kube.list(COMPUTE_MAINTENANCE) == []
 
 
 def test_a_machine_whose_node_is_gone_is_confirmed_as_such(world: NodeWorld) -> None:
     world.kube.delete(NODE, "cmp1")
     found = osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced")
     assert found.exit_code == 0 and "there was no Node with that name" in found.stderr
-    live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    live = world.kube.get(COMPUTE_MAINTENANCE, "node-cmp1")
     assert live is not None and live["spec"]["fenced"]["nodeUID"] == ""
 
 
@@ -328,7 +328,7 @@ def other(world: NodeWorld) -> NodeWorld:
 
 def test_the_only_region_is_filled_in(world: NodeWorld) -> None:
     assert osctl("node", "maintain", "cmp1").exit_code == 0
-    live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    live = world.kube.get(COMPUTE_MAINTENANCE, "node-cmp1")
     assert live is not None and live["spec"]["region"] == world.name.written()
 
 
@@ -338,7 +338,7 @@ def test_of_several_regions_one_is_to_be_chosen(world: NodeWorld, other: NodeWor
     found = osctl("node", command, "cmp1")
     assert found.exit_code == 6
     assert f"choose one with --region: {world.name}, {other.name}" in " ".join(found.stderr.split())
-    assert world.kube.list(NODE_MAINTENANCE) == []
+    assert world.kube.list(COMPUTE_MAINTENANCE) == []
     assert "you confirm" not in found.stderr
     assert "fenced" not in other.notes("cmp1") | world.notes("cmp1")
 
@@ -348,12 +348,12 @@ def test_each_region_has_its_own_maintenance_of_a_node(world: NodeWorld, other: 
         assert osctl("node", "maintain", "cmp1", "--region", str(region)).exit_code == 0
     names = {
         one["spec"]["region"]["namespace"]: one["metadata"]["name"]
-        for one in world.kube.list(NODE_MAINTENANCE)
+        for one in world.kube.list(COMPUTE_MAINTENANCE)
     }
     assert names == {"openstack": "node-cmp1", "second": "node-cmp1.second"}
     assert "is there already" in osctl("node", "maintain", "cmp1", "--region", str(other.name)).stderr
     assert osctl("node", "return", "cmp1", "--region", str(other.name)).exit_code == 0
-    assert [one["metadata"]["name"] for one in world.kube.list(NODE_MAINTENANCE)] == ["node-cmp1"]
+    assert [one["metadata"]["name"] for one in world.kube.list(COMPUTE_MAINTENANCE)] == ["node-cmp1"]
 
 
 def test_a_region_that_is_nowhere_is_refused(world: NodeWorld) -> None:
@@ -387,7 +387,7 @@ def test_a_confirmation_in_a_maintenance_is_given_to_its_region(world: NodeWorld
     assert found.exit_code == 0 and machine_of(world.node("cmp1")).words in found.stderr
     fenced = {
         one["spec"]["region"]["namespace"]: one["spec"].get("fenced", {}).get("bootID")
-        for one in world.kube.list(NODE_MAINTENANCE)
+        for one in world.kube.list(COMPUTE_MAINTENANCE)
     }
     assert fenced == {"openstack": None, "second": "boot-1"}
 
@@ -404,10 +404,10 @@ def test_a_maintenance_of_another_region_is_never_changed(world: NodeWorld, othe
     """Though it has the name that this one's would have."""
     world.maintain("node-cmp1", "cmp1")
     world.maintain("node-cmp1.second", "cmp1")
-    before = world.kube.list(NODE_MAINTENANCE)
+    before = world.kube.list(COMPUTE_MAINTENANCE)
     found = osctl("node", "maintain", "cmp1", "--mode", "cordon", "--region", str(other.name))
     assert found.exit_code == 6 and f"belongs to the region {world.name}" in " ".join(found.stderr.split())
-    assert world.kube.list(NODE_MAINTENANCE) == before
+    assert world.kube.list(COMPUTE_MAINTENANCE) == before
 
 
 def test_disks_are_confirmed_for_one_host_and_one_region(world: NodeWorld, other: NodeWorld) -> None:

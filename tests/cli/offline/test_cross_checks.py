@@ -74,7 +74,7 @@ def test_another_region_does_not_replace_one(tmp_path: Path, output: str):
 
 
 MAINTENANCE = """apiVersion: osctl.dev/v1alpha1
-kind: NodeMaintenance
+kind: ComputeMaintenance
 metadata: {name: one}
 spec: {region: {namespace: openstack, name: region-one}, nodeName: cmp1, budgets: {serversPerNode: 4}}
 """

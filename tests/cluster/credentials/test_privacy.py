@@ -40,7 +40,7 @@ def shown(planted: Planted) -> Iterator[tuple[str, str]]:
                 continue  # what is listed only to be asked, such as reviews
         found = json.loads(region.sandbox.kubectl("-n", namespace, "get", "secrets", "-o", "json"))
         yield f"metadata of Secrets of {namespace}", json.dumps([one["metadata"] for one in found["items"]])
-    for kind in ("nodes", "namespaces", "clusterroles", "nodemaintenances"):
+    for kind in ("nodes", "namespaces", "clusterroles", "computemaintenances"):
         yield kind, region.sandbox.kubectl("get", kind, "-o", "json")
     for (command, what), texts in list(planted.watched.texts.items()):
         yield f"{what} of {command}", "\n".join(list(texts))

@@ -42,10 +42,10 @@ def test_nobody_releases_what_another_region_began(both: tuple[Installation, Ins
 
     # Whoever began it is away; the other works on, and even ends a maintenance of its own of that node.
     one.region.controllers.stop("node")
-    kubectl("delete", "nm", "first", "--wait=false")
+    kubectl("delete", "cmaint", "first", "--wait=false")
     two.maintain("second", mode="Cordon")
     two.wait_completed("second")
-    kubectl("delete", "nm", "second", "--wait=false")
+    kubectl("delete", "cmaint", "second", "--wait=false")
     two.wait_gone("second")
     found = one.maintenance("first")
     assert found["metadata"]["finalizers"] == [one.finalizer]

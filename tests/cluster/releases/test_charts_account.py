@@ -29,7 +29,7 @@ data: {found: {{ (lookup "v1" "Secret" "%s" "%s").data | toJson | quote }}}
 """
 MAINTENANCE = """
 apiVersion: osctl.dev/v1alpha1
-kind: NodeMaintenance
+kind: ComputeMaintenance
 metadata: {name: %s}
 spec:
   region: {namespace: second, name: region-two}
@@ -131,9 +131,9 @@ def test_a_chart_makes_no_maintenance_of_another_region(places: Places, tmp_path
     name = f"of-{places.region.namespace}"
     entry = places.ends_as(tmp_path, "confirming", MAINTENANCE % name)
     assert entry["reason"] == "RightMissing"
-    assert "nodemaintenances.osctl.dev" in entry["message"]
+    assert "computemaintenances.osctl.dev" in entry["message"]
     with pytest.raises(SandboxError, match="NotFound"):
-        places.region.sandbox.kubectl("get", "nodemaintenance", name)
+        places.region.sandbox.kubectl("get", "computemaintenance", name)
 
 
 def test_what_the_container_does_with_objects_of_a_chart_it_does_as_the_charts_account(

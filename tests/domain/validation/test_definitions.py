@@ -132,7 +132,7 @@ def test_the_names_are_those_of_the_design(kind: str) -> None:
     short = {
         "OpenStackDeployment": ["osdpl"],
         "HelmBundle": ["hb"],
-        "NodeMaintenance": ["nm"],
+        "ComputeMaintenance": ["cmaint"],
         "OpenStackServer": ["oss"],
         "RegionRestore": ["rr"],
     }

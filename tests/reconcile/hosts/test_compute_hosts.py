@@ -8,7 +8,7 @@ import pytest
 
 from controller.domain.shared.cloud_facts import MARK, Agent, VolumeService
 from controller.errors import CloudUnavailable
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, POD
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, NODE, POD
 from tests.reconcile.node_world import NAMESPACE, NodeWorld, fail
 
 HARMFUL = {"force_down", "evacuate", "delete_compute_service", "delete_agent", "delete_provider"}
@@ -63,7 +63,7 @@ def test_a_lost_node_is_disabled_and_evacuated_only_after_fencing(world: NodeWor
     world.reconcile(25)
     assert {world.cloud.hosted[id_].host for id_ in ids} & {"cmp1"} == set()
     assert world.cloud.services["cmp1"].forced_down
-    [maintenance] = world.kube.objects("NodeMaintenance")
+    [maintenance] = world.kube.objects("ComputeMaintenance")
     assert maintenance["status"]["phase"] == "Completed"
     assert sorted(subject for name, subject in world.cloud.writes if name == "evacuate") == sorted(ids)
 
@@ -73,7 +73,7 @@ def test_a_node_that_returns_is_freed_when_its_compute_cleaned_up(world: NodeWor
     test_a_lost_node_is_disabled_and_evacuated_only_after_fencing(world)
     world.set_ready("cmp1", True)
     world.reconcile(5)
-    assert world.kube.objects("NodeMaintenance") == []
+    assert world.kube.objects("ComputeMaintenance") == []
     assert world.cloud.services["cmp1"].forced_down
     assert world.status("cmp1")["reason"] == "CleanupAwaited"
     world.cloud.restart("cmp1")
@@ -106,11 +106,11 @@ def test_an_evacuation_that_was_taken_back_is_not_begun_again(world: NodeWorld) 
     world.reconcile(20, after=10)
     world.fence("cmp1")
     world.reconcile(5)
-    [maintenance] = world.kube.objects("NodeMaintenance")
+    [maintenance] = world.kube.objects("ComputeMaintenance")
     assert maintenance["status"]["phase"] == "Blocked"  # local disks
-    world.kube.delete(NODE_MAINTENANCE, maintenance["metadata"]["name"])
+    world.kube.delete(COMPUTE_MAINTENANCE, maintenance["metadata"]["name"])
     world.reconcile(10)
-    assert world.kube.objects("NodeMaintenance") == []
+    assert world.kube.objects("ComputeMaintenance") == []
     assert "automatic evacuation was deleted" in world.status("cmp1")["message"]
 
 
@@ -161,7 +161,7 @@ def test_the_circuit_breaker_stops_evacuations_that_have_begun(world: NodeWorld)
         world.set_ready(host, False)
     world.reconcile(12)
     assert [call for call in world.cloud.writes if call[0] == "evacuate"] == begun
-    [maintenance] = world.kube.objects("NodeMaintenance")
+    [maintenance] = world.kube.objects("ComputeMaintenance")
     assert maintenance["status"]["conditions"][0]["reason"] == "TooManyUnhealthy"
     for host in ("cmp2", "cmp3"):
         world.set_ready(host, True)

@@ -42,7 +42,7 @@ def evacuated(world: NodeWorld) -> list[str]:
 
 def reported(world: NodeWorld) -> str:
     """What is said of the only server of the only maintenance."""
-    [maintenance] = world.kube.objects("NodeMaintenance")
+    [maintenance] = world.kube.objects("ComputeMaintenance")
     [server] = maintenance["status"]["servers"]
     assert (maintenance["status"]["phase"], server["state"]) == ("Blocked", "Blocked")
     return str(server["message"])
@@ -276,7 +276,7 @@ def test_no_secret_is_in_what_is_remembered_or_told(world: NodeWorld) -> None:
     lose(world)
     kept = world.kube.get(CONFIGMAP, "osctl-host-disks", world.namespace)
     assert kept is not None and "cmp1" in kept["data"]
-    assert "of-the-broker" not in json.dumps([kept, *world.kube.objects("NodeMaintenance")])
+    assert "of-the-broker" not in json.dumps([kept, *world.kube.objects("ComputeMaintenance")])
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from controller.domain.shared.cloud_facts import ComputeService
-from controller.ports.kubernetes import NODE_MAINTENANCE
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE
 from controller.reconcile.maintenance.compute_silence import QUIET
 from tests.fakes.cloud import FakeCloud
 from tests.reconcile.node_world import COMPUTE, NodeWorld
@@ -137,7 +137,7 @@ def test_a_dead_machine_whose_node_has_no_role_any_more_is_evacuated_once_that_i
     noted = world.maintenance("work")["lastReport"]
     assert noted and evacuations(world) == 0
     confirmed = {**world.confirmed("cmp1"), "lastReport": noted}
-    world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"fenced": confirmed}})
+    world.kube.merge_patch(COMPUTE_MAINTENANCE, "work", None, {"spec": {"fenced": confirmed}})
     world.reconcile(40)
     assert evacuations(world) == 4
 

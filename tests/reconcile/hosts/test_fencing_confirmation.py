@@ -11,7 +11,7 @@ import pytest
 
 from controller.domain.hosts.fencing_confirmation import Confirmation, machine_of
 from controller.errors import CloudUnavailable
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, POD
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, NODE, POD
 from controller.reconcile.maintenance.compute_silence import QUIET
 from tests.reconcile.node_world import COMPUTE, NodeWorld, fail
 
@@ -128,7 +128,7 @@ def test_a_word_on_the_new_absence_lets_it_go_on(world: NodeWorld, again: str) -
     world.reconcile(2)
     if again == "spec.fenced":
         patch = {"spec": {"fenced": world.confirmed("cmp1")}}
-        world.kube.merge_patch(NODE_MAINTENANCE, "work", None, patch)
+        world.kube.merge_patch(COMPUTE_MAINTENANCE, "work", None, patch)
     else:
         world.fence("cmp1")
     world.reconcile(60)
@@ -316,12 +316,12 @@ def test_what_was_void_stays_so_when_it_is_written_again() -> None:
     """As by a tool that keeps a cluster as its files say."""
     world = lost()
     confirm(world, "maintenance")
-    given = (world.kube.get(NODE_MAINTENANCE, "work") or {})["spec"]["fenced"]
+    given = (world.kube.get(COMPUTE_MAINTENANCE, "work") or {})["spec"]["fenced"]
     world.reconcile(1)
     world.cloud.report("cmp1")
     world.reconcile(3)
     world.cloud.die("cmp1")
-    world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"fenced": given, "retries": 5}})
+    world.kube.merge_patch(COMPUTE_MAINTENANCE, "work", None, {"spec": {"fenced": given, "retries": 5}})
     world.restart()
     world.reconcile(30)
     assert evacuations(world) <= 2
@@ -369,22 +369,22 @@ def test_what_was_void_stays_so_when_it_is_given_again(meanwhile: str) -> None:
     world = lost(nodes={"evacuation": "Never"})
     world.reconcile(2)
     confirm(world, "maintenance")
-    given = (world.kube.get(NODE_MAINTENANCE, "work") or {})["spec"]["fenced"]
+    given = (world.kube.get(COMPUTE_MAINTENANCE, "work") or {})["spec"]["fenced"]
     world.cloud.report("cmp1")
     world.reconcile(2)
     assert "void" in world.maintenance("work")["fenced"]
     if meanwhile == "no maintenance":
-        world.kube.delete(NODE_MAINTENANCE, "work")
+        world.kube.delete(COMPUTE_MAINTENANCE, "work")
     else:
         other = world.confirmed("cmp1") if meanwhile == "another" else None
-        world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"fenced": other}})
+        world.kube.merge_patch(COMPUTE_MAINTENANCE, "work", None, {"spec": {"fenced": other}})
         world.cloud.report("cmp1")
     world.reconcile(3)
     world.cloud.die("cmp1")
     if meanwhile == "no maintenance":
         world.maintain("work", "cmp1", mode="Evacuate", fenced=given)
     else:
-        world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"fenced": given}})
+        world.kube.merge_patch(COMPUTE_MAINTENANCE, "work", None, {"spec": {"fenced": given}})
     world.restart()
     world.reconcile(30)
     assert harm(world) == 0
@@ -396,7 +396,7 @@ def test_what_was_void_stays_so_although_we_changed_the_service_ourselves_meanwh
     world = lost(nodes={"evacuation": "Never"})
     world.reconcile(2)
     confirm(world, "maintenance")
-    given = (world.kube.get(NODE_MAINTENANCE, "work") or {})["spec"]["fenced"]
+    given = (world.kube.get(COMPUTE_MAINTENANCE, "work") or {})["spec"]["fenced"]
     assert given["lastReport"]
     while evacuations(world) == 0:
         world.reconcile()
@@ -404,7 +404,7 @@ def test_what_was_void_stays_so_although_we_changed_the_service_ourselves_meanwh
     world.reconcile(3)
     begun = evacuations(world)
     assert "void" in world.maintenance("work")["fenced"]
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     world.reconcile(3)
     world.maintain("work", "cmp1", mode="Evacuate", fenced=given)
     world.restart()
@@ -454,7 +454,7 @@ def test_one_that_was_given_before_anything_was_noted_of_the_compute_is_void(by:
         world.fence("cmp1")
     else:
         patch = {"spec": {"fenced": world.confirmed("cmp1")}}
-        world.kube.merge_patch(NODE_MAINTENANCE, "work", None, patch)
+        world.kube.merge_patch(COMPUTE_MAINTENANCE, "work", None, patch)
     world.reconcile(60)
     assert all(one.host != "cmp1" for one in world.cloud.hosted.values())
 
@@ -477,15 +477,15 @@ def test_one_on_the_node_is_of_the_report_that_was_noted_when_somebody_looked() 
 def test_one_that_was_taken_back_while_the_compute_reported_is_void_when_it_is_given_again() -> None:
     world = lost(nodes={"evacuation": "Never"})
     confirm(world, "maintenance")
-    given = (world.kube.get(NODE_MAINTENANCE, "work") or {})["spec"]["fenced"]
+    given = (world.kube.get(COMPUTE_MAINTENANCE, "work") or {})["spec"]["fenced"]
     world.cloud.services["cmp1"] = replace(world.cloud.services["cmp1"], up=True)
     world.reconcile(1)
-    world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"fenced": None}})
+    world.kube.merge_patch(COMPUTE_MAINTENANCE, "work", None, {"spec": {"fenced": None}})
     world.reconcile(2)
     world.cloud.report("cmp1")
     world.reconcile(2)
     world.cloud.die("cmp1")
-    world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"fenced": given}})
+    world.kube.merge_patch(COMPUTE_MAINTENANCE, "work", None, {"spec": {"fenced": given}})
     world.restart()
     world.reconcile(30)
     assert harm(world) == 0
@@ -520,7 +520,7 @@ def test_a_machine_whose_node_is_gone_is_evacuated_once_that_is_confirmed() -> N
     # Nothing was known of its compute then, and now the maintenance tells.
     assert "the compute service was not known" in reported(world)
     patch = {"spec": {"fenced": world.confirmed("cmp1")}}
-    world.kube.merge_patch(NODE_MAINTENANCE, "work", None, patch)
+    world.kube.merge_patch(COMPUTE_MAINTENANCE, "work", None, patch)
     world.reconcile(40)
     assert all(one.host != "cmp1" for one in world.cloud.hosted.values())
 
@@ -663,11 +663,11 @@ def test_nothing_is_evacuated_from_a_machine_that_was_on_since_it_was_confirmed_
                 off = True
                 if event == "word":
                     world.fence("cmp1", noted=False)
-                elif world.kube.get(NODE_MAINTENANCE, "work") is None:
+                elif world.kube.get(COMPUTE_MAINTENANCE, "work") is None:
                     world.maintain("work", "cmp1", mode="Evacuate", fenced=world.confirmed("cmp1"))
                 else:
                     patch = {"spec": {"fenced": world.confirmed("cmp1")}}
-                    world.kube.merge_patch(NODE_MAINTENANCE, "work", None, patch)
+                    world.kube.merge_patch(COMPUTE_MAINTENANCE, "work", None, patch)
         else:
             off = False
             if event == "report":

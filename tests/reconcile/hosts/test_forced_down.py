@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from controller.domain.shared.cloud_facts import ComputeService
-from controller.ports.kubernetes import CONFIGMAP, NODE, NODE_MAINTENANCE
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, CONFIGMAP, NODE
 from tests.reconcile.node_world import NAMESPACE, NodeWorld
 
 pytestmark = pytest.mark.slow
@@ -85,8 +85,8 @@ def test_what_a_person_disabled_meanwhile_is_let_up_and_stays_disabled(away: Nod
 @pytest.mark.parametrize("evacuating", [True, False])
 def test_what_a_person_enabled_meanwhile_serves_again(away: NodeWorld, evacuating: bool) -> None:
     if not evacuating:
-        [maintenance] = away.kube.objects("NodeMaintenance")
-        away.kube.delete(NODE_MAINTENANCE, maintenance["metadata"]["name"])
+        [maintenance] = away.kube.objects("ComputeMaintenance")
+        away.kube.delete(COMPUTE_MAINTENANCE, maintenance["metadata"]["name"])
         away.reconcile(3)
     enable(away)
     away.reconcile(3)
@@ -154,8 +154,8 @@ def test_so_does_what_a_person_forces_down_while_the_node_is_still_cordoned(away
 
 @pytest.mark.slow
 def test_what_a_person_let_up_is_forgotten_and_a_persons_when_forced_down_again(away: NodeWorld) -> None:
-    [maintenance] = away.kube.objects("NodeMaintenance")
-    away.kube.delete(NODE_MAINTENANCE, maintenance["metadata"]["name"])
+    [maintenance] = away.kube.objects("ComputeMaintenance")
+    away.kube.delete(COMPUTE_MAINTENANCE, maintenance["metadata"]["name"])
     away.reconcile(3)
     away.cloud.services["cmp1"] = replace(service(away), forced_down=False, reason="rma 17")
     away.reconcile(8, after=60)

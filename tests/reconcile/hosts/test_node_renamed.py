@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, POD
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, NODE, POD
 from tests.reconcile.node_world import NodeWorld
 
 pytestmark = pytest.mark.slow
@@ -95,7 +95,7 @@ def test_an_evacuation_that_has_begun_ends_when_the_machine_is_back_under_anothe
     join_again(world)
     world.reconcile(40)
     assert evacuations(world) == begun
-    assert world.kube.list(NODE_MAINTENANCE) == []
+    assert world.kube.list(COMPUTE_MAINTENANCE) == []
     for _ in ("it cleans up, and is held down no more", "it reports"):
         world.cloud.restart("cmp1")
         world.reconcile(30)
@@ -236,7 +236,7 @@ def test_it_is_in_service_again_under_its_new_name_once_that_maintenance_is_dele
     world.set_ready("cmp1", False)
     join_again(world)
     world.reconcile(3)
-    world.kube.delete(NODE_MAINTENANCE, "nm")
+    world.kube.delete(COMPUTE_MAINTENANCE, "nm")
     world.reconcile(6)
     assert world.cloud.services["cmp1"].enabled
     assert world.status("renamed1")["reason"] == "InService"

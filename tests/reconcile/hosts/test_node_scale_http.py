@@ -18,7 +18,7 @@ import pytest
 from controller.adapters.openstack.client import OpenStackClouds
 from controller.adapters.system.randomness import SystemRandomness
 from controller.domain.shared.cloud_facts import Agent
-from controller.ports.kubernetes import NODE_MAINTENANCE
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE
 from tests.fakes.cloud_server import CloudServer, served
 from tests.reconcile.node_world import NodeWorld
 
@@ -121,7 +121,7 @@ def test_a_dry_run_takes_seconds_and_asks_a_few_questions(region: Region) -> Non
     region.world.maintenances.reconcile()
     wall, busy = time.monotonic() - began, time.process_time() - busy
     status, asked = region.world.maintenance("plan"), len(region.server.requests)
-    region.world.kube.delete(NODE_MAINTENANCE, "plan")
+    region.world.kube.delete(COMPUTE_MAINTENANCE, "plan")
     reported(f"a plan of {SERVERS} servers: {busy:.2f} s of a core, {wall:.2f} s, {asked} requests")
     assert status["phase"] == "Planned"
     assert (len(status["servers"]), len(status["network"])) == (SERVERS, NETWORKS + ROUTERS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from controller.domain.shared.cloud_facts import MARK
-from controller.ports.kubernetes import NODE_MAINTENANCE
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE
 from tests.reconcile.node_world import NodeWorld
 
 
@@ -37,7 +37,7 @@ def test_false_and_then_unknown_is_one_absence(world: NodeWorld) -> None:
     world.set_condition("cmp1", "Unknown")
     world.reconcile(40)
     assert evacuated(world) == 4
-    [maintenance] = world.kube.objects("NodeMaintenance")
+    [maintenance] = world.kube.objects("ComputeMaintenance")
     assert maintenance["status"]["phase"] == "Completed"
     assert len(world.notes("cmp1")["readiness-losses"].split()) == 1
 
@@ -47,13 +47,13 @@ def test_what_was_taken_back_stays_so_when_false_becomes_unknown(world: NodeWorl
     lose(world, "False")
     world.fence("cmp1")
     world.reconcile(1)
-    [maintenance] = world.kube.objects("NodeMaintenance")
-    world.kube.delete(NODE_MAINTENANCE, maintenance["metadata"]["name"])
+    [maintenance] = world.kube.objects("ComputeMaintenance")
+    world.kube.delete(COMPUTE_MAINTENANCE, maintenance["metadata"]["name"])
     world.reconcile(8)
     begun = evacuated(world)
     world.set_condition("cmp1", "Unknown")
     world.reconcile(20)
-    assert world.kube.objects("NodeMaintenance") == [] and evacuated(world) == begun
+    assert world.kube.objects("ComputeMaintenance") == [] and evacuated(world) == begun
 
 
 def test_the_hold_down_runs_from_the_first_moment(world: NodeWorld) -> None:
@@ -97,7 +97,7 @@ def test_the_fencing_service_is_asked_anew_for_a_machine_that_was_started_again(
     world.fencing.off.add("cmp1")
     world.reconcile(60)
     assert all(one.host != "cmp1" for one in world.cloud.hosted.values())
-    assert len(world.kube.objects("NodeMaintenance")) == 1
+    assert len(world.kube.objects("ComputeMaintenance")) == 1
 
 
 def test_a_return_that_nobody_saw_ends_an_absence_and_its_word(world: NodeWorld) -> None:
@@ -215,7 +215,7 @@ def test_what_a_person_had_disabled_is_so_again_after_its_evacuation(world: Node
     world.reconcile(30)
     assert evacuated(world) == 4
     assert world.cloud.services["cmp1"].forced_down
-    world.kube.delete(NODE_MAINTENANCE, "by-hand")
+    world.kube.delete(COMPUTE_MAINTENANCE, "by-hand")
     world.set_ready("cmp1", True)
     world.reconcile(3)
     world.cloud.restart("cmp1")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, NODE, OSDPL
 from tests.reconcile.node_world import NAMESPACE, NodeWorld
 from tests.reconcile.watched import NAME
 
@@ -82,7 +82,7 @@ def test_an_evacuation_by_itself_is_neither_begun_nor_gone_on_with(world: NodeWo
     set_mode(world, "Paused")
     world.reconcile(15)
     assert [call for call in world.cloud.writes if call[0] == "evacuate"] == begun
-    [maintenance] = world.kube.objects("NodeMaintenance")
+    [maintenance] = world.kube.objects("ComputeMaintenance")
     assert "Paused" in maintenance["status"]["conditions"][0]["message"]
     set_mode(world, "Apply")
     world.reconcile(60)
@@ -94,7 +94,7 @@ def test_a_host_that_a_person_lets_up_meanwhile_is_not_held_down_again(world: No
     world.reconcile(14, after=10)
     world.fence("cmp1")
     world.reconcile(4, cloud_moves=False)
-    [maintenance] = world.kube.objects("NodeMaintenance")
+    [maintenance] = world.kube.objects("ComputeMaintenance")
     assert any(one["state"] == "Requested" for one in maintenance["status"]["servers"])
     set_mode(world, "Paused")
     world.reconcile(2, cloud_moves=False)
@@ -111,7 +111,7 @@ def test_a_maintenance_that_somebody_made_goes_on(world: NodeWorld) -> None:
     world.maintain("work", "cmp1")
     world.reconcile(20)
     assert world.maintenance("work")["phase"] == "Completed"
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     world.reconcile(4)
     assert not world.node("cmp1")["spec"].get("unschedulable")
     assert world.status("cmp1")["reason"] == "PausedBySpec"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from controller.domain.shared.cloud_facts import Agent, VolumeService
-from controller.ports.kubernetes import NODE_MAINTENANCE, OSDPL
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, OSDPL
 from tests.reconcile.node_world import NAMESPACE, NodeWorld, fail
 from tests.reconcile.watched import NAME
 
@@ -28,12 +28,12 @@ def leave_marks(world: NodeWorld, name: str = "work") -> None:
     """A maintenance ended in the very look in which Neutron and Cinder listed nothing."""
     world.maintain(name, "cmp1")
     world.reconcile(8)
-    world.kube.delete(NODE_MAINTENANCE, name)
+    world.kube.delete(COMPUTE_MAINTENANCE, name)
     agents, world.cloud.agents = world.cloud.agents, {}
     volumes, world.cloud.volumes = world.cloud.volumes, {}
     world.reconcile()
     world.cloud.agents, world.cloud.volumes = agents, volumes
-    assert world.kube.get(NODE_MAINTENANCE, name) is None
+    assert world.kube.get(COMPUTE_MAINTENANCE, name) is None
     assert not (agents[AGENT].enabled or volumes[VOLUME].enabled)
     world.cloud.calls.clear()
 
@@ -72,7 +72,7 @@ def test_while_another_maintenance_is_at_work_nothing_is_enabled_on_its_host(wor
     world.cloud.calls.clear()
     world.reconcile(5)
     assert not (world.cloud.agents[AGENT].enabled or world.cloud.volumes[VOLUME].enabled)
-    world.kube.delete(NODE_MAINTENANCE, "next")
+    world.kube.delete(COMPUTE_MAINTENANCE, "next")
     world.reconcile(8)
     assert world.cloud.agents[AGENT].enabled and world.cloud.volumes[VOLUME].enabled
 

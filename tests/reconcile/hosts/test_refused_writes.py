@@ -10,7 +10,7 @@ from controller.domain.api.names import AGGREGATE_LABEL
 from controller.domain.hosts.next_step import MISSING_OBSERVATIONS
 from controller.domain.shared.cloud_facts import Agent
 from controller.errors import CloudUnavailable, Forbidden, KubeError, ObjectRefused
-from controller.ports.kubernetes import NODE_MAINTENANCE, OSDPL, PDB, POD
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, OSDPL, PDB, POD
 from tests.fakes.kube import Request
 from tests.reconcile.node_world import NAMESPACE, NodeWorld
 from tests.reconcile.watched import NAME
@@ -79,7 +79,7 @@ def test_an_uncordon_that_is_refused_is_said_and_done_when_it_may_be(world: Node
     world.reconcile(6)
     assert reported(world, "work")[0] == "Completed"
     world.kube.before_write = refusing("patch", "Node", "cmp1")
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     world.reconcile(3)
     phase, reason, message = reported(world, "work")
     assert (phase, reason) == ("Blocked", "ApiServerRefused")
@@ -103,14 +103,14 @@ def test_a_router_on_no_agent_does_not_wait_for_an_uncordon_that_is_refused(worl
     assert not any(world.cloud.on_agents.values())
     world.cloud.before = lambda *_: None
     world.kube.before_write = refusing("patch", "Node", "cmp1")
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     world.reconcile(6)
     assert [one for one in world.cloud.on_agents.values() if one] == [["r1"]]
     assert reported(world, "work")[:2] == ("Blocked", "ApiServerRefused")
 
 
 def test_a_maintenance_that_may_not_be_held_says_so_and_does_nothing(world: NodeWorld) -> None:
-    world.kube.before_write = refusing("patch", "NodeMaintenance")
+    world.kube.before_write = refusing("patch", "ComputeMaintenance")
     world.maintain("work", "cmp1", mode="Migrate")
     world.reconcile(3)
     assert reported(world, "work")[:2] == ("Blocked", "ApiServerRefused")
@@ -124,7 +124,7 @@ def test_without_a_region_a_refusal_for_one_maintenance_holds_up_no_other(world:
     world.kube.delete(OSDPL, NAME, NAMESPACE)
     world.kube.before_write = refusing("patch", "Node", "cmp1")
     for number in ("1", "2"):
-        world.kube.delete(NODE_MAINTENANCE, f"work{number}")
+        world.kube.delete(COMPUTE_MAINTENANCE, f"work{number}")
     world.maintenances.reconcile()
     assert reported(world, "work1")[:2] == ("Blocked", "ApiServerRefused")
     assert world.maintenance("work2") == {}
@@ -147,7 +147,7 @@ def lost(name: str) -> NodeWorld:
     world.reconcile(20, after=10)
     world.fence(name)
     world.reconcile(4)
-    [evacuation] = world.kube.list(NODE_MAINTENANCE)
+    [evacuation] = world.kube.list(COMPUTE_MAINTENANCE)
     assert evacuation["spec"]["nodeName"] == name
     return world
 
@@ -164,16 +164,16 @@ def serves_the_others(world: NodeWorld) -> bool:
 @pytest.mark.slow
 def test_an_evacuation_that_may_not_be_deleted_is_told_of_its_node_only() -> None:
     world = lost("cmp1")
-    world.kube.before_write = refusing("delete", "NodeMaintenance")
+    world.kube.before_write = refusing("delete", "ComputeMaintenance")
     world.set_ready("cmp1", True)
     world.cloud.restart("cmp1")
     world.reconcile(3)
     message = world.status("cmp1")["message"]
-    assert "NodeMaintenance evacuate-cmp1" in message and DENIED in message
+    assert "ComputeMaintenance evacuate-cmp1" in message and DENIED in message
     assert serves_the_others(world)
     allow(world)
     world.reconcile(2, after=60)
-    assert world.kube.list(NODE_MAINTENANCE) == []
+    assert world.kube.list(COMPUTE_MAINTENANCE) == []
     world.reconcile(1)
     assert DENIED not in world.status("cmp1").get("message", "")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from controller.domain.shared.cloud_facts import Agent, Migration
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, NODE
 from tests.reconcile.node_world import NodeWorld
 
 
@@ -41,7 +41,7 @@ def test_a_node_that_was_evacuated_and_deleted_is_removed_with_its_evacuation(wo
     world.reconcile(12)
     assert "cmp1" not in world.cloud.services and "cmp1" not in world.cloud.held
     assert world.status("cmp1") == {}
-    assert world.kube.objects("NodeMaintenance") == []
+    assert world.kube.objects("ComputeMaintenance") == []
     # What the servers hold on their new hosts is theirs.
     assert all(any(id_ in held for held in world.cloud.held.values()) for id_ in ids)
 
@@ -63,9 +63,9 @@ def test_a_maintenance_of_a_person_outlives_its_dead_node_and_is_deleted_before_
     world.reconcile(12, after=10)
     assert "cmp1" not in world.cloud.services
     assert world.maintenance("node-cmp1")["phase"] == "Blocked"
-    world.kube.delete(NODE_MAINTENANCE, "node-cmp1")
+    world.kube.delete(COMPUTE_MAINTENANCE, "node-cmp1")
     world.reconcile(3)
-    assert world.kube.objects("NodeMaintenance") == []
+    assert world.kube.objects("ComputeMaintenance") == []
     world.add_node("cmp1")
     world.cloud.add_host("cmp1")
     world.reconcile(6, after=10)
@@ -93,7 +93,7 @@ def test_a_node_that_lost_its_role_does_not_end_its_evacuation_while_it_is_there
     evacuate(world)
     world.edit_node("cmp1", {"metadata": {"labels": {"openstack-compute-node": None}}})
     world.reconcile(2)
-    [maintenance] = world.kube.objects("NodeMaintenance")
+    [maintenance] = world.kube.objects("ComputeMaintenance")
     assert not maintenance["metadata"].get("deletionTimestamp")
 
 
@@ -254,7 +254,7 @@ def test_a_network_node_that_is_cordoned_takes_no_routers_and_is_put_back(networ
     network_node.reconcile(6)
     assert network_node.maintenance("work")["phase"] == "Completed"
     assert not network_node.cloud.agents["L3 agent net1"].enabled
-    network_node.kube.delete(NODE_MAINTENANCE, "work")
+    network_node.kube.delete(COMPUTE_MAINTENANCE, "work")
     network_node.reconcile(4)
     assert network_node.cloud.agents["L3 agent net1"].enabled
 

@@ -9,7 +9,7 @@ import pytest
 from controller.domain.shared.backoff import Pauses
 from controller.domain.shared.cloud_facts import MARK, VolumeService
 from controller.errors import CloudRefused
-from controller.ports.kubernetes import NODE_MAINTENANCE
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE
 from controller.reconcile.hosts.retry_pauses import RetryPauses
 from controller.reconcile.hosts.step_rounds import STEPS_PER_PASS
 from tests.fakes.world import FakeClock
@@ -80,8 +80,8 @@ def test_an_evacuation_that_was_taken_back_makes_no_haste() -> None:
     world.reconcile(20, after=10)
     world.fence("cmp1")
     world.reconcile(5)
-    [maintenance] = world.kube.objects("NodeMaintenance")
-    world.kube.delete(NODE_MAINTENANCE, maintenance["metadata"]["name"])
+    [maintenance] = world.kube.objects("ComputeMaintenance")
+    world.kube.delete(COMPUTE_MAINTENANCE, maintenance["metadata"]["name"])
     world.reconcile(10)
     assert tries(world, 120)[0] <= 14
     world.reconcile(1)

@@ -9,7 +9,7 @@ import pytest
 import controller.domain.api.names as names
 from controller.domain.shared.cloud_facts import Agent
 from controller.errors import CloudRefused, CloudUnavailable
-from controller.ports.kubernetes import NODE_MAINTENANCE
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE
 from controller.reconcile.hosts.compute_hosts import STEPS_PER_PASS
 from controller.reconcile.shared.cloud_access import OBSERVE_GRACE, OBSERVE_WITHIN, STEP_GRACE
 from controller.reconcile.shared.fair_order import FairOrder
@@ -229,12 +229,12 @@ def test_a_maintenance_goes_however_long_a_look_at_all_of_its_moves_would_take(s
     world.reconcile(30)
     assert world.maintenance("work")["phase"] == "Blocked"
     slow(world, seconds)
-    uid = world.kube.get(NODE_MAINTENANCE, "work")["metadata"]["uid"]  # type: ignore[index]
-    world.kube.delete(NODE_MAINTENANCE, "work", uid=uid)
+    uid = world.kube.get(COMPUTE_MAINTENANCE, "work")["metadata"]["uid"]  # type: ignore[index]
+    world.kube.delete(COMPUTE_MAINTENANCE, "work", uid=uid)
     for _ in range(10):
-        if world.kube.get(NODE_MAINTENANCE, "work") is not None:
+        if world.kube.get(COMPUTE_MAINTENANCE, "work") is not None:
             assert lasts(world, world.maintenances.reconcile) <= ABOUT_A_MINUTE
-    assert world.kube.get(NODE_MAINTENANCE, "work") is None
+    assert world.kube.get(COMPUTE_MAINTENANCE, "work") is None
     assert not world.node("cmp1")["spec"].get("unschedulable")
 
 

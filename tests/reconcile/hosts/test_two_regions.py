@@ -6,7 +6,7 @@ import pytest
 
 from controller.domain.api.region_name import RegionName
 from controller.domain.shared.cloud_facts import Agent
-from controller.ports.kubernetes import NODE_MAINTENANCE, OSDPL, PDB, POD
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, OSDPL, PDB, POD
 from tests.reconcile.node_world import NodeWorld
 
 SECOND = "second"
@@ -29,7 +29,7 @@ def both(one: NodeWorld, two: NodeWorld, times: int = 30, after: float = 3.0) ->
 
 
 def finalizers(world: NodeWorld, name: str) -> list[str]:
-    live = world.kube.get(NODE_MAINTENANCE, name) or {"metadata": {}}
+    live = world.kube.get(COMPUTE_MAINTENANCE, name) or {"metadata": {}}
     return live["metadata"].get("finalizers") or []
 
 
@@ -52,12 +52,12 @@ def test_a_maintenance_that_is_deleted_waits_for_the_region_that_began_it(
     one.cloud.boot(3, "cmp1")
     one.maintain("work", "cmp1")
     both(one, two, 5)
-    one.kube.delete(NODE_MAINTENANCE, "work")
+    one.kube.delete(COMPUTE_MAINTENANCE, "work")
     two.reconcile(20)
     assert len(finalizers(two, "work")) == 1
     assert one.cloud.services["cmp1"].reason == "osctl.dev: maintenance work"
     both(one, two)
-    assert one.kube.get(NODE_MAINTENANCE, "work") is None
+    assert one.kube.get(COMPUTE_MAINTENANCE, "work") is None
     assert one.cloud.services["cmp1"].enabled and two.cloud.services["cmp1"].enabled
 
 
@@ -66,7 +66,7 @@ def test_an_installation_whose_region_is_gone_leaves_those_of_others(one: NodeWo
     one.maintain("work", "cmp1")
     both(one, two, 5)
     two.kube.delete(OSDPL, two.name.name, SECOND)
-    one.kube.delete(NODE_MAINTENANCE, "work")
+    one.kube.delete(COMPUTE_MAINTENANCE, "work")
     two.reconcile(5, after=20)
     assert len(finalizers(two, "work")) == 1
     assert one.notes("cmp1")["cordoned-by"] == "work"
@@ -76,9 +76,9 @@ def test_a_region_that_is_gone_lets_its_own_go(one: NodeWorld, two: NodeWorld) -
     two.maintain("work", "cmp1")
     both(one, two, 5)
     two.kube.delete(OSDPL, two.name.name, SECOND)
-    two.kube.delete(NODE_MAINTENANCE, "work")
+    two.kube.delete(COMPUTE_MAINTENANCE, "work")
     two.reconcile(3, after=20)
-    assert two.kube.get(NODE_MAINTENANCE, "work") is None
+    assert two.kube.get(COMPUTE_MAINTENANCE, "work") is None
     assert not one.node("cmp1")["spec"].get("unschedulable")
 
 
@@ -102,12 +102,12 @@ def test_a_region_that_comes_back_under_its_name_goes_on_where_it_was(one: NodeW
 def test_one_that_names_a_region_without_a_controller_stays_as_it_was_made(one: NodeWorld) -> None:
     one.cloud.boot(1, "cmp1")
     two = RegionName("nowhere", "nothing")
-    body = {"apiVersion": NODE_MAINTENANCE.api_version, "kind": NODE_MAINTENANCE.kind}
+    body = {"apiVersion": COMPUTE_MAINTENANCE.api_version, "kind": COMPUTE_MAINTENANCE.kind}
     spec = {"region": two.written(), "nodeName": "cmp1"}
     one.kube.create({**body, "metadata": {"name": "work"}, "spec": spec})
-    made = one.kube.get(NODE_MAINTENANCE, "work")
+    made = one.kube.get(COMPUTE_MAINTENANCE, "work")
     one.reconcile(5, after=20)
-    assert one.kube.get(NODE_MAINTENANCE, "work") == made
+    assert one.kube.get(COMPUTE_MAINTENANCE, "work") == made
     assert made is not None
     [ready] = made["status"]["conditions"]
     assert (ready["status"], ready["message"]) == (
@@ -123,12 +123,12 @@ def test_a_node_that_both_took_out_is_uncordoned_by_the_last(one: NodeWorld, two
     two.maintain("other", "cmp1", mode="Cordon")
     both(one, two, 5)
     assert (one.notes("cmp1")["cordoned-by"], two.notes("cmp1")["cordoned-by"]) == ("first", "other")
-    one.kube.delete(NODE_MAINTENANCE, "first")
+    one.kube.delete(COMPUTE_MAINTENANCE, "first")
     both(one, two, 5)
-    assert one.kube.get(NODE_MAINTENANCE, "first") is None
+    assert one.kube.get(COMPUTE_MAINTENANCE, "first") is None
     assert one.node("cmp1")["spec"].get("unschedulable")
     assert not two.cloud.services["cmp1"].enabled
-    two.kube.delete(NODE_MAINTENANCE, "other")
+    two.kube.delete(COMPUTE_MAINTENANCE, "other")
     both(one, two, 5)
     assert not one.node("cmp1")["spec"].get("unschedulable")
     assert one.cloud.services["cmp1"].enabled and two.cloud.services["cmp1"].enabled
@@ -140,9 +140,9 @@ def test_a_human_cordon_outlasts_the_maintenances_of_both(one: NodeWorld, two: N
     two.maintain("other", "cmp1", mode="Cordon")
     both(one, two, 5)
     for name in ("first", "other"):
-        one.kube.delete(NODE_MAINTENANCE, name)
+        one.kube.delete(COMPUTE_MAINTENANCE, name)
     both(one, two, 5)
-    assert one.kube.objects("NodeMaintenance") == []
+    assert one.kube.objects("ComputeMaintenance") == []
     assert one.node("cmp1")["spec"]["unschedulable"] is True
 
 
@@ -165,12 +165,12 @@ def test_each_has_its_own_word_that_a_node_is_off_and_its_own_evacuation(
     two.fence("cmp1")
     both(one, two, 10)
     assert [name for name, _ in two.cloud.writes if name == "evacuate"]
-    made = one.kube.objects("NodeMaintenance")
+    made = one.kube.objects("ComputeMaintenance")
     assert sorted(each["spec"]["region"]["namespace"] for each in made) == ["openstack", SECOND]
     one.set_ready("cmp1", True)
     both(one, two, 10)
     assert not {"fenced", "last-compute-report"} & (one.notes("cmp1") | two.notes("cmp1")).keys()
-    assert one.kube.objects("NodeMaintenance") == []
+    assert one.kube.objects("ComputeMaintenance") == []
 
 
 @pytest.mark.slow

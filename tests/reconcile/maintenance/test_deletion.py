@@ -1,4 +1,4 @@
-"""A NodeMaintenance that is deleted leaves no move of its own behind, and takes nobody else's for one."""
+"""A ComputeMaintenance that is deleted leaves no move of its own behind, and takes nobody else's for one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from controller.domain.shared.cloud_facts import Migration
-from controller.ports.kubernetes import NODE_MAINTENANCE
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE
 from tests.reconcile.node_world import COMPUTE, NodeWorld
 
 
@@ -31,11 +31,11 @@ def given_up(world: NodeWorld, **server: object) -> str:
 
 
 def delete(world: NodeWorld) -> None:
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
 
 
 def is_gone(world: NodeWorld) -> bool:
-    return world.kube.get(NODE_MAINTENANCE, "work") is None
+    return world.kube.get(COMPUTE_MAINTENANCE, "work") is None
 
 
 def asked(world: NodeWorld, server: str) -> list[str]:
@@ -108,7 +108,7 @@ def test_an_evacuation_that_never_ends_lets_a_host_come_back_that_is_ready() -> 
     world.reconcile(3, cloud_moves=False)
     service = world.cloud.services["cmp1"]
     assert (service.enabled, service.forced_down) == (True, False)
-    assert world.kube.list(NODE_MAINTENANCE) == []
+    assert world.kube.list(COMPUTE_MAINTENANCE) == []
 
 
 @pytest.mark.slow
@@ -170,7 +170,7 @@ def test_a_node_that_a_person_uncordoned_meanwhile_and_cordons_again_stays_cordo
     world.reconcile(2)
     world.maintain("work", "cmp1")
     world.reconcile(4)
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     world.edit_node("cmp1", {"metadata": {"labels": {COMPUTE: None}}})
     world.cordon("cmp1", False)
     world.reconcile(1, cloud_moves=False)

@@ -1,4 +1,4 @@
-"""NodeMaintenances in trouble: cut off in the middle, refused, edited, without their node or region."""
+"""ComputeMaintenances in trouble: cut off in the middle, refused, edited, without their node or region."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from controller.domain.shared.cloud_facts import MARK, Agent, Migration, VolumeService
 from controller.errors import CloudRefused, CloudUnavailable
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, NODE, OSDPL
 from tests.reconcile.node_world import NAMESPACE, NodeWorld
 from tests.reconcile.watched import NAME
 
@@ -36,7 +36,7 @@ def until(world: NodeWorld, reached: Callable[[], bool], looks: int = 80) -> Non
         if reached():
             return
         world.reconcile()
-    raise AssertionError(world.kube.objects("NodeMaintenance"))
+    raise AssertionError(world.kube.objects("ComputeMaintenance"))
 
 
 def add_agents(world: NodeWorld, kind: str = "L3 agent", hosts: tuple[str, ...] = ("cmp1", "cmp2")) -> None:
@@ -88,7 +88,7 @@ def test_a_router_between_two_agents_is_not_forgotten_by_an_edit(
     world: NodeWorld, change: dict[str, Any]
 ) -> None:
     router_between_agents(world)
-    live = world.kube.get(NODE_MAINTENANCE, "work")
+    live = world.kube.get(COMPUTE_MAINTENANCE, "work")
     assert live is not None
     world.kube.replace({**live, "spec": {**live["spec"], **change}})
     world.reconcile(3)
@@ -96,7 +96,7 @@ def test_a_router_between_two_agents_is_not_forgotten_by_an_edit(
     world.reconcile(3)
     if change.get("mode") == "Evacuate":
         # Blocked, since the node is alive; it is put back with the rest.
-        world.kube.delete(NODE_MAINTENANCE, "work")
+        world.kube.delete(COMPUTE_MAINTENANCE, "work")
         world.reconcile(6)
     assert len(holders(world, "r1")) == 1
 
@@ -106,13 +106,13 @@ def test_a_maintenance_does_not_go_before_its_routers_are_on_an_agent(
     world: NodeWorld, target_lives: bool
 ) -> None:
     router_between_agents(world)
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     world.reconcile(4)
-    assert world.kube.get(NODE_MAINTENANCE, "work") is not None
+    assert world.kube.get(COMPUTE_MAINTENANCE, "work") is not None
     target = world.cloud.agents["L3 agent cmp2"]
     world.cloud.agents["L3 agent cmp2"] = replace(target, alive=target_lives)
     world.cloud.before = nothing
-    until(world, lambda: world.kube.get(NODE_MAINTENANCE, "work") is None)
+    until(world, lambda: world.kube.get(COMPUTE_MAINTENANCE, "work") is None)
     assert holders(world, "r1") == ["L3 agent cmp2" if target_lives else "L3 agent cmp1"]
 
 
@@ -120,13 +120,13 @@ def test_a_maintenance_does_not_go_before_its_routers_are_on_an_agent(
 def test_a_router_that_no_agent_takes_keeps_its_maintenance_and_is_named(world: NodeWorld) -> None:
     router_between_agents(world)
     world.cloud.before = failing("add_to_agent", CloudRefused("network POST: 409 no", 400))
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     world.reconcile(3)
     world.reconcile(35, after=30)
     assert phase(world) == "Blocked" and "r1" in message(world)
     world.cloud.on_agents["L3 agent cmp2"] = ["r1"]  # by hand
     world.reconcile(3)
-    assert world.kube.get(NODE_MAINTENANCE, "work") is None
+    assert world.kube.get(COMPUTE_MAINTENANCE, "work") is None
 
 
 def test_a_router_whose_new_agent_dies_goes_to_a_third(world: NodeWorld) -> None:
@@ -242,7 +242,9 @@ def killed_while_routers_move(number: int, when: str, *, rolled_back: bool) -> b
         world.cloud.after, world.kube.after_write = on_cloud, here
     deleted = False
     for _ in range(60):
-        if world.kube.get(NODE_MAINTENANCE, "work") is None or (not deleted and phase(world) == "Completed"):
+        if world.kube.get(COMPUTE_MAINTENANCE, "work") is None or (
+            not deleted and phase(world) == "Completed"
+        ):
             break
         try:
             world.reconcile()
@@ -250,7 +252,7 @@ def killed_while_routers_move(number: int, when: str, *, rolled_back: bool) -> b
             world.restart()
             deleted = rolled_back
             if deleted:
-                world.kube.delete(NODE_MAINTENANCE, "work")
+                world.kube.delete(COMPUTE_MAINTENANCE, "work")
     else:
         raise AssertionError((number, when, world.maintenance("work")))
     assert len(holders(world, "r1")) == len(holders(world, "r2")) == 1, number
@@ -272,7 +274,7 @@ def test_a_node_for_networks_only_is_emptied_of_routers(world: NodeWorld) -> Non
     until(world, lambda: phase(world) == "Completed")
     assert holders(world, "r1") == ["L3 agent cmp2"]
     assert not world.cloud.agents["L3 agent net1"].enabled
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     world.reconcile(3)
     assert world.cloud.agents["L3 agent net1"].enabled
 
@@ -302,7 +304,7 @@ def test_servers_leave_a_host_that_has_another_name_than_its_node(renamed: NodeW
     assert renamed.maintenance("work")["progress"] == "2/2"
     assert "cmp9" not in {one.host for one in renamed.cloud.hosted.values()}
     assert renamed.cloud.services["cmp9"].reason == f"{MARK}maintenance work"
-    renamed.kube.delete(NODE_MAINTENANCE, "work")
+    renamed.kube.delete(COMPUTE_MAINTENANCE, "work")
     renamed.reconcile(4)
     assert renamed.cloud.services["cmp9"].enabled
 
@@ -324,7 +326,7 @@ def test_the_host_of_a_node_that_is_gone_is_remembered(renamed: NodeWorld) -> No
     renamed.maintain("work", "ip-10-0-0-9", mode="Evacuate")
     renamed.reconcile(2)
     patch = {"spec": {"fenced": renamed.confirmed("ip-10-0-0-9")}}
-    renamed.kube.merge_patch(NODE_MAINTENANCE, "work", None, patch)
+    renamed.kube.merge_patch(COMPUTE_MAINTENANCE, "work", None, patch)
     until(renamed, lambda: phase(renamed) == "Completed")
     assert "cmp9" not in {one.host for one in renamed.cloud.hosted.values()}
 
@@ -353,9 +355,9 @@ def test_the_next_begins_only_when_the_host_before_is_in_service_again(world: No
     add_agents(world, "Open vSwitch agent", hosts=("cmp1",))
     agent = world.cloud.agents["Open vSwitch agent cmp1"]
     world.cloud.agents[agent.id] = replace(agent, alive=False)
-    world.kube.delete(NODE_MAINTENANCE, "first")
+    world.kube.delete(COMPUTE_MAINTENANCE, "first")
     world.reconcile(8)
-    assert world.kube.get(NODE_MAINTENANCE, "first") is None
+    assert world.kube.get(COMPUTE_MAINTENANCE, "first") is None
     assert not world.cloud.services["cmp1"].enabled and phase(world, "second") == "Waiting"
     world.cloud.agents[agent.id] = agent
     until(world, lambda: phase(world, "second") == "Completed")
@@ -366,9 +368,9 @@ def test_while_one_is_rolled_back_the_next_waits(world: NodeWorld) -> None:
     world.maintain("first", "cmp1")
     until(world, lambda: any(one.task for one in world.cloud.hosted.values()))
     world.maintain("second", "cmp2")
-    world.kube.delete(NODE_MAINTENANCE, "first")
+    world.kube.delete(COMPUTE_MAINTENANCE, "first")
     world.reconcile(3, cloud_moves=False)
-    assert world.kube.get(NODE_MAINTENANCE, "first") is not None and phase(world, "second") == "Waiting"
+    assert world.kube.get(COMPUTE_MAINTENANCE, "first") is not None and phase(world, "second") == "Waiting"
 
 
 def test_two_of_one_node_go_one_after_the_other(world: NodeWorld) -> None:
@@ -392,9 +394,9 @@ def test_a_refusal_concerns_only_the_maintenance_that_it_was_given_to(world: Nod
     world.maintain("work", "cmp2", budgets={"nodesPerAggregate": 3})
     until(world, lambda: phase(world) == "Completed")
     assert phase(world, "refused") == "Blocked" and "block_storage PUT" in message(world, "refused")
-    world.kube.delete(NODE_MAINTENANCE, "refused")
+    world.kube.delete(COMPUTE_MAINTENANCE, "refused")
     world.cloud.before = nothing
-    until(world, lambda: world.kube.get(NODE_MAINTENANCE, "refused") is None)
+    until(world, lambda: world.kube.get(COMPUTE_MAINTENANCE, "refused") is None)
 
 
 def test_a_description_that_is_long_already_can_be_marked(world: NodeWorld) -> None:
@@ -404,7 +406,7 @@ def test_a_description_that_is_long_already_can_be_marked(world: NodeWorld) -> N
     world.maintain("work", "cmp1", mode="Cordon")
     until(world, lambda: phase(world) == "Completed")
     assert len(world.cloud.agents[agent.id].description) == 255
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     world.reconcile(3)
     assert world.cloud.agents[agent.id].description.strip("x") == ""
 
@@ -416,7 +418,7 @@ def test_a_maintenance_with_a_long_name_puts_back_what_it_disabled(world: NodeWo
     until(world, lambda: phase(world, name) == "Completed")
     found = world.cloud.volumes["cmp1@lvm"]
     assert not found.enabled and len(found.reason) <= 255
-    world.kube.delete(NODE_MAINTENANCE, name)
+    world.kube.delete(COMPUTE_MAINTENANCE, name)
     world.reconcile(3)
     assert world.cloud.volumes["cmp1@lvm"].enabled
 
@@ -476,17 +478,17 @@ def test_a_started_maintenance_goes_when_its_region_is_gone(world: NodeWorld) ->
     assert world.node("cmp1")["spec"]["unschedulable"] is True
     world.kube.delete(OSDPL, NAME, NAMESPACE)
     world.cloud.before = failing("compute_services", CloudUnavailable("nobody listens"))
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     world.clock.advance(20)
     world.maintenances.reconcile()
-    assert world.kube.get(NODE_MAINTENANCE, "work") is None
+    assert world.kube.get(COMPUTE_MAINTENANCE, "work") is None
     assert not world.node("cmp1")["spec"].get("unschedulable")
 
 
 def test_while_its_region_answers_no_more_a_started_maintenance_waits_with_a_reason(world: NodeWorld) -> None:
     world.maintain("work", "cmp1")
     world.reconcile(5)
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     world.cloud.before = failing("compute_services", CloudUnavailable("503"))
     world.reconcile(2)
     assert phase(world) == "RollingBack" and "waits for OpenStack: 503" in message(world)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.ports.kubernetes import NODE_MAINTENANCE
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE
 from tests.reconcile.node_world import NodeWorld
 
 HOUR = 3600.0
@@ -67,9 +67,9 @@ def test_the_whole_of_it_is_measured_in_the_same_way(world: NodeWorld) -> None:
 def test_nothing_is_written_of_the_time_of_one_that_is_done(world: NodeWorld) -> None:
     world.reconcile(20)
     assert world.maintenance("work")["phase"] == "Completed"
-    before = world.kube.get(NODE_MAINTENANCE, "work")
+    before = world.kube.get(COMPUTE_MAINTENANCE, "work")
     world.reconcile(20, after=20)
-    assert world.kube.get(NODE_MAINTENANCE, "work") == before
+    assert world.kube.get(COMPUTE_MAINTENANCE, "work") == before
 
 
 @pytest.mark.parametrize("hours", [1, -1])
@@ -77,7 +77,7 @@ def test_a_clock_that_is_set_cuts_no_roll_back_short(world: NodeWorld, hours: fl
     world.cloud.boot(1, "cmp1", status="SHUTOFF")
     while not asked(world, "cold_migrate"):
         world.reconcile(1, cloud_moves=False)
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     world.reconcile(1, cloud_moves=False)
     world.clock.jump(hours * HOUR)
     world.reconcile(5, cloud_moves=False)

@@ -1,4 +1,4 @@
-"""NodeMaintenances with something in their way: what is under way goes on, and plans tell of it."""
+"""ComputeMaintenances with something in their way: what is under way goes on, and plans tell of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from controller.domain.shared.cloud_facts import Agent, Aggregate, VolumeService
 from controller.errors import CloudRefused, CloudUnavailable
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, NODE
 from tests.reconcile.node_world import NodeWorld
 
 
@@ -48,7 +48,7 @@ def reconcile_until_moving(world: NodeWorld, count: int) -> None:
 
 
 def edit(world: NodeWorld, name: str = "work", **spec: Any) -> None:
-    world.kube.merge_patch(NODE_MAINTENANCE, name, None, {"spec": spec})
+    world.kube.merge_patch(COMPUTE_MAINTENANCE, name, None, {"spec": spec})
 
 
 # -- dryRun on one that has begun
@@ -76,9 +76,9 @@ def test_one_that_has_begun_does_not_become_a_plan_and_loses_no_router(world: No
     world.cloud.before = lambda *_: None
     world.reconcile(3)
     assert world.cloud.on_agents == {"l3-cmp1": [], "l3-cmp2": ["r1"]}
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     world.reconcile(4)
-    assert world.cloud.services["cmp1"].enabled and world.kube.get(NODE_MAINTENANCE, "work") is None
+    assert world.cloud.services["cmp1"].enabled and world.kube.get(COMPUTE_MAINTENANCE, "work") is None
 
 
 # -- what is under way when something comes in the way

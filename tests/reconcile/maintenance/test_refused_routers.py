@@ -8,7 +8,7 @@ import pytest
 
 from controller.domain.shared.cloud_facts import Agent
 from controller.errors import CloudRefused
-from controller.ports.kubernetes import NODE_MAINTENANCE
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE
 from tests.reconcile.node_world import NodeWorld
 
 HOSTS = ("cmp1", "cmp2", "cmp3", "cmp4")
@@ -64,7 +64,7 @@ def on_no_agent(world: NodeWorld) -> list[str]:
 
 
 def is_gone(world: NodeWorld) -> bool:
-    return world.kube.get(NODE_MAINTENANCE, "work") is None
+    return world.kube.get(COMPUTE_MAINTENANCE, "work") is None
 
 
 def test_one_that_all_others_refuse_is_back_on_its_agent_and_told(world: NodeWorld) -> None:
@@ -104,7 +104,7 @@ def test_one_that_is_back_on_its_agent_is_offered_again_after_an_edit(world: Nod
     refusing(world, ())
     world.reconcile(50, after=10)
     assert where(world) == ["cmp1"], "its time is over"
-    world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"retries": 1}})
+    world.kube.merge_patch(COMPUTE_MAINTENANCE, "work", None, {"spec": {"retries": 1}})
     until(world, lambda: reported(world)[0] == "Completed")
     assert where(world) == ["cmp2"]
 
@@ -113,7 +113,7 @@ def test_one_that_is_back_on_its_agent_is_offered_again_after_an_edit(world: Nod
 def test_one_on_no_agent_is_not_forgotten_by_an_edit_while_it_is_blocked(world: NodeWorld) -> None:
     on_no_agent(world)
     assert reported(world)[0] == "Blocked" and where(world) == []
-    world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"retries": 1}})
+    world.kube.merge_patch(COMPUTE_MAINTENANCE, "work", None, {"spec": {"retries": 1}})
     world.reconcile(3)
     refusing(world, ())
     until(world, lambda: reported(world)[0] == "Completed")
@@ -135,7 +135,7 @@ def test_one_on_no_agent_that_nobody_takes_is_offered_ever_more_seldom(world: No
 def test_a_rollback_asks_others_where_the_noted_agent_refuses(world: NodeWorld) -> None:
     on_no_agent(world)
     refusing(world, ("cmp1", "cmp2"))
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     world.reconcile(120, after=10)
     assert is_gone(world)
     assert where(world)[0] in ("cmp3", "cmp4")
@@ -144,7 +144,7 @@ def test_a_rollback_asks_others_where_the_noted_agent_refuses(world: NodeWorld) 
 @pytest.mark.slow
 def test_a_rollback_asks_those_that_refuse_ever_more_seldom_and_says_so(world: NodeWorld) -> None:
     refused = on_no_agent(world)
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     world.reconcile(120, after=10)
     assert len(refused) < 20
     assert "r1 (" in reported(world)[1] and "not valid for this router" in reported(world)[1]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controller.ports.kubernetes import NODE_MAINTENANCE
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE
 from controller.reconcile.hosts.forced_down import ForcedDownHosts
 from tests.fakes.kube import Request
 from tests.reconcile.node_world import NodeWorld
@@ -32,7 +32,7 @@ def test_a_server_is_evacuated_once_where_both_were_about_to_ask_for_it(world: N
     def before(request: Request) -> None:
         """The other one does its passes right before the first notes that it asks."""
         listed = [one for one, _ in world.cloud.calls if one == "migrations"]
-        if request.kind == "NodeMaintenance" and listed and not met:
+        if request.kind == "ComputeMaintenance" and listed and not met:
             met.append(1)
             world.restart()
             world.watch()
@@ -55,7 +55,7 @@ def test_no_server_is_evacuated_any_more_once_its_machine_is_back_in_the_middle_
 
     def back(request: Request) -> None:
         status = world.maintenance("work").get("servers") or ()
-        if request.kind == "NodeMaintenance" and any(one["state"] == "Requested" for one in status):
+        if request.kind == "ComputeMaintenance" and any(one["state"] == "Requested" for one in status):
             world.kube.after_write = lambda request: None
             world.set_condition("cmp1", "True", boot="second")
 
@@ -66,17 +66,17 @@ def test_no_server_is_evacuated_any_more_once_its_machine_is_back_in_the_middle_
 
 
 def take_back(world: NodeWorld) -> None:
-    world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"fenced": None}})
+    world.kube.merge_patch(COMPUTE_MAINTENANCE, "work", None, {"spec": {"fenced": None}})
 
 
 def delete(world: NodeWorld) -> None:
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
 
 
 def make_again(world: NodeWorld) -> None:
     """Without the confirmation, as far as the pass that read the first one knows."""
-    world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"metadata": {"finalizers": None}})
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.merge_patch(COMPUTE_MAINTENANCE, "work", None, {"metadata": {"finalizers": None}})
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     world.maintain("work", "cmp1", mode="Evacuate")
 
 
@@ -86,7 +86,7 @@ def test_no_server_is_evacuated_any_more_once_its_confirmation_is_withdrawn_in_t
 ) -> None:
     def after(request: Request) -> None:
         status = world.maintenance("work").get("servers") or ()
-        if request.kind == "NodeMaintenance" and any(one["state"] == "Requested" for one in status):
+        if request.kind == "ComputeMaintenance" and any(one["state"] == "Requested" for one in status):
             world.kube.after_write = lambda request: None
             withdrawn.append(request)
             withdraw(world)

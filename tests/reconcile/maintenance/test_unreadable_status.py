@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.domain.api.conditions import find
-from controller.ports.kubernetes import NODE_MAINTENANCE, KubeObject
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, KubeObject
 from tests.reconcile.node_world import NodeWorld
 
 
@@ -27,7 +27,7 @@ def world() -> NodeWorld:
 
 
 def live(world: NodeWorld) -> KubeObject:
-    found = world.kube.get(NODE_MAINTENANCE, "firmware")
+    found = world.kube.get(COMPUTE_MAINTENANCE, "firmware")
     assert found is not None
     return found
 
@@ -47,7 +47,7 @@ def test_that_nothing_is_done_is_told_with_the_way_out(world: NodeWorld) -> None
 
 
 def test_a_deletion_that_waits_for_it_says_by_what_it_is_held(world: NodeWorld) -> None:
-    world.kube.delete(NODE_MAINTENANCE, "firmware")
+    world.kube.delete(COMPUTE_MAINTENANCE, "firmware")
     world.reconcile(3)
     (finalizer,) = live(world)["metadata"]["finalizers"]
     assert f"remove {finalizer} from metadata.finalizers" in reported(world)["message"]

@@ -9,7 +9,7 @@ import pytest
 
 from controller.domain.api.conditions import Condition, entries
 from controller.domain.api.reasons import NORMAL, WARNING, Reason
-from controller.ports.kubernetes import HELMBUNDLE, NODE_MAINTENANCE, OSDPL, KubeObject
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, HELMBUNDLE, OSDPL, KubeObject
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from controller.reconcile.releases.children_status import ChildrenReporter
@@ -141,7 +141,7 @@ def test_a_maintenance_is_begun_and_ended_without_a_warning() -> None:
         world.reconcile()
         world.clock.advance(20)
     assert world.maintenance("m")["phase"] == "Completed"
-    world.kube.delete(NODE_MAINTENANCE, "m")
+    world.kube.delete(COMPUTE_MAINTENANCE, "m")
     for _ in range(20):
         world.reconcile()
         world.clock.advance(20)

@@ -161,12 +161,12 @@ def test_a_maintenance_with_its_phase_and_what_is_left() -> None:
     seen = measured_maintenance(measures)
     seen("ADDED", {"metadata": {"name": "m1"}, "spec": {"nodeName": "cmp1", "mode": "Migrate"}})
     seen("MODIFIED", maintenance("Moving", startedAt=MOMENT, progress="12/30"))
-    assert measures.values[metrics.NODE_MAINTENANCE.name] == {
+    assert measures.values[metrics.COMPUTE_MAINTENANCE.name] == {
         (("maintenance", "m1"), ("mode", "Migrate"), ("node", "cmp1"), ("phase", "Moving")): 1
     }
     names = {"maintenance": "m1", "node": "cmp1"}
-    assert measures.value(metrics.NODE_MAINTENANCE_START, **names) == SECONDS
-    assert measures.value(metrics.NODE_MAINTENANCE_LEFT, **names) == 18
+    assert measures.value(metrics.COMPUTE_MAINTENANCE_START, **names) == SECONDS
+    assert measures.value(metrics.COMPUTE_MAINTENANCE_LEFT, **names) == 18
 
 
 def test_a_maintenance_that_is_over_or_only_tried_is_measured_no_more() -> None:
@@ -175,8 +175,8 @@ def test_a_maintenance_that_is_over_or_only_tried_is_measured_no_more() -> None:
     seen("ADDED", maintenance("Moving", startedAt=MOMENT, progress="12/30"))
     seen("DELETED", maintenance("Moving", startedAt=MOMENT, progress="12/30"))
     seen("ADDED", maintenance("Planned", dry_run=True))
-    assert measures.values[metrics.NODE_MAINTENANCE.name] == {}
-    assert measures.values[metrics.NODE_MAINTENANCE_START.name] == {}
+    assert measures.values[metrics.COMPUTE_MAINTENANCE.name] == {}
+    assert measures.values[metrics.COMPUTE_MAINTENANCE_START.name] == {}
 
 
 def bundle(*releases: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from controller.domain.api.conditions import timestamp
 from controller.domain.api.names import FENCED_ANNOTATION, REPORT_ANNOTATION
 from controller.domain.api.region_name import node_notes
 from controller.domain.hosts.fencing_confirmation import Confirmation, given_as, machine_of
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, NODE
 from tests.world.cluster import NAMESPACE
 from tests.world.events.draw import Draw, free_name, happens, make_maintenance
 from tests.world.world import World
@@ -90,7 +90,7 @@ def _confirms(world: World, looked: Looked, draw: Draw) -> str:
     here = [one for one in ours if one["spec"]["nodeName"] == looked.node]
     if here:
         name = draw.one(here)["metadata"]["name"]
-        kube.merge_patch(NODE_MAINTENANCE, name, None, {"spec": {"fenced": looked.given}})
+        kube.merge_patch(COMPUTE_MAINTENANCE, name, None, {"spec": {"fenced": looked.given}})
         return f"says so in the maintenance {name}"
     name = free_name(world)
     if name is None:

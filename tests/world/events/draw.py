@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from controller.domain.api.region_name import RegionName
-from controller.ports.kubernetes import NODE_MAINTENANCE
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE
 from tests.reconcile.watched import NAME
 from tests.world.cluster import NAMESPACE
 from tests.world.driver import Draw, Event
@@ -43,11 +43,11 @@ def draw_machine(world: World, draw: Draw, *, powered: bool | None = None) -> Ma
 
 
 def free_name(world: World) -> str | None:
-    taken = {one["metadata"]["name"] for one in world.cluster.kube.objects("NodeMaintenance")}
+    taken = {one["metadata"]["name"] for one in world.cluster.kube.objects("ComputeMaintenance")}
     return next((name for name in ("work-1", "work-2", "work-3") if name not in taken), None)
 
 
 def make_maintenance(world: World, name: str, node: str, **spec: Any) -> None:
     whole = {"region": REGION.written(), "nodeName": node, "deadlines": {"server": "2m", "whole": "1h"}}
-    body = {"apiVersion": NODE_MAINTENANCE.api_version, "kind": NODE_MAINTENANCE.kind}
+    body = {"apiVersion": COMPUTE_MAINTENANCE.api_version, "kind": COMPUTE_MAINTENANCE.kind}
     world.cluster.kube.create({**body, "metadata": {"name": name}, "spec": {**whole, **spec}})

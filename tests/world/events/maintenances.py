@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.ports.kubernetes import NODE_MAINTENANCE
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE
 from tests.world.events.draw import Draw, draw_machine, free_name, happens, make_maintenance
 from tests.world.world import World
 
@@ -56,7 +56,7 @@ def person_edits_maintenance(world: World, draw: Draw) -> str | None:
         world.rebuild_is_asked(node)
     if patch.get("dryRun") is False:
         world.plans.discard(name)
-    world.cluster.kube.merge_patch(NODE_MAINTENANCE, name, None, {"spec": patch})
+    world.cluster.kube.merge_patch(COMPUTE_MAINTENANCE, name, None, {"spec": patch})
     return f"somebody edits the maintenance {name}: {patch}"
 
 
@@ -66,5 +66,5 @@ def person_deletes_maintenance(world: World, draw: Draw) -> str | None:
     if not ours:
         return None
     name = draw.one(ours)["metadata"]["name"]
-    world.cluster.kube.delete(NODE_MAINTENANCE, name)
+    world.cluster.kube.delete(COMPUTE_MAINTENANCE, name)
     return f"somebody deletes the maintenance {name}"

@@ -101,6 +101,11 @@ def test_an_edit_is_carried_out_on_top_of_the_old_records(world: World) -> None:
 
 # -- definitions
 
+# A kind of before -> its name now.
+RENAMED = {"NodeMaintenance": "ComputeMaintenance"}
+# The controller alone writes it, and writes `deployed` in its place.
+GONE = {"OpenStackDeployment $.status.children.*.ready: is gone"}
+
 
 def now() -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
     for path in sorted(CRDS.glob("*.yaml")):
@@ -115,9 +120,9 @@ def test_definitions_take_every_object_of_the_build_before() -> None:
         f"{kind} {path}: {problem}"
         for kind, before in LEFT["definitions"].items()
         for path, was in before.items()
-        if (problem := narrowed(was, found.get(kind, {}).get(path)))
+        if (problem := narrowed(was, found.get(RENAMED.get(kind, kind), {}).get(path)))
     ]
-    assert narrower == []
+    assert set(narrower) == GONE
 
 
 def narrowed(was: dict[str, Any], is_now: dict[str, Any] | None) -> str:

@@ -1,4 +1,4 @@
-"""NodeMaintenances: killed at every write, refused, cut off, taken back."""
+"""ComputeMaintenances: killed at every write, refused, cut off, taken back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from controller.domain.shared.cloud_facts import MARK, Agent
 from controller.errors import CloudUnavailable
-from controller.ports.kubernetes import NODE_MAINTENANCE
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE
 from tests.reconcile.node_world import NodeWorld, fail
 
 ASKED = ("live_migrate", "cold_migrate", "evacuate")
@@ -48,9 +48,9 @@ def test_servers_leave_within_the_budget_and_the_node_returns(world: NodeWorld) 
     assert Counter(s for n, s in world.cloud.writes if n == "live_migrate") == dict.fromkeys(ids, 1)
     assert world.node("cmp1")["spec"]["unschedulable"] is True
     assert world.cloud.services["cmp1"].reason == f"{MARK}maintenance work"
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     world.reconcile(4)
-    assert world.kube.get(NODE_MAINTENANCE, "work") is None
+    assert world.kube.get(COMPUTE_MAINTENANCE, "work") is None
     assert world.cloud.services["cmp1"].enabled
     assert not world.node("cmp1")["spec"].get("unschedulable")
 
@@ -82,7 +82,7 @@ def test_a_human_cordon_and_a_human_disable_survive_a_maintenance(world: NodeWor
     world.cloud.set_compute_service("service-cmp1", enabled=False, reason="broken fan")
     world.maintain("work", "cmp1")
     until_done(world)
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     world.reconcile(4)
     assert world.node("cmp1")["spec"]["unschedulable"] is True
     assert world.cloud.services["cmp1"].reason == "broken fan"
@@ -99,7 +99,7 @@ def test_a_failing_server_is_tried_again_and_then_given_up_until_an_edit(world: 
     asked = Counter(s for n, s in world.cloud.writes if n == "live_migrate")
     assert asked == {good: 1, bad: 2}
     world.cloud.failing.clear()
-    live = world.kube.get(NODE_MAINTENANCE, "work")
+    live = world.kube.get(COMPUTE_MAINTENANCE, "work")
     assert live is not None
     world.kube.replace({**live, "spec": {**live["spec"], "retries": 2}})
     until_done(world)
@@ -125,7 +125,7 @@ def test_routers_and_networks_go_to_other_agents_and_their_agents_return(world: 
     assert world.cloud.on_agents["L3 agent cmp1"] == [] == world.cloud.on_agents["DHCP agent cmp1"]
     assert sorted(world.cloud.on_agents["L3 agent cmp2"]) == ["r1", "r2"]
     assert not world.cloud.agents["L3 agent cmp1"].enabled
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     world.reconcile(3)
     agent = world.cloud.agents["L3 agent cmp1"]
     assert agent.enabled and agent.description == ""
@@ -141,7 +141,7 @@ def test_two_nodes_of_one_aggregate_wait_for_each_other(world: NodeWorld) -> Non
     world.reconcile(25)
     assert done(world) and world.maintenance("second")["phase"] == "Waiting"
     assert world.cloud.services["cmp2"].enabled
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     world.reconcile(40, after=6)
     assert done(world, "second")
 
@@ -151,9 +151,9 @@ def test_deleting_it_midway_ends_what_is_under_way_and_moves_nothing_more(world:
     world.maintain("work", "cmp1")
     while not any(name == "live_migrate" for name, _ in world.cloud.writes):
         world.reconcile()
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     world.reconcile(12)
-    assert world.kube.get(NODE_MAINTENANCE, "work") is None
+    assert world.kube.get(COMPUTE_MAINTENANCE, "work") is None
     assert sum(name == "live_migrate" for name, _ in world.cloud.writes) == 2
     assert all(not one.task for one in world.cloud.hosted.values())
     assert world.cloud.services["cmp1"].enabled
@@ -171,7 +171,7 @@ def test_an_evacuation_needs_certainty(world: NodeWorld) -> None:
     world.reconcile(5)
     assert "not sure" in world.maintenance("work")["conditions"][0]["message"]
     assert not [name for name, _ in world.cloud.writes if name in ("force_down", "evacuate")]
-    world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"fenced": world.confirmed("cmp1")}})
+    world.kube.merge_patch(COMPUTE_MAINTENANCE, "work", None, {"spec": {"fenced": world.confirmed("cmp1")}})
     until_done(world)
     names = [name for name, _ in world.cloud.writes]
     assert names.index("force_down") < names.index("evacuate")
@@ -222,7 +222,7 @@ def killed_at(number: int, when: str, mode: str, count: int) -> bool:
         if (world.maintenance("work").get("fenced") or {}).get("void"):
             # Killed around our own change of the compute service, it is void: a person gives it again.
             patch = {"spec": {"fenced": world.confirmed("cmp1")}}
-            world.kube.merge_patch(NODE_MAINTENANCE, "work", None, patch)
+            world.kube.merge_patch(COMPUTE_MAINTENANCE, "work", None, patch)
     assert done(world), (number, when, world.maintenance("work"))
     arrived = Counter(one.server for one in world.cloud.moves.values())
     assert arrived == dict.fromkeys(ids, 1), (number, when)
@@ -333,9 +333,9 @@ def test_while_the_cloud_is_away_one_that_did_nothing_can_be_deleted(world: Node
     world.reconcile(3)
     assert world.maintenance("work")["phase"] == "Waiting"
     world.cloud.before = fail()
-    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.kube.delete(COMPUTE_MAINTENANCE, "work")
     world.reconcile(2)
-    assert world.kube.get(NODE_MAINTENANCE, "work") is None
+    assert world.kube.get(COMPUTE_MAINTENANCE, "work") is None
 
 
 def test_a_conflict_of_tasks_is_waited_out(world: NodeWorld) -> None:

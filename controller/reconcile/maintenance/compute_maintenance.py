@@ -1,7 +1,7 @@
-"""Carries out NodeMaintenances: all of them in one pass, so that their budgets are shared.
+"""Carries out ComputeMaintenances: all of them in one pass, so that their budgets are shared.
 
 A pass never waits for a server: it notes in the status what it is about to ask for, asks, and reads in the
-next pass how far it came. Deleting a NodeMaintenance rolls it back; the finalizer keeps it until that is
+next pass how far it came. Deleting a ComputeMaintenance rolls it back; the finalizer keeps it until that is
 done.
 """
 
@@ -39,7 +39,7 @@ from controller.errors import (
     ObjectRefused,
     is_refusal,
 )
-from controller.ports.kubernetes import NODE_MAINTENANCE, OSDPL, Events, Kube, KubeObject
+from controller.ports.kubernetes import COMPUTE_MAINTENANCE, OSDPL, Events, Kube, KubeObject
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts.disk_records import DiskRecords
@@ -90,7 +90,7 @@ class Share:
 
 
 class MaintenancesReconciler:
-    """Serves every NodeMaintenance of the region in one namespace. One thread at a time."""
+    """Serves every ComputeMaintenance of the region in one namespace. One thread at a time."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class MaintenancesReconciler:
             self._ended = self._clock.monotonic()
 
     def _reconcile(self) -> float | None:
-        listed = [one for one in self._kube.list(NODE_MAINTENANCE) if is_served_in(self._namespace, one)]
+        listed = [one for one in self._kube.list(COMPUTE_MAINTENANCE) if is_served_in(self._namespace, one)]
         if not listed:
             return None
         osdpl = self._region()
