@@ -18,8 +18,8 @@ from controller.domain.values.shipped_values import Library
 from controller.domain.values.templates.template_input import RegionInput
 from controller.domain.values.written.volume_stores import is_device_driver
 from controller.errors import Problem
+from controller.render.checked_values import is_operators
 from controller.render.missing_parts import doubtful_parts
-from controller.render.service_checks import is_operators
 
 _ATTACHERS = (("cinder", "cinder_volume"), ("nova", "nova_compute"))
 

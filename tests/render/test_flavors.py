@@ -17,7 +17,7 @@ def told(**flavors: Any) -> list[tuple[str, str]]:
 
 def test_an_option_that_no_flavor_has_is_told() -> None:
     path, message = next(iter(told(big={"name": "big", "rams": 4096, "vcpus": 2, "disk": 10})))
-    assert path == OPTIONS
+    assert path == f"{OPTIONS}.big"
     assert message == (
         'flavor "big" has rams, which openstack flavor create does not know, so the flavor is not made'
     )
@@ -26,7 +26,10 @@ def test_an_option_that_no_flavor_has_is_told() -> None:
 def test_a_property_without_a_value_is_told() -> None:
     big = {"name": "big", "ram": 4096, "vcpus": 2, "disk": 10, "extra_specs": ["hw:cpu_policy"]}
     assert told(big=big) == [
-        (OPTIONS, 'flavor "big" has the property hw:cpu_policy without a value, so the flavor is not made')
+        (
+            f"{OPTIONS}.big",
+            'flavor "big" has the property hw:cpu_policy without a value, so the flavor is not made',
+        )
     ]
 
 

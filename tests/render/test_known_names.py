@@ -143,7 +143,7 @@ def test_the_kinds_of_common_options_are_known(series: str) -> None:
     known = library().names.of("nova", series)
     assert known.kind_of("nova", "DEFAULT", "debug") == "bool"
     assert known.kind_of("nova", "DEFAULT", "cpu_allocation_ratio") == "float(0..)"
-    assert known.kind_of("nova", "pci", "device_spec") == "multi"
+    assert known.kind_of("nova", "pci", "device_spec") == "multi:devices", "read by Nova itself"
     assert known.kind_of("nova", "DEFAULT", "my_ip") == ""
     assert known.kind_of("nova", "DEFAULT", "mkisofs_cmd") == ""
 

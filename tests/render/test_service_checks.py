@@ -10,6 +10,7 @@ from controller.domain.shared.cel import CelError
 from controller.domain.values.layer import Layer
 from controller.domain.values.merge import MergedValues, merge_layers
 from controller.domain.values.rules.checks import FUNCTIONS, parse_check
+from controller.render.checked_values import checked_values
 from controller.render.service_checks import failed_checks, functions_on
 
 SAID = {
@@ -23,6 +24,11 @@ SAID = {
 
 def merged(values: dict[str, Any], name: str = "services.optimization.watcher") -> MergedValues:
     return merge_layers({"of": {"chart": 1}}, [Layer(name, values)])
+
+
+def functions(one: MergedValues) -> Any:
+    [values] = checked_values("watcher", one)
+    return functions_on(values)
 
 
 def found(values: dict[str, Any], features: dict[str, Any] | None = None, **check: Any) -> list[str]:
@@ -60,9 +66,9 @@ def test_a_condition_that_does_not_fit_the_value_does_not_hold() -> None:
 
 def test_what_a_layer_of_ours_has_set_is_not_the_operators() -> None:
     ours, theirs = merged({"a": 1}, "service optimization"), merged({"a": 1})
-    assert [functions_on(one)["own"]("a") for one in (ours, theirs)] == [False, True]
-    assert [functions_on(one)["chosen"]("a") for one in (ours, theirs)] == [True, True]
-    assert not functions_on(theirs)["chosen"]("of.chart")
+    assert [functions(one)["own"]("a") for one in (ours, theirs)] == [False, True]
+    assert [functions(one)["chosen"]("a") for one in (ours, theirs)] == [True, True]
+    assert not functions(theirs)["chosen"]("of.chart")
 
 
 @pytest.mark.parametrize("needs", ["givn('a')", "feature.on", "['a'].all(key, given(name))", "given('a'"])
@@ -72,4 +78,25 @@ def test_what_a_check_does_not_have_is_refused_when_it_is_read(needs: str) -> No
 
 
 def test_the_functions_are_those_that_are_known() -> None:
-    assert set(functions_on(merged({}))) == FUNCTIONS
+    assert set(functions(merged({}))) == FUNCTIONS
+
+
+LABELS = {"conf": {"overrides": {"watcher_agent": {"labels": [{"conf": {"a": 2}}, {"conf": {"b": 3}}]}}}}
+
+
+def test_a_check_of_a_daemonset_looks_at_the_values_of_each_label_too() -> None:
+    check = {"daemonset": "agent", "needs": "value('conf.a') != 2 || value('conf.b') != 1"}
+    assert len(found({"conf": {"b": 1, **LABELS["conf"]}}, **check)) == 1
+    both = {"conf": {"a": 2, "b": 1, **LABELS["conf"]}}
+    assert len(found(both, **check)) == 1, "and what is wrong on all nodes is told once"
+    assert found(both, **{**check, "daemonset": "other"}) == found(both, needs=check["needs"])
+
+
+def test_a_problem_is_at_the_value_with_its_line() -> None:
+    check = {**SAID, "path": "spec.services.optimization.watcher.values.types.*.size", "needs": "false"}
+    lines = {("spec",): 1, ("spec", "v", "types", "one", "size"): 9}
+    layer = Layer("services", {"types": {"one": {"size": 1}}}, "a.yaml", ("spec", "v"), lines)
+    release = merge_layers({}, [layer])
+    parsed = parse_check("x", {**check, "forEach": "keys(value('types'))"})
+    [problem] = failed_checks(parsed, {}, {"watcher": release})
+    assert (problem.path, problem.source) == ("spec.v.types.one.size", "a.yaml:9")

@@ -111,7 +111,32 @@ def test_a_quality_of_service_for_a_type_that_is_not_there_is_told(types: list[s
     given = {"block-storage": {"cinder": {"values": {"bootstrap": {"volume_qos": qos}}}}}
     features = {"blockStorage": {"backends": [{"name": "ssd", "type": "ceph"}]}}
     found = render(core_spec(preset="compute", features=features, services=given)).warnings
-    messages = [one.message for one in found if "volume_qos" in one.path]
+    messages = [one.message for one in found if one.path.endswith("volume_qos.fast.associates")]
     assert [one.startswith(f'"fast" is for {lacking}, which is no volume type') for one in messages] == (
         [True] if lacking else []
     )
+
+
+@pytest.mark.parametrize(("name", "known"), [("ssd", True), ("__DEFAULT__", True), ("gold", False)])
+def test_a_default_type_that_the_region_does_not_make_is_told(name: str, known: bool) -> None:
+    conf = {"conf": {"cinder": {"DEFAULT": {"default_volume_type": name}}}}
+    features = {"blockStorage": {"backends": [{"name": "ssd", "type": "ceph"}]}}
+    given = {"block-storage": {"cinder": {"values": conf}}}
+    found = render(core_spec(preset="compute", features=features, services=given)).warnings
+    told = [one.path for one in found if one.rule == "block-storage/default-type-unknown"]
+    path = "spec.services.block-storage.cinder.values.conf.cinder.DEFAULT.default_volume_type"
+    assert told == ([] if known else [path])
+
+
+@pytest.mark.parametrize(("name", "known"), [("ssd", True), ("gold", False)])
+def test_images_in_volumes_of_a_type_that_the_region_does_not_make_are_told(name: str, known: bool) -> None:
+    conf = {"conf": {"glance": {"volumes": {"cinder_volume_type": name}}}}
+    features = {
+        "blockStorage": {"backends": [{"name": "ssd", "type": "ceph"}]},
+        "image": {"backends": [{"name": "volumes", "type": "cinder"}]},
+    }
+    given = {"image": {"glance": {"values": conf}}}
+    found = render(core_spec(preset="compute", features=features, services=given)).warnings
+    told = [one.path for one in found if one.rule == "image/volume-type-of-images-unknown"]
+    path = "spec.services.image.glance.values.conf.glance.volumes.cinder_volume_type"
+    assert told == ([] if known else [path])

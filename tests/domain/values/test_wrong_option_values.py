@@ -38,7 +38,8 @@ NAMES = KnownNames(
     charts=chart_options(),
 )
 LOWER: dict[str, Any] = {"conf": {"nova": {"DEFAULT": {}}, "cinder": {}, "backends": {}}}
-TWO = {"type": "multistring", "values": ["a", "b"]}
+ONE_DEVICE = '{"vendor_id": "8086"}'
+TWO = {"type": "multistring", "values": [ONE_DEVICE, '{"devname": "ens2f0"}']}
 
 
 def told(conf: dict[str, Any], chart: str = "nova", series: str = "2026.1") -> list[Problem]:
@@ -80,7 +81,7 @@ def test_a_list_for_an_option_of_several_lines_is_told_with_the_form_that_charts
     [problem] = told({"nova": {"pci": {"device_spec": ["a", "b"]}}})
     assert "a list becomes one line with commas" in problem.message
     assert "{type: multistring, values: [...]}" in problem.remedy
-    assert told({"nova": {"pci": {"device_spec": ["a"]}}}) == []
+    assert told({"nova": {"pci": {"device_spec": [ONE_DEVICE]}}}) == []
     assert told({"nova": {"pci": {"device_spec": TWO}}}) == []
 
 
@@ -103,10 +104,10 @@ def test_what_the_service_can_read_is_not_told(options: dict[str, Any]) -> None:
     assert told({"nova": {"DEFAULT": options}}) == []
 
 
-@pytest.mark.parametrize("value", [{"values": ["a", "b"]}, {"$patch": "delete"}])
+@pytest.mark.parametrize("value", [{"values": TWO["values"]}, {"$patch": "delete"}])
 def test_a_map_is_read_with_what_the_values_below_it_have(value: dict[str, Any]) -> None:
     layer = Layer("services", {"conf": {"nova": {"pci": {"device_spec": value}}}}, root=("spec",))
-    lower = {"conf": {"nova": {"pci": {"device_spec": {"type": "multistring", "values": ["c"]}}}}}
+    lower = {"conf": {"nova": {"pci": {"device_spec": {"type": "multistring", "values": [ONE_DEVICE]}}}}}
     assert list(wrong_values(layer, lower, NAMES.of("nova", "2026.1"))) == []
 
 

@@ -122,8 +122,9 @@ class Service:
     def kind_of(self, file: str, section: str, option: str) -> str:
         """What the value of an option has to be, as `option_types` writes it; nothing where it may be any
         text, or is not known."""
+        own = self._options.formats.get(f"{section}.{option}", "")
         places = (self.kinds.get(one, {}) for one in self.places(file, section))
-        return next((there[option] for there in places if option in there), "")
+        return own or next((there[option] for there in places if option in there), "")
 
     @cached_property
     def rules(self) -> frozenset[str]:

@@ -6,7 +6,8 @@ A kind is one word: `bool`, `int(0..9)`, `float(..)`, `one(a|b)`, `any(a|b)` (in
 `step(8..24..8)` (numbers that are so far apart); `list:<kind>`, `brackets:<kind>` (a list in brackets),
 `map(:):<kind>`, `braces(:):<kind>`, whose kind is left out where it may be any text; and `multi`,
 `multi:<kind>` for one of several lines.
-What stands in parentheses is quoted as in a URL.
+What stands in parentheses is quoted as in a URL. What services read themselves has kinds of
+`service_formats`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import uuid
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from urllib.parse import unquote
+
+from controller.domain.values.names.service_formats import FORMATS
 
 # oslo.config, types.Boolean.
 _BOOLEANS = frozenset(("true", "1", "on", "yes", "false", "0", "off", "no"))
@@ -43,6 +46,8 @@ def parts_of(kind: str) -> tuple[str, str, str]:
 def unmet(kind: str, text: str) -> str:
     """What an option of this kind has to be, where the text is not; empty where oslo.config reads it."""
     name, about, within = parts_of(kind)
+    if name in FORMATS:
+        return FORMATS[name](text)
     reader = _READERS.get(name)
     return reader(about, within, text) if reader else ""
 

@@ -15,7 +15,20 @@ from controller.domain.values.rules.service_rules import parse_rule
 VARIABLES = frozenset(("features", "releases", "item"))
 # What checks can ask of the values of their release (controller.render.service_checks).
 FUNCTIONS = frozenset(
-    ("value", "given", "chosen", "own", "keys", "listed", "document", "placeholders", "isTemplate")
+    (
+        "value",
+        "given",
+        "chosen",
+        "own",
+        "keys",
+        "listed",
+        "document",
+        "placeholders",
+        "isTemplate",
+        "text",
+        "isOn",
+        "cpus",
+    )
 )
 # What the words of a check can have.
 _FILLED = frozenset(("item", "lacks"))
@@ -29,7 +42,8 @@ _OF_CEL = frozenset(("size", "startsWith", "endsWith", "contains", "matches", "t
 class ServiceCheck:
     """One check of the final values of a release.
 
-    It applies where `when` holds, once for each item of `for_each`. The problem is there where `needs` does
+    It applies where `when` holds, once for each item of `for_each`; with a `daemonset` also for the values that
+    its labelled nodes have. The problem is there where `needs` does
     not hold, or `lacks` has any items. In the words of the `rule`, `{item}` is the item, and `{lacks}` are
     those that are lacking.
     """
@@ -40,6 +54,7 @@ class ServiceCheck:
     for_each: Expression | None = None
     needs: Expression | None = None
     lacks: Expression | None = None
+    daemonset: str = ""
 
     @property
     def warns(self) -> bool:
@@ -61,6 +76,7 @@ def parse_check(service: str, body: Mapping[str, Any]) -> ServiceCheck:
         for_each=read.get("forEach"),
         needs=read.get("needs"),
         lacks=read.get("lacks"),
+        daemonset=body.get("daemonset", ""),
     )
 
 
