@@ -16,6 +16,7 @@ from controller.domain.values.names.wrong_option_values import wrong_store_value
 from controller.domain.values.rules.property_names import unknown_properties
 from controller.domain.values.shipped_values import Library
 from controller.domain.values.templates.template_input import RegionInput
+from controller.domain.values.written.claims import unmatched_claims
 from controller.domain.values.written.volume_stores import is_device_driver
 from controller.errors import Problem
 from controller.render.checked_values import is_operators
@@ -39,6 +40,8 @@ def feature_warnings(
             yield from _stock_images(releases, _ATTACHERS, lacks, path)
         if store["type"] == "custom" and is_device_driver(store["conf"]):
             yield from _host_devices(releases, path)
+    if "keystone" in releases:
+        yield from unmatched_claims(features["identity"]["federation"])
     yield from broken_relations(releases, library.relations)
     yield from unknown_properties(releases, library.properties)
     for merged in releases.values():

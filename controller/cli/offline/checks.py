@@ -20,12 +20,14 @@ from controller.domain.validation.cluster.asked_resources import AskedResources,
 from controller.domain.validation.cluster.pod_security import pod_security_problems
 from controller.domain.validation.dangling import made_by
 from controller.domain.validation.endpoint_hosts import unmade_hosts
+from controller.domain.validation.mounted_files import NamedFile, named_files, unmounted
 from controller.domain.validation.object_rules import all_faults
 from controller.domain.validation.printed_numbers import has_large_numbers
 from controller.domain.validation.shared_claims import claim_problems
 from controller.domain.values.chart_values import Values
 from controller.errors import ChartInvalid, Problem, SpecInvalid
 from controller.ports.kubernetes import NAMESPACE, KubeObject
+from controller.render.region import RegionRelease
 
 MEND = "correct the values or the chart"
 NOT_COMPARED = "the fields are valid, but the values were not compared with the charts"
@@ -113,7 +115,7 @@ def check(
     if region is None:
         return Checked(item.title, item.source, checked=True)
     bundles = region.region.bundles
-    found = _rendered(region, renderer, given, live) if manifests else _with_large_numbers(region, renderer)
+    found = _rendered(region, renderer, given, live) if manifests else _rendered_in_part(region, renderer)
     now = SystemClock().now()
     served = certificate_warnings(region, given, renderer.library.catalogue, now)
     own = secret_warnings(region, given, now)
@@ -209,20 +211,30 @@ def _rendered(
     return found
 
 
-def _with_large_numbers(region: OfflineRegion, renderer: OfflineRenderer) -> _Rendered:
-    """What is wrong in releases that are given large numbers, rendered for that alone."""
+def _rendered_in_part(region: OfflineRegion, renderer: OfflineRenderer) -> _Rendered:
+    """What is wrong in releases that are given large numbers, or options with files, rendered for that
+    alone."""
     found = _Rendered()
     for bundle in region.region.bundles:
         for release in bundle.releases:
-            if not has_large_numbers(release.spec.values):
+            files = _named_files(region, release, renderer)
+            if not has_large_numbers(release.spec.values) and not files:
                 continue
             try:
                 rendered = render_release(release.spec, renderer.charts, offline_helm())
             except ChartInvalid:
                 continue  # --manifests tells why
             found.texts[release.spec.name] = rendered.text
-            found.problems += large_numbers(release, (*rendered.manifest, *rendered.hooks))
+            objects = (*rendered.manifest, *rendered.hooks)
+            found.problems += large_numbers(release, objects)
+            found.warnings += unmounted(release.spec.name, files, objects, made_by(objects))
     return found
+
+
+def _named_files(region: OfflineRegion, release: RegionRelease, renderer: OfflineRenderer) -> list[NamedFile]:
+    return named_files(
+        release.spec.chart.name, release.merged, renderer.library.names.files, region.deployment.spec.features.tree
+    )
 
 
 def _compare(
@@ -241,7 +253,9 @@ def _compare(
     there = made_by([*every, *named(given)])
     releases = [one for bundle in region.region.bundles for one in bundle.releases]
     for one in releases:
-        found.warnings += unmade_hosts(one.spec.name, one.merged, there)
+        name, files = one.spec.name, _named_files(region, one, renderer)
+        found.warnings += unmade_hosts(name, one.merged, there)
+        found.warnings += unmounted(name, files, made[name], there)
     marked = [each for one in releases for each in marked_nodes(one.spec.chart.name, one.merged.values)]
     found.warnings += pod_security_problems(_namespace_of(region, given), every)
     found.asked = asked_resources(every, marked)

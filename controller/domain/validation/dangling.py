@@ -91,7 +91,7 @@ def dangling(objects: Iterable[Object], made: Made, namespace: str = "openstack"
 
 
 def _waits(obj: Object, namespace: str) -> Iterator[Reference]:
-    pod, _ = _pod_of(obj)
+    pod, _ = pod_of(obj)
     for container in (pod or {}).get("initContainers") or ():
         for kind, name in awaited(container, namespace):
             yield Reference(f"{obj['kind']}/{obj['metadata']['name']}", kind, name)
@@ -112,7 +112,7 @@ def _pod_labels(obj: Object) -> Mapping[str, Any]:
 def references(obj: Object) -> Iterator[Reference]:
     """What an object refers to: of a volume that it mounts and does not have, and of no image, too."""
     by = f"{obj['kind']}/{obj['metadata']['name']}"
-    pod, claims = _pod_of(obj)
+    pod, claims = pod_of(obj)
     if pod is not None:
         yield from _of_pod(by, pod, claims)
     elif obj["kind"] == ACCOUNT:
@@ -136,7 +136,7 @@ def _keys_of(obj: Object) -> frozenset[str]:
     return frozenset(key for part in parts for key in part)
 
 
-def _pod_of(obj: Object) -> tuple[Mapping[str, Any] | None, frozenset[str]]:
+def pod_of(obj: Object) -> tuple[Mapping[str, Any] | None, frozenset[str]]:
     """The spec of the pods that the object makes, None if it makes none, and the volumes that it claims for
     each of them."""
     spec = obj.get("spec") or {}
@@ -159,7 +159,7 @@ def _of_pod(by: str, pod: Mapping[str, Any], claims: frozenset[str]) -> Iterator
         yield Reference(by, SECRET, one["name"])
     sources: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = {name: [] for name in claims}
     for volume in pod.get("volumes") or ():
-        sources[volume["name"]] = list(_sources(volume))
+        sources[volume["name"]] = list(sources_of(volume))
         for kind, name, source in sources[volume["name"]]:
             if not source.get("optional"):
                 yield Reference(by, kind, name)
@@ -195,7 +195,7 @@ def _of_container(
                 yield Reference(by, kind, one["name"])
 
 
-def _sources(volume: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+def sources_of(volume: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Kind, name and source of each object that a volume shows."""
     if claim := volume.get("persistentVolumeClaim"):
         yield CLAIM, claim["claimName"], {}

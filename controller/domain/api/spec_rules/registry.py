@@ -12,6 +12,7 @@ from controller.domain.api.spec_rules import (
     cel,
     charts_and_services,
     definition,
+    effects,
     encryption_and_servers,
     features,
     properties,
@@ -30,5 +31,5 @@ RULES: tuple[Rule, ...] = (
     *_rules_in(definition),
     *cel.CEL_RULES,
     *_rules_in(charts_and_services, features, sign_in, encryption_and_servers, values),
-    *_rules_in(properties, running_region),
+    *_rules_in(properties, effects, running_region),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.domain.api.spec_rules.rule import refusal
+from controller.domain.api.spec_rules.rule import refusal, warning
 
 ISSUER_TWICE = refusal(
     "issuer-twice",
@@ -89,4 +89,16 @@ MAPPING_CLAIM_UNKNOWN = refusal(
     "spec.features.identity.federation.providers[*].mapping[*].local[*]",
     "{{{name}}} is not a claim: there are {claims} in remote",
     "{{0}} is the first one",
+)
+MAPPING_TYPE_NEVER = warning(
+    "mapping-type-never",
+    "spec.features.identity.federation.providers[*].mapping[*].remote[*].type",
+    "no sign-in has {name}, so the rule never applies: Keystone gets claims under other names",
+    "write {right}",
+)
+CLAIMS_NOT_PASSED = warning(
+    "claims-not-passed",
+    "spec.features.identity.federation.directives[*]",
+    "Keystone gets no claims, and every sign-in fails",
+    "remove the line, or write OIDCPassClaimsAs both",
 )

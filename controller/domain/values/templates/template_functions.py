@@ -9,6 +9,7 @@ from typing import Any
 
 from controller.domain.values.ceph_needs import CONSUMERS, CONSUMERS_SECRET
 from controller.domain.values.chart_values import SECRET_REF, secret_ref
+from controller.domain.values.written.claims import claim_variable
 from controller.domain.values.written.federation import (
     federation_commands,
     federation_directives,
@@ -184,6 +185,7 @@ TEMPLATE_FUNCTIONS: Mapping[str, Any] = {
     "federation_commands": federation_commands,
     "federation_files": federation_files,
     "federation_locations": federation_locations,
+    "claim_variable": claim_variable,
     "oidc_directives": oidc_directives,
     "federation_secret": federation_secret,
     "tolerations": tolerations,
