@@ -28,7 +28,7 @@ def refused(**spec: Any) -> list[str]:
 
 
 # What each refuses, where, and the same mended.
-CASES = {
+CASES: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
     "cpu-sets-overlap": (
         {"compute": {"cpu_dedicated_set": "2-9", "cpu_shared_set": "0-2"}},
         "compute.cpu_shared_set",
@@ -110,7 +110,10 @@ def test_what_is_right_on_all_nodes_can_be_wrong_with_what_a_label_adds() -> Non
 
 
 def test_a_text_that_nova_cannot_read_is_refused_for_nodes_with_a_label_too() -> None:
-    wrong = {"compute": {"cpu_dedicated_set": "4-"}, "DEFAULT": {"reserved_huge_pages": "node:0,size:1G,count:1"}}
+    wrong = {
+        "compute": {"cpu_dedicated_set": "4-"},
+        "DEFAULT": {"reserved_huge_pages": "node:0,size:1G,count:1"},
+    }
     assert len(refused(**on_nodes(**wrong))) == 2
     assert len(refused(**nova(**wrong))) == 2
 
@@ -119,7 +122,10 @@ def test_a_text_that_nova_cannot_read_is_refused_for_nodes_with_a_label_too() ->
     ("conf", "at"),
     [
         (
-            {"libvirt": {"file_backed_memory": 9}, "DEFAULT": {"reserved_huge_pages": "node:0,size:2MB,count:1"}},
+            {
+                "libvirt": {"file_backed_memory": 9},
+                "DEFAULT": {"reserved_huge_pages": "node:0,size:2MB,count:1"},
+            },
             "libvirt.file_backed_memory",
         ),
         ({"libvirt": {"cpu_power_management": True}}, "libvirt.cpu_power_management"),

@@ -48,13 +48,13 @@ def test_what_is_lacking_is_named_together() -> None:
 
 
 def test_a_check_of_each_item_names_the_item() -> None:
-    each = {"forEach": "listed(value('drivers'))", "needs": "given(['conf', item, 'driver'])"}
+    each: dict[str, Any] = {"forEach": "listed(value('drivers'))", "needs": "given(['conf', item, 'driver'])"}
     values = {"drivers": "one, two.2", "conf": {"one": {"driver": "x"}}}
     assert found(values, **each) == ["spec.a: two.2 lacks ; bring two.2"]
 
 
 def test_a_check_is_made_only_where_it_applies() -> None:
-    check = {"when": "features.on", "needs": "given('a')"}
+    check: dict[str, Any] = {"when": "features.on", "needs": "given('a')"}
     assert found({}, {"on": False}, **check) == []
     assert found({}, {"on": True}, **check) != []
     assert list(failed_checks(parse_check("x", {**SAID, "needs": "false"}), {}, {})) == [], "no such release"
@@ -85,7 +85,7 @@ LABELS = {"conf": {"overrides": {"watcher_agent": {"labels": [{"conf": {"a": 2}}
 
 
 def test_a_check_of_a_daemonset_looks_at_the_values_of_each_label_too() -> None:
-    check = {"daemonset": "agent", "needs": "value('conf.a') != 2 || value('conf.b') != 1"}
+    check: dict[str, Any] = {"daemonset": "agent", "needs": "value('conf.a') != 2 || value('conf.b') != 1"}
     assert len(found({"conf": {"b": 1, **LABELS["conf"]}}, **check)) == 1
     both = {"conf": {"a": 2, "b": 1, **LABELS["conf"]}}
     assert len(found(both, **check)) == 1, "and what is wrong on all nodes is told once"
@@ -94,7 +94,7 @@ def test_a_check_of_a_daemonset_looks_at_the_values_of_each_label_too() -> None:
 
 def test_a_problem_is_at_the_value_with_its_line() -> None:
     check = {**SAID, "path": "spec.services.optimization.watcher.values.types.*.size", "needs": "false"}
-    lines = {("spec",): 1, ("spec", "v", "types", "one", "size"): 9}
+    lines: dict[tuple[str | int, ...], int] = {("spec",): 1, ("spec", "v", "types", "one", "size"): 9}
     layer = Layer("services", {"types": {"one": {"size": 1}}}, "a.yaml", ("spec", "v"), lines)
     release = merge_layers({}, [layer])
     parsed = parse_check("x", {**check, "forEach": "keys(value('types'))"})

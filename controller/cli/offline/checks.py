@@ -232,9 +232,8 @@ def _rendered_in_part(region: OfflineRegion, renderer: OfflineRenderer) -> _Rend
 
 
 def _named_files(region: OfflineRegion, release: RegionRelease, renderer: OfflineRenderer) -> list[NamedFile]:
-    return named_files(
-        release.spec.chart.name, release.merged, renderer.library.names.files, region.deployment.spec.features.tree
-    )
+    features, files = region.deployment.spec.features.tree, renderer.library.names.files
+    return named_files(release.spec.chart.name, release.merged, files, features)
 
 
 def _compare(

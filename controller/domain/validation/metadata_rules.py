@@ -5,12 +5,12 @@ Names and labels: RFC 1123 and apimachinery's rules for qualified names.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller.domain.api.object_meta import a
 from controller.domain.api.spec_rules import definition as rules
+from controller.domain.shared.object_forms import is_label, is_label_key, is_label_value, is_subdomain
 from controller.domain.values.chart_values import DocumentPath, format_path
 from controller.domain.values.suggestion import suggestion
 from controller.errors import Problem
@@ -32,10 +32,6 @@ _KNOWN = (
     "selfLink",
     "managedFields",
 )
-_PART = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_LABEL = re.compile(_PART)
-_SUBDOMAIN = re.compile(rf"{_PART}(\.{_PART})*")
-_NAMED = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _SMALL = "lower-case letters, digits and - within"
 
 
@@ -66,12 +62,12 @@ def _name(metadata: Mapping[str, Any]) -> Iterator[Problem]:
             "generateName would create another object at every apply" if "generateName" in metadata else ""
         )
         yield rules.NAME_REQUIRED.at("metadata.name", suggestion=remedy)
-    elif isinstance(name, str) and name and (len(name) > 253 or not _SUBDOMAIN.fullmatch(name)):
+    elif isinstance(name, str) and name and not is_subdomain(name):
         yield rules.NAME_FORM.at("metadata.name")
 
 
 def _namespace(value: Any) -> Iterator[Problem]:
-    if isinstance(value, str) and value and (len(value) > 63 or not _LABEL.fullmatch(value)):
+    if isinstance(value, str) and value and not is_label(value):
         yield rules.NAMESPACE_FORM.at("metadata.namespace")
 
 
@@ -80,16 +76,10 @@ def _marks(metadata: Mapping[str, Any], field: str) -> Iterator[Problem]:
     given = metadata.get(field)
     for key, value in given.items() if isinstance(given, Mapping) else ():
         path: DocumentPath = ("metadata", field, str(key))
-        if not isinstance(key, str) or not _is_qualified(key):
+        if not isinstance(key, str) or not is_label_key(key):
             yield rules.METADATA_KEY_FORM.at(format_path(path))
         elif not isinstance(value, str):
             remedy = "put it in quotes" if isinstance(value, bool | int | float) else ""
             yield rules.METADATA_VALUE_TYPE.at(format_path(path), got=a(value), suggestion=remedy)
-        elif field == "labels" and value and (len(value) > 63 or not _NAMED.fullmatch(value)):
+        elif field == "labels" and not is_label_value(value):
             yield rules.LABEL_VALUE_FORM.at(format_path(path))
-
-
-def _is_qualified(key: str) -> bool:
-    domain, slash, name = key.rpartition("/")
-    right = not slash or (len(domain) <= 253 and _SUBDOMAIN.fullmatch(domain) is not None)
-    return right and len(name) <= 63 and _NAMED.fullmatch(name) is not None

@@ -23,7 +23,7 @@ from controller.errors import Problem
 Object = Mapping[str, Any]
 _FEATURES = ("spec", "features")
 _KEYSTONE = "keystone"
-# How names of directives of mod_auth_openidc end whose words are files, and those whose path is of an address.
+# How names of directives of mod_auth_openidc end whose words are files; a cookie's path is of an address.
 _FILE_DIRECTIVES = ("path", "file", "files", "cert", "key", "template", "templates")
 _OF_BROWSERS = ("oidccookiepath",)
 
@@ -54,8 +54,8 @@ class NamedFile:
 def named_files(
     chart: str, merged: MergedValues, files: OptionFiles, features: Mapping[str, Any]
 ) -> list[NamedFile]:
-    """Those that options of a release name, as the spec sets them: in values, in values for labelled nodes, and
-    in fields of its features."""
+    """Those that options of a release name, as the spec sets them: in values, in values for labelled nodes,
+    and in fields of its features."""
     of_features = {file: path for path, file in _texts(features, _FEATURES) if file.startswith("/")}
     found: dict[tuple[str, str], NamedFile] = {}
     for path, file in files_of_options(merged.values, files.with_chart(chart)):
@@ -95,7 +95,9 @@ def _of_directives(features: Mapping[str, Any]) -> Iterator[NamedFile]:
 
 
 def _texts(value: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, str]]:
-    parts = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    parts = (
+        value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    )
     for key, part in parts:
         yield from _texts(part, (*path, key))
     if isinstance(value, str):

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from controller.domain.shared.object_forms import is_label_value
 from controller.domain.validation.cluster.asked_resources import parse_quantity
 
 Object = Mapping[str, Any]
@@ -45,6 +46,7 @@ def all_faults(objects: Iterable[Object]) -> list[str]:
 def _faults(obj: Object, kind: str, name: str) -> Iterator[str]:
     yield from _of_name(kind, name)
     yield from _of_metadata(obj.get("metadata") or {})
+    yield from _of_selectors(obj)
     spec = obj.get("spec")
     if not isinstance(spec, Mapping):
         return
@@ -112,6 +114,26 @@ def _of_metadata(metadata: Mapping[str, Any]) -> Iterator[str]:
         yield from _of_key(key, "annotation")
         if value is not None and not isinstance(value, str):
             yield f'annotation "{key}" has {value!r}, which is not a string'
+
+
+def _of_selectors(value: Any) -> Iterator[str]:
+    """Selectors and tolerations, wherever in an object they are: labels and taints that nothing can have."""
+    for key, part in value.items() if isinstance(value, Mapping) else ():
+        if key == "matchLabels" and isinstance(part, Mapping):
+            for name, text in part.items():
+                yield from _of_key(name, "selector")
+                if not isinstance(text, str) or not is_label_value(text):
+                    yield f'selector "{name}" has {text!r}, which no label has'
+        elif key == "tolerations" and isinstance(part, list):
+            for one in (each for each in part if isinstance(each, Mapping)):
+                if one.get("key"):
+                    yield from _of_key(one["key"], "toleration")
+                if not is_label_value(str(one.get("value") or "")):
+                    yield f"a toleration has the value {one['value']!r}, which no taint has"
+        else:
+            yield from _of_selectors(part)
+    for item in value if isinstance(value, list) else ():
+        yield from _of_selectors(item)
 
 
 def _of_key(key: object, what: str) -> Iterator[str]:

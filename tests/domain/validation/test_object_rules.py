@@ -22,6 +22,18 @@ def deployment(
     return {"kind": "Deployment", "metadata": {"name": name}, "spec": spec}
 
 
+def policy(labels: dict[str, Any]) -> dict[str, Any]:
+    source = {"namespaceSelector": {}, "podSelector": {"matchLabels": labels}}
+    spec = {"podSelector": {}, "ingress": [{"from": [source]}]}
+    return {"kind": "NetworkPolicy", "metadata": {"name": "one"}, "spec": spec}
+
+
+def tolerating(one: dict[str, Any]) -> dict[str, Any]:
+    made = deployment()
+    made["spec"]["template"]["spec"]["tolerations"] = [one]
+    return made
+
+
 @pytest.mark.parametrize(
     ("obj", "says"),
     [
@@ -31,6 +43,10 @@ def deployment(
         (deployment(labels={"app": "web", "a": 1}), 'label "a" has 1, which is not a string'),
         (deployment(labels={"app": "web", "a": "x" * 64}), 'label "a" has'),
         (deployment(labels={"app": "web", "a b": "c"}), 'label "a b" has a key'),
+        (policy({"app": "kube prometheus"}), "selector \"app\" has 'kube prometheus', which no label has"),
+        (policy({"app name": "a"}), 'selector "app name" has a key'),
+        (tolerating({"key": "a b"}), 'toleration "a b" has a key'),
+        (tolerating({"key": "a", "value": "-"}), "a toleration has the value '-', which no taint has"),
         (deployment(env=[{"name": "A", "value": "1"}] * 2), "variable of container main A occurs 2 times"),
         (deployment(env=[{"name": "A", "value": 1}]), "variable A of container main has 1"),
         (deployment(ports=[{"containerPort": 70000}]), "port of container main: 70000 is not a number"),

@@ -13,7 +13,10 @@ ENVIRONMENT, HEADERS = "OIDCPassClaimsAs environment", 'OIDCPassClaimsAs "header
 
 def told(name: str, *directives: str) -> list[tuple[str, str]]:
     mapping = [{"local": [], "remote": [{"type": "REMOTE_USER"}, {"type": name}]}]
-    federation: dict[str, Any] = {"directives": list(directives), "providers": [{"name": "a", "mapping": mapping}]}
+    federation: dict[str, Any] = {
+        "directives": list(directives),
+        "providers": [{"name": "a", "mapping": mapping}],
+    }
     return [(one.path, one.remedy) for one in unmatched_claims(federation)]
 
 
@@ -32,14 +35,17 @@ def told(name: str, *directives: str) -> list[tuple[str, str]]:
         ("OIDC-email", HEADERS, "HTTP_OIDC_EMAIL"),
     ],
 )
-def test_a_name_that_never_arrives_is_told_with_the_one_that_does(name: str, directive: str, right: str) -> None:
+def test_a_name_that_never_arrives_is_told_with_the_one_that_does(
+    name: str, directive: str, right: str
+) -> None:
     path = "spec.features.identity.federation.providers[0].mapping[0].remote[1].type"
     assert told(name, *filter(None, [directive])) == [(path, f"write {right}")]
     assert told(right, *filter(None, [directive])) == []
 
 
 @pytest.mark.parametrize(
-    "name", ["HTTP_OIDC_GROUPS", "OIDC-groups", "HTTP_OIDC_MY_CLAIM", "REMOTE_USER", "MELLON_uid", "HTTP_X_TEAM"]
+    "name",
+    ["HTTP_OIDC_GROUPS", "OIDC-groups", "HTTP_OIDC_MY_CLAIM", "REMOTE_USER", "MELLON_uid", "HTTP_X_TEAM"],
 )
 def test_what_may_arrive_is_not_told(name: str) -> None:
     assert told(name) == []

@@ -122,3 +122,27 @@ LABEL_VALUE_FORM = refusal(
     "must have at most 63 letters, digits, and - _ . within",
     "use annotations for longer texts",
 )
+OBJECT_NAME_FORM = refusal(
+    "object-name-form",
+    "spec.*",
+    'Kubernetes has no object with the name "{text}"',
+    "use lower-case letters, digits and - within, in parts joined by dots, such as my-secret",
+)
+DATA_KEY_FORM = refusal(
+    "data-key-form",
+    "spec.*.key",
+    'no Secret has a key "{text}"',
+    "use letters, digits, and - _ .",
+)
+LABEL_KEY_FORM = refusal(
+    "label-key-form",
+    "spec.*",
+    'nothing has a label or a taint with the key "{text}"',
+    "write name or domain/name, the name of at most 63 letters, digits, and - _ . within",
+)
+SELECTED_VALUE_FORM = refusal(
+    "selected-value-form",
+    "spec.*",
+    'nothing has a label or a taint with the value "{text}"',
+    "use at most 63 letters, digits, and - _ . within",
+)

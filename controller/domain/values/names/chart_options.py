@@ -15,8 +15,8 @@ class ChartOptions:
     `plugin_lists` has sections with an option for each plug-in, and the option beside them that lists those.
     `read` are options that no package lists and something reads all the same, as `section.option`, with
     where that is. `formats` are kinds of options, as `option_types` writes them, that the packages call texts
-    and their services read themselves, when they start. `packages` are those of PyPI that define the options; `unrecorded` are files of programs
-    whose packages are not asked.
+    and their services read themselves, when they start. `packages` are those of PyPI that define the options;
+    `unrecorded` are files of programs whose packages are not asked.
     """
 
     stores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

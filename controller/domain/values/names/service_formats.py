@@ -18,9 +18,7 @@ _PAGES = "pages of a NUMA node, as node:0,size:2MB,count:64, with a size in KiB 
 _DEVICES = 'a device in JSON, as {"vendor_id": "8086", "product_id": "154d"}'
 _ADDRESS = f'{_DEVICES}, and an address of it as "0000:0a:00.0" or "*:0a:00.*"'
 _ONE_PLACE = f"{_DEVICES}, with either address or devname"
-_ALIAS = (
-    'an alias in JSON, as {"name": "gpu", "vendor_id": "10de", "product_id": "1eb8", "device_type": "type-PCI"}'
-)
+_ALIAS = 'an alias in JSON, as {"name": "gpu", "vendor_id": "10de", "product_id": "1eb8"}'
 _VLANS = "a physical network, with two VLANs from 1 to 4094 or without, as rack1:100:199"
 _TUNNELS = "two numbers, the smaller one first, as 1:1000"
 _MAPPING = "pairs of a network and what serves it, as rack1:br-ex, each name once"

@@ -42,10 +42,9 @@ _OF_CEL = frozenset(("size", "startsWith", "endsWith", "contains", "matches", "t
 class ServiceCheck:
     """One check of the final values of a release.
 
-    It applies where `when` holds, once for each item of `for_each`; with a `daemonset` also for the values that
-    its labelled nodes have. The problem is there where `needs` does
-    not hold, or `lacks` has any items. In the words of the `rule`, `{item}` is the item, and `{lacks}` are
-    those that are lacking.
+    It applies where `when` holds, once for each item of `for_each`; with a `daemonset` also for the values
+    that its labelled nodes have. The problem is there where `needs` does not hold, or `lacks` has any items.
+    In the words of the `rule`, `{item}` is the item, and `{lacks}` are those that are lacking.
     """
 
     release: str

@@ -1,4 +1,4 @@
-"""How claims of a token reach Keystone: as headers and as variables of Apache's module mod_auth_openidc. Pure.
+"""How claims of a token reach Keystone: as headers and as variables of mod_auth_openidc. Pure.
 
 A claim `email` is the variable `OIDC-email`, and the header of that name, which a program of WSGI sees as
 HTTP_OIDC_EMAIL. Apache's module for WSGI passes no header with an underscore in its name, so
@@ -16,7 +16,7 @@ from controller.domain.values.chart_values import DocumentPath, format_path
 from controller.errors import Problem
 
 _FEDERATION: DocumentPath = ("spec", "features", "identity", "federation")
-_PASS = "oidcpassclaimsas"
+_WHERE = "oidcpassclaimsas"
 _WAYS: Mapping[str, tuple[bool, bool]] = {
     "both": (True, True),
     "headers": (True, False),
@@ -29,16 +29,31 @@ _BEGINNING = re.compile(r"^(?:HTTP_)?(?:OIDC[-_])?(?:CLAIM[-_])?", re.IGNORECASE
 # Claims of OpenID Connect Core 5.1 and of common providers, with an underscore in their names.
 _SPLIT = frozenset(
     (
-        "preferred_username given_name family_name middle_name email_verified phone_number phone_number_verified "
-        "updated_at auth_time session_state realm_access resource_access client_id at_hash c_hash"
-    ).split()
+        "preferred_username",
+        "given_name",
+        "family_name",
+        "middle_name",
+        "email_verified",
+        "phone_number",
+        "phone_number_verified",
+        "updated_at",
+        "auth_time",
+        "session_state",
+        "realm_access",
+        "resource_access",
+        "client_id",
+        "at_hash",
+        "c_hash",
+    )
 )
-_WHOLE = frozenset("sub iss aud exp iat azp name email groups roles profile nickname locale picture upn oid".split())
+_WHOLE = frozenset(
+    ("sub", "iss", "aud", "exp", "iat", "azp", "name", "email", "groups", "roles", "profile", "upn")
+)
 
 
 def _ways(directives: Sequence[str]) -> tuple[bool, bool]:
     """Whether claims are headers, and whether they are variables."""
-    found = [line.split() for line in directives if line.split()[:1] and line.split()[0].lower() == _PASS]
+    found = [line.split() for line in directives if line.split()[:1] and line.split()[0].lower() == _WHERE]
     word = found[-1][1].strip("\"'").lower() if found and len(found[-1]) > 1 else "both"
     return _WAYS.get(word, _WAYS["both"])
 
@@ -55,7 +70,7 @@ def unmatched_claims(federation: Mapping[str, Any]) -> Iterator[Problem]:
     directives = federation["directives"]
     providers = federation["providers"]
     if providers and not any(_ways(directives)):
-        place = next(n for n, line in enumerate(directives) if line.lower().startswith(_PASS))
+        place = next(n for n, line in enumerate(directives) if line.lower().startswith(_WHERE))
         yield rules.CLAIMS_NOT_PASSED.at(format_path((*_FEDERATION, "directives", place)))
         return
     for index, provider in enumerate(providers):
