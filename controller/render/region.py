@@ -9,6 +9,7 @@ from typing import Any
 from controller.domain.api.spec_rules.values import RELEASE_UNKNOWN
 from controller.domain.region.deployment import OpenStackDeployment
 from controller.domain.region.feature_services import feature_service_problems
+from controller.domain.region.idle_fields import idle_fields
 from controller.domain.region.named_charts import name_problems, name_warnings, proxy_warnings
 from controller.domain.region.node_overrides import label_layers, node_layer, nodes_left_out
 from controller.domain.region.required_certificates import region_certificates
@@ -178,6 +179,8 @@ class _RegionRenderer:
             self.warnings += self.charts.builds.warnings()
             self.warnings += feature_warnings(features, merged, self.library, namespace)
             self.warnings += unknown_names(region_input, self.library.names)
+            names = [entry.name for entry in services]
+            self.warnings += idle_fields(self.deployment.document, features, names, namespace)
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
         certificates = region_certificates(self.deployment.spec, self.deployment.namespace, self.library)
         ceph = ceph_needs(features, {entry.name for entry in services})

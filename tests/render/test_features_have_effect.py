@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from controller.errors import SpecInvalid
-from tests.render.region import core_spec, render, schema
+from tests.render.region import UPSTREAM_REPOSITORY, core_spec, render, schema
 from tests.render.specs import FEATURES
 
 Field = tuple[str, ...]  # list items as "[]", keys of open maps as "*"
@@ -119,3 +119,37 @@ def test_every_field_of_the_features_has_an_effect() -> None:
     found = effective_fields()
     idle = {".".join(field) for field in fields(features)} - {".".join(field) for field in found}
     assert idle - set(ELSEWHERE) == set()
+
+
+def alone(value: Any, node: Mapping[str, Any], place: tuple[Any, ...]) -> Any:
+    """One leaf, with what the definition requires beside it."""
+    if not place:
+        return value
+    key, rest = place[0], place[1:]
+    if "properties" in node:
+        required = {name: value[name] for name in node.get("required", ()) if name in value}
+        return {**required, key: alone(value[key], node["properties"][key], rest)}
+    if isinstance(node.get("additionalProperties"), Mapping):
+        return {key: alone(value[key], node["additionalProperties"], rest)}
+    return [alone(value[key], node["items"], rest)]
+
+
+# What is the default of the sizes as well.
+SAME_AS_DEFAULT = {"networking.routerHA"}
+
+
+@pytest.mark.exhaustive
+def test_a_field_that_does_nothing_alone_is_told() -> None:
+    """Every field, without any other one: the outcome differs, be it by a refusal or a warning."""
+    features = schema().root["properties"]["spec"]["properties"]["features"]
+    plain = {"preset": "compute", "charts": {"repository": UPSTREAM_REPOSITORY}}
+    before, idle, effective = outcome(core_spec(**plain)), set[Field](), set[Field]()
+    assert not isinstance(before, str)
+    for body in FEATURES.values():
+        whole = body.get("features", {})
+        for field, place in leaves(whole, features):
+            if field not in effective:
+                changed = outcome(core_spec(**plain, features=alone(whole, features, place))) != before
+                (effective if changed else idle).add(field)
+    found = {".".join(field) for field in idle - effective}
+    assert found - set(ELSEWHERE) == SAME_AS_DEFAULT

@@ -10,3 +10,27 @@ FILE_NOT_MOUNTED = warning(
     "no pod of release {release} has the file {file}",
     "mount it by pod.mounts of the chart, from a Secret or a ConfigMap (docs/values.md, Files for options)",
 )
+FIELD_WITHOUT_EFFECT = warning(
+    "field-without-effect",
+    "spec.features.*",
+    "has no effect in this region, because it needs {needs}",
+    "set that too, or remove the field",
+)
+BACKUP_AGE_WITHOUT_BACKUPS = warning(
+    "backup-age-without-backups",
+    "spec.upgrade.backupMaxAge",
+    "no backup is made, so no upgrade of OpenStack can begin",
+    "set {needs}, or remove the field",
+)
+EXPORTER_BEHIND_POLICIES = warning(
+    "exporter-behind-policies",
+    "spec.features.database.exporter",
+    "network policies keep everything from its metrics, because spec.features.networkPolicies.monitoring is empty",
+    "name the namespace of Prometheus there",
+)
+OFFERED_TO_ITSELF = warning(
+    "offered-to-itself",
+    "spec.features.readOnlyAccount.offeredTo[*]",
+    "the region's own namespace {namespace} has the account already, in Secret openstack-reader",
+    "read that Secret, and name other namespaces only",
+)

@@ -1,0 +1,107 @@
+"""A field that has no effect without another one is told, and one that has it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from controller.domain.region.idle_fields import DEFAULTS, NEEDS, idle_fields
+from tests.render.region import core_spec, deployment, schema
+
+SERVICES = frozenset(("database", "messaging", "block-storage"))
+
+
+def told(spec: Mapping[str, Any], services: frozenset[str] = SERVICES) -> dict[str, str]:
+    made = deployment(core_spec(**spec))
+    found = idle_fields(made.document, made.spec.features.tree, services, "openstack")
+    return {one.path: one.message for one in found}
+
+
+def features(**given: Any) -> dict[str, Any]:
+    return {"features": given}
+
+
+BACKUPS = {"enabled": True}
+
+
+@pytest.mark.parametrize(
+    ("given", "path", "needs"),
+    [
+        ({"database": {"backup": {"keepDays": 30}}}, "database.backup.keepDays", "database.backup.enabled"),
+        ({"networkPolicies": {"nodeNetworks": ["10.0.0.0/16"]}}, "networkPolicies.nodeNetworks", ".enabled"),
+        ({"nodes": {"fencing": {"url": "https://x.example.org"}}}, "nodes.fencing", "evacuation: Auto"),
+        ({"audit": {"services": ["compute"]}}, "audit.services", "audit.enabled"),
+        ({"gateway": {"className": "envoy"}}, "gateway", 'service "gateway"'),
+        ({"readOnlyAccount": {"offeredTo": ["billing/a"]}}, "readOnlyAccount.offeredTo", ".enabled: true"),
+        (
+            {"networking": {"backend": "ml2/ovn", "dhcpAgentsPerNetwork": 3}},
+            "networking.dhcpAgentsPerNetwork",
+            "ml2/ovs",
+        ),
+        ({"tls": {"public": {"issuer": "acme"}}}, "tls.public.issuer", "tls.public.enabled"),
+    ],
+)
+def test_what_needs_something_else_is_told_with_it(given: dict[str, Any], path: str, needs: str) -> None:
+    [(found, message)] = told(features(**given)).items()
+    assert found == f"spec.features.{path}"
+    assert needs in message
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"database": {"backup": {"enabled": True, "keepDays": 30}}},
+        {"database": {"backup": {"enabled": False}}, "messaging": {"notifications": {}}},
+        {"audit": {"enabled": True, "services": ["compute"]}},
+        {"readOnlyAccount": {"enabled": True, "offeredTo": ["billing/a"]}},
+        {"networking": {"floatingNetwork": {"enabled": False}}},
+    ],
+)
+def test_what_has_its_effect_and_what_the_api_server_fills_in_are_not_told(given: dict[str, Any]) -> None:
+    assert told(features(**given)) == {}
+
+
+def test_parts_of_a_service_that_the_region_lacks_are_told_once() -> None:
+    metering = {"gnocchi": {"pool": "x"}, "alarms": {"enabled": False}}
+    assert list(told(features(metering=metering))) == ["spec.features.metering"]
+    assert told(features(metering=metering), SERVICES | {"metering"}) == {}
+
+
+def test_an_age_of_backups_that_nobody_makes_is_told() -> None:
+    age = {"upgrade": {"backupMaxAge": "24h"}}
+    assert list(told(age)) == ["spec.upgrade.backupMaxAge"]
+    assert told({**age, **features(database={"backup": BACKUPS})}) == {}
+
+
+def test_an_exporter_behind_policies_without_monitoring_is_told() -> None:
+    exporter = {"database": {"exporter": {"enabled": True}}}
+    closed = {"enabled": True, "nodeNetworks": ["10.0.0.0/16"]}
+    assert list(told(features(**exporter, networkPolicies=closed))) == ["spec.features.database.exporter"]
+    opened = {**closed, "monitoring": [{"namespace": "monitoring"}]}
+    assert told(features(**exporter, networkPolicies=opened)) == {}
+    assert told(features(**exporter)) == {}
+
+
+def test_an_account_that_is_offered_to_its_own_namespace_is_told() -> None:
+    account = {"enabled": True, "offeredTo": ["billing/a", "openstack/b"]}
+    assert list(told(features(readOnlyAccount=account))) == ["spec.features.readOnlyAccount.offeredTo[1]"]
+
+
+def test_an_approval_without_the_mode_that_asks_for_it_is_told() -> None:
+    plan = {"approvedPlan": f"sha256:{'0' * 64}"}
+    assert list(told(plan)) == ["spec.approvedPlan"]
+    assert told({**plan, "mode": "Plan"}) == {}
+
+
+def test_the_fields_are_those_of_the_definition_with_its_defaults() -> None:
+    root = schema().root["properties"]["spec"]["properties"]["features"]
+    defaults = {}
+    for text in NEEDS:
+        node = root
+        for key in text.split("."):
+            node = node["properties"][key]
+        if node.get("default"):
+            defaults[text] = node["default"]
+    assert defaults == DEFAULTS
