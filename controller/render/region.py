@@ -9,7 +9,6 @@ from typing import Any
 from controller.domain.api.spec_rules.values import RELEASE_UNKNOWN
 from controller.domain.region.deployment import OpenStackDeployment
 from controller.domain.region.feature_services import feature_service_problems
-from controller.domain.region.idle_fields import idle_fields
 from controller.domain.region.named_charts import name_problems, name_warnings, proxy_warnings
 from controller.domain.region.node_overrides import label_layers, node_layer, nodes_left_out
 from controller.domain.region.required_certificates import region_certificates
@@ -21,6 +20,7 @@ from controller.domain.region.upgrade.version_hops import region_steps
 from controller.domain.releases.bundle import BundleSpec, ReleaseSpec
 from controller.domain.releases.drift.ignore_rules import drift_of, unknown_releases
 from controller.domain.releases.sizes.bundle_size import size_problem
+from controller.domain.validation.spec.idle_fields import idle_fields
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret, ServiceEntry
 from controller.domain.values.ceph_needs import CephNeeds, ceph_needs
 from controller.domain.values.chart_values import DocumentPath, lookup

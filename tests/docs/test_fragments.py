@@ -33,7 +33,11 @@ REGION = {
 # What an example of certificates leaves out: ids of a region that runs.
 NOT_SHOWN = "spec.features.loadBalancer.provider: no amphora can be created without"
 # Every region with OVN that keeps nobody off its databases is warned of it.
-OF_THE_SERVICE = ("spec.features.networkPolicies.enabled: the databases of OVN speak in clear",)
+OF_THE_SERVICE = (
+    "spec.features.networkPolicies.enabled: the databases of OVN speak in clear",
+    # An example of lines for Apache leaves out the provider.
+    "spec.features.identity.federation.directives: has no effect",
+)
 
 
 def _blocks(text: str, language: str) -> Iterator[tuple[int, str]]:

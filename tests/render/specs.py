@@ -293,7 +293,14 @@ FEATURES: Mapping[str, dict[str, Any]] = {
                     "key": "node-role.kubernetes.io/control-plane",
                     "operator": "Exists",
                     "effect": "NoSchedule",
-                }
+                },
+                {
+                    "key": "disk",
+                    "operator": "Equal",
+                    "value": "slow",
+                    "effect": "NoExecute",
+                    "tolerationSeconds": 300,
+                },
             ]
         },
         compute={

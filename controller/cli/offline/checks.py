@@ -20,10 +20,10 @@ from controller.domain.validation.cluster.asked_resources import AskedResources,
 from controller.domain.validation.cluster.pod_security import pod_security_problems
 from controller.domain.validation.dangling import made_by
 from controller.domain.validation.endpoint_hosts import unmade_hosts
-from controller.domain.validation.mounted_files import NamedFile, named_files, unmounted
 from controller.domain.validation.object_rules import all_faults
 from controller.domain.validation.printed_numbers import has_large_numbers
 from controller.domain.validation.shared_claims import claim_problems
+from controller.domain.validation.spec.mounted_files import NamedFile, named_files, unmounted
 from controller.domain.values.chart_values import Values
 from controller.errors import ChartInvalid, Problem, SpecInvalid
 from controller.ports.kubernetes import NAMESPACE, KubeObject

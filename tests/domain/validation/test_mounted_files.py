@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from controller.domain.validation.dangling import made_by
-from controller.domain.validation.mounted_files import named_files, unmounted
+from controller.domain.validation.spec.mounted_files import named_files, unmounted
 from controller.domain.values.layer import Layer
 from controller.domain.values.merge import merge_layers
 from controller.domain.values.names.file_options import is_in_images, names_a_file

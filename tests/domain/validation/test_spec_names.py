@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from controller.domain.validation.spec_names import name_problems
+from controller.domain.validation.spec.spec_names import name_problems
 from tests.render.region import ROOT
 
 CRD = ROOT / "charts" / "openstack-controller" / "files" / "crds" / "openstackdeployments.yaml"

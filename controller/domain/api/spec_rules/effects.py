@@ -25,7 +25,7 @@ BACKUP_AGE_WITHOUT_BACKUPS = warning(
 EXPORTER_BEHIND_POLICIES = warning(
     "exporter-behind-policies",
     "spec.features.database.exporter",
-    "network policies keep everything from its metrics, because spec.features.networkPolicies.monitoring is empty",
+    "network policies close its metrics, because spec.features.networkPolicies.monitoring is empty",
     "name the namespace of Prometheus there",
 )
 OFFERED_TO_ITSELF = warning(

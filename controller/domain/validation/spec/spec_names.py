@@ -10,17 +10,30 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from controller.domain.api.spec_rules import definition as rules
-from controller.domain.api.spec_rules.rule import Rule
+from controller.domain.api.spec_rules.rule import Finding
 from controller.domain.shared.object_forms import is_data_key, is_label_key, is_label_value, is_subdomain
 from controller.domain.values.chart_values import SECRET_REF, DocumentPath, format_path
 from controller.errors import Problem
 
-Form = tuple[Callable[[str], bool], Rule]
+Form = Callable[[str], Finding | None]
 
-_NAME: Form = (is_subdomain, rules.OBJECT_NAME_FORM)
-_DATA_KEY: Form = (is_data_key, rules.DATA_KEY_FORM)
-_KEY: Form = (is_label_key, rules.LABEL_KEY_FORM)
-_VALUE: Form = (is_label_value, rules.SELECTED_VALUE_FORM)
+
+def _name(text: str) -> Finding | None:
+    return None if is_subdomain(text) else Finding(rules.OBJECT_NAME_FORM, {"text": text})
+
+
+def _data_key(text: str) -> Finding | None:
+    return None if is_data_key(text) else Finding(rules.DATA_KEY_FORM, {"text": text})
+
+
+def _key(text: str) -> Finding | None:
+    return None if is_label_key(text) else Finding(rules.LABEL_KEY_FORM, {"text": text})
+
+
+def _value(text: str) -> Finding | None:
+    return None if is_label_value(text) else Finding(rules.SELECTED_VALUE_FORM, {"text": text})
+
+
 # Fields with the name of an object, and lists of them.
 _NAMES = frozenset(
     (
@@ -35,10 +48,10 @@ _NAMES = frozenset(
     )
 )
 _OF_FIELDS: Mapping[str, Form] = {
-    **dict.fromkeys(_NAMES, _NAME),
-    "byLabel": _KEY,
-    "node_selector_key": _KEY,
-    "node_selector_value": _VALUE,
+    **dict.fromkeys(_NAMES, _name),
+    "byLabel": _key,
+    "node_selector_key": _key,
+    "node_selector_value": _value,
 }
 # Below these stand options and documents of others, where only references to Secrets are ours.
 _FREE = frozenset(("conf", "mapping", "metadata", "settings"))
@@ -88,24 +101,25 @@ def _of_reference(value: Mapping[str, Any], path: DocumentPath) -> Iterator[Prob
     inner = value.get(SECRET_REF, value)
     at = (*path, SECRET_REF) if SECRET_REF in value else path
     if isinstance(inner, Mapping):
-        yield from _checked(inner.get("name"), (*at, "name"), _NAME)
-        yield from _checked(inner.get("key"), (*at, "key"), _DATA_KEY)
+        yield from _checked(inner.get("name"), (*at, "name"), _name)
+        yield from _checked(inner.get("key"), (*at, "key"), _data_key)
 
 
 def _of_labels(labels: Mapping[str, Any], path: DocumentPath) -> Iterator[Problem]:
     for key, value in labels.items():
-        yield from _checked(str(key), (*path, str(key)), _KEY)
-        yield from _checked(value, (*path, str(key)), _VALUE)
+        yield from _checked(str(key), (*path, str(key)), _key)
+        yield from _checked(value, (*path, str(key)), _value)
 
 
 def _of_tolerations(tolerations: list[Any], path: DocumentPath) -> Iterator[Problem]:
     for index, one in enumerate(tolerations):
         if isinstance(one, Mapping):
-            yield from _checked(one.get("key"), (*path, index, "key"), _KEY)
-            yield from _checked(one.get("value"), (*path, index, "value"), _VALUE)
+            yield from _checked(one.get("key"), (*path, index, "key"), _key)
+            yield from _checked(one.get("value"), (*path, index, "value"), _value)
 
 
 def _checked(text: Any, path: DocumentPath, form: Form) -> Iterator[Problem]:
-    is_right, rule = form
-    if isinstance(text, str) and text and "{{" not in text and not is_right(text):
-        yield rule.at(format_path(path), text=text)
+    if isinstance(text, str) and text and "{{" not in text:
+        finding = form(text)
+        if finding is not None:
+            yield finding.at(format_path(path))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller.domain.region.idle_fields import DEFAULTS, NEEDS, idle_fields
+from controller.domain.validation.spec.idle_fields import DEFAULTS, NEEDS, idle_fields
 from tests.render.region import core_spec, deployment, schema
 
 SERVICES = frozenset(("database", "messaging", "block-storage"))

@@ -1,0 +1,1 @@
+"""What a spec names that nothing can have, and what of it reaches nothing."""
