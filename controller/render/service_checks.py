@@ -34,7 +34,7 @@ def failed_checks(
     of_all: set[str] | None = None
     for values in checked_values(check.release, releases[check.release], check.daemonset):
         problems = list(_failed(check, features, sorted(releases), values))
-        # What is wrong on all nodes is not told again for some of them.
+        # What is wrong on all nodes is not repeated for some of them.
         yield from (one for one in problems if one.message not in (of_all or ()))
         of_all = {one.message for one in problems} if of_all is None else of_all
 
