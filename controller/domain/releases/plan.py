@@ -30,6 +30,8 @@ class PlanAction(StrEnum):
     INSTALL = "Install"
     UPGRADE = "Upgrade"
     UNINSTALL = "Uninstall"
+    TAKE_OVER = "TakeOver"
+    """Nothing in the cluster: others have installed the release, and it runs as its spec asks for."""
     SETTINGS = "Settings"
     """Nothing in the cluster: only settings of the release change (timeout, drift, dependencies)."""
 
@@ -165,6 +167,7 @@ def plan_sentence(entries: Iterable[Mapping[str, Any]], fields: int = 0) -> str:
     actions = [str(entry.get("action")) for entry in entries]
     words = (
         (PlanAction.INSTALL, "installs"),
+        (PlanAction.TAKE_OVER, "takes over"),
         (PlanAction.UPGRADE, "upgrades"),
         (PlanAction.UNINSTALL, "uninstalls"),
     )

@@ -25,6 +25,7 @@ from controller.errors import ChartInvalid, HelmFailed, ReleaseMissing, SecretMi
 from controller.ports.helm import HelmRequest, RenderedRelease, Revision
 from controller.reconcile.releases.actions.helm_request import next_revision
 from controller.reconcile.releases.actions.object_owners import OwnerGuard
+from controller.reconcile.releases.actions.take_over import runs_as_desired
 from controller.reconcile.releases.kept_claims.keeper import VolumeKeeper
 from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import DIGEST_LENGTH
@@ -60,7 +61,7 @@ class _Candidate:
         """A value that changes when the effects may have changed, except for changes of the cluster's
         objects."""
         last = self.revisions[-1] if self.revisions else None
-        seen = (last.version, last.status, last.digest) if last else ()
+        seen = (last.version, last.status, last.digest, last.handed_over) if last else ()
         return (self.name, self.action, self.resolved, self.digest, self.missing, self.problem, seen)
 
 
@@ -180,12 +181,14 @@ class BundlePlanner:
         namespace = observed.bundle.namespace
         dry_run = DryRun(self._as_charts, one.name, namespace)
         redactor = Redactor(one.values.secrets if one.values else ())
-        found, octets, problem = ObjectEffects(), 0, one.problem
+        found, octets, problem, action = ObjectEffects(), 0, one.problem, one.action
         try:
             if one.action == PlanAction.UNINSTALL:
                 claims = self._records.claims(one.name, namespace)
                 delete = target.volumes == "Delete"
                 found = dry_run.remove(self._recorded(one, namespace), claims, delete_volumes=delete)
+            elif not problem and self._is_taken_over(one, namespace):
+                action = PlanAction.TAKE_OVER
             elif not problem:
                 rendered = self._helm.render(self._request(one, namespace), server=True)
                 before = self._recorded(one, namespace).manifest
@@ -206,7 +209,7 @@ class BundlePlanner:
             notes.append(f"{missing} still missing; this plan uses names instead")
         return ReleaseEffects(
             name=one.name,
-            action=one.action,
+            action=action,
             desired=one.resolved,
             before=one.revisions[-1].digest if one.revisions else "",
             after=one.digest,
@@ -220,6 +223,12 @@ class BundlePlanner:
             notes=tuple(redactor.redact(note) for note in notes),
             problem=shorten(" ".join(redactor.redact(problem or found.problem()).split()), PROBLEM_LIMIT),
         )
+
+    def _is_taken_over(self, one: _Candidate, namespace: str) -> bool:
+        """Whether the release is another Helm's, was handed over, and would stay as it runs."""
+        if one.missing or not one.revisions:
+            return False
+        return runs_as_desired(self._helm, self._records, self._request(one, namespace), one.revisions[-1])
 
     def _recorded(self, one: _Candidate, namespace: str) -> RenderedRelease:
         """What the newest revision that was deployed has put there, or else the newest one."""
