@@ -18,7 +18,7 @@ from controller.operator import Container
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, RESTORE
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.other_containers import OtherContainers, SilenceTimes
-from controller.reconcile.region.parts import RegionPorts, RegionSettings
+from controller.reconcile.region.parts import OwnPods, RegionPorts, RegionSettings
 from controller.reconcile.restores.region_restores import RegionRestores
 from controller.reconcile.shared.known_regions import KnownRegions
 from controller.reconcile.shared.status_metrics import measured_region, region_series
@@ -27,7 +27,7 @@ from controller.render.parsed_deployment import ParsedDeployment
 from controller.render.region import Region, render_region
 from controller.render.rendered_region import RenderedRegion
 from controller.render.reserved_release import refuse_reserved
-from controller.settings import reserved_release
+from controller.settings import Settings, reserved_release
 
 
 def main() -> None:
@@ -69,7 +69,7 @@ def compose(parts: Parts) -> Container:
     )
     reconciler = DeploymentReconciler(
         RegionPorts(parts.kube, parts.clock, parts.events, charts, ManagedBrokers()),
-        RegionSettings(containers=settings.containers, version=settings.version, resync=settings.resync),
+        _region_settings(settings),
         render=rendered.of,
         silence=others.silence,
         pending=lambda osdpl: pending_changes(osdpl, schema, parsed.of),
@@ -92,6 +92,15 @@ def compose(parts: Parts) -> Container:
             "containers": lambda namespace, name: others.observe(),
         },
         queue=parts.queue,
+    )
+
+
+def _region_settings(settings: Settings) -> RegionSettings:
+    return RegionSettings(
+        containers=settings.containers,
+        version=settings.version,
+        resync=settings.resync,
+        own_pods=OwnPods(settings.pod_image, settings.pod_pull_secrets),
     )
 
 

@@ -28,7 +28,7 @@ from sandbox.demo import (
 )
 from sandbox.errors import SandboxError
 from sandbox.images.build import CONTROLLER_NAME, ensure_controller_image, ensure_image
-from sandbox.images.names import names_of_recipes
+from sandbox.images.names import names_of_recipes, repository
 from sandbox.images.recipes import recipes
 from sandbox.kubectl import PATIENCE
 from sandbox.node.plan import VOLUMES, NodeLayout
@@ -126,9 +126,10 @@ class RealDemo:
         return file
 
 
-def region_images(example: Path) -> tuple[str, ...]:
-    """Every image that the region runs, as osctl tells it. Raises SandboxError."""
-    command = [sys.executable, "-P", "-m", "controller.cli.main", "images", str(example), "--output", "json"]
+def region_images(example: Path, *more: str) -> tuple[str, ...]:
+    """Every image that the region runs, as osctl tells it with these options. Raises SandboxError."""
+    osctl = [sys.executable, "-P", "-m", "controller.cli.main"]
+    command = [*osctl, "images", str(example), "--output", "json", *more]
     answer = subprocess.run(
         command,
         capture_output=True,
@@ -142,10 +143,19 @@ def region_images(example: Path) -> tuple[str, ...]:
     return tuple(row["image"] for row in json.loads(answer.stdout))
 
 
-def load_region_images(box: Sandbox, example: Path, series: str, tell: Tell) -> None:
-    """Puts every image of the region into the real node, built first where the cache lacks it."""
+def load_region_images(
+    box: Sandbox, example: Path, series: str, tell: Tell, *, passing: bool = False
+) -> None:
+    """Puts every image of the region into the real node, built first where the cache lacks it.
+
+    `passing`: also those that an upgrade to the region only passes through, as far as there are recipes.
+    """
     known = recipes(series)
-    named = names_of_recipes(region_images(example), known)
+    images = region_images(example)
+    if passing:
+        made = {name for recipe in known for name in recipe.repositories}
+        images += tuple(one for one in region_images(example, "--tags") if repository(one) in made)
+    named = names_of_recipes(images, known)
     for recipe in known:
         if recipe.name in named:
             image = ensure_image(recipe, tell)

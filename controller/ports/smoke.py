@@ -62,6 +62,10 @@ class SmokeCloud(Protocol):
         """The types of the services in the catalogue, by a login."""
         ...
 
+    def listed(self, service: str) -> int:
+        """How many objects the first page of a list of one of LISTED_SERVICES has."""
+        ...
+
     def projects(self) -> tuple[SmokeProject, ...]:
         """Those of all runs that are still there."""
         ...

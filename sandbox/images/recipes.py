@@ -10,7 +10,7 @@ from sandbox.images.stages import SCRIPTS, Stage
 from sandbox.paths import SOURCE
 
 REGISTRY = "sandbox.local"
-SERIES = ("2025.1", "2026.1")
+SERIES = ("2025.1", "2025.2", "2026.1")
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,15 @@ def _horizon(series: str) -> Stage:
     )
 
 
+def _dashboard(series: str, environment: dict[str, str]) -> tuple[Recipe, ...]:
+    """None of a series whose packages of the dashboard are not listed."""
+    if not (SCRIPTS / f"horizon-{series}.txt").exists():
+        return ()
+    stages = (BASE, _openstack(series), _TOOLS, _horizon(series))
+    config = ImageConfig(("bash",), environment=environment)
+    return (Recipe(f"horizon-{series}", stages, config, ("horizon",)),)
+
+
 _SERVICES = (
     *("keystone", "placement", "glance", "nova", "neutron", "cinder", "heat", "openstack-client"),
     # No pod of these runs: the first without Ceph, the others but as a test of Helm.
@@ -129,12 +138,7 @@ def recipes(series: str) -> tuple[Recipe, ...]:
             ImageConfig(("bash",), environment=openstack_environment),
             _SERVICES,
         ),
-        Recipe(
-            f"horizon-{series}",
-            (BASE, _openstack(series), _TOOLS, _horizon(series)),
-            ImageConfig(("bash",), environment=openstack_environment),
-            ("horizon",),
-        ),
+        *_dashboard(series, openstack_environment),
         Recipe("mariadb", (BASE, _MARIADB), ImageConfig(("mariadbd",)), ("mariadb",)),
         Recipe("rabbitmq", (BASE, _RABBITMQ), ImageConfig(("rabbitmq-server",)), ("rabbitmq",)),
         Recipe("libvirt", (BASE, _LIBVIRT), ImageConfig(("libvirtd",)), ("libvirt",)),

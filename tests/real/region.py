@@ -121,7 +121,7 @@ def client_pod(
     try:
         box.kubectl("wait", *there, f"pod/{name}", "--for=condition=Ready", "--timeout=300s", timeout=360)
         yield lambda code: box.kubectl(
-            *("exec", *there, "-i", name, "--", "python3", "-"), input=code, timeout=3600
+            *("exec", *there, "-i", name, "--", "python3", "-"), input=code, timeout=10000
         )
     finally:
         box.kubectl("delete", *there, f"pod/{name}", "--ignore-not-found")

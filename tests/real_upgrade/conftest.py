@@ -17,7 +17,8 @@ from tests.real.region import client_pod, edit, wait_ready
 # A sandbox that runs already: it is used as it is, and left running.
 KEPT = os.environ.get("OSCTL_REAL_UPGRADE_SANDBOX", "")
 NAME = KEPT or "real-upgrade"
-BEFORE, AFTER = "2025.1", "2026.1"
+# The versions one after the other; the first is installed.
+BEFORE, *AFTER = os.environ.get("OSCTL_REAL_UPGRADE_PATH", "2025.1 2026.1").split()
 TWO_APIS = {
     "identity": {"keystone": {"values": {"pod": {"replicas": {"api": 2}}}}},
     "image": {"glance": {"values": {"pod": {"replicas": {"api": 2}}}}},
@@ -29,7 +30,7 @@ TWO_APIS = {
 
 @pytest.fixture(scope="session")
 def region() -> Iterator[Sandbox]:
-    """A region of BEFORE with two pods of each API, Ready; the node has the images of both versions."""
+    """A region of BEFORE with two pods of each API, Ready; the node has the images of all versions."""
     try:
         check_machine(Layout(sandbox_directory(NAME)))
     except SandboxError as error:
@@ -40,9 +41,10 @@ def region() -> Iterator[Sandbox]:
         box = Sandbox.up(NAME, real=True)
         if not KEPT:
             run_real_demo(box, print, RealDemo(series=BEFORE))
-        target = RealDemo(series=AFTER)
-        load_region_images(box, target.write(box), AFTER, print)
-        edit(box, {"services": TWO_APIS})
+        for series in AFTER:
+            target = RealDemo(series=series).write(box)
+            load_region_images(box, target, series, print, passing=True)
+        edit(box, {"services": TWO_APIS, "upgrade": {"gates": "Smoke", "healthyFor": "15s"}})
         wait_ready(box)
         yield box
     finally:

@@ -32,6 +32,19 @@ _PATHS = {
     Kind.FLAVOR: ("compute", "/flavors"),
 }
 
+# A list of each service: its name in the library, the path, and the name of the list in the answer.
+_LISTS = {
+    "baremetal": ("baremetal", "/nodes", "nodes"),
+    "dns": ("dns", "/zones", "zones"),
+    "instance-ha": ("instance_ha", "/segments", "segments"),
+    "key-manager": ("key_manager", "/secrets", "secrets"),
+    "load-balancer": ("load_balancer", "/lbaas/loadbalancers", "loadbalancers"),
+    "object-storage": ("object_store", "/", ""),
+    "orchestration": ("orchestration", "/stacks", "stacks"),
+    "placement": ("placement", "/resource_providers", "resource_providers"),
+    "shared-file-system": ("shared_file_system", "/shares", "shares"),
+}
+
 
 class OpenStackTenant:
     """A member of one project."""
@@ -108,6 +121,14 @@ class OpenStackSmoke:
     def services(self) -> frozenset[str]:
         found = self._calls.login().services
         return found | {"block-storage"} if found & set(_CINDER_TYPES) else found
+
+    def listed(self, service: str) -> int:
+        name, path, key = _LISTS[service]
+        answer = self._calls.get(name, path, {} if service == "placement" else {"limit": 10})
+        if not key:
+            # The containers of an account come as a bare list, or as nothing.
+            return len(answer or ())
+        return len(items_of(answer, key, path))
 
     def projects(self) -> tuple[SmokeProject, ...]:
         listed = items_of(self._calls.get("identity", "/projects", {"tags": TAG}), "projects", "/projects")

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.randomness import SystemRandomness
+from controller.adapters.system.values_files import load_library
 from controller.cli.cluster import Cluster, open_cluster
 from controller.cli.exit_codes import ExitCode
 from controller.cli.offline.input_files import read_objects
@@ -26,10 +27,12 @@ from controller.cli.output import Format, print_data, soft_wrapped, stderr, stdo
 from controller.cli.smoke_steps import SmokeRun
 from controller.domain.region.smoke import Outcome, StepResult, project_name
 from controller.domain.shared.plurals import count
+from controller.domain.values.catalogue import meant_service
 from controller.errors import Problem, SpecInvalid
 from controller.ports.kubernetes import OSDPL
 from controller.ports.smoke import SmokeCloud
 from controller.reconcile.shared.cloud_access import read_clouds
+from controller.settings import read_settings
 
 DEFAULT_TIMEOUT = 600.0
 _STYLES = {Outcome.PASSED: "green", Outcome.FAILED: "bold red", Outcome.NOT_TRIED: "yellow"}
@@ -47,6 +50,40 @@ SmokeTimeout = Annotated[
     ),
 ]
 
+CloudsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--clouds",
+        metavar="FILE",
+        help="An administrator's clouds.yaml, instead of the one that the region exports.",
+        show_default=False,
+    ),
+]
+Authority = Annotated[
+    Path | None,
+    typer.Option(
+        "--ca",
+        metavar="FILE",
+        help="Certificates of the authorities to trust, with --clouds.",
+        show_default=False,
+    ),
+]
+OneService = Annotated[
+    str,
+    typer.Option(
+        "--service",
+        metavar="SERVICE",
+        help="Only what shows that this service serves, by its name in spec.services, such as image.",
+        show_default=False,
+    ),
+]
+Sweep = Annotated[
+    bool,
+    typer.Option(
+        "--sweep", help="Also remove objects of runs that may still be running. Make sure that none is."
+    ),
+]
+
 
 def smoke(
     *,
@@ -54,21 +91,10 @@ def smoke(
         str, typer.Argument(help="The region; not needed where there is one.", show_default=False)
     ] = "",
     filenames: Filenames = None,
-    clouds: Annotated[
-        Path | None,
-        typer.Option(
-            "--clouds",
-            metavar="FILE",
-            help="An administrator's clouds.yaml, instead of the one that the region exports.",
-            show_default=False,
-        ),
-    ] = None,
-    sweep: Annotated[
-        bool,
-        typer.Option(
-            "--sweep", help="Also remove objects of runs that may still be running. Make sure that none is."
-        ),
-    ] = False,
+    clouds: CloudsFile = None,
+    ca: Authority = None,
+    service: OneService = "",
+    sweep: Sweep = False,
     timeout: SmokeTimeout = DEFAULT_TIMEOUT,
     namespace: Namespace = "",
     output: Output = Format.TABLE,
@@ -79,8 +105,12 @@ def smoke(
     project. It connects from this machine. It first removes remains of killed runs."""
     if bool(name) + bool(filenames) + (clouds is not None) > 1:
         raise typer.BadParameter("give one of: a region's name, -f FILE, --clouds FILE")
+    if ca is not None and clouds is None:
+        raise typer.BadParameter("is for --clouds FILE: a region exports its own", param_hint="--ca")
+    _refuse_unknown(service)
     if clouds is not None:
-        title, settings, authority = str(clouds), _read(clouds), b""
+        title, settings = str(clouds), _read(clouds, "--clouds")
+        authority = _read(ca, "--ca") if ca is not None else b""
     else:
         if filenames:
             name, namespace = _named_by(filenames, namespace)
@@ -94,6 +124,7 @@ def smoke(
         name=project_name(SystemRandomness().token(string.ascii_lowercase + string.digits, 10)),
         seconds=timeout,
         sweep=sweep,
+        service=service,
     )
     try:
         with _ended_by_signals(), contextlib.closing(cloud):
@@ -102,7 +133,7 @@ def smoke(
         _tell_interrupted(run)
         raise typer.Exit(ExitCode.INTERRUPTED) from None
     passed = all(one.outcome == Outcome.PASSED for one in results)
-    _print_summary(title, results, passed, output)
+    _print_summary(title, results, passed, output, service)
     if results[0].outcome == Outcome.FAILED:
         _hint(cloud.auth_url, title)
     if not passed:
@@ -115,11 +146,21 @@ def _exported(cluster: Cluster, name: str) -> tuple[str, bytes, bytes]:
     return str(meta["name"]), *read_clouds(cluster.kube, meta["namespace"])
 
 
-def _read(clouds: Path) -> bytes:
+def _read(file: Path, option: str) -> bytes:
     try:
-        return clouds.expanduser().read_bytes()
+        return file.expanduser().read_bytes()
     except OSError as error:
-        raise typer.BadParameter(f"{clouds}: {error.strerror}", param_hint="--clouds") from None
+        raise typer.BadParameter(f"{file}: {error.strerror}", param_hint=option) from None
+
+
+def _refuse_unknown(service: str) -> None:
+    if not service:
+        return
+    known = load_library(read_settings().values_dir).catalogue.services
+    if service not in known:
+        meant = meant_service(service, known)
+        hint = f"; {meant}" if meant else f": one of {', '.join(known)}"
+        raise typer.BadParameter(f'there is no service "{service}"{hint}', param_hint="--service")
 
 
 def _named_by(filenames: list[str], namespace: str) -> tuple[str, str]:
@@ -162,7 +203,9 @@ def _print_step(result: StepResult, *, to_stderr: bool) -> None:
     console.print(line.append(soft_wrapped(result.detail)), soft_wrap=True)
 
 
-def _print_summary(title: str, results: tuple[StepResult, ...], passed: bool, output: Format) -> None:
+def _print_summary(
+    title: str, results: tuple[StepResult, ...], passed: bool, output: Format, service: str
+) -> None:
     took = sum(one.seconds for one in results)
     if output != Format.TABLE:
         steps = [
@@ -178,7 +221,7 @@ def _print_summary(title: str, results: tuple[StepResult, ...], passed: bool, ou
         return
     lacking = [one.step for one in results if one.outcome != Outcome.PASSED]
     done = (
-        f"the region serves: {count(len(results), 'step')} in {took:.0f} s"
+        f"{service or 'the region'} serves: {count(len(results), 'step')} in {took:.0f} s"
         if passed
         else f"failed: {', '.join(lacking)}"
     )

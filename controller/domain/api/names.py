@@ -99,6 +99,8 @@ ACCEPT_VERSION_ANNOTATION = f"{GROUP}/accept-version"
 UPGRADE_STEP_ANNOTATION = f"{GROUP}/upgrade-step"
 # On a Job and its pod: the check before an upgrade that it makes.
 UPGRADE_CHECK_LABEL = f"{GROUP}/upgrade-check"
+# On a Job and its pod: the step of an upgrade after which it uses the region, in the form of a label.
+UPGRADE_SMOKE_LABEL = f"{GROUP}/upgrade-smoke"
 # On a Job of a restore and its pod, with the name of the RegionRestore.
 RESTORE_LABEL = f"{GROUP}/restore"
 # On a workload that a restore has stopped: its former number of pods, or `active` or `suspended`.

@@ -13,6 +13,25 @@ _UNTIL = "osctl-smoke-until-"
 REQUIRED_SERVICES = ("identity", "image", "network", "compute")
 """Without each of them there is no server. Of block storage a region may have none."""
 
+# What a check of one service has beside the login and a project. A list shows that an API reads its database.
+_IMAGE_ALONE = frozenset({"image"})
+LISTED_SERVICES = frozenset(
+    (
+        *("baremetal", "dns", "instance-ha", "key-manager", "load-balancer", "object-storage"),
+        *("orchestration", "placement", "shared-file-system"),
+    )
+)
+
+
+def steps_for(service: str) -> frozenset[str] | None:
+    """The steps between the project and its removal that show that this service serves; None for all.
+
+    A server needs the hypervisors, the network and what all services share: those have the whole check.
+    """
+    if service == "identity" or service in LISTED_SERVICES:
+        return frozenset()
+    return _IMAGE_ALONE if service == "image" else None
+
 
 @dataclass(frozen=True)
 class SmokeProject:

@@ -98,7 +98,7 @@ class DeploymentReconciler:
         self._render = render
         self._pending = pending
         self._writer = BundleWriter(ports.kube)
-        self._upgrades = RegionUpgrade(ports, settings.containers)
+        self._upgrades = RegionUpgrade(ports, settings)
         self._report = RegionReport(ports, settings, silence)
 
     def reconcile(self, key: RegionKey) -> float | None:

@@ -11,6 +11,14 @@ from controller.ports.system import Clock
 
 
 @dataclass(frozen=True)
+class OwnPods:
+    """Pods of our own in the region's namespace run the controller's `image`, which they pull with these."""
+
+    image: str = "openstack-controller"
+    pull_secrets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class RegionPorts:
     """The world as a region needs it."""
 
@@ -29,3 +37,4 @@ class RegionSettings:
     containers: tuple[str, ...]
     version: str
     resync: float
+    own_pods: OwnPods = field(default=OwnPods())

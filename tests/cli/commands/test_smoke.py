@@ -300,3 +300,43 @@ def leave(cloud: SmokeServer, name: str, until: float) -> None:
     cloud._make("ports", "port", {"name": name, "network_id": network["network"]["id"]}, project)
     cloud._make("servers", "server", {"name": name}, project)
     cloud._make("flavors", "flavor", {"name": name}, "admin")
+
+
+@pytest.mark.parametrize(
+    ("service", "steps"),
+    [
+        ("identity", ["token", "leftovers", "project", "removal"]),
+        ("image", ["token", "leftovers", "project", "image", "removal"]),
+        ("placement", ["token", "leftovers", "project", "list", "removal"]),
+        ("networking", ALL),
+        ("messaging", ALL),
+    ],
+)
+def test_one_service_is_used_by_the_steps_that_show_that_it_serves(
+    cloud: SmokeServer, clouds: str, service: str, steps: list[str]
+) -> None:
+    found = osctl("smoke", "--clouds", clouds, "--service", service, "-o", "json")
+    assert found.exit_code == 0, found.output
+    assert [one["step"] for one in json.loads(found.stdout)["steps"]] == steps
+    assert cloud.left() == {}
+
+
+def test_a_list_that_does_not_come_fails_the_check_of_its_service(cloud: SmokeServer, clouds: str) -> None:
+    cloud.fail = lambda method, path: (500, {}) if "resource_providers" in path else None
+    found = osctl("smoke", "--clouds", clouds, "--service", "placement", "-o", "json")
+    assert found.exit_code == 9
+    assert outcomes(found.stdout)["list"] == "failed"
+    assert osctl("smoke", "--clouds", clouds, "--service", "image").exit_code == 0
+
+
+def test_a_service_that_there_is_not_is_refused(clouds: str) -> None:
+    found = osctl("smoke", "--clouds", clouds, "--service", "glance")
+    assert found.exit_code == 2
+    assert 'glance is a chart of service "image"' in " ".join(found.stderr.split())
+
+
+def test_an_authority_is_read_from_its_file_and_is_for_a_file_of_clouds(clouds: str, tmp_path: Path) -> None:
+    missing = osctl("smoke", "--clouds", clouds, "--ca", str(tmp_path / "ca.crt"))
+    assert (missing.exit_code, "No such file" in missing.stderr) == (2, True)
+    alone = osctl("smoke", "--ca", clouds)
+    assert (alone.exit_code, "is for --clouds FILE" in alone.stderr) == (2, True)

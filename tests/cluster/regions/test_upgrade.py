@@ -21,7 +21,7 @@ def test_services_are_upgraded_in_their_order_and_their_jobs_come_first(survivor
     releases = waiting_releases(region)
     assert {"keystone", "glance", "placement", "nova", "neutron"} <= releases.keys()
     began = audit.now()
-    region.edit(openstackVersion="2026.1")
+    region.edit(openstackVersion="2026.1", upgrade={"gates": "Smoke"})
     wait_until("steps", lambda: region.status().get("upgrade", {}).get("steps"))
     region.wait_ready(1200)
     upgrade = region.status()["upgrade"]
@@ -34,6 +34,21 @@ def test_services_are_upgraded_in_their_order_and_their_jobs_come_first(survivor
         # Computes follow the control plane, in a revision of their own.
         assert before == "nova" or last[before] < first[after], f"{before} was not over before {after}"
     assert region.status()["openstackVersion"] == "2026.1"
+    changed = [step["service"] for step in upgrade["steps"] if step.get("message") != "no change"]
+    wait_until("removed checks", lambda: _smoke_checks(region, began) == (changed, len(changed)), 60)
+
+
+def _smoke_checks(region: Region, since: datetime) -> tuple[list[str], int]:
+    """The services that were used after their steps, in order, and how many of the Jobs are removed again."""
+    made, removed = [], set()
+    for one in audit.requests(region.sandbox.audit_log, since):
+        if one.resource != "jobs" or not one.name.startswith("upgrade-smoke-") or one.code >= 300:
+            continue
+        if one.verb == "delete":
+            removed.add(one.name)
+        if one.verb == "create":
+            made.append(one.name.removeprefix("upgrade-smoke-").rpartition("-")[0])
+    return made, len(removed)
 
 
 def _records(region: Region, since: datetime) -> tuple[dict[str, datetime], dict[str, datetime]]:

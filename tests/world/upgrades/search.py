@@ -52,6 +52,10 @@ def _sick(world: World, draw: Draw) -> None:
     world.health()
 
 
+def _mute(world: World, draw: Draw) -> None:
+    world.mute ^= {draw.one(_SERVICES)}
+
+
 def _node_breaks(world: World, draw: Draw) -> None:
     world.broken ^= {draw.one(COMPUTES)}
 
@@ -98,6 +102,9 @@ EVENTS: Mapping[str, Callable[[World, Draw], None]] = {
     "all_work": _all_work,
     "bundle_fails": _fails,
     "workload_is_sick": _sick,
+    "service_is_mute": _mute,
+    "smokes_end": lambda world, draw: world.end_smokes(),
+    "person_requests": lambda world, draw: world.request(),
     "node_breaks": _node_breaks,
     "kubelets_work": _kubelets,
     "person_edits_version": _version,
@@ -124,6 +131,18 @@ THEMES: Mapping[str, Motif] = {
         ("node_breaks", ()),
         *(_WORK,) * 3,
     ),
+    "services do not serve": (
+        ("person_edits_version", (0,)),
+        *(_WORK,) * 3,
+        ("service_is_mute", ()),
+        *(_WORK,) * 3,
+        ("core_dies", ()),
+        ("smokes_end", ()),
+        _WORK,
+        ("service_is_mute", ()),
+        ("person_requests", ()),
+        *(_WORK,) * 3,
+    ),
     "an upgrade is taken back": (
         ("person_edits_version", (0,)),
         ("core_looks", ()),
@@ -142,6 +161,7 @@ def _setting(rng: random.Random) -> Setting:
         most_failed=rng.randrange(2),
         manual=rng.random() < 0.2,
         zones=rng.random() < 0.4,
+        smoke=rng.random() < 0.5,
     )
 
 
@@ -150,6 +170,7 @@ def come_to_rest(world: World) -> None:
     world.failing.clear()
     world.sick.clear()
     world.broken.clear()
+    world.mute.clear()
     world.dies_at, world.conflicts = -1, 0
     upgrade = world.upgrade()
     wanted = world.osdpl()["spec"]["openstackVersion"]
@@ -157,7 +178,10 @@ def come_to_rest(world: World) -> None:
     running = world.osdpl()["status"].get("openstackVersion")
     if wanted not in possible or (running == NEW and wanted == OLD):
         wanted = NEW if NEW in possible else sorted(possible)[0]
-    world.edit(openstackVersion=wanted, mode="Apply", upgrade={"paused": False, "gates": "Health"})
+    # What failed is looked at again only when a person asks for it; a person who allows each step is gone.
+    gates = "Smoke" if world.setting.smoke and not world.setting.manual else "Health"
+    world.edit(openstackVersion=wanted, mode="Apply", upgrade={"paused": False, "gates": gates})
+    world.request()
     world.tell("peace")
     for _ in range(150):
         world.core()
@@ -179,6 +203,9 @@ def come_to_rest(world: World) -> None:
         raise Violated("an end", f"{sorted(wrong)} are not of {wanted}")
     if "OnDelete" in str(world.bundles()):
         raise Violated("an end", "pods of nodes are still replaced by hand")
+    left = [job["metadata"]["name"] for job in world.smokes() if job["spec"]["ttlSecondsAfterFinished"]]
+    if left:
+        raise Violated("an end", f"checks are left: {left}")
     world.kube.forget_requests()
     world.core()
     if world.kube.writes:

@@ -9,15 +9,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.api.conditions import Condition, entries, find
-from controller.domain.api.names import UPGRADE_STEP_ANNOTATION
+from controller.domain.api.conditions import Condition, entries, find, is_true
+from controller.domain.api.names import (
+    CLOUDS_KEY,
+    CLOUDS_SECRET,
+    RECONCILE_ANNOTATION,
+    SERVICE_LABEL,
+    UPGRADE_SMOKE_LABEL,
+    UPGRADE_STEP_ANNOTATION,
+)
 from controller.domain.api.reasons import Reason
 from controller.domain.region.upgrade.node_choice import MOST_SECONDS
 from controller.domain.region.upgrade.upgrade_state import StepState, Upgrade, upgrade_in
 from controller.domain.releases.bundle_facts import bundle_mark, marks_digest
 from controller.domain.shared.times import seconds_of
 from controller.errors import Conflict
-from controller.ports.kubernetes import DAEMONSET, HELMBUNDLE, OSDPL, POD, KubeObject
+from controller.ports.kubernetes import DAEMONSET, HELMBUNDLE, JOB, OSDPL, POD, KubeObject
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from tests.fakes.kube import FakeKube, Request
@@ -44,11 +51,12 @@ class Killed(BaseException):
 @dataclass(frozen=True)
 class Setting:
     """What a sequence is about from its beginning on. `batch` nodes at once, `most_failed` may fail; `zones`:
-    one zone of nodes after the other."""
+    one zone of nodes after the other. `smoke`: the service of each step is used before the next one."""
 
     batch: int = 2
     most_failed: int = 0
     manual: bool = False
+    smoke: bool = False
     zones: bool = False
 
 
@@ -77,6 +85,7 @@ class World:
         self.sick: set[str] = set()
         self.failing: set[str] = set()
         self.broken: set[str] = set()
+        self.mute: set[str] = set()
         self.before: dict[str, dict[str, str]] = {}
         self.kube.before_write = self._before_write
         self.kube.after_write = self._after_write
@@ -102,7 +111,7 @@ class World:
                 "size": "single",
                 "publicDomainName": "example.org",
                 "upgrade": {
-                    "gates": "Manual" if self.setting.manual else "Health",
+                    "gates": self._gates(),
                     "computes": {
                         "batch": self.setting.batch,
                         "maxFailed": self.setting.most_failed,
@@ -117,12 +126,21 @@ class World:
                 {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node, "labels": labels}}
             )
         self.kube.create(body)
+        meta = {"name": CLOUDS_SECRET, "namespace": NAMESPACE}
+        self.kube.create(
+            {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": {CLOUDS_KEY: "e30="}}
+        )
         for _ in range(4):
             self.core()
             self.settle()
         if self.osdpl()["status"].get("openstackVersion") != OLD:
             raise AssertionError(f"the region does not begin: {self.osdpl()['status']}")
         self.before = self.tags()
+
+    def _gates(self) -> str:
+        if self.setting.manual:
+            return "Manual"
+        return "Smoke" if self.setting.smoke else "Health"
 
     # -- what is there
 
@@ -181,6 +199,8 @@ class World:
             return
         if request.kind == "HelmBundle":
             self._judge_bundles()
+        if request.kind == "Job" and request.verb == "create":
+            self._judge_job(request.name)
         if request.kind == "OpenStackDeployment":
             self._judge_status()
         self._die_or_count(f"after {request.verb} {request.kind}")
@@ -256,6 +276,7 @@ class World:
         step = next(one for one in STEPS if one.name == name)
         if unchanged:
             return
+        self._judge_smoke(name)
         for bundle in self.bundles():
             if bundle["metadata"]["name"] != step.service:
                 continue
@@ -307,6 +328,46 @@ class World:
         before = {one for one in outdated - broken if zones[one] < zones[node]}
         if beside or before:
             raise Violated("zones of nodes", f"{node} begins while {sorted(beside | before)} are not done")
+
+    def _judge_smoke(self, name: str) -> None:
+        """A step is done only after a check that passed, of what has been healthy since then."""
+        if self.osdpl()["spec"]["upgrade"].get("gates") != "Smoke":
+            return
+        passed = [
+            job
+            for job in self.smokes(name)
+            if is_true((job.get("status") or {}).get("conditions") or [], "Complete")
+        ]
+        if not passed:
+            raise Violated("smoke", f"{name} is done without a check that passed")
+
+    def _judge_job(self, name: str) -> None:
+        """A check runs after the health of its step only, and one at a time for the same request."""
+        job = self.kube.get(JOB, name, NAMESPACE)
+        if job is None or UPGRADE_SMOKE_LABEL not in (job["metadata"].get("labels") or {}):
+            return
+        upgrade = self.upgrade()
+        current = upgrade.current if upgrade else None
+        step = job["metadata"]["labels"][UPGRADE_SMOKE_LABEL].replace(".", "/")
+        if current is None or current.name != step or not current.begun or not current.healthy_since:
+            raise Violated("smoke", f"{name} is made for {step}, and the present step is {current}")
+        self.met["smoke"] += 1
+
+    def smokes(self, step: str = "") -> list[KubeObject]:
+        """The Jobs that use a service."""
+        label = f"{UPGRADE_SMOKE_LABEL}={step.replace('/', '.')}" if step else UPGRADE_SMOKE_LABEL
+        return list(self.kube.list(JOB, NAMESPACE, labels=label))
+
+    def end_smokes(self) -> None:
+        """The Jobs that use services end: with success, unless services do not serve."""
+        for job in self.smokes():
+            if (job.get("status") or {}).get("conditions"):
+                continue
+            service = job["metadata"]["labels"][SERVICE_LABEL]
+            ended = "Failed" if service in self.mute else "Complete"
+            condition = {"type": ended, "status": "True", "reason": "BackoffLimitExceeded"}
+            body = {"status": {"conditions": [condition]}}
+            self.kube.merge_patch(JOB, job["metadata"]["name"], NAMESPACE, body, subresource="status")
 
     # -- helmbundle, health, kubelets
 
@@ -491,12 +552,18 @@ class World:
             notes = {UPGRADE_STEP_ANNOTATION: upgrade.permission(current.name)}
             assert self.kube.merge_patch(OSDPL, NAME, NAMESPACE, {"metadata": {"annotations": notes}})
 
+    def request(self) -> None:
+        """A person asks for all to be looked at again."""
+        notes = {RECONCILE_ANNOTATION: str(self.clock.now())}
+        assert self.kube.merge_patch(OSDPL, NAME, NAMESPACE, {"metadata": {"annotations": notes}})
+
     def settle(self) -> None:
         """Everybody but core does what there is to do."""
         for bundle in self.bundles():
             self.deploy(bundle["metadata"]["name"])
         self.kubelets(len(COMPUTES))
         self.kubelets(len(COMPUTES))
+        self.end_smokes()
         self.health()
 
 

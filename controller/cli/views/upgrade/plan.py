@@ -228,7 +228,9 @@ def as_data(found: UpgradePreview) -> dict[str, Any]:
 def gates_text(policy: UpgradePolicy) -> str:
     """What the next step waits for."""
     manual = ", and you allow the next one (osctl upgrade continue)" if policy.manual else ""
-    text = f"a step begins when the one before is deployed and healthy for {policy.healthy_for} s{manual}"
+    smoke = ", and osctl smoke of its service passed" if policy.smoke else ""
+    healthy = f"deployed and healthy for {policy.healthy_for} s"
+    text = f"a step begins when the one before is {healthy}{smoke}{manual}"
     return f"{text}; spec.upgrade.paused is set: none begins" if policy.paused else text
 
 

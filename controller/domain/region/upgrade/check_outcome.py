@@ -52,6 +52,12 @@ def has_failed(job: Mapping[str, Any]) -> bool:
     return is_true((job.get("status") or {}).get("conditions") or [], "Failed")
 
 
+def is_pod_of(pod: Mapping[str, Any], job: str) -> bool:
+    """Whether the Job of this name has made the pod."""
+    owners = pod["metadata"].get("ownerReferences") or ()
+    return any(one.get("kind") == "Job" and one.get("name") == job for one in owners)
+
+
 def check_end(job: Mapping[str, Any], pod: Mapping[str, Any] | None, before: str) -> CheckEnd:
     """How a Job ended that has failed. `before`: what was known of it while it ran."""
     failed = find((job.get("status") or {}).get("conditions") or [], "Failed")

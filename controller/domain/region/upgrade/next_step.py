@@ -6,13 +6,13 @@ acts on it, so that a controller that is killed anywhere continues where it was.
 | phase | leaves it when |
 |---|---|
 | Preflight | every check has passed, warns or is skipped |
-| Infrastructure, ControlPlane, Computes | the gate of each of its steps has held for `healthyFor` |
+| Infrastructure, ControlPlane, Computes | each gate held for `healthyFor`; with `Smoke`, each check passed |
 | Finish | the region is as its spec asks for, and the services have migrated their data |
 
 A step is Pending until the step before it is Done, the spec does not pause the upgrade, and a person has
 allowed it if `gates` is Manual. It is Preparing while servers are made ready for it, and nothing of it has
-begun: an upgrade may still be taken back. It is Failed while its releases fail or too many nodes do, and
-Running again when that is corrected.
+begun: an upgrade may still be taken back. It is Failed while its releases fail, too many nodes do, or its
+smoke check has failed, and Running again when that is corrected.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class StepFacts:
     `unchanged`: it changes nothing. `prepares`: servers must be made ready before it begins. `returnable`:
     what it changes can be taken back. `failing` and `waiting` say why it fails, or what it waits for; both
     are empty once its releases are deployed, and its workloads are of the new version and healthy. `nodes`
-    counts those of a step that goes node by node; `held`: the next ones wait for a person.
+    counts those of a step that goes node by node; `held`: the next ones wait for a person. `smoke` is the
+    check that uses the service, None while it is not due.
     """
 
     unchanged: bool = False
@@ -51,6 +52,7 @@ class StepFacts:
     waiting: str = ""
     nodes: NodeProgress = field(default=NodeProgress())
     held: bool = False
+    smoke: Check | None = None
 
 
 @dataclass(frozen=True)
@@ -155,16 +157,37 @@ def _judge(upgrade: Upgrade, step: StepRecord, policy: UpgradePolicy, facts: Upg
         running = replace(step, state=StepState.RUNNING, healthy_since=0.0, message=text)
         return _with(upgrade, running, f"{step.name}: {text}")
     since = step.healthy_since or facts.now
-    # A clock that was set back must not hold the gate for as long.
-    if since <= facts.now < since + policy.healthy_for:
-        text = f"healthy; the next step begins after {policy.healthy_for} s without a break"
-        return _with(
-            upgrade,
-            replace(step, state=StepState.RUNNING, healthy_since=since, message=text),
-            f"{step.name}: {text}",
-        )
+    healthy = replace(step, state=StepState.RUNNING, healthy_since=since)
+    if _settles(since, policy, facts.now):
+        then = "osctl smoke" if policy.smoke else "the next step"
+        text = f"healthy; {then} begins after {policy.healthy_for} s without a break"
+        return _with(upgrade, replace(healthy, message=text), f"{step.name}: {text}")
+    if policy.smoke and (facts.step.smoke is None or facts.step.smoke.state != CheckState.PASSED):
+        return _await_smoke(upgrade, healthy, facts.step.smoke)
     done = replace(step, state=StepState.DONE, ended=facts.now, healthy_since=0.0, message="")
     return _with(upgrade, done, f"{step.name} is done")
+
+
+def smoke_is_due(step: StepRecord, policy: UpgradePolicy, now: float) -> bool:
+    """Whether the service of a step is to be used: it has been healthy for long enough."""
+    since = step.healthy_since
+    return policy.smoke and bool(since) and not _settles(since, policy, now)
+
+
+def _settles(since: float, policy: UpgradePolicy, now: float) -> bool:
+    # A clock that was set back must not hold the gate for as long.
+    return since <= now < since + policy.healthy_for
+
+
+def _await_smoke(upgrade: Upgrade, healthy: StepRecord, smoke: Check | None) -> Upgrade:
+    """The health of the step stays as it is: a check that is made again does not wait for it once more."""
+    if smoke is not None and smoke.state == CheckState.FAILED:
+        failed = replace(healthy, state=StepState.FAILED, message=smoke.message)
+        return _with(upgrade, failed, f"{healthy.name} failed, and no other step begins: {smoke.message}")
+    text = "healthy; osctl smoke runs"
+    if smoke is not None and smoke.message:
+        text = f"{text}: {smoke.message}"
+    return _with(upgrade, replace(healthy, message=text), f"{healthy.name}: {text}")
 
 
 def _finish(upgrade: Upgrade, policy: UpgradePolicy, facts: UpgradeFacts) -> Upgrade:

@@ -13,12 +13,14 @@ from controller.domain.shared.max_unhealthy import MaxUnhealthy, parse_max_unhea
 class UpgradePolicy:
     """The wishes for an upgrade, read.
 
-    `healthy_for` and `backup_max_age` are seconds, the latter 0 for none. `batch` says how many nodes go at
-    once, and `max_failed` how many may fail before no other one goes. `by_label`: the label of nodes whose
-    values go one after the other, empty for none.
+    `smoke`: the service of each step is used before the next one. `healthy_for` and `backup_max_age` are
+    seconds, the latter 0 for none. `batch` says how many nodes go at once, and `max_failed` how many may fail
+    before no other one goes. `by_label`: the label of nodes whose values go one after the other, empty for
+    none.
     """
 
     manual: bool = False
+    smoke: bool = False
     healthy_for: int = 30
     paused: bool = False
     batch: MaxUnhealthy = field(default=MaxUnhealthy(percentage=10))
@@ -32,6 +34,7 @@ def upgrade_policy(spec: UpgradeSpec) -> UpgradePolicy:
     """The policy of a spec; what the definition would refuse counts as not set."""
     return UpgradePolicy(
         manual=spec.gates == "Manual",
+        smoke=spec.gates == "Smoke",
         healthy_for=_seconds(spec.healthy_for, UpgradePolicy.healthy_for),
         paused=spec.paused,
         batch=_batch(spec.batch),

@@ -19,6 +19,7 @@ from controller.domain.region.upgrade.check_outcome import (
     check_end,
     has_failed,
     has_succeeded,
+    is_pod_of,
     judge_output,
     while_it_runs,
 )
@@ -153,7 +154,7 @@ class CheckJobs:
         """The newest pod of a Job."""
         if self._pods is None:
             self._pods = self._kube.list(POD, self._view.namespace, labels=UPGRADE_CHECK_LABEL)
-        own = [pod for pod in self._pods if _is_of(pod, job)]
+        own = [pod for pod in self._pods if is_pod_of(pod, job)]
         return max(own, key=lambda pod: str(pod["metadata"].get("creationTimestamp")), default=None)
 
 
@@ -170,8 +171,3 @@ def _jobs(kube: Kube, osdpl: KubeObject) -> KubeObjects:
 def _releases(bundles: KubeObjects) -> Iterator[Mapping[str, Any]]:
     for bundle in bundles:
         yield from (bundle.get("spec") or {}).get("releases") or ()
-
-
-def _is_of(pod: KubeObject, job: str) -> bool:
-    owners = pod["metadata"].get("ownerReferences") or ()
-    return any(one.get("kind") == JOB.kind and one.get("name") == job for one in owners)

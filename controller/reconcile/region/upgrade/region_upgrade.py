@@ -32,11 +32,12 @@ from controller.domain.region.version_steps import OPENSTACK, ImageStep, accepte
 from controller.errors import Problem, VersionStepRefused
 from controller.ports.kubernetes import KubeObject, KubeObjects
 from controller.reconcile.region.bundle_writer import name_of
-from controller.reconcile.region.parts import RegionPorts
+from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from controller.reconcile.region.plan import is_as_desired
 from controller.reconcile.region.upgrade.brokers import BrokerCare, broker_checks, let_pods_go
 from controller.reconcile.region.upgrade.check_jobs import CheckJobs, CheckView
 from controller.reconcile.region.upgrade.preflight import PreflightView, preflight_checks
+from controller.reconcile.region.upgrade.smoke_gate import let_smoke_jobs_go
 from controller.reconcile.region.upgrade.step_gate import GateView, step_facts
 from controller.reconcile.region.version_gate import image_steps, observe_keepers
 from controller.reconcile.shared.action_log import log_action
@@ -60,11 +61,12 @@ class StagedRegion:
 
 
 class RegionUpgrade:
-    """Upgrades one region step by step. `containers` are those that are deployed."""
+    """Upgrades one region step by step."""
 
-    def __init__(self, ports: RegionPorts, containers: tuple[str, ...]) -> None:
+    def __init__(self, ports: RegionPorts, settings: RegionSettings) -> None:
         self._ports = ports
-        self._containers = containers
+        self._containers = settings.containers
+        self._own_pods = settings.own_pods
 
     def stage(
         self, osdpl: KubeObject, region: Region, desired: KubeObjects, bundles: KubeObjects
@@ -115,10 +117,14 @@ class RegionUpgrade:
         before = staged.upgrade
         if before.phase == Phase.ABORTED:
             let_pods_go(self._ports.kube, str(osdpl["metadata"]["namespace"]))
+            let_smoke_jobs_go(self._ports.kube, osdpl)
             self._announce(osdpl, upgrade_in(osdpl.get("status") or {}), before)
             return before
         policy = upgrade_policy(spec.upgrade)
         after = advance(before, policy, self._facts(osdpl, staged, bundles, policy))
+        if after.over:
+            # Before the status says so: a process that is killed in between does it again.
+            let_smoke_jobs_go(self._ports.kube, osdpl)
         self._announce(osdpl, upgrade_in(osdpl.get("status") or {}), after)
         return after
 
@@ -148,6 +154,7 @@ class RegionUpgrade:
             health="health" in self._containers,
             now=now,
             images={one.release: one for one in staged.images},
+            own_pods=self._own_pods,
         )
         return UpgradeFacts(now, step=step_facts(self._ports, view, about, policy), allowed=allowed)
 

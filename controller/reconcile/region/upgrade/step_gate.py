@@ -8,7 +8,7 @@ from typing import Any
 
 from controller.domain.api.conditions import find
 from controller.domain.api.names import SERVICE_LABEL
-from controller.domain.region.upgrade.next_step import StepFacts
+from controller.domain.region.upgrade.next_step import StepFacts, smoke_is_due
 from controller.domain.region.upgrade.staged_releases import staged_spec
 from controller.domain.region.upgrade.upgrade_policy import UpgradePolicy
 from controller.domain.region.upgrade.upgrade_state import StepState, Upgrade
@@ -24,15 +24,17 @@ from controller.domain.region.version_steps import (
 from controller.domain.releases.bundle_facts import bundle_mark, marks_digest
 from controller.domain.releases.reported_state import ReportedState
 from controller.ports.kubernetes import KubeObject, KubeObjects
-from controller.reconcile.region.parts import RegionPorts
+from controller.reconcile.region.parts import OwnPods, RegionPorts
 from controller.reconcile.region.upgrade.brokers import BrokerCare
 from controller.reconcile.region.upgrade.node_batches import replace_pods
+from controller.reconcile.region.upgrade.smoke_gate import SmokeGate
 
 
 @dataclass(frozen=True)
 class GateView:
     """What a gate looks at. `desired` are the bundles of the target; `health`: container health is deployed;
-    `now` is in seconds since the epoch; `images` are those of brokers and databases by release."""
+    `now` is in seconds since the epoch; `images` are those of brokers and databases by release; `own_pods`:
+    what pods of our own run."""
 
     osdpl: KubeObject
     bundles: KubeObjects
@@ -42,6 +44,7 @@ class GateView:
     health: bool
     now: float
     images: Mapping[str, ImageStep] = field(default_factory=dict)
+    own_pods: OwnPods = field(default=OwnPods())
 
     def bundle(self, service: str) -> KubeObject | None:
         """The bundle of a service, None if there is none."""
@@ -77,7 +80,12 @@ def step_facts(ports: RegionPorts, view: GateView, step: UpgradeStep, policy: Up
         facts = replace_pods(ports.kube, view.osdpl, names, policy, view.now)
     if facts.failing or facts.waiting:
         return facts
-    return replace(facts, waiting=_unhealthy(view, names))
+    if text := _unhealthy(view, names):
+        return replace(facts, waiting=text)
+    if smoke_is_due(record, policy, view.now):
+        gate = SmokeGate(ports.kube, view.own_pods, view.osdpl, view.upgrade)
+        return replace(facts, smoke=gate.outcome(record))
+    return facts
 
 
 def release_names(bundle: KubeObject, step: UpgradeStep) -> tuple[str, ...]:

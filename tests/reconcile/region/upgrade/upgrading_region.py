@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from controller.domain.api.conditions import Condition, entries, find
+from controller.domain.api.names import UPGRADE_CHECK_LABEL
 from controller.domain.api.reasons import Reason
 from controller.ports.brokers import Brokers, NoBrokers
 from controller.ports.kubernetes import OSDPL
@@ -75,7 +76,8 @@ class UpgradingRegion:
         """helmbundle has deployed what the bundles ask for now, and the checks have passed."""
         deploy_all(self.kube)
         for job in self.kube.objects("Job"):
-            play_end(self.kube, job)
+            if UPGRADE_CHECK_LABEL in job["metadata"]["labels"]:
+                play_end(self.kube, job)
 
     def fail(self, name: str, message: str) -> None:
         """helmbundle reports that the releases of a bundle fail."""
