@@ -78,18 +78,24 @@ test-changed: setup ## of those, what knows of the files that differ from BASE, 
 
 # Workers by cores and memory, the longest groups first (tests/order.py).
 SHARED_MACHINE := -n auto --dist loadgroup --no-loadscope-reorder
+# Those that only compute, in one process beside the workers: each of these would import all of them, too.
+SLOW := $(BIN)/python -m pytest -q -n 0 -m "slow and not cluster and not exhaustive and not openstack and not image and not upstream"
+BESIDE_SLOW = printed=$$(mktemp); $(SLOW) >"$$printed" 2>&1 & slow=$$!; \
+	  trap 'kill $$slow 2>/dev/null; rm -f "$$printed"' EXIT; $(1); status=$$?; \
+	  wait $$slow || status=$$?; cat "$$printed"; exit $$status
 
 test-servers: setup ## the next two beside each other: much of both is waiting
 	@$(BIN)/python -m sandbox build
 	@# Minutes, once: not to count in a test's own time.
 	@if $(BIN)/python -m sandbox openstack prepare; then sample="or sample"; \
 	  else echo "no OpenStack here: its tests are left out"; fi; \
-	  $(BIN)/python -m pytest -q $(SHARED_MACHINE) \
-	  -m "not exhaustive and not image and not upstream and (((cluster or slow) and not openstack) $$sample)"
+	  $(call BESIDE_SLOW,$(BIN)/python -m pytest -q $(SHARED_MACHINE) \
+	  -m "not exhaustive and not image and not upstream and ((cluster and not openstack) $$sample)")
 
 test-cluster: setup ## with a real Kubernetes control plane on loopback
 	@$(BIN)/python -m sandbox build
-	@$(BIN)/python -m pytest -q $(SHARED_MACHINE) -m "(cluster or slow) and not exhaustive and not openstack and not image and not upstream"
+	@$(call BESIDE_SLOW,$(BIN)/python -m pytest -q $(SHARED_MACHINE) \
+	  -m "cluster and not exhaustive and not openstack and not image and not upstream")
 
 test-sample: setup ## a cordon and a maintenance with a real OpenStack on loopback, where this machine can have one
 	@$(BIN)/python -m sandbox build

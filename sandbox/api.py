@@ -15,6 +15,7 @@ from sandbox.errors import ComponentFailed
 FIELD_MANAGER = "sandbox"
 _PLURALS = {
     "Node": "/api/v1/nodes",
+    "Namespace": "/api/v1/namespaces",
     "PersistentVolume": "/api/v1/persistentvolumes",
     "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
     "EndpointSlice": "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
@@ -41,6 +42,11 @@ class ApiConnection:
         """Server-side apply of an object of one of `_PLURALS`. Raises ComponentFailed when it is refused."""
         path = f"{_PLURALS[item['kind']]}/{item['metadata']['name']}?fieldManager={FIELD_MANAGER}&force=true"
         self._request("PATCH", path, json.dumps(item), {"Content-Type": "application/apply-patch+yaml"})
+
+    def create(self, item: Mapping[str, Any]) -> None:
+        """A new object of one of `_PLURALS`. Raises ComponentFailed when it is refused, or there already."""
+        path = f"{_PLURALS[item['kind']]}?fieldManager={FIELD_MANAGER}"
+        self._request("POST", path, json.dumps(item), {"Content-Type": "application/json"})
 
     def delete(self, path: str) -> None:
         """Deletes what is at `path`, if anything is. Raises ComponentFailed when it is refused."""

@@ -26,12 +26,12 @@ from sandbox.control_plane import (
 )
 from sandbox.errors import ComponentFailed, PortTaken, SandboxError
 from sandbox.images.build import ensure_pause_image
-from sandbox.kubectl import PATIENCE, create_namespace, run_kubectl, write_service_account_kubeconfig
+from sandbox.kubectl import PATIENCE, run_kubectl, write_service_account_kubeconfig
 from sandbox.locks import locked
 from sandbox.node.load import ImageStore, open_store
 from sandbox.node.plan import PAUSE_IMAGE
 from sandbox.node.prepare import check_machine, end_node, prepare_node
-from sandbox.objects import ensure_objects
+from sandbox.objects import delete_namespace, ensure_objects, make_namespace
 from sandbox.paths import Layout, sandbox_directory, state_root
 from sandbox.patience import patient
 from sandbox.ports import find_free_ports, is_free
@@ -158,7 +158,16 @@ class Sandbox:
 
     def create_namespace(self, name: str, labels: Mapping[str, str]) -> None:
         """A namespace in which pods can be made at once."""
-        create_namespace(self.kubectl, name, labels)
+        with self._api() as api:
+            make_namespace(api, name, labels, time.monotonic() + patient(120))
+
+    def delete_namespace(self, name: str) -> None:
+        """Begins its deletion, and does not wait for its end."""
+        with self._api() as api:
+            delete_namespace(api, name)
+
+    def _api(self) -> ApiConnection:
+        return ApiConnection(self.state.ports.apiserver, self.layout.pki, timeout=patient(60))
 
     def service_account_kubeconfig(self, namespace: str, name: str, directory: Path) -> Path:
         """A kubeconfig in `directory` that is this ServiceAccount: a real token in a `tokenFile`."""
@@ -267,6 +276,7 @@ class Sandbox:
         if identity is None:
             identity = processes.start_process(
                 component.argv,
+                more=component.environment,
                 log=self.layout.log(component.name),
                 owner=self.layout.directory,
                 die_with_parent=self.state.private,
@@ -310,7 +320,7 @@ class Sandbox:
     def _ensure_objects(self, deadline: float) -> None:
         """Nodes and storage classes there, every node Ready, ServiceAccounts being made."""
         self.layout.complete.unlink(missing_ok=True)
-        with ApiConnection(self.state.ports.apiserver, self.layout.pki) as api:
+        with self._api() as api:
             ensure_objects(api, self.state.profile, deadline, self.state.real)
         self.layout.complete.touch()
 

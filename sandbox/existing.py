@@ -55,6 +55,10 @@ class ExistingCluster:
         """A namespace in which pods can be made at once."""
         create_namespace(self.kubectl, name, labels)
 
+    def delete_namespace(self, name: str) -> None:
+        """Begins its deletion, and does not wait for its end."""
+        self.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+
     def service_account_kubeconfig(self, namespace: str, name: str, directory: Path) -> Path:
         """A kubeconfig in `directory` that is this ServiceAccount: a real token in a `tokenFile`."""
         view = json.loads(self.kubectl("config", "view", "--raw", "--flatten", "--minify", "--output=json"))

@@ -104,6 +104,37 @@ def is_write_of_work(request: ProxiedRequest) -> bool:
     return request.writes and not request.leases
 
 
+class FaultsInTurn:
+    """Each kind of fault once, in turn, at every so-many-th request; from then on none.
+
+    So a run meets all of them, and has an end. `left` are the kinds that have not come yet, of requests
+    and of watches. `spare` are left alone.
+    """
+
+    def __init__(self, every: int, spare: Callable[[ProxiedRequest], bool] = lambda _: False) -> None:
+        self._every, self._spare, self._passed = every, spare, 0
+        self._requests: list[Fault] = [
+            *(CutAfter(), Refuse(503), Silence(2), CutBefore()),
+            *(Delay(1), Refuse(500), Refuse(429, 1)),
+        ]
+        self._watches: list[Fault] = [CutStream(1), Refuse(429, 1)]
+
+    @property
+    def left(self) -> tuple[Fault, ...]:
+        """Those that no request has met yet."""
+        return (*self._requests, *self._watches)
+
+    def __call__(self, request: ProxiedRequest) -> Fault | None:
+        if self._spare(request):
+            return None
+        if request.watches:
+            return self._watches.pop(0) if self._watches else None
+        self._passed += 1
+        if self._passed % self._every or not self._requests:
+            return None
+        return self._requests.pop(0)
+
+
 class RandomFaults:
     """One request in so many meets a fault; which one, and which fault, is drawn from `seed`.
 

@@ -111,12 +111,14 @@ def start_process(
     log: Path,
     owner: Path,
     environment: Mapping[str, str] | None = None,
+    more: Mapping[str, str] | None = None,
     die_with_parent: bool = False,
 ) -> ProcessIdentity:
     """Starts `argv` in a session of its own, its output appended to `log`.
 
     `owner` is the sandbox's directory, put in the environment for `find_owned`; `environment` is the
-    whole environment besides (default: of ours, only what any program needs). Raises SandboxError when
+    whole environment besides (default: of ours, only what any program needs), and `more` is added to it.
+    Raises SandboxError when
     the program cannot be started.
     """
     passed_on = environment
@@ -133,7 +135,7 @@ def start_process(
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env={**passed_on, OWNER_VARIABLE: str(owner)},
+                env={**passed_on, **(more or {}), OWNER_VARIABLE: str(owner)},
                 preexec_fn=die_with_caller() if die_with_parent else None,  # noqa: PLW1509
             )
         except OSError as error:

@@ -135,7 +135,7 @@ def namespace(sandbox: AnyCluster) -> Iterator[str]:
     name = f"test-{secrets.token_hex(4)}"
     sandbox.create_namespace(name, {TEST_LABEL: "true"})
     yield name
-    sandbox.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+    sandbox.delete_namespace(name)
 
 
 @pytest.fixture

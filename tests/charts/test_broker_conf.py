@@ -15,6 +15,7 @@ from tests.charts.lean import NAMESPACE, chart, decoded, merged, nest, objects, 
 from tests.charts.test_region import resolved
 from tests.render.region import core_spec, render
 from tests.render.specs import EMBEDDED, FEATURES
+from tests.sweeps import swept
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +37,10 @@ def read(values: Mapping[str, Any] | None, directory: Path) -> str:
 
 @pytest.mark.parametrize(
     ("address", "listener"),
-    [("::", '{"::",5672}'), ("::1", '{"::1",5672}'), ("0.0.0.0", '{"0.0.0.0",5672}')],
+    swept(
+        [("::", '{"::",5672}'), ("::1", '{"::1",5672}'), ("0.0.0.0", '{"0.0.0.0",5672}')],
+        daily=[("::1", '{"::1",5672}')],
+    ),
 )
 def test_the_broker_listens_at_the_address_of_the_values(address: str, listener: str, tmp_path: Path) -> None:
     assert f"{{tcp_listeners,[{listener}]}}" in read(nest("conf.bind_address", address), tmp_path)

@@ -139,6 +139,7 @@ def pair(kept_broker: Broker) -> Broker:
     return kept_broker
 
 
+@pytest.mark.exhaustive
 def test_nodes_that_start_at_once_form_one_cluster(broker: Broker) -> None:
     for number in (2, 1, 0):
         broker.start(number)
@@ -146,6 +147,7 @@ def test_nodes_that_start_at_once_form_one_cluster(broker: Broker) -> None:
     assert [broker.members(number) for number in (0, 1, 2)] == [3, 3, 3]
 
 
+@pytest.mark.exhaustive
 def test_a_cluster_of_one_grows(broker: Broker) -> None:
     broker.start(0)
     broker.wait_ready(0)
@@ -155,6 +157,7 @@ def test_a_cluster_of_one_grows(broker: Broker) -> None:
 
 
 @of_a_pair
+@pytest.mark.exhaustive
 def test_a_node_that_comes_back_with_its_volume_is_the_member_it_was(pair: Broker) -> None:
     assert pair.stop(1) < 20
     pair.start(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import subprocess
 import time
@@ -36,12 +37,19 @@ from sandbox.patience import Patience, patient
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "charts" / "openstack-controller"
+CRDS = CHART / "files" / "crds"
 EXAMPLE = CHART / "examples" / "core-single.yaml"
+DEFINED = "definitions-of-tests"
 NAME = "region-one"
 RELEASES = {
     *("mariadb", "rabbitmq", "memcached", "keystone", "placement", "glance"),
     *("openvswitch", "libvirt", "nova", "neutron"),
 }
+# Services that a test can do without, and the releases that are left then.
+WITHOUT_COMPUTE = ("compute", "image")
+RELEASES_WITHOUT_COMPUTE = RELEASES - {"glance", "libvirt", "nova"}
+WITHOUT_NETWORK = ("compute", "networking", "placement")
+RELEASES_WITHOUT_NETWORK = RELEASES - {"placement", "openvswitch", "libvirt", "nova", "neutron"}
 CONTAINERS = ("core", "helmbundle", "health", "secrets", "node")
 # What tests ask for most often, by the names that they give to kubectl.
 RESOURCES = {
@@ -109,14 +117,26 @@ class Region:
 
     def install_chart(self, *settings: str) -> None:
         """Our definitions and our chart, with further arguments of helm."""
-        crds = f"--filename={CHART / 'files' / 'crds'}"
-        self.sandbox.kubectl("apply", "--server-side", "--force-conflicts", crds)
-        # A server that has just begun takes a moment to serve a new kind.
-        self.sandbox.kubectl("wait", "--for=condition=Established", "--timeout=500s", crds)
+        self._define()
         # The release's name is in the names of cluster-wide objects: one per namespace.
         name = f"osctl-{self.namespace}"
         own = f"region.namespace={self.namespace},crds.install=false"
         self.helm("upgrade", "--install", name, str(CHART), "--set", own, *settings)
+
+    def _define(self) -> None:
+        """Our definitions, once a cluster, as that takes seconds: a ConfigMap says which it has."""
+        texts = [path.read_bytes() for path in sorted(CRDS.glob("*.yaml"))]
+        digest = hashlib.sha256(b"".join(texts)).hexdigest()
+        known = self.kube.get(CONFIGMAP, DEFINED, "default") or {}
+        if known.get("data") == {"digest": digest}:
+            return
+        crds = f"--filename={CRDS}"
+        self.sandbox.kubectl("apply", "--server-side", "--force-conflicts", crds)
+        # A server that has just begun takes a moment to serve a new kind.
+        self.sandbox.kubectl("wait", "--for=condition=Established", "--timeout=500s", crds)
+        meta = {"name": DEFINED, "namespace": "default"}
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"digest": digest}}
+        self.kube.apply(body, manager="test")
 
     def helm(self, *arguments: str) -> str:
         command = [str(self.sandbox.helm), "--kubeconfig", str(self.sandbox.kubeconfig)]
@@ -156,6 +176,15 @@ class Region:
         osdpl: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))
         osdpl["metadata"]["namespace"] = self.namespace
         osdpl["spec"].update(spec)
+        return osdpl
+
+    def smaller(self, disabled: tuple[str, ...], **spec: Any) -> dict[str, Any]:
+        """The same without these services: a test that asks nothing of them costs half."""
+        osdpl = self.manifest(**spec)
+        osdpl["spec"]["features"] = {
+            **(osdpl["spec"].get("features") or {}),
+            "services": {"disabled": list(disabled)},
+        }
         return osdpl
 
     def apply(self, osdpl: Mapping[str, Any] | None = None) -> None:

@@ -17,6 +17,7 @@ from controller.domain.credentials.ceph.request import request_document
 from sandbox.ceph import Monitor, ensure_ceph, running_monitor
 from sandbox.errors import SandboxError
 from tests.domain.credentials.ceph.samples import FSID, everything
+from tests.sweeps import swept
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("ceph-monitor")]
 
@@ -82,7 +83,7 @@ def test_capabilities_that_are_none_are_refused(monitor: Monitor) -> None:
         monitor.ceph("auth", "get-or-create", "client.wrong", "mon", "profil rbd")
 
 
-@pytest.mark.parametrize("secret", NEEDS.key_secrets)
+@pytest.mark.parametrize("secret", swept(NEEDS.key_secrets, daily=list(NEEDS.key_secrets)[:1]))
 def test_each_keyring_and_the_file_beside_it_open_the_cluster(
     monitor: Monitor, offered: CephObjects, secret: str, tmp_path: Path
 ) -> None:
@@ -92,7 +93,7 @@ def test_each_keyring_and_the_file_beside_it_open_the_cluster(
     assert found["fsid"] == FSID
 
 
-@pytest.mark.parametrize("secret", NEEDS.key_secrets)
+@pytest.mark.parametrize("secret", swept(NEEDS.key_secrets, daily=list(NEEDS.key_secrets)[:1]))
 def test_with_none_of_them_keys_can_be_read_or_made(
     monitor: Monitor, offered: CephObjects, secret: str, tmp_path: Path
 ) -> None:

@@ -21,7 +21,9 @@ from sandbox.faults import (
     CutAfter,
     CutBefore,
     CutStream,
+    Delay,
     Fault,
+    FaultsInTurn,
     ProxiedRequest,
     RandomFaults,
     Refuse,
@@ -44,6 +46,21 @@ def test_the_same_seed_brings_the_same_faults() -> None:
     assert faults(1) == faults(1)
     assert faults(1) != faults(2)
     assert 60 < sum(fault is not None for fault in faults(1)) < 140
+
+
+def test_in_turn_each_kind_of_fault_comes_once() -> None:
+    choose = FaultsInTurn(3, spare=lambda one: one.leases)
+    lease = "/apis/coordination.k8s.io/v1/namespaces/x/leases/y"
+    asked = [request(number, "GET", lease if number % 2 else "/api/v1/pods") for number in range(1, 61)]
+    met = [(one, fault) for one in asked if (fault := choose(one)) is not None]
+    assert {type(fault) for _, fault in met} == {CutAfter, CutBefore, Delay, Refuse, Silence}
+    assert len(met) == len({str(fault) for _, fault in met}) == 7
+    assert not [one for one, _ in met if one.leases]
+    assert met[0][0].number == 6
+    watch = request(61, target="/api/v1/pods?watch=true")
+    assert [type(fault) for fault in choose.left] == [CutStream, Refuse]
+    assert isinstance(choose(watch), CutStream) and isinstance(choose(watch), Refuse)
+    assert (choose(watch), choose.left) == (None, ())
 
 
 def test_what_is_spared_meets_no_fault() -> None:

@@ -124,6 +124,7 @@ def test_a_component_that_cannot_start_is_told_with_the_end_of_its_log(box: Sand
         box.start_component("scheduler")
 
 
+@pytest.mark.exhaustive
 def test_a_start_that_was_killed_is_carried_on(place: Path) -> None:
     code = (
         f"from sandbox.cluster import Sandbox; Sandbox.up('life', __import__('pathlib').Path({str(place)!r}))"
@@ -137,6 +138,7 @@ def test_a_start_that_was_killed_is_carried_on(place: Path) -> None:
     assert node_names(box) == ["node/node1"]
 
 
+@pytest.mark.exhaustive
 def test_stale_pid_files_harm_nobody(place: Path) -> None:
     box = up(place)
     stranger = processes.observe_process(os.getpid())
@@ -152,6 +154,7 @@ def test_stale_pid_files_harm_nobody(place: Path) -> None:
     assert list(place.parent.iterdir()) == []
 
 
+@pytest.mark.exhaustive
 def test_a_port_taken_before_the_start_is_passed_over_and_lost_pid_files_keep_nobody(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ from controller.adapters.charts.source import ChartStore
 from controller.domain.releases.bundle import ChartRef
 from sandbox.patience import patient
 from tests.adapters.charts.test_chart_source import pack, write_chart
+from tests.sweeps import swept
 
 MEBIBYTE = 1024 * 1024
 
@@ -99,7 +100,7 @@ BOMBS: dict[str, Members] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.parametrize("bomb", swept(BOMBS, daily=("one long name of pax", "headers of headers")))
 def test_headers_of_an_archive_take_no_memory(tmp_path: Path, bomb: str) -> None:
     path = write_archive(tmp_path / "web-0.1.0.tgz", BOMBS[bomb])
     assert path.stat().st_size < 8 * MEBIBYTE
@@ -158,7 +159,7 @@ NESTED = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("nested", NESTED)
+@pytest.mark.parametrize("nested", swept(NESTED, daily=("merges", "brackets", "a long list")))
 def test_a_manifest_takes_no_more_than_it_is(tmp_path: Path, nested: str) -> None:
     path = tmp_path / "manifest"
     path.write_text(NESTED[nested])
@@ -169,7 +170,7 @@ def test_a_manifest_takes_no_more_than_it_is(tmp_path: Path, nested: str) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("nested", NESTED)
+@pytest.mark.parametrize("nested", swept(NESTED, daily=("aliases",)))
 def test_neither_does_a_clouds_yaml(tmp_path: Path, nested: str) -> None:
     path = tmp_path / "clouds"
     path.write_text(NESTED[nested])
@@ -179,19 +180,18 @@ def test_neither_does_a_clouds_yaml(tmp_path: Path, nested: str) -> None:
     assert "not a clouds.yaml" in said
 
 
+INDEXES = {
+    "versions": "entries: {a: [" + "{version: 1}," * 200_000 + "]}",
+    "charts": "entries: {" + "".join(f"a{n}: [],\n" for n in range(200_000)) + "}",
+    "addresses": "entries: {a: [{version: 1, urls: [" + "".join(f"u{n}," for n in range(200_000)) + "]}]}",
+    "brackets": "entries: " + "[" * 20_000,
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "content",
-    [
-        "entries: {a: [" + "{version: 1}," * 200_000 + "]}",
-        "entries: {" + "".join(f"a{n}: [],\n" for n in range(200_000)) + "}",
-        "entries: {a: [{version: 1, urls: [" + "".join(f"u{n}," for n in range(200_000)) + "]}]}",
-        "entries: " + "[" * 20_000,
-    ],
-    ids=["versions", "charts", "addresses", "brackets"],
-)
-def test_an_index_is_kept_within_bounds(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "index.yaml"
+@pytest.mark.parametrize("name", swept(INDEXES, daily=("versions", "brackets")))
+def test_an_index_is_kept_within_bounds(tmp_path: Path, name: str) -> None:
+    path, content = tmp_path / "index.yaml", INDEXES[name]
     path.write_text(content)
 
     taken, _ = read("index", path)

@@ -77,7 +77,7 @@ def _children(pid: int | str) -> list[int]:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_bounds, "RENDER_PROCESSOR_SECONDS", 3.0)
+    monkeypatch.setattr(process_bounds, "RENDER_PROCESSOR_SECONDS", 1.0)
 
 
 @pytest.fixture
@@ -92,8 +92,8 @@ def none_left() -> Iterator[None]:
     ("template", "reason"),
     [
         (TAKES_MEMORY, "rendering needed more than 512 MiB of memory"),
-        (ONE_VALUE, "rendering needed more than 512 MiB of memory"),
-        (NEVER_ENDS, "rendering took more than 3 s of processor time"),
+        pytest.param(ONE_VALUE, "rendering needed more than 512 MiB of memory", marks=pytest.mark.exhaustive),
+        (NEVER_ENDS, "rendering took more than 1 s of processor time"),
         (GIVES_MUCH, "rendering gave more than 12 MiB"),
     ],
     ids=["memory", "one value", "time", "output"],
@@ -123,7 +123,7 @@ def test_a_long_run_of_blanks_is_read_in_linear_time(tmp_path: Path) -> None:
 def test_others_are_rendered_beside_a_template_that_does_not_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process_bounds, "RENDER_PROCESSOR_SECONDS", 3.0)
+    monkeypatch.setattr(process_bounds, "RENDER_PROCESSOR_SECONDS", 1.0)
     one = helm()
     endless = request(chart(tmp_path / "endless", NEVER_ENDS))
     refused: list[BaseException] = []

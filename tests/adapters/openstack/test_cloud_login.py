@@ -12,6 +12,7 @@ from controller.adapters.openstack.calls import CloudCalls
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.randomness import SystemRandomness
 from controller.errors import CloudUnavailable
+from tests.sweeps import swept
 
 # It loads openstacksdk.
 pytestmark = pytest.mark.slow
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.slow
 WITHIN = 30.0
 
 
-@pytest.fixture(params=["at once", "after a redirect"])
+@pytest.fixture(params=swept(["at once", "after a redirect"], daily=["at once"]))
 def gate(request: pytest.FixtureRequest) -> Iterator[str]:
     """The URL of a server that answers 401 to everything, as a proxy in front of a region does."""
 

@@ -23,6 +23,7 @@ from sandbox.patience import patient
 from tests.cli.objects import EXAMPLE, ROOT, osctl, region
 from tests.fakes.kube import FakeKube
 from tests.fakes.smoke_server import SmokeServer, served_smoke
+from tests.sweeps import swept
 
 pytestmark = pytest.mark.slow
 
@@ -202,7 +203,9 @@ def test_a_project_of_somebody_else_is_never_touched(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("listed", ["servers", "volumes", "ports", "networks", "images"])
+@pytest.mark.parametrize(
+    "listed", swept(["servers", "volumes", "ports", "networks", "images"], daily=["servers"])
+)
 def test_nothing_is_removed_where_a_service_lists_what_is_of_another_project(
     cloud: SmokeServer, clouds: str, monkeypatch: pytest.MonkeyPatch, listed: str
 ) -> None:
@@ -272,7 +275,7 @@ class Running:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("how", swept([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], daily=[signal.SIGINT]))
 def test_a_run_that_is_interrupted_removes_what_it_made(
     cloud: SmokeServer, clouds: str, how: signal.Signals
 ) -> None:

@@ -19,7 +19,7 @@ from controller.ports.kubernetes import SECRET
 from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
 from tests.cluster.credentials.watched_processes import WatchedProcesses
-from tests.cluster.region import RELEASES, Region, wait_until
+from tests.cluster.region import RELEASES_WITHOUT_COMPUTE, WITHOUT_COMPUTE, Region, wait_until
 from tests.render.region import deployment, library
 
 # Nothing tells of a Secret that was changed or deleted but the next pass.
@@ -73,12 +73,14 @@ class Planted:
 
     def deployed(self) -> bool:
         found = self.region.revisions()
-        return found.keys() >= RELEASES and all(status == "deployed" for _, status in found.values())
+        return found.keys() >= RELEASES_WITHOUT_COMPUTE and all(
+            status == "deployed" for _, status in found.values()
+        )
 
 
 def spec(region: Region) -> dict[str, Any]:
     """The example, with one credential of a store and one of another namespace."""
-    osdpl = region.manifest()
+    osdpl = region.smaller(WITHOUT_COMPUTE)
     osdpl["spec"].setdefault("features", {})["credentials"] = {
         "placement": {"placement-password": {"name": STORE, "key": "password"}},
         "networking": {"metadata-secret": {"name": SHARED, "key": "text"}},

@@ -48,7 +48,7 @@ def test_a_secret_of_another_namespace_reaches_its_releases_once_for_each_text(p
     planted.offer(directory, "metadata", f"{region.namespace}/{SHARED}", offered)
     text = {"text": planted.plant(SHARED, "text")}
     planted.offer(directory, "metadata", f"{region.namespace}/{SHARED}", text)
-    wait_upgraded(planted, before, {"neutron", "nova"})
+    wait_upgraded(planted, before, {"neutron"})
     assert planted.texts_of(region.namespace, SHARED) == text
 
 

@@ -228,6 +228,7 @@ def test_a_failing_job_is_told_with_its_pods_reason_and_heals_when_it_is_made_an
     workloads.wait_healthy()
 
 
+@pytest.mark.exhaustive
 def test_a_hanging_job_says_since_when_and_heals_when_it_is_made_anew(workloads: Workloads) -> None:
     workloads.apply("Job", "bootstrap", fail="job-hangs")
     workloads.wait("bootstrap", "Progressing", "Job nova-bootstrap has run since")

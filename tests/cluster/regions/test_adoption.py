@@ -13,7 +13,7 @@ import yaml
 
 from sandbox.patience import patient
 from tests.charts.lean import credentials
-from tests.cluster.region import ROOT, Region, wait_until
+from tests.cluster.region import ROOT, WITHOUT_NETWORK, Region, wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
 
@@ -47,7 +47,7 @@ def test_releases_of_another_helm_are_taken_over_with_their_credentials(
         region.helm("install", name, chart, "--values", str(values), "--timeout", "400s")
         values.unlink()  # a password may be in no file when the region is taken down
     # Claims keep their size and class.
-    manifest = region.manifest(storageClass="general")
+    manifest = region.smaller(WITHOUT_NETWORK, storageClass="general")
     manifest["spec"].setdefault("features", {}).update(
         {"database": {"volumeSize": "5Gi"}, "messaging": {"volumeSize": "768Mi"}}
     )

@@ -78,12 +78,14 @@ def test_the_region_cannot_be_renamed(shared_region: Region) -> None:
     assert "region" in refusal(shared_region, shared_region.manifest(region="Elsewhere"))
 
 
+@pytest.mark.exhaustive
 def test_an_unknown_service_is_reported_with_the_nearest_one(shared_region: Region) -> None:
     message = reported(shared_region, services={"compue": {"nova": {"values": {}}}})
     assert "spec.services.compue" in message
     assert '"compute"' in message
 
 
+@pytest.mark.exhaustive
 def test_an_unknown_chart_is_reported_with_the_nearest_one(shared_region: Region) -> None:
     message = reported(shared_region, services={"compute": {"nvoa": {"values": {}}}})
     assert "spec.services.compute.nvoa" in message

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from sandbox import audit
-from tests.cluster.region import NAME, RELEASES, Region, wait_until
+from tests.cluster.region import NAME, RELEASES, RELEASES_WITHOUT_COMPUTE, Region, wait_until
 from tests.cluster.regions.conftest import install_with_kills
 from tests.cluster.regions.test_plan import foreign_writes, planned
 
@@ -33,9 +33,9 @@ def test_a_first_install_is_planned_without_a_write(empty_region: Region) -> Non
     assert region.get("hb")["items"] == []
 
 
-def _assert_all_is_deployed(region: Region) -> None:
+def _assert_all_is_deployed(region: Region, releases: set[str] = RELEASES) -> None:
     revisions = region.revisions()
-    assert set(revisions) == RELEASES
+    assert set(revisions) == releases
     assert all(status == "deployed" for _, status in revisions.values()), revisions
     records = region.get("secrets", "-l", "owner=helm")["items"]
     pending = [r["metadata"]["name"] for r in records if "pending" in r["metadata"]["labels"]["status"]]
@@ -44,11 +44,11 @@ def _assert_all_is_deployed(region: Region) -> None:
 
 @pytest.mark.xdist_group("region-life")
 def test_kills_during_the_first_install_end_in_a_ready_region(survivor: Region) -> None:
-    _assert_all_is_deployed(survivor)
+    _assert_all_is_deployed(survivor, RELEASES_WITHOUT_COMPUTE)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(("seed", "kills"), [(1, 20), *((seed, 10) for seed in range(2, 22))])
 def test_kills_at_other_moments_end_the_same(region: Region, seed: int, kills: int) -> None:
-    install_with_kills(region, seed, kills)
+    install_with_kills(region, region.manifest(), seed, kills)
     _assert_all_is_deployed(region)

@@ -13,7 +13,7 @@ import pytest
 from controller.domain.restores.restore_state import LoadedDatabase, Restore, Step, StepRecord, StepState
 from tests.cluster.region import NAME, Region, wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("region-life"), pytest.mark.timeout(1800)]
 
 RESTORE = "after-a-loss"
 BACKUP = "20261126T020000Z-0a1b2c"
@@ -42,8 +42,8 @@ def wait_for(region: Region, *phases: str, seconds: float = 300.0) -> None:
     )
 
 
-def test_a_region_is_restored_by_the_rights_of_the_chart(region: Region) -> None:
-    region.apply()
+def test_a_region_is_restored_by_the_rights_of_the_chart(survivor: Region) -> None:
+    region = survivor
     region.wait_ready()
     before = replicas(region)
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "backup-repository"}}

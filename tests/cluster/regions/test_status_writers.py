@@ -55,7 +55,7 @@ def kinds(sandbox: Sandbox) -> str:
 
 
 @pytest.mark.parametrize(
-    "rounds", [32, pytest.param(1000, marks=[pytest.mark.exhaustive, pytest.mark.timeout(3600)])]
+    "rounds", [8, pytest.param(1000, marks=[pytest.mark.exhaustive, pytest.mark.timeout(3600)])]
 )
 def test_nothing_is_lost_and_no_foreign_entry_is_touched(
     sandbox: Sandbox, namespace: str, rounds: int

@@ -17,6 +17,7 @@ from sandbox.errors import SandboxError
 from tests.cluster.conftest import remove
 from tests.cluster.region import Region, wait_until
 from tests.cluster.releases.one_object import BUNDLE, write_bundle
+from tests.sweeps import swept
 
 pytestmark = pytest.mark.cluster
 
@@ -111,7 +112,10 @@ def test_a_chart_looks_up_what_is_in_its_namespace(places: Places, tmp_path: Pat
 
 @pytest.mark.parametrize(
     ("place", "name"),
-    [("team", "anything"), ("ceph", "rook-ceph-mon"), ("directory", "ldap-bind")],
+    swept(
+        [("team", "anything"), ("ceph", "rook-ceph-mon"), ("directory", "ldap-bind")],
+        daily=[("team", "anything")],
+    ),
 )
 def test_a_chart_looks_up_no_secret_that_only_the_controller_may_read(
     places: Places, tmp_path: Path, place: str, name: str

@@ -17,6 +17,7 @@ from sandbox.patience import patient
 from tests.charts.lean import CHARTS, LEAN, credentials, manifests, objects
 from tests.cluster.region import within
 from tests.contract.conftest import wait_until
+from tests.sweeps import swept
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 
@@ -79,6 +80,7 @@ def test_the_api_server_takes_every_object_under_strict_validation(
     assert said.count("serverside-applied (server dry run)") == len(objects(name, namespace=namespace))
 
 
+@pytest.mark.exhaustive
 def test_all_charts_installed_at_once_converge(releases: Releases) -> None:
     with ThreadPoolExecutor(5) as pool:
         list(pool.map(releases.install, LEAN))
@@ -91,6 +93,7 @@ def test_all_charts_installed_at_once_converge(releases: Releases) -> None:
     }
 
 
+@pytest.mark.exhaustive
 def test_keystone_takes_up_its_keys_when_it_is_installed_again(releases: Releases) -> None:
     releases.install("keystone")
     patch = json.dumps({"data": {"0": "a2V5"}})
@@ -103,6 +106,7 @@ def test_keystone_takes_up_its_keys_when_it_is_installed_again(releases: Release
     assert kept["data"] == {"0": "a2V5"}
 
 
+@pytest.mark.exhaustive
 def test_the_volume_with_images_outlives_its_release_and_is_taken_up_again(releases: Releases) -> None:
     releases.install("glance")
     (before,) = releases.get("persistentvolumeclaims")
@@ -115,7 +119,7 @@ def test_the_volume_with_images_outlives_its_release_and_is_taken_up_again(relea
     )
 
 
-@pytest.mark.parametrize("name", ["keystone", "nova"])
+@pytest.mark.parametrize("name", swept(["keystone", "nova"], daily=["keystone"]))
 def test_the_helm_command_renders_what_a_worker_renders(name: str, releases: Releases) -> None:
     text = releases.helm("template", name, str(CHARTS / name), "--values", releases.values(name))
     by_command = [item for item in yaml.safe_load_all(text) if item]

@@ -128,6 +128,7 @@ def test_a_namespace_goes_whose_roles_went_before_its_objects(apart: Apart, tmp_
     wait_until("the namespace is gone", apart.is_gone, 120, apart.left)
 
 
+@pytest.mark.exhaustive
 def test_after_an_uninstall_of_the_controller_its_objects_are_deleted_or_adopted(
     sandbox: Sandbox, namespace: str, tmp_path: Path
 ) -> None:

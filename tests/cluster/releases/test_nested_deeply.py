@@ -15,6 +15,7 @@ from tests.cluster.region import Region, wait_until
 from tests.cluster.releases.test_bundle_hooks import show
 from tests.cluster.releases.test_bundles import bundle, wait_ready
 from tests.cluster.releases.test_hostile_charts import GOOD, release
+from tests.sweeps import swept
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("nested-deeply"), pytest.mark.timeout(1800)]
 
@@ -34,7 +35,7 @@ def bench(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     sandbox.kubectl("delete", "namespace", namespace, "--wait=false", "--ignore-not-found")
 
 
-@pytest.mark.parametrize("levels", [900, 2000, 9000])
+@pytest.mark.parametrize("levels", swept([900, 2000, 9000], daily=[900]))
 def test_it_says_so_and_others_are_served(bench: Region, levels: int) -> None:
     pid = bench.controllers.pid("helmbundle")
     wanted = {"releases": [{**release(NAME), "chart": {"name": "good", "path": "good"}, "values": 0}]}

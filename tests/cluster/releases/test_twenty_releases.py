@@ -15,7 +15,7 @@ from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
 from tests.cluster.region import Region, wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("kills"), pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.cluster, pytest.mark.exhaustive, pytest.mark.timeout(1800)]
 
 CHART = Path(__file__).parents[2] / "bench" / "charts" / "three"
 BUNDLES = [f"bundle{number}" for number in range(5)]

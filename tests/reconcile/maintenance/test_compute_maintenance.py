@@ -11,6 +11,7 @@ from controller.domain.shared.cloud_facts import MARK, Agent
 from controller.errors import CloudUnavailable
 from controller.ports.kubernetes import COMPUTE_MAINTENANCE
 from tests.reconcile.node_world import NodeWorld, fail
+from tests.sweeps import swept
 
 ASKED = ("live_migrate", "cold_migrate", "evacuate")
 
@@ -233,7 +234,7 @@ def killed_at(number: int, when: str, mode: str, count: int) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["Migrate", "Evacuate"])
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("when", swept(["before", "after"], daily=["after"]))
 def test_killed_at_every_write_each_server_moves_exactly_once(mode: str, when: str) -> None:
     number = 1
     while killed_at(number, when, mode, count=3):

@@ -10,6 +10,7 @@ from unittest.mock import patch
 import pytest
 
 from tests.fakes.kube import FakeKube
+from tests.sweeps import swept
 from tests.world.releases.search import PLAY
 
 
@@ -28,7 +29,7 @@ class CopyingKube(FakeKube):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [18, 27, 4000043])
+@pytest.mark.parametrize("seed", swept([18, 27, 4000043], daily=[4000043]))
 def test_a_sequence_is_the_same_where_nothing_is_shared(seed: int) -> None:
     plot = PLAY.draw(seed)
     broken, shared, met = PLAY.perform(plot)
