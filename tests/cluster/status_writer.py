@@ -103,7 +103,7 @@ PARTS: dict[str, Part] = {
     "helmbundle": _other(
         "helmbundle",
         Reason.RELEASES_PENDING,
-        lambda number: {"ready": False, "message": f"round {number}"},
+        lambda number: {"deployed": False, "message": f"round {number}"},
     ),
     "health": _other(
         "health",
