@@ -11,12 +11,15 @@ from containers.keys import owner_key, restore_keys
 from controller.adapters.accounts.broker_cluster import ManagedBrokers
 from controller.adapters.kubernetes.watches import Watch
 from controller.adapters.system.crd_files import load_schema
+from controller.adapters.system.randomness import SystemRandomness
 from controller.adapters.system.values_files import load_library
 from controller.domain.region.facts import ANSWERED_BY
 from controller.domain.region.spec_changes import pending_changes
 from controller.operator import Container
-from controller.ports.kubernetes import HELMBUNDLE, OSDPL, RESTORE
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, RESTORE, KubeObject
+from controller.reconcile.backups.region_backups import BackupImage, BackupReport, RegionBackups
 from controller.reconcile.region.deployment import DeploymentReconciler
+from controller.reconcile.region.observation import RegionObservation
 from controller.reconcile.region.other_containers import OtherContainers, SilenceTimes
 from controller.reconcile.region.parts import OwnPods, RegionPorts, RegionSettings
 from controller.reconcile.restores.region_restores import RegionRestores
@@ -73,6 +76,7 @@ def compose(parts: Parts) -> Container:
         render=rendered.of,
         silence=others.silence,
         pending=lambda osdpl: pending_changes(osdpl, schema, parsed.of),
+        backups=_backups(parts),
     )
 
     parts.queue.add(("charts", settings.region_namespace, "directories"), after=CHECK_EVERY)
@@ -101,6 +105,15 @@ def _region_settings(settings: Settings) -> RegionSettings:
         version=settings.version,
         resync=settings.resync,
         own_pods=OwnPods(settings.pod_image, settings.pod_pull_secrets),
+    )
+
+
+def _backups(parts: Parts) -> Callable[[KubeObject, RegionObservation], BackupReport]:
+    image = BackupImage(parts.settings.pod_image, parts.settings.pod_pull_secrets)
+    octets = SystemRandomness().octets
+    backups = RegionBackups(parts.kube, parts.clock, parts.events, image=image, octets=octets)
+    return lambda osdpl, found: backups.follow(
+        osdpl, paused=found.spec.paused, held=found.restore is not None
     )
 
 

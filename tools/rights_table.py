@@ -24,7 +24,11 @@ END = "<!-- The end of what is written. -->\n"
 NAMESPACE = "openstack-controller"
 WHERE = "the cluster"
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "bind", "impersonate")
-ACCOUNTS = {"openstack-controller": "the controller", "openstack-controller-charts": "charts"}
+ACCOUNTS = {
+    "openstack-controller": "the controller",
+    "openstack-controller-charts": "charts",
+    "osctl-backup": "backups",
+}
 
 
 Held = Mapping[str, Mapping[str, frozenset[Permission]]]

@@ -20,7 +20,7 @@ from controller.cli.commands.machines import app as machine_commands
 from controller.cli.commands.node import app as node_commands
 from controller.cli.commands.plan import approve, plan
 from controller.cli.commands.rbac import rbac
-from controller.cli.commands.recovery.backup_manifest import app as backup_commands
+from controller.cli.commands.recovery.backup import app as backup_commands
 from controller.cli.commands.recovery.restore import restore
 from controller.cli.commands.releases.history import history
 from controller.cli.commands.releases.reconcile import reconcile

@@ -19,6 +19,7 @@ MACHINE = {
     "ready": "Unknown",
     "lastHeartbeatTime": "2026-11-22T07:01:10Z",
 }
+BUCKET = {"endpoint": "https://s3.example.org", "bucket": "backups", "credentials": "bucket"}
 EXTERNAL = {"name": "public", "bridge": "br-ex"}
 SUBNET = {"range": "203.0.113.0/24"}
 
@@ -413,6 +414,14 @@ CASES: Sequence[RuleCase] = (
         "type custom needs conf",
         [_backend(type="custom", conf={"volume_driver": "x.Y"}), _backend(type="ceph", conf={"a": 1})],
         [_backend(type="custom")],
+    ),
+    RuleCase(
+        "set either claim or s3",
+        [features(backup={"destination": {"claim": {}}}), features(backup={"destination": {"s3": BUCKET}})],
+        [
+            features(backup={"destination": {}}),
+            features(backup={"destination": {"claim": {}, "s3": BUCKET}}),
+        ],
     ),
     RuleCase(
         "enabled backups need a driver",

@@ -5,11 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
-import socket
-import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -17,74 +14,20 @@ import pytest
 from controller.domain.backups.manifest import BackupFile, BackupManifest, DatabaseDump, manifest_document
 from controller.domain.restores.backup_checks import RegionNow, misfit, read_fetched
 from controller.domain.restores.restore_jobs import CHECK_SCRIPT, LOAD_SCRIPT
-from sandbox.openstack.servers import ensure_servers
 from sandbox.patience import patient
+from tests.openstack.scratch_server import Server, scratch_server
 
 pytestmark = [pytest.mark.openstack, pytest.mark.timeout(600)]
 
-HOST, START_SECONDS, ROWS = "127.0.0.1", 60.0, 60000
+ROWS = 60000
 RESTORE = "11111111-1111-1111-1111-111111111111"
 REGION = RegionNow("openstack", "region-one", "2025.2")
 
 
-@dataclass(frozen=True)
-class Server:
-    """An empty server, and what programs of a Job need."""
-
-    environment: dict[str, str]
-
-    def sql(self, text: str) -> str:
-        command = ["mariadb", "--no-defaults", f"--host={HOST}", f"--port={self.environment['DB_PORT']}"]
-        command += ["--user=root", "-N", "-e", text]
-        done = subprocess.run(command, env=self.environment, check=True, capture_output=True, text=True)
-        return done.stdout.strip()
-
-    def start(self, script: str, restore: Path, *arguments: str) -> subprocess.Popen[str]:
-        text = script.replace("/restore", str(restore))
-        return subprocess.Popen(
-            ["sh", "-c", text, "work", *arguments],
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-
-    def run(self, script: str, restore: Path, *arguments: str) -> tuple[int, str, str]:
-        process = self.start(script, restore, *arguments)
-        out, error = process.communicate(timeout=patient(120))
-        return process.returncode, out, error
-
-
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    programs, run = ensure_servers(print), tmp_path_factory.mktemp("mariadb")
-    environment = {**os.environ, **programs.environment}
-    own = ["--user=root"] if os.geteuid() == 0 else []
-    with socket.socket() as free:
-        free.bind((HOST, 0))
-        port = int(free.getsockname()[1])
-    place = ["--no-defaults", f"--basedir={programs.basedir}", f"--datadir={run}/data", *own]
-    install = [str(programs.install_db), *place, "--auth-root-authentication-method=normal", "--skip-test-db"]
-    subprocess.run(install, env=environment, check=True, capture_output=True)
-    command = [str(programs.mariadbd), *place, f"--socket={run}/socket", f"--bind-address={HOST}"]
-    with (run / "log").open("w") as log:
-        process = subprocess.Popen([*command, f"--port={port}"], env=environment, stdout=log, stderr=log)
-    login = {"DB_HOST": HOST, "DB_PORT": str(port), "DB_USER": "root", "MYSQL_PWD": ""}
-    found = Server({**environment, **login})
-    try:
-        deadline = time.monotonic() + patient(START_SECONDS)
-        while True:
-            try:
-                found.sql("SELECT 1")
-                break
-            except subprocess.CalledProcessError:
-                assert time.monotonic() < deadline, (run / "log").read_text()
-                time.sleep(0.2)
+    with scratch_server(tmp_path_factory.mktemp("mariadb")) as found:
         yield found
-    finally:
-        process.terminate()
-        process.wait(timeout=patient(60))
 
 
 def dump(table: str, rows: int) -> bytes:

@@ -103,6 +103,10 @@ UPGRADE_CHECK_LABEL = f"{GROUP}/upgrade-check"
 UPGRADE_SMOKE_LABEL = f"{GROUP}/upgrade-smoke"
 # On a Job of a restore and its pod, with the name of the RegionRestore.
 RESTORE_LABEL = f"{GROUP}/restore"
+# On what makes backups, with what it does: backup, drill, repository.
+BACKUP_LABEL = f"{GROUP}/backup"
+# On a CronJob of backups: the digest of what the controller asked for.
+BACKUP_DIGEST_ANNOTATION = f"{GROUP}/backup-digest"
 # On a workload that a restore has stopped: its former number of pods, or `active` or `suspended`.
 RESTORE_BEFORE_ANNOTATION = f"{GROUP}/before-restore"
 # On a container's Lease, in seconds: the run time of its oldest piece of work.

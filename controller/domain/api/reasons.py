@@ -62,6 +62,16 @@ class Reason(StrEnum):
     UPGRADE_STEP_DONE = "UpgradeStepDone", NORMAL
     UPGRADE_STEP_FAILED = "UpgradeStepFailed", WARNING
 
+    # backups
+    BACKUP_SUCCEEDED = "BackupSucceeded", NORMAL
+    BACKUP_AWAITED = "BackupAwaited", NORMAL
+    BACKUP_FAILED = "BackupFailed", WARNING
+    BACKUP_OVERDUE = "BackupOverdue", WARNING
+    BACKUP_IMPOSSIBLE = "BackupImpossible", WARNING
+    BACKUP_NOT_RESTORABLE = "BackupNotRestorable", WARNING
+    BACKUPS_KEPT = "BackupsKept", NORMAL
+    PASSPHRASE_GENERATED = "PassphraseGenerated", WARNING
+
     # a restore from a backup
     RESTORING = "Restoring", NORMAL
     RESTORED = "Restored", NORMAL

@@ -9,6 +9,7 @@ from typing import Any
 
 from controller.domain.api.spec_rules import features as rules
 from controller.domain.api.spec_rules.rule import Finding, Rule
+from controller.domain.backups.backup_rules import backup_problems
 from controller.domain.region.external_servers import external_server_problems
 from controller.domain.region.federation import directive_problems, provider_problems
 from controller.domain.shared.cron_schedule import schedule_problem
@@ -52,6 +53,7 @@ def feature_problems(features: Features) -> list[Problem]:
         *provider_problems(features["identity"]["federation"]["providers"]),
         *directive_problems(features["identity"]["federation"]["directives"]),
         *_schedules(features["database"]),
+        *backup_problems(features, reserved),
         *_policies(features["policies"]),
         *_rotation_window(features["credentialRotation"]),
         *_tolerations(features["compute"]["pods"]["tolerations"], ("compute", "pods", "tolerations")),

@@ -8,6 +8,7 @@ from typing import Any
 
 from controller.domain.api.conditions import find
 from controller.domain.api.reasons import Reason
+from controller.domain.backups.backup_state import BackupState
 from controller.domain.region.plan import RegionPlan
 from controller.domain.region.plan_approval import Approval
 from controller.domain.region.progress import RegionProgress
@@ -48,7 +49,8 @@ class RegionFacts:
     `awaiting_approval`: the region is paused, and its bundles are not what the spec asks for.
     `silence`: which of the other containers do not live, so that what they said counts no more.
     `upgrade`: the upgrade of OpenStack that runs, or has just ended. `restore`: the name of the RegionRestore
-    that holds the region, and `restore_text` what that does.
+    that holds the region, and `restore_text` what that does. `backup`: its backups, if it asks for them.
+    `now`: seconds since the epoch.
     """
 
     name: str
@@ -77,6 +79,8 @@ class RegionFacts:
     upgrade: Upgrade | None = None
     restore: str = ""
     restore_text: str = ""
+    backup: BackupState | None = None
+    now: float = 0.0
 
     @property
     def upgrading(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-RESTIC_IMAGE = "docker.io/restic/restic:0.18.1"
+from controller.domain.backups.backup_spec import RESTIC_IMAGE
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,21 @@ def shortest_gap(schedule: str) -> int:
     return 60 * min(after - before for before, after in zip(times, following, strict=True))
 
 
+def longest_gap(schedule: str) -> int:
+    """The seconds of an hour, a day, a week, a month or a year: two times of the schedule are not further
+    apart; 0 for what is no schedule."""
+    if schedule_problem(schedule):
+        return 0
+    _, hours, days, months, week = schedule.split()
+    if months not in ("*", "?"):
+        return 366 * 86400
+    if days not in ("*", "?"):
+        return 31 * 86400
+    if week not in ("*", "?"):
+        return 7 * 86400
+    return 3600 if hours == "*" else 86400
+
+
 def _numbers(text: str, field: tuple[str, int, int, dict[str, int]]) -> list[int]:
     _, first, last, words = field
     items = text.split(",")

@@ -115,6 +115,22 @@ UPGRADE_STEP_START = Gauge(
     "When the step of an upgrade that is not done yet began.",
     ("region", "step"),
 )
+BACKUP_LAST_GOOD = Gauge(
+    "osctl_backup_last_good_timestamp_seconds", "When the last good backup of the region ended.", ("region",)
+)
+BACKUP_DUE = Gauge(
+    "osctl_backup_due_timestamp_seconds",
+    "By when another backup of the region has to succeed, so that the schedule is kept.",
+    ("region",),
+)
+BACKUP_SIZE = Gauge(
+    "osctl_backup_size_bytes", "Size of the last good backup of the region, before compression.", ("region",)
+)
+BACKUP_RESTORABLE = Gauge(
+    "osctl_backup_restorable",
+    "1 if the last drill has restored its backup, 0 if not; absent before the first one.",
+    ("region",),
+)
 
 # helmbundle
 HELM_DURATION = Histogram(
@@ -269,6 +285,10 @@ BY_CONTAINER: dict[str, tuple[Metric, ...]] = {
         UPGRADE_STEPS,
         UPGRADE_STEPS_DONE,
         UPGRADE_STEP_START,
+        BACKUP_LAST_GOOD,
+        BACKUP_DUE,
+        BACKUP_SIZE,
+        BACKUP_RESTORABLE,
     ),
     "helmbundle": (
         HELM_DURATION,

@@ -33,6 +33,7 @@ from controller.errors import (
     SpecInvalid,
 )
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, KubeObject, KubeObjects
+from controller.reconcile.backups.region_backups import BackupReport
 from controller.reconcile.region.bundle_writer import BundleWriter, name_of
 from controller.reconcile.region.kept_services import keep_services
 from controller.reconcile.region.kept_volume_sizes import keep_volume_sizes
@@ -82,6 +83,7 @@ class DeploymentReconciler:
 
     `render` turns an osdpl object into a Region; it raises SpecInvalid or ChartInvalid. `silence` says
     which other containers do not live. `pending` are fields of an osdpl's spec that a plan has to show.
+    `backups` has backups made, and reports them.
     """
 
     def __init__(
@@ -92,11 +94,15 @@ class DeploymentReconciler:
         render: Callable[[Mapping[str, Any]], Region],
         silence: Callable[[], SilentContainers] = SilentContainers,
         pending: Callable[[Mapping[str, Any]], tuple[SettingChange, ...]] = lambda osdpl: (),
+        backups: Callable[[KubeObject, RegionObservation], BackupReport] = lambda osdpl, found: (
+            BackupReport()
+        ),
     ) -> None:
         self._ports = ports
         self._settings = settings
         self._render = render
         self._pending = pending
+        self._backups = backups
         self._writer = BundleWriter(ports.kube)
         self._upgrades = RegionUpgrade(ports, settings)
         self._report = RegionReport(ports, settings, silence)
@@ -145,6 +151,8 @@ class DeploymentReconciler:
         except (ObjectRefused, Forbidden) as error:
             # Another try cannot help. The status still reports the existing bundles.
             found = replace(found, problem=f"a HelmBundle was refused: {error}")
+        backups = self._backups(osdpl, found)
+        found = replace(found, backup=backups.state, again=min(found.again, backups.again))
         self._report.sum_up(osdpl, found)
         return AT_ONCE if found.begins else min(self._settings.resync, found.again)
 

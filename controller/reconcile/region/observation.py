@@ -9,6 +9,7 @@ from typing import Any
 
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import RegionSpec
+from controller.domain.backups.backup_state import BackupState
 from controller.domain.region.plan import RegionPlan
 from controller.domain.region.plan_approval import Approval
 from controller.domain.region.upgrade.upgrade_state import Upgrade
@@ -36,7 +37,8 @@ class RegionObservation:
     the plan in the status stays. `fields`: the fields of the spec that count from now on; None for the
     earlier fields. `awaiting_approval`: the region is paused, and its bundles differ from the spec. `kept`:
     bundles that the spec neither requests nor removes. `upgrade`: the upgrade of OpenStack that runs, or has
-    just ended. `restore`: the RegionRestore that holds the region."""
+    just ended. `restore`: the RegionRestore that holds the region. `backup`: its backups, if it asks for
+    them."""
 
     spec: RegionSpec
     bundles: KubeObjects
@@ -55,6 +57,7 @@ class RegionObservation:
     applying: bool = False
     upgrade: Upgrade | None = None
     restore: KubeObject | None = None
+    backup: BackupState | None = None
 
     @property
     def waits(self) -> bool:

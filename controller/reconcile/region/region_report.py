@@ -72,6 +72,8 @@ class RegionReport:
             keeps_plan=found.applying or spec.paused,
             silence=self._silence(),
             upgrade=found.upgrade,
+            backup=found.backup,
+            now=self._ports.clock.now(),
             restore=str(found.restore["metadata"]["name"]) if found.restore else "",
             restore_text=str((found.restore.get("status") or {}).get("message")) if found.restore else "",
         )

@@ -55,6 +55,7 @@ def region_series(status: Status) -> Series:
         yield metrics.REGION_RELEASES, [({}, float(total))]
         yield metrics.REGION_RELEASES_DEPLOYED, [({}, float(done))]
     yield from _upgrade_series(status)
+    yield from _backup_series(status)
 
 
 def _upgrade_series(status: Status) -> Series:
@@ -74,6 +75,17 @@ def _upgrade_series(status: Status) -> Series:
     ]
     # What has ended is measured no more.
     yield from ((metric, rows if steps else []) for metric, rows in found)
+
+
+def _backup_series(status: Status) -> Series:
+    """The last good backup, and whether it came back in a drill."""
+    backup = status.get("backup") or {}
+    good, restorable = seconds_of((backup.get("lastGood") or {}).get("ended")), backup.get("restorable")
+    due = seconds_of(backup.get("due"))
+    yield metrics.BACKUP_LAST_GOOD, [({}, good)] if good else []
+    yield metrics.BACKUP_DUE, [({}, due)] if due else []
+    yield metrics.BACKUP_SIZE, [({}, float(backup.get("size") or 0))] if good else []
+    yield metrics.BACKUP_RESTORABLE, [] if restorable is None else [({}, float(bool(restorable)))]
 
 
 def component_series(status: Status) -> Series:

@@ -243,3 +243,27 @@ def test_what_is_counted_of_a_release_begins_with_nought() -> None:
     measures.count(metrics.DRIFT_FOUND, 8, release="nova")
     seen("MODIFIED", bundle({"name": "nova", "state": "Failed"}))
     assert measures.value(metrics.DRIFT_FOUND, release="nova") == 8
+
+
+def test_backups_are_measured_as_the_status_says() -> None:
+    measures = FakeMetrics()
+    seen = measured_region(measures, region_series)
+    backup = {
+        "lastGood": {"id": "x", "ended": "2026-11-26T02:00:00Z"},
+        "size": 500,
+        "due": "2026-11-28T02:00:00Z",
+        "restorable": False,
+    }
+    seen(None, osdpl(backup=backup))
+    values = [
+        list(measures.values[metric.name].values())
+        for metric in (
+            metrics.BACKUP_LAST_GOOD,
+            metrics.BACKUP_DUE,
+            metrics.BACKUP_SIZE,
+            metrics.BACKUP_RESTORABLE,
+        )
+    ]
+    assert values == [[1795658400.0], [1795831200.0], [500.0], [0.0]]
+    seen("MODIFIED", osdpl())
+    assert measures.values[metrics.BACKUP_DUE.name] == {}

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
-import os
 import shlex
-import tempfile
 import zlib
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -18,15 +15,14 @@ import typer
 from controller.adapters.system.randomness import SystemRandomness
 from controller.cli.cluster import open_cluster
 from controller.cli.commands.plan import RegionName
+from controller.cli.commands.recovery.backup_files import digest_file, write_file
 from controller.cli.options import Context, Kubeconfig, Namespace
 from controller.cli.output import stdout
 from controller.domain.api.conditions import timestamp
 from controller.domain.backups.dump_files import database_of, manifest_of_dumps
-from controller.domain.backups.manifest import MANIFEST_FILE, BackupFile, BackupManifest
+from controller.domain.backups.manifest import MANIFEST_FILE, BackupManifest
 from controller.domain.shared.plurals import count
-from controller.errors import BackupUnusable, FileRefused
-
-app = typer.Typer(no_args_is_help=True, help="Backups of the databases, as a RegionRestore loads them.")
+from controller.errors import BackupUnusable
 
 Directory = Annotated[
     Path,
@@ -53,12 +49,6 @@ ServerVersion = Annotated[
 _END, _LONGEST_END = b"-- Dump completed", 256
 
 
-@app.callback()
-def _group() -> None:
-    """Keeps `manifest` a command of the group."""
-
-
-@app.command()
 def manifest(
     directory: Directory,
     *,
@@ -95,20 +85,14 @@ def manifest(
         if database_of(path.name) and not _is_whole(path):
             raise BackupUnusable(f"{path} is cut: it does not end as mariadb-dump ends; dump it again")
     listed = [
-        _listed(directory, path) for path in files if path.relative_to(directory) != Path(MANIFEST_FILE)
+        digest_file(directory, path) for path in files if path.relative_to(directory) != Path(MANIFEST_FILE)
     ]
-    _write(directory / MANIFEST_FILE, manifest_of_dumps(described, listed))
+    write_file(directory / MANIFEST_FILE, manifest_of_dumps(described, listed))
     tags = f"region={place},backup={described.id}"
     stdout().print(
         f"{directory / MANIFEST_FILE}: {count(len(dumps), 'database')} of {place}, OpenStack {runs}"
     )
     stdout().print(f"restic backup --tag {tags} {shlex.quote(str(directory))}", soft_wrap=True)
-
-
-def _listed(directory: Path, path: Path) -> BackupFile:
-    with path.open("rb") as opened:
-        digest = hashlib.file_digest(opened, "sha256").hexdigest()
-        return BackupFile(path.relative_to(directory).as_posix(), os.fstat(opened.fileno()).st_size, digest)
 
 
 def _is_whole(path: Path) -> bool:
@@ -121,18 +105,3 @@ def _is_whole(path: Path) -> bool:
     except (EOFError, gzip.BadGzipFile, zlib.error):
         return False
     return _END in end
-
-
-def _write(path: Path, document: bytes) -> None:
-    """The whole file or none. Raises FileRefused."""
-    try:
-        handle, written = tempfile.mkstemp(dir=path.parent, prefix=".manifest")
-        try:
-            with os.fdopen(handle, "wb") as opened:
-                opened.write(document)
-            Path(written).replace(path)
-        except BaseException:
-            Path(written).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise FileRefused(f"{path} cannot be written: {error.strerror}") from None

@@ -14,7 +14,8 @@ from controller.cli.exit_codes import ExitCode
 from controller.cli.options import Context, Kubeconfig, Namespace, Output, parse_wait
 from controller.cli.output import Format, print_data, print_table, soft_wrapped, stderr, stdout
 from controller.cli.waiting import POLL_SECONDS
-from controller.domain.restores.restore_spec import RESTIC_IMAGE, parse_restore_spec
+from controller.domain.backups.backup_spec import RESTIC_IMAGE
+from controller.domain.restores.restore_spec import parse_restore_spec
 from controller.domain.restores.restore_state import Phase
 from controller.errors import ObjectMissing, ObjectRefused
 from controller.ports.kubernetes import RESTORE, KubeObject

@@ -83,6 +83,11 @@ CEL_RULES = (
         "backup-share-required", "spec.features.blockStorage.backup.share", "driver nfs needs the field share"
     ),
     cel_rule(
+        "backup-destination",
+        "spec.features.backup.destination",
+        "set either claim or s3",
+    ),
+    cel_rule(
         "image-default-unknown",
         "spec.features.image.defaultBackend",
         "defaultBackend must be the name of one of backends",

@@ -247,6 +247,36 @@ SCHEDULE_MALFORMED = refusal(
     "{fault}",
     "write minute, hour, day of the month, month, day of the week, as 0 1 * * *",
 )
+BACKUP_SCHEDULE_MALFORMED = refusal(
+    "backup-schedule-malformed",
+    "spec.features.backup.*",
+    "{fault}",
+    "write minute, hour, day of the month, month, day of the week, as 0 2 * * *",
+)
+BACKUP_KEEPS_NOTHING = refusal(
+    "backup-keeps-nothing",
+    "spec.features.backup.keep",
+    "no backup would be kept",
+    "set last, daily or weekly to 1 or more",
+)
+BACKUP_SECRET_RESERVED = refusal(
+    "backup-secret-reserved",
+    "spec.features.backup.*",
+    'Secret "{name}" is {purpose}',
+    "name one of your own Secrets",
+)
+BACKUP_AUTHORITY_UNUSED = refusal(
+    "backup-authority-unused",
+    "spec.features.backup.destination.s3.ca",
+    "is for an endpoint with https, and this one has http",
+    "write the endpoint with https, or remove ca",
+)
+REGION_BACKUP_OF_EXTERNAL_DATABASE = refusal(
+    "region-backup-of-external-database",
+    "spec.features.backup",
+    "only a database of the region itself can be backed up",
+    "back up your database by its own tools, and the credentials with osctl credentials backup",
+)
 POLICY_RULE_MALFORMED = refusal(
     "policy-rule-malformed",
     "spec.features.policies.*.*",

@@ -9,6 +9,8 @@ from typing import Any
 from controller.domain.api.conditions import Condition, Status, find
 from controller.domain.api.names import SERVICE_LABEL
 from controller.domain.api.reasons import Reason
+from controller.domain.backups.backup_state import CONDITION as BACKED_UP
+from controller.domain.backups.backup_state import backup_condition
 from controller.domain.region.facts import RegionFacts
 from controller.domain.region.progress import (
     RegionProgress,
@@ -33,7 +35,7 @@ from controller.domain.region.upgrade.upgrade_steps import Phase
 UNSEEN = (Reason.CHART_PENDING, Reason.REPOSITORY_UNAVAILABLE)
 OWN_FIELDS = (
     *("appliedGeneration", "appliedFields", "healthy", "openstackVersion", "fingerprint"),
-    *("services", "initialization", "plan", "upgrade", "restore"),
+    *("services", "initialization", "plan", "upgrade", "restore", "backup"),
 )
 # What it always writes beside them, and an older controller keeps as it is.
 _OTHER_FIELDS = ("state", "deployed", "version", "progress")
@@ -46,6 +48,7 @@ OWN_CONDITIONS = (
     "Paused",
     "Deleting",
     UPGRADING,
+    BACKED_UP,
 )
 
 
@@ -93,6 +96,7 @@ def summarize(facts: RegionFacts) -> RegionSummary:
         "plan": _plan(facts),
         "upgrade": _upgrade_entry(facts),
         "restore": facts.restore,
+        "backup": facts.backup.entry() if facts.backup and not facts.deleting else None,
     }
     present = {key: value for key, value in fields.items() if value not in (None, "", {})}
     return RegionSummary(present, (ready, *_others(facts, progress)))
@@ -239,6 +243,7 @@ def _others(facts: RegionFacts, progress: RegionProgress) -> list[Condition]:
         ),
         stalled_condition(facts, progress),
         *upgrading_conditions(_known_upgrade(facts), generation),
+        *_backed_up(facts),
         _paused(facts, progress),
         Condition(
             "Deleting",
@@ -252,6 +257,12 @@ def _others(facts: RegionFacts, progress: RegionProgress) -> list[Condition]:
 
 def _known_upgrade(facts: RegionFacts) -> Upgrade | None:
     return facts.upgrade if facts.upgrade is not None else upgrade_in(facts.before)
+
+
+def _backed_up(facts: RegionFacts) -> tuple[Condition, ...]:
+    if facts.backup is None or facts.deleting:
+        return ()
+    return (backup_condition(facts.backup, facts.generation, facts.now),)
 
 
 def _applying_text(facts: RegionFacts, progress: RegionProgress) -> str:

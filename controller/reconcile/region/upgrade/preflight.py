@@ -8,6 +8,8 @@ from typing import Any
 
 from controller.domain.api.conditions import find
 from controller.domain.api.region_spec import parse_region_spec
+from controller.domain.backups.backup_spec import parse_backup_spec
+from controller.domain.backups.backup_state import backup_in
 from controller.domain.health.probes import APPLICATION as PROBE_APPLICATION
 from controller.domain.health.workload_health import Health
 from controller.domain.region.facts import ANSWERED_BY
@@ -139,22 +141,37 @@ def _probed(status: Mapping[str, Any], upgrade: Upgrade, name: str) -> Check:
 
 
 def _backup_age(kube: Kube, osdpl: KubeObject, now: float) -> Check:
-    """The last dump that succeeded; one that a person has started from the CronJob counts as well."""
-    allowed = upgrade_policy(parse_region_spec(osdpl.get("spec")).upgrade).backup_max_age
+    """The last good backup; without spec.features.backup, the last dump of OpenStack-Helm's chart."""
+    spec = parse_region_spec(osdpl.get("spec"))
+    allowed = upgrade_policy(spec.upgrade).backup_max_age
     if not allowed:
         return Check("backup-age", CheckState.PASSED, "spec.upgrade.backupMaxAge is not set")
-    namespace = str(osdpl["metadata"]["namespace"])
+    namespace, name = str(osdpl["metadata"]["namespace"]), str(osdpl["metadata"]["name"])
+    if parse_backup_spec(osdpl.get("spec")) is not None:
+        command = f"osctl backup now {name} -n {namespace}"
+        state = backup_in(osdpl.get("status") or {})
+        written = (state.last_good.started or state.last_good.ended) if state and state.last_good else ""
+        if state and state.restorable is False:
+            text = f"the last drill has failed: {state.drill.message}"
+            remedy = f"correct it, and try a new backup: {command}, and osctl backup verify"
+            return Check("backup-age", CheckState.FAILED, f"{text}; {remedy}")
+        return _judge_age(written, allowed, now, command)
     cron = kube.get(CRONJOB, BACKUP, namespace)
     if cron is None:
-        text = f'there is no CronJob "{BACKUP}", so no backup is known'
-        remedy = "set spec.features.database.backup.enabled, or remove spec.upgrade.backupMaxAge"
+        text = "no backup is known"
+        remedy = "set spec.features.backup, or remove spec.upgrade.backupMaxAge"
         return Check("backup-age", CheckState.FAILED, f"{text}; {remedy}")
     written = str((cron.get("status") or {}).get("lastSuccessfulTime") or "")
+    command = f"kubectl -n {namespace} create job --from=cronjob/{BACKUP} before-upgrade"
+    return _judge_age(written, allowed, now, command)
+
+
+def _judge_age(written: str, allowed: int, now: float, command: str) -> Check:
+    """`written`: of which time the last good backup is; `command` makes one."""
     if written and now - seconds_of(written) <= allowed:
         return Check("backup-age", CheckState.PASSED, f"the last backup is of {written}")
     last = f"the last backup is of {written}" if written else "no backup has succeeded yet"
     wanted = f"spec.upgrade.backupMaxAge is {format_duration(allowed)}"
-    command = f"kubectl -n {namespace} create job --from=cronjob/{BACKUP} before-upgrade"
     return Check("backup-age", CheckState.FAILED, f"{last}, and {wanted}; make one: {command}")
 
 

@@ -26,11 +26,12 @@ def check(
     kube: FakeKube | None = None,
     warnings: tuple[Problem, ...] = (),
     status: dict[str, Any] | None = None,
+    features: dict[str, Any] | None = None,
     **upgrade: Any,
 ) -> Check:
     osdpl = {
         "metadata": {"name": "region-one", "namespace": "openstack"},
-        "spec": {"upgrade": upgrade},
+        "spec": {"upgrade": upgrade, "features": features or {}},
         "status": status or {},
     }
     view = PreflightView(osdpl, new_upgrade("2025.2", "2026.1", (), NOW), [], [], (), warnings)
@@ -64,7 +65,31 @@ def test_the_last_backup_must_be_young_enough(last: float | None, age: str, stat
 def test_without_backups_their_age_cannot_be_asked_for() -> None:
     found = check("backup-age", backupMaxAge="24h")
     assert found.state == "Failed"
-    assert "features.database.backup.enabled" in found.message
+    assert "set spec.features.backup" in found.message
+
+
+@pytest.mark.parametrize(
+    ("status", "state", "message"),
+    [
+        ({"lastGood": {"id": "x", "ended": timestamp(NOW - HOUR)}}, "Passed", "the last backup is of"),
+        ({"lastGood": {"id": "x", "ended": timestamp(NOW - 25 * HOUR)}}, "Failed", "osctl backup now"),
+        ({}, "Failed", "no backup has succeeded yet"),
+        (
+            {
+                "lastGood": {"id": "x", "ended": timestamp(NOW - HOUR)},
+                "drill": {"ended": timestamp(NOW), "result": "Failed", "message": "rows differ"},
+            },
+            "Failed",
+            "the last drill has failed: rows differ",
+        ),
+    ],
+)
+def test_the_last_good_backup_of_the_region_counts(status: dict[str, Any], state: str, message: str) -> None:
+    # A dump of the chart is not what a restore loads.
+    dumps = backups(NOW - HOUR)
+    feature = {"backup": {"destination": {"claim": {}}}}
+    found = check("backup-age", kube=dumps, status={"backup": status}, backupMaxAge="24h", features=feature)
+    assert (found.state, message in found.message) == (state, True), found
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""The CronJobs of backups, and what became of their Jobs."""
