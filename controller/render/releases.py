@@ -11,6 +11,7 @@ from controller.domain.region.pod_values import eviction_warnings, limit_problem
 from controller.domain.region.required_certificates import omitted_templates
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.validation.policy_rules import policy_problems
+from controller.domain.validation.spec.ports import node_port_warnings, port_problems
 from controller.domain.values.chart_values import Values
 from controller.domain.values.layer import Layer
 from controller.domain.values.layer_order import SpecSource
@@ -34,6 +35,7 @@ def release_problems(
         refused = list(pod_problems(layer))
         asked += refused or limit_problems(layer, merged.values)
         asked += policy_problems(layer)
+        asked += port_problems(layer)
     secrets = password_problems(release, merged, spec, service)
     return [*asked, *secrets, *parted_databases(release, merged)]
 
@@ -53,6 +55,7 @@ def written_faults(
         others = (
             *pod_warnings(layer, lower, service.chart),
             *eviction_warnings(layer, final),
+            *node_port_warnings(layer, final),
             *misread_texts(layer, lower),
             *unknown_options(layer, lower, service),
             *unknown_policy_names(layer, lower, service),

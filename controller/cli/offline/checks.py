@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from controller.adapters.system.clock import SystemClock
-from controller.cli.offline.cross_checks import awaited_in_vain, collisions, slow_maintenances
+from controller.cli.offline.cross_checks import awaited_in_vain, collisions, doubtful_maintenances
 from controller.cli.offline.input_files import InputObject
 from controller.cli.offline.manifests import offline_helm, render_release, size_problem
 from controller.cli.offline.missing_objects import LiveObject, missing_objects, named
@@ -76,7 +76,7 @@ def check_all(
     if any(one.problems or one.unread for one in checked):
         return checked  # the content of a region is not known
     regions = [one.region for one in checked if one.region is not None]
-    beside = zip(checked, awaited_in_vain(items, regions), slow_maintenances(items, regions), strict=True)
+    beside = zip(checked, awaited_in_vain(items, regions), doubtful_maintenances(items, regions), strict=True)
     return [replace(one, warnings=(*one.warnings, *awaited, *slow)) for one, awaited, slow in beside]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from controller.cli.offline.input_files import InputObject
 from controller.cli.offline.own_kinds import is_bundle, is_region, is_self_contained
 from controller.cli.offline.region import DEFAULT_NAMESPACE, OfflineRegion
+from controller.domain.maintenance.doubtful_spec import doubtful_fields
 from controller.domain.shared.plurals import count
 from controller.domain.values.chart_values import DocumentPath, Path, format_path, lookup
 from controller.errors import Problem
@@ -62,12 +63,32 @@ def awaited_in_vain(items: Sequence[InputObject], regions: Sequence[OfflineRegio
     return [list(_awaited(item, known)) for item in items]
 
 
-def slow_maintenances(items: Sequence[InputObject], regions: Sequence[OfflineRegion]) -> list[list[Problem]]:
-    """For each object the budgets of a ComputeMaintenance that Nova does not use up.
+def doubtful_maintenances(
+    items: Sequence[InputObject], regions: Sequence[OfflineRegion]
+) -> list[list[Problem]]:
+    """For each object what of a ComputeMaintenance cannot be meant: budgets that Nova does not use up, values
+    that do not go together, and another region than those of the files.
 
     Its region has Nova's limit if it is among `regions`, otherwise the default counts."""
     limits = {one.deployment.namespace: _limit(one) for one in regions}
-    return [list(_slow(item, limits)) for item in items]
+    names = [f"{one.deployment.namespace}/{one.deployment.name}" for one in regions]
+    return [[*_slow(item, limits), *_of_spec(item), *_of_region(item, names)] for item in items]
+
+
+def _of_spec(item: InputObject) -> Iterator[Problem]:
+    if item.kind == COMPUTE_MAINTENANCE.kind and is_self_contained(item):
+        yield from map(item.locate, doubtful_fields(item.obj))
+
+
+def _of_region(item: InputObject, names: Sequence[str]) -> Iterator[Problem]:
+    """Where files have a region, a maintenance is of one of them: no controller acts for another name."""
+    if item.kind != COMPUTE_MAINTENANCE.kind or not is_self_contained(item) or not names:
+        return
+    region = item.obj["spec"]["region"]
+    named = f"{region['namespace']}/{region['name']}"
+    if named not in names:
+        text = f"no region {named} is among the files, and nothing moves without one"
+        yield item.locate(Problem("spec.region", text, f"there is {', '.join(sorted(names))}"))
 
 
 def _slow(item: InputObject, limits: Mapping[str, int]) -> Iterator[Problem]:

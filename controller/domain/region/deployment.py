@@ -20,6 +20,7 @@ from controller.domain.releases.bundle import DriftMode
 from controller.domain.releases.drift.ignore_rules import DriftRule, drift_rules
 from controller.domain.shared.nesting import deeper_than
 from controller.domain.validation.crd_schema import ResourceSchema
+from controller.domain.validation.spec.ports import address_problems
 from controller.domain.validation.spec.spec_names import name_problems
 from controller.domain.values.catalogue import EMBEDDED, UPSTREAM
 from controller.domain.values.images import ImagesSpec
@@ -107,7 +108,7 @@ def parse_deployment(obj: Mapping[str, Any], schema: ResourceSchema) -> OpenStac
         raise SpecInvalid(problems)
     document: Mapping[str, Any] = defaulted["spec"]
     features = with_default_traffic(schema.completed(("spec", "features"), document.get("features")))
-    problems += [*name_problems(document), *feature_problems(features)]
+    problems += [*name_problems(document), *address_problems(document), *feature_problems(features)]
     if problems:
         raise SpecInvalid(problems)
     return OpenStackDeployment(**vars(meta), spec=_spec(document, features, schema), document=document)

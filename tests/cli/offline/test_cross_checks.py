@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.cli.objects import example_text, osctl
 
@@ -101,3 +102,40 @@ def test_a_budget_that_nova_does_not_use_up_is_warned_of(
     assert [f"Nova moves {limit} of a hypervisor live at a time" in one["message"] for one in warnings] == (
         [True] if limit else []
     )
+
+
+def maintenance_warnings(*region: str, **spec: Any) -> list[str]:
+    where = {"region": {"namespace": "openstack", "name": "region-one"}, "nodeName": "cmp1"}
+    head = {"apiVersion": "osctl.dev/v1alpha1", "kind": "ComputeMaintenance", "metadata": {"name": "one"}}
+    code, found = validated(yaml.safe_dump({**head, "spec": {**where, **spec}}), *region)
+    assert code == 0
+    return [one["path"] for one in found["warnings"] if one["path"].startswith("spec.")]
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ({"deadlines": {"server": "5h"}}, "spec.deadlines.server"),
+        ({"deadlines": {"server": "30m", "whole": "20m"}}, "spec.deadlines.server"),
+        ({"mode": "Evacuate", "budgets": {"serversPerNode": 20}}, "spec.budgets.serversPerNode"),
+        ({"mode": "Cordon", "budgets": {"serversPerNode": 2}}, "spec.budgets"),
+        ({"mode": "Cordon", "deadlines": {"whole": "1h"}}, "spec.deadlines"),
+        ({"localDisks": "Rebuild"}, "spec.localDisks"),
+        ({"mode": "Evacuate", "onUnmovable": "Leave"}, "spec.onUnmovable"),
+    ],
+)
+def test_values_of_a_maintenance_that_do_not_go_together_are_warned_of(
+    spec: dict[str, Any], path: str
+) -> None:
+    assert maintenance_warnings(**spec) == [path]
+
+
+def test_a_maintenance_as_it_is_meant_is_not_warned_of() -> None:
+    deadlines = {"server": "30m", "whole": "8h"}
+    assert maintenance_warnings(deadlines=deadlines, onUnmovable="Cold", localDisks="Block") == []
+
+
+def test_a_maintenance_of_another_region_than_those_of_the_files_is_warned_of() -> None:
+    other = {"namespace": "openstack", "name": "other"}
+    assert maintenance_warnings(example_text(), region=other) == ["spec.region"]
+    assert maintenance_warnings(example_text()) == maintenance_warnings(region=other) == []

@@ -95,6 +95,28 @@ def test_an_approval_without_the_mode_that_asks_for_it_is_told() -> None:
     assert told({**plan, "mode": "Plan"}) == {}
 
 
+@pytest.mark.parametrize(
+    ("tree", "below"),
+    [
+        ("ou=users,dc=example,dc=org", True),
+        ("OU=Users, DC=Example, DC=org", True),
+        ("dc=example,dc=org", True),
+        ("ou=users,dc=example,dc=com", False),
+        ("ou=users", False),
+        ("ou=users,dc=myexample,dc=org", False),
+    ],
+)
+def test_a_subtree_that_is_not_below_the_suffix_is_told(tree: str, below: bool) -> None:
+    domain = {
+        "name": "people",
+        "url": "ldaps://ldap.example.org",
+        "suffix": "dc=example,dc=org",
+        "userTreeDN": tree,
+    }
+    found = told(features(identity={"ldap": {"domains": [domain]}}))
+    assert list(found) == ([] if below else ["spec.features.identity.ldap.domains[0].userTreeDN"])
+
+
 def test_the_fields_are_those_of_the_definition_with_its_defaults() -> None:
     root = schema().root["properties"]["spec"]["properties"]["features"]
     defaults = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.domain.api.spec_rules.rule import warning
+from controller.domain.api.spec_rules.rule import refusal, warning
 
 FILE_NOT_MOUNTED = warning(
     "file-not-mounted",
@@ -33,4 +33,22 @@ OFFERED_TO_ITSELF = warning(
     "spec.features.readOnlyAccount.offeredTo[*]",
     "the region's own namespace {namespace} has the account already, in Secret openstack-reader",
     "read that Secret, and name other namespaces only",
+)
+TREE_OUTSIDE_SUFFIX = warning(
+    "tree-outside-suffix",
+    "spec.features.identity.ldap.domains[*].*",
+    "is not below the suffix {suffix}, where the directory has its entries",
+    "write the whole name, which ends with the suffix",
+)
+NO_PORT = refusal(
+    "no-port",
+    "spec.services.*.*.values.endpoints.*.port",
+    "{number} is no port",
+    "give a number from 1 to 65535",
+)
+NODE_PORT_RANGE = warning(
+    "node-port-range",
+    "spec.services.*.*.values.network.*.node_port.port",
+    "Kubernetes refuses {number} as a port of nodes, unless the cluster has another range than 30000-32767",
+    "give a number from 30000 to 32767",
 )

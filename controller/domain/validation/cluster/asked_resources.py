@@ -97,6 +97,7 @@ def asked_resources(
     """The sum over workloads and claims. A figure that is written as Kubernetes has none counts nothing."""
     nodes: dict[tuple[bool, str], _Sum] = {}
     classes: dict[str, _Sum] = {}
+    split: dict[tuple[str, ...], _Sum] = {}
     for obj in objects:
         kind, spec = obj.get("kind"), obj.get("spec") or {}
         if kind in _WORKLOADS:
@@ -104,10 +105,14 @@ def asked_resources(
             replicas = spec.get("replicas")
             times = replicas if isinstance(replicas, int) and not each else 1
             pod = (spec.get("template") or {}).get("spec") or {}
+            one = _Sum(times, times * _requested(pod, "cpu"), times * _requested(pod, "memory"))
+            if each and (parts := _split(obj, pod)):
+                before = split.setdefault(parts, _Sum())
+                one, split[parts] = _more(before, one), _larger(before, one)
             own = nodes.setdefault((each, label_of(pod)), _Sum())
-            own.count += times
-            own.cpu += times * _requested(pod, "cpu")
-            own.amount += times * _requested(pod, "memory")
+            own.count += one.count
+            own.cpu += one.cpu
+            own.amount += one.amount
             own.apart = max(own.apart, times if keeps_apart(pod) else 1)
             for claim in spec.get("volumeClaimTemplates") or ():
                 _add_claim(classes, claim, times)
@@ -122,6 +127,26 @@ def asked_resources(
         tuple(AskedOfClass(name, one.count, one.amount) for name, one in sorted(classes.items())),
         tuple(marked),
     )
+
+
+def _split(obj: Mapping[str, Any], pod: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the parts of one DaemonSet have in common, of which each is for nodes with labels of their own;
+    empty for a DaemonSet that is no such part. A node has a pod of one of them."""
+    affinity = (pod.get("affinity") or {}).get("nodeAffinity") or {}
+    if not affinity.get("requiredDuringSchedulingIgnoredDuringExecution"):
+        return ()
+    labels = ((obj.get("spec") or {}).get("selector") or {}).get("matchLabels") or {}
+    return (label_of(pod), *(f"{key}={value}" for key, value in sorted(labels.items())))
+
+
+def _larger(one: _Sum, other: _Sum) -> _Sum:
+    return _Sum(max(one.count, other.count), max(one.cpu, other.cpu), max(one.amount, other.amount))
+
+
+def _more(before: _Sum, now: _Sum) -> _Sum:
+    """What another part adds to the largest ones before it."""
+    whole = _larger(before, now)
+    return _Sum(whole.count - before.count, whole.cpu - before.cpu, whole.amount - before.amount)
 
 
 def label_of(pod: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,6 +137,7 @@ def _of_others(document: Mapping[str, Any], features: Mapping[str, Any], namespa
     """Those outside of the features, and pairs that are more than a switch."""
     if lookup(document, ("approvedPlan",)) and lookup(document, ("mode",)) != "Plan":
         yield _problem(("approvedPlan",), "spec.mode: Plan")
+    yield from _trees(features["identity"]["ldap"]["domains"])
     database = features["database"]
     if lookup(document, ("upgrade", "backupMaxAge")) and not database["backup"]["enabled"]:
         kept = "backups of the external database" if database["external"] else _BACKUPS.words
@@ -148,6 +149,23 @@ def _of_others(document: Mapping[str, Any], features: Mapping[str, Any], namespa
         if text.partition("/")[0] == namespace:
             path = ("spec", "features", "readOnlyAccount", "offeredTo", index)
             yield rules.OFFERED_TO_ITSELF.at(format_path(path), namespace=namespace)
+
+
+def _trees(domains: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
+    """Subtrees of a directory that are none of the whole: Keystone finds nobody there."""
+    for index, domain in enumerate(domains):
+        suffix = _parts(domain["suffix"])
+        for field in ("userTreeDN", "groupTreeDN"):
+            given = _parts(domain[field] or domain["suffix"])
+            if given[-len(suffix) :] != suffix:
+                path = ("spec", "features", "identity", "ldap", "domains", index, field)
+                yield rules.TREE_OUTSIDE_SUFFIX.at(format_path(path), suffix=domain["suffix"])
+
+
+def _parts(name: str) -> list[str]:
+    """The parts of a distinguished name, as directories compare them."""
+    pairs = (part.partition("=") for part in name.lower().split(","))
+    return [f"{key.strip()}={value.strip()}" for key, _, value in pairs]
 
 
 def _problem(path: Path, words: str) -> Problem:

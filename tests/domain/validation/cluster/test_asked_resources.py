@@ -80,3 +80,18 @@ def test_the_gateways_of_ovn_are_nodes_of_its_controller_with_another_label() ->
     assert marked_nodes("ovn", {"labels": labels}) == (expected,)
     assert marked_nodes("neutron", {"labels": labels}) == ()
     assert marked_nodes("ovn", {}) == ()
+
+
+def part(cpu: str, memory: str, component: str = "compute") -> dict[str, Any]:
+    """One of the DaemonSets into which the nodes of a spec part one."""
+    terms = [{"matchExpressions": [{"key": "pinned", "operator": "In", "values": ["enabled"]}]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    made = workload("DaemonSet", cpu, memory, selector={"matchLabels": {"component": component}})
+    made["spec"]["template"]["spec"]["affinity"] = {"nodeAffinity": required}
+    return made
+
+
+def test_parts_of_one_daemonset_for_labels_of_nodes_count_once_and_as_the_largest() -> None:
+    parts = [part("1", "2Gi"), part("2", "1Gi"), part("1", "1Gi"), part("3", "1Gi", component="other")]
+    [each] = asked_resources(parts).nodes
+    assert each == AskedOfNodes("role=control", True, 2, Decimal(5), Decimal(3 * 1024**3))
