@@ -86,3 +86,11 @@ def test_a_region_is_rendered_with_its_versions_images() -> None:
     tags = release.spec.values["images"]["tags"]
     assert tags["keystone_api"] == "quay.io/airshipit/keystone:2025.1-ubuntu_noble"
     assert tags["rabbit_init"] == "docker.io/rabbitmq:3.13-management"
+
+
+def test_the_database_of_gnocchi_is_made_by_an_image_that_is_published(series: str) -> None:
+    assert tags_of(series, "gnocchi")["db_init"] == tags_of(series, "gnocchi")["ks_user"]
+    gone = {tag for tag, image in tags_of(series, "gnocchi").items() if ":3.0.3" in image}
+    assert gone == {tag for tag in gone if tag == "db_sync" or tag.startswith("gnocchi_")}, (
+        "check gnocchi-image-gone"
+    )

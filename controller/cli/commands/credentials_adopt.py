@@ -11,7 +11,7 @@ import yaml
 
 from controller.adapters.helm.release_records import SecretRecords
 from controller.cli.cluster import Cluster, open_cluster
-from controller.cli.exit_codes import ExitCode
+from controller.cli.exit_codes import ExitCode, NoCluster
 from controller.cli.offline.input_files import read_objects
 from controller.cli.offline.region import OfflineRegion, offline_renderer
 from controller.cli.options import Context, Kubeconfig, Namespace, Output
@@ -60,7 +60,7 @@ def adopt(
     generates. A Secret with another text stays, and then nothing is written.
     """
     region = offline_renderer().render_one(read_objects([file]), lacking=True)
-    cluster = open_cluster(kubeconfig, context, namespace)
+    cluster = _cluster(kubeconfig, context, namespace, needed=values is None or not dry_run)
     place = namespace or region.deployment.namespace
     releases = tuple(_releases(region))
     running = _of_files(values, releases) if values else _of_records(cluster, place, releases)
@@ -70,16 +70,28 @@ def adopt(
         )
     files = offline_renderer().library.names.files
     planned = plan_adoption(region.region.credentials, releases, running, files)
-    differing = _differing(cluster, place, planned)
+    differing = _differing(cluster, place, planned) if cluster else {}
     if output != Format.TABLE:
         print_data([_data(one, differing) for one in planned], output)
     else:
         print_table(stdout(), ("SECRET", "KEY", "TEXT", "WHERE"), _rows(planned, differing))
     _warn(planned, releases, running)
     _refuse(planned, differing)
-    if not dry_run:
+    if cluster is None:
+        stderr().print("there is no kubeconfig, so Secrets of a cluster were not compared")
+    elif not dry_run:
         written = [one.name for one in planned if _write(cluster, place, one)]
         stderr().print(f"{count(len(written), 'Secret')} written: {', '.join(written) or 'none'}")
+
+
+def _cluster(kubeconfig: Path | None, context: str, namespace: str, *, needed: bool) -> Cluster | None:
+    """The cluster; None without a kubeconfig, if files alone are enough. Raises NoCluster."""
+    try:
+        return open_cluster(kubeconfig, context, namespace)
+    except NoCluster:
+        if needed or kubeconfig is not None or context:
+            raise
+        return None
 
 
 def _releases(region: OfflineRegion) -> Iterable[NewRelease]:
@@ -89,7 +101,9 @@ def _releases(region: OfflineRegion) -> Iterable[NewRelease]:
             yield NewRelease(release.spec.name, bundle.service, references, release.merged.defaults)
 
 
-def _of_records(cluster: Cluster, namespace: str, releases: Sequence[NewRelease]) -> dict[str, Values]:
+def _of_records(cluster: Cluster | None, namespace: str, releases: Sequence[NewRelease]) -> dict[str, Values]:
+    if cluster is None:
+        return {}
     records = SecretRecords(cluster.kube)
     histories = records.observe(namespace, releases=[one.name for one in releases])
     chosen = {one.name: _newest(histories.get(one.name, ())) for one in releases}

@@ -13,6 +13,7 @@ from click.testing import Result
 import controller.cli.commands.credentials_adopt as commands
 from controller.adapters.helm.record_texts import encode_record
 from controller.cli.cluster import Cluster
+from controller.cli.exit_codes import NoCluster
 from controller.cli.offline.input_files import read_objects
 from controller.cli.offline.region import offline_renderer
 from controller.domain.values.catalogue import CredentialSecret
@@ -189,6 +190,22 @@ def test_values_in_files_take_the_place_of_records(bed: AdoptedBed, tmp_path: Pa
     (tmp_path / "keystone.yaml").write_text("a: [secret-in-a-broken-file", encoding="utf-8")
     broken = adopt("--values", str(tmp_path))
     assert broken.exit_code == 2 and "secret-in-a" not in broken.output
+
+
+@pytest.mark.slow
+def test_a_dry_run_with_values_in_files_needs_no_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without(*_: object) -> Cluster:
+        raise NoCluster("no kubeconfig")
+
+    monkeypatch.setattr(commands, "open_cluster", without)
+    (tmp_path / "keystone.yaml").write_text(yaml.safe_dump(OLD["keystone"]), encoding="utf-8")
+    shown = adopt("--values", str(tmp_path), "--dry-run")
+    assert shown.exit_code == 0 and "identity-credentials" in shown.stdout
+    assert "were not compared" in shown.stderr
+    assert adopt("--values", str(tmp_path)).exit_code != 0, "what is written needs one"
+    assert adopt("--dry-run").exit_code != 0, "and so do records"
 
 
 def test_a_namespace_without_these_releases_is_an_error(bed: AdoptedBed) -> None:

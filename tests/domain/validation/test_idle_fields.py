@@ -117,6 +117,25 @@ def test_a_subtree_that_is_not_below_the_suffix_is_told(tree: str, below: bool) 
     assert list(found) == ([] if below else ["spec.features.identity.ldap.domains[0].userTreeDN"])
 
 
+@pytest.mark.parametrize(
+    ("every", "days", "rare"),
+    [
+        ("1d", ["Sunday"], True),
+        ("6d", ["Sunday"], True),
+        ("7d", ["Sunday"], False),
+        ("3d", ["Monday", "Thursday"], True),
+        ("4d", ["Monday", "Thursday"], False),
+        ("1d", [], False),
+    ],
+)
+def test_a_window_that_opens_less_often_than_credentials_are_to_be_new_is_told(
+    every: str, days: list[str], rare: bool
+) -> None:
+    window = {"start": "02:00", "duration": "4h", **({"days": days} if days else {})}
+    found = told(features(credentialRotation={"every": every, "window": window}))
+    assert list(found) == (["spec.features.credentialRotation.every"] if rare else [])
+
+
 def test_the_fields_are_those_of_the_definition_with_its_defaults() -> None:
     root = schema().root["properties"]["spec"]["properties"]["features"]
     defaults = {}

@@ -52,3 +52,9 @@ NODE_PORT_RANGE = warning(
     "Kubernetes refuses {number} as a port of nodes, unless the cluster has another range than 30000-32767",
     "give a number from 30000 to 32767",
 )
+WINDOW_TOO_RARE = warning(
+    "window-too-rare",
+    "spec.features.credentialRotation.every",
+    "{every} is shorter than the {gap} days between two windows, so credentials get that old",
+    "add days to the window, or set every to {gap}d or more",
+)

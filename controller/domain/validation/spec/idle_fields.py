@@ -114,6 +114,8 @@ DEFAULTS: Mapping[str, Any] = {
     "networking.floatingNetwork.networkType": "flat",
 }
 
+_WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
 
 def idle_fields(
     document: Mapping[str, Any], features: Mapping[str, Any], services: Collection[str], namespace: str
@@ -138,6 +140,7 @@ def _of_others(document: Mapping[str, Any], features: Mapping[str, Any], namespa
     if lookup(document, ("approvedPlan",)) and lookup(document, ("mode",)) != "Plan":
         yield _problem(("approvedPlan",), "spec.mode: Plan")
     yield from _trees(features["identity"]["ldap"]["domains"])
+    yield from _windows(features["credentialRotation"])
     database = features["database"]
     if lookup(document, ("upgrade", "backupMaxAge")) and not database["backup"]["enabled"]:
         kept = "backups of the external database" if database["external"] else _BACKUPS.words
@@ -152,7 +155,7 @@ def _of_others(document: Mapping[str, Any], features: Mapping[str, Any], namespa
 
 
 def _trees(domains: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
-    """Subtrees of a directory that are none of the whole: Keystone finds nobody there."""
+    """Subtrees of a directory that are none of the whole: Keystone finds no entries there."""
     for index, domain in enumerate(domains):
         suffix = _parts(domain["suffix"])
         for field in ("userTreeDN", "groupTreeDN"):
@@ -160,6 +163,18 @@ def _trees(domains: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
             if given[-len(suffix) :] != suffix:
                 path = ("spec", "features", "identity", "ldap", "domains", index, field)
                 yield rules.TREE_OUTSIDE_SUFFIX.at(format_path(path), suffix=domain["suffix"])
+
+
+def _windows(rotation: Mapping[str, Any] | None) -> Iterator[Problem]:
+    """A window that opens less often than credentials are to be new."""
+    days = sorted(_WEEK.index(day) for day in ((rotation or {}).get("window") or {}).get("days") or ())
+    if rotation is None or not rotation["every"] or not days:
+        return
+    every = int(str(rotation["every"]).removesuffix("d"))
+    gap = max((later - day) % 7 or 7 for day, later in zip(days, [*days[1:], days[0]], strict=True))
+    if every < gap:
+        path = "spec.features.credentialRotation.every"
+        yield rules.WINDOW_TOO_RARE.at(path, every=rotation["every"], gap=gap)
 
 
 def _parts(name: str) -> list[str]:
