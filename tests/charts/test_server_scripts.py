@@ -182,3 +182,49 @@ def test_one_ready_server_is_the_primary(
     monkeypatch.setattr(loaded, "call", call)
     loaded.settle()
     assert said == changes
+
+
+def tables_upgrade(directory: Path, monkeypatch: pytest.MonkeyPatch, *, fails: bool = False) -> Any:
+    """start.py with its data in a directory, beside programs of MariaDB 11.8 that write down their calls."""
+    commands = directory / "bin"
+    calls = directory / "calls"
+    note = f'echo "${{0##*/}} $*" >> {calls}\n'
+    server = 'case "$1" in --version) echo "mariadbd  Ver 11.8.9-MariaDB"; exit;; esac\n'
+    program(commands, "mariadbd", f"#!/bin/sh\n{server}{note}exec sleep 600\n")
+    program(commands, "mariadb-admin", "#!/bin/sh\nexit 0\n")
+    program(commands, "mariadb-upgrade", f"#!/bin/sh\n{note}exit {1 if fails else 0}\n")
+    loaded = server_module(monkeypatch, f"{commands}:{os.environ['PATH']}")
+    monkeypatch.setattr(loaded, "FORM", directory / "form")
+    monkeypatch.setattr(loaded, "WAITING", directory / "waiting")
+    loaded.calls = lambda: calls.read_text().splitlines() if calls.exists() else []  # type: ignore[attr-defined]
+    return loaded
+
+
+def server_module(monkeypatch: pytest.MonkeyPatch, path: str) -> types.ModuleType:
+    settings = {"POD_NAME": "db-0", "REPLICAS": "1", "SETUP_WAIT_SECONDS": "30", "PATH": path}
+    return module("mariadb", "start.py", monkeypatch, **settings)
+
+
+@pytest.mark.parametrize("before", ["10.11", ""])
+def test_a_database_server_gives_its_tables_the_form_of_its_version_before_it_serves(
+    before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = tables_upgrade(tmp_path, monkeypatch)
+    if before:
+        (tmp_path / "form").write_text(before)
+    loaded.upgrade_tables()
+    serves, upgrade = loaded.calls()
+    assert {"--skip-networking", "--wsrep-on=OFF", "--skip-grant-tables"} <= set(serves.split())
+    assert upgrade.startswith("mariadb-upgrade") and "--skip-write-binlog" in upgrade
+    assert (tmp_path / "form").read_text() == "11.8"
+    loaded.upgrade_tables()
+    assert len(loaded.calls()) == 2
+
+
+def test_an_upgrade_of_tables_that_fails_is_made_again_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = tables_upgrade(tmp_path, monkeypatch, fails=True)
+    with pytest.raises(subprocess.CalledProcessError):
+        loaded.upgrade_tables()
+    assert not (tmp_path / "form").exists()

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Start one server of the Galera cluster: make its data directory, decide whether it founds or joins, run it.
+"""Start one server of the Galera cluster: make its data directory, give its own tables the form of this
+version, decide whether it founds or joins, run it.
 
 One server alone always founds. Of several, a server joins as soon as a peer answers; where none does, all tell
 how far their data goes and the one that goes furthest founds. Nothing is founded while a peer does not wait
@@ -27,6 +28,9 @@ NAME = os.environ["POD_NAME"]
 REPLICAS = int(os.environ["REPLICAS"])
 ROOT = NAME.rsplit("-", 1)[0]
 PEERS = [f"{ROOT}-{ordinal}" for ordinal in range(REPLICAS)]
+# The version whose form the server's own tables have.
+FORM = DATA / ".tables-of-version"
+UPGRADE_WITHIN_SECONDS = 3600.0
 # Tells the liveness probe that this server waits for others and is well.
 WAITING = pathlib.Path("/tmp/waiting")
 # The server that left last may found without the others after this long.
@@ -78,7 +82,46 @@ def make_data_directory() -> None:
     # Without the cluster's configuration: Galera refuses to start where it has no cluster to belong to.
     command = ["mariadb-install-db", "--no-defaults", f"--datadir={DATA}"]
     subprocess.run([*command, "--auth-root-authentication-method=normal", "--skip-test-db"], check=True)
+    FORM.write_text(program_version())
     unfinished.unlink()
+
+
+def program_version() -> str:
+    """Such as `11.8`: tables change their form with these two numbers only."""
+    told = subprocess.run(["mariadbd", "--version"], check=True, capture_output=True, text=True).stdout
+    found = re.search(r"Ver (\d+\.\d+)\.", told)
+    if found is None:
+        raise RuntimeError(f"mariadbd --version says {told!r}")
+    return found[1]
+
+
+def upgrade_tables() -> None:
+    """Give the tables of the server itself the form of this version, before anyone is served.
+
+    The server runs meanwhile without network and cluster. May be repeated; the next start does it again if this
+    one is killed.
+    """
+    version = program_version()
+    if FORM.exists() and FORM.read_text() == version:
+        return
+    print(f"mariadb-upgrade for {version} begins", flush=True)
+    socket_ = "/tmp/upgrade.sock"
+    alone = ["--wsrep-on=OFF", "--wsrep-provider=none", "--skip-networking", "--skip-grant-tables"]
+    server = subprocess.Popen(["mariadbd", *alone, f"--socket={socket_}", "--pid-file=/tmp/upgrade.pid"])
+    try:
+        began = time.monotonic()
+        ping = ["mariadb-admin", "--no-defaults", f"--socket={socket_}", "ping"]
+        while subprocess.run(ping, check=False, capture_output=True).returncode:
+            WAITING.touch()
+            if server.poll() is not None or time.monotonic() - began > UPGRADE_WITHIN_SECONDS:
+                raise RuntimeError("the server for mariadb-upgrade does not start; its log has the cause")
+            time.sleep(1)
+        upgrade = ["mariadb-upgrade", "--no-defaults", f"--socket={socket_}", "--skip-write-binlog"]
+        subprocess.run(upgrade, check=True, timeout=UPGRADE_WITHIN_SECONDS)
+    finally:
+        server.terminate()
+        server.wait()
+    FORM.write_text(version)
 
 
 def recovered_position() -> int:
@@ -162,6 +205,7 @@ def main() -> None:
     # Process 1 of a container gets no signal that it does not handle; the server handles its own.
     signal.signal(signal.SIGTERM, end)
     make_data_directory()
+    upgrade_tables()
     arguments = [
         "mariadbd",
         f"--wsrep-node-name={NAME}",

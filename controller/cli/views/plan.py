@@ -22,7 +22,7 @@ MARKS = {
 WAITING = frozenset(map(str, (Reason.PLAN_PENDING, Reason.PLAN_DIFFERS)))
 _REFUSED = (
     *(Reason.PLAN_FAILED, Reason.SPEC_INVALID, Reason.VERSION_STEP_REFUSED, Reason.BUNDLE_NAME_TAKEN),
-    Reason.NEWER_CONTROLLER,
+    *(Reason.NEWER_CONTROLLER, Reason.CONTROLLER_SKIPS_VERSION),
 )
 STUCK = WAITING | frozenset(map(str, _REFUSED))
 

@@ -37,6 +37,7 @@ class Reason(StrEnum):
     BUNDLE_NAME_TAKEN = "BundleNameTaken", WARNING
     ANOTHER_DEPLOYMENT_MANAGED = "AnotherDeploymentManaged", WARNING
     NEWER_CONTROLLER = "NewerController", WARNING
+    CONTROLLER_SKIPS_VERSION = "ControllerSkipsVersion", WARNING
 
     # the region as a whole
     READY = "RegionReady", NORMAL

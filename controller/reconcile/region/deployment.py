@@ -17,7 +17,7 @@ from controller.domain.api.names import (
 )
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import RegionSpec, fields_in, parse_region_spec
-from controller.domain.region.controller_skew import newer_controller
+from controller.domain.region.controller_skew import refused_controller
 from controller.domain.region.facts import SilentContainers
 from controller.domain.region.plan_approval import Approval, approval_in
 from controller.domain.region.upgrade.upgrade_state import upgrade_in
@@ -113,8 +113,8 @@ class DeploymentReconciler:
         osdpl = self._ports.kube.get(OSDPL, name, namespace)
         if osdpl is None:
             return None
-        if text := newer_controller(osdpl, self._settings.version):
-            self._report.refuse_older(osdpl, text)
+        if refusal := refused_controller(osdpl, self._settings.version):
+            self._report.refuse_version(osdpl, refusal)
             return self._settings.resync
         if osdpl["metadata"].get("deletionTimestamp"):
             return self._delete(osdpl)

@@ -1,4 +1,4 @@
-"""Holds the passes of a container while its controller is older than the one that served the region.
+"""Holds the passes of a container while its controller may not serve the region, by their versions.
 
 The container core reports it in the region's conditions. The others wait for it.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller.domain.region.controller_skew import newer_controller
+from controller.domain.region.controller_skew import refused_controller
 from controller.ports.kubernetes import OSDPL, Kube
 
 RETRY_SECONDS = 15.0
@@ -27,13 +27,13 @@ class OlderController:
         """The same passes, each put off until this controller may act. They raise KubeError."""
 
         def held(*key: str) -> float | None:
-            if not self._may_act and self._is_older():
+            if not self._may_act and self._is_refused():
                 return RETRY_SECONDS
             self._may_act = True
             return reconcile(*key)
 
         return held
 
-    def _is_older(self) -> bool:
+    def _is_refused(self) -> bool:
         regions = self._kube.list(OSDPL, self._namespace)
-        return any(newer_controller(osdpl, self._version) for osdpl in regions)
+        return any(refused_controller(osdpl, self._version) for osdpl in regions)

@@ -7,13 +7,14 @@ from typing import Any
 
 from controller.domain.api.conditions import entries, find
 from controller.domain.api.reasons import Reason
+from controller.domain.region.controller_skew import SkewRefusal
 from controller.domain.region.facts import RegionFacts, SilentContainers
 from controller.domain.region.status.summary import (
     OWN_CONDITIONS,
     OWN_FIELDS,
     RegionSummary,
     refusal,
-    refusal_of_older,
+    refusal_by_version,
     summarize,
 )
 from controller.domain.releases.digests import fingerprint
@@ -40,10 +41,10 @@ class RegionReport:
         generation = int(osdpl["metadata"].get("generation") or 0)
         self._publish(osdpl, refusal(managed, generation, osdpl.get("status") or {}))
 
-    def refuse_older(self, osdpl: KubeObject, text: str) -> None:
-        """Says why this controller leaves a region as a newer one left it."""
+    def refuse_version(self, osdpl: KubeObject, refusal: SkewRefusal) -> None:
+        """Says why this controller leaves a region as one of another version left it."""
         generation = int(osdpl["metadata"].get("generation") or 0)
-        self._publish(osdpl, refusal_of_older(text, generation, osdpl.get("status") or {}))
+        self._publish(osdpl, refusal_by_version(refusal, generation, osdpl.get("status") or {}))
 
     def sum_up(self, osdpl: KubeObject, found: RegionObservation) -> None:
         before, spec = osdpl.get("status") or {}, found.spec

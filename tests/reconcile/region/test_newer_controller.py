@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from controller.domain.api.conditions import find
-from controller.domain.region.controller_skew import newer_controller
+from controller.domain.region.controller_skew import refused_controller
 from controller.ports.kubernetes import OSDPL
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.older_controller import OlderController
@@ -140,8 +140,35 @@ def test_a_container_that_may_act_does_not_read_the_region_at_every_pass(cluster
 
 
 @pytest.mark.parametrize(
-    ("known", "own"), [("", "0.1.0"), ("0.2.0", "unknown"), ("main", "0.1.0"), ("0.9.0", "0.10.0")]
+    ("known", "own"),
+    [
+        *(("", "0.1.0"), ("0.2.0", "unknown"), ("main", "0.1.0"), ("0.9.0", "0.10.0")),
+        *(("0.9.0", "1.0.0"), ("0.2.0", "1.5.0")),
+    ],
 )
 def test_what_is_no_newer_version_is_not_refused(known: str, own: str) -> None:
     region = {"metadata": {"name": "region-one", "namespace": "openstack"}, "status": {"version": known}}
-    assert newer_controller(region, own) == ""
+    assert refused_controller(region, own) is None
+
+
+@pytest.mark.parametrize(("own", "between"), [("0.4.0", "0.3"), ("0.10.2", "0.3")])
+def test_a_controller_that_skips_a_minor_version_touches_nothing_and_says_why(
+    cluster: Cluster, own: str, between: str
+) -> None:
+    edit(cluster.kube, common={"openstack": {"values": {"debug": 1}}})
+    cluster.core(own)
+    assert cluster.written == {"OpenStackDeployment"}
+    assert cluster.ready() == ("False", "ControllerSkipsVersion")
+    message = find(status(cluster.kube)["conditions"], "Ready")["message"]
+    assert f"a minor version was skipped; install {between} first" in message
+    assert status(cluster.kube)["version"] == "0.2.0"
+    cluster.core("0.3.0")
+    assert status(cluster.kube)["version"] == "0.3.0"
+
+
+def test_an_operator_accepts_a_controller_that_skips_a_version(cluster: Cluster) -> None:
+    cluster.core("0.4.0")
+    cluster.accept("0.4")
+    cluster.core("0.4.0")
+    assert cluster.ready()[1] != "ControllerSkipsVersion"
+    assert status(cluster.kube)["version"] == "0.4.0"

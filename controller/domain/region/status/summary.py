@@ -11,6 +11,7 @@ from controller.domain.api.names import SERVICE_LABEL
 from controller.domain.api.reasons import Reason
 from controller.domain.backups.backup_state import CONDITION as BACKED_UP
 from controller.domain.backups.backup_state import backup_condition
+from controller.domain.region.controller_skew import SkewRefusal
 from controller.domain.region.facts import RegionFacts
 from controller.domain.region.progress import (
     RegionProgress,
@@ -182,13 +183,13 @@ def refusal(managed: str, generation: int, before: Mapping[str, Any]) -> RegionS
     return RegionSummary({"observedGeneration": generation, **latched}, conditions)
 
 
-def refusal_of_older(text: str, generation: int, before: Mapping[str, Any]) -> RegionSummary:
-    """What an older controller says of a region that a newer one has served: `text`.
+def refusal_by_version(refusal: SkewRefusal, generation: int, before: Mapping[str, Any]) -> RegionSummary:
+    """What a controller says of a region that it leaves to one of another version.
 
     Everything else that core has reported stays, also the version: it is how the next pass knows.
     """
     kept = {name: before[name] for name in (*_OTHER_FIELDS, *OWN_FIELDS) if name in before}
-    conditions = _stalled(Reason.NEWER_CONTROLLER, text, generation)
+    conditions = _stalled(refusal.reason, refusal.text, generation)
     return RegionSummary({**kept, "observedGeneration": generation}, conditions)
 
 

@@ -81,9 +81,7 @@ class CheckJobs:
 
     def _runs(self) -> Iterator[CheckRun | Check]:
         """Each check of a release that runs, or why it cannot be made."""
-        meta, upgrade = self._view.osdpl["metadata"], self._view.upgrade
-        asked = (meta.get("annotations") or {}).get(RECONCILE_ANNOTATION) or ""
-        request = f"{upgrade.started:.0f} {upgrade.target} {meta.get('generation')} {asked}"
+        request = self._request()
         there = {str(release["name"]) for release in _releases(self._view.bundles)}
         for check in self._view.checks:
             about = check.about
@@ -98,6 +96,12 @@ class CheckJobs:
                 else:
                     text = f"the values of {release['name']} have no images.tags.{about.tag}; {_SKIP}"
                     yield Check(about.name, CheckState.FAILED, text, check.service)
+
+    def _request(self) -> str:
+        """What the checks of this pass answer: an edit, or a request, has them made again."""
+        meta, upgrade = self._view.osdpl["metadata"], self._view.upgrade
+        asked = (meta.get("annotations") or {}).get(RECONCILE_ANNOTATION) or ""
+        return f"{upgrade.started:.0f} {upgrade.target} {meta.get('generation')} {asked}"
 
     def _outcome(self, run: CheckRun, job: KubeObject | None) -> Check:
         name, service = run.check.about.name, run.check.service
@@ -119,8 +123,13 @@ class CheckJobs:
         if workload is None:
             text = f'there is no Deployment "{about.workload}" whose pod could make it; {_SKIP}'
             return Check(about.name, CheckState.FAILED, text, service)
+        return self._make(run, check_job(run, workload, self._view.osdpl))
+
+    def _make(self, run: CheckRun, job: KubeObject) -> Check:
+        """Begins a check by this Job."""
+        about, service = run.check.about, run.check.service
         try:
-            self._kube.create(check_job(run, workload, self._view.osdpl))
+            self._kube.create(job)
         except Conflict:
             return _not_begun(run)
         except (ObjectRefused, Forbidden) as error:

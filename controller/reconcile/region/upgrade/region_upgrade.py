@@ -38,6 +38,7 @@ from controller.reconcile.region.upgrade.brokers import BrokerCare, broker_check
 from controller.reconcile.region.upgrade.check_jobs import CheckJobs, CheckView
 from controller.reconcile.region.upgrade.preflight import PreflightView, preflight_checks
 from controller.reconcile.region.upgrade.smoke_gate import let_smoke_jobs_go
+from controller.reconcile.region.upgrade.space_jobs import SpaceJobs
 from controller.reconcile.region.upgrade.step_gate import GateView, step_facts
 from controller.reconcile.region.version_gate import image_steps, observe_keepers
 from controller.reconcile.shared.action_log import log_action
@@ -163,17 +164,20 @@ class RegionUpgrade:
             osdpl, staged.upgrade, staged.desired, bundles, self._containers, staged.warnings
         )
         known = preflight_checks(self._ports.kube, preflight, self._ports.clock.now())
-        known = (*known, *self._programs(osdpl, staged, bundles))
+        space = SpaceJobs(self._ports.kube, self._check_view(osdpl, staged, bundles), self._own_pods)
+        known = (*known, *self._programs(osdpl, staged, bundles), *space.outcomes())
         if not any(step.version for step in staged.steps):
             return known
         care = BrokerCare(self._ports, osdpl, bundles)
         return (*known, *broker_checks(care, osdpl, staged.steps, staged.images))
 
     def _programs(self, osdpl: KubeObject, staged: StagedRegion, bundles: KubeObjects) -> tuple[Check, ...]:
+        return CheckJobs(self._ports.kube, self._check_view(osdpl, staged, bundles)).outcomes()
+
+    def _check_view(self, osdpl: KubeObject, staged: StagedRegion, bundles: KubeObjects) -> CheckView:
         before = upgrade_in(osdpl.get("status") or {})
         remembered = before is not None and not before.over
-        view = CheckView(osdpl, staged.upgrade, staged.checks, staged.desired, bundles, remembered)
-        return CheckJobs(self._ports.kube, view).outcomes()
+        return CheckView(osdpl, staged.upgrade, staged.checks, staged.desired, bundles, remembered)
 
     def _announce(self, osdpl: KubeObject, before: Upgrade | None, after: Upgrade) -> None:
         """An Event and a line of the log for each change of a step or phase, and only then."""
