@@ -39,7 +39,8 @@ def claim_of(pod: Mapping[str, Any]) -> str:
 def space_check(claim: str, image: str, request: str) -> CheckRun:
     """The check of a claim. `image` is the controller's own."""
     about = UpgradeCheck(
-        name=f"space-{claim}",
+        # It is also a label.
+        name=f"space-{claim}"[:63].rstrip("-."),
         chart=CHART,
         workload="",
         tag="",
