@@ -14,7 +14,7 @@ from controller.adapters.kubernetes.watches import Watch
 from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.values_files import load_library
 from controller.domain.region.required_certificates import region_certificates
-from controller.domain.region.required_credentials import region_ceph, region_credentials
+from controller.domain.region.required_credentials import region_ceph, region_credentials, region_services
 from controller.operator import Container
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.credentials.certificates.sealing_key import SealingKey
@@ -40,10 +40,11 @@ def compose(parts: Parts) -> Container:
     def needs_of(osdpl: Mapping[str, Any]) -> RegionNeeds:
         spec = parsed.of(osdpl).spec
         namespace = str(osdpl["metadata"]["namespace"])
+        services = region_services(spec, library)
         return RegionNeeds(
-            region_credentials(spec, library),
-            region_certificates(spec, namespace, library),
-            region_ceph(spec, library),
+            region_credentials(spec, services),
+            region_certificates(spec, namespace, services),
+            region_ceph(spec, services, library),
         )
 
     servers = RealAccountServers()

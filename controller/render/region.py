@@ -182,7 +182,7 @@ class _RegionRenderer:
             names = [entry.name for entry in services]
             self.warnings += idle_fields(self.deployment.document, features, names, namespace)
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
-        certificates = region_certificates(self.deployment.spec, self.deployment.namespace, self.library)
+        certificates = region_certificates(self.deployment.spec, namespace, services)
         ceph = ceph_needs(features, {entry.name for entry in services})
         made, told = region_input.credentials(), tuple(self._located_warnings())
         steps, checks = region_steps(services, self.deployment.spec.images), service_checks(services)

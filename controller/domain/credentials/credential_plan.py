@@ -223,7 +223,11 @@ def plan_retention(
 
 def plan_disowning(stored: Iterable[StoredSecret]) -> tuple[SecretChange, ...]:
     """The only steps if everything else stays: no osdpl may own credentials."""
-    return tuple(_disowned(there) for there in stored if not there.foreign and _is_to_be_disowned(there))
+    return tuple(
+        SecretChange(there.name, there.service, there, disown=True)
+        for there in stored
+        if there.owned and not (there.foreign or there.deleting)
+    )
 
 
 def own_missing(secret: OwnSecret, *, filled: bool = False) -> CredentialProblem:
@@ -276,14 +280,6 @@ def _keys_to_add(
     for key in [key for key, kind in add.items() if kind == SSH_PUBLIC_KEY and private_name(key) in lost]:
         del add[key]
     return add, lost, problems
-
-
-def _is_to_be_disowned(there: StoredSecret) -> bool:
-    return there.owned and not there.deleting
-
-
-def _disowned(there: StoredSecret) -> SecretChange:
-    return SecretChange(there.name, there.service, there, disown=True)
 
 
 def _leaving(rest: Sequence[StoredSecret], *, removable: bool) -> CredentialPlan:

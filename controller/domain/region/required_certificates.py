@@ -8,7 +8,6 @@ from typing import Any
 
 from controller.domain.api.names import AMPHORA_SECRET, CA_BUNDLE_SECRET
 from controller.domain.region.deployment import DeploymentSpec
-from controller.domain.region.required_credentials import region_services
 from controller.domain.shared.plurals import count
 from controller.domain.values.catalogue import (
     BUNDLE_KEYS,
@@ -17,7 +16,6 @@ from controller.domain.values.catalogue import (
     ServiceEntry,
     public_hosts,
 )
-from controller.domain.values.shipped_values import Library
 
 COMPUTE, LOAD_BALANCER = "compute", "load-balancer"
 # As templates and charts call them: of libvirt and QEMU on all hypervisors, and of the proxy of consoles
@@ -42,14 +40,10 @@ MOST_OF_NODES = 2048
 
 
 def region_certificates(
-    spec: DeploymentSpec, namespace: str, library: Library
+    spec: DeploymentSpec, namespace: str, services: tuple[ServiceEntry, ...]
 ) -> tuple[CertificateRequest, ...]:
-    """The Secrets with certificates to make for a region in this namespace, in the order of the catalogue.
-
-    Raises SpecInvalid when the choice of services cannot be served.
-    """
+    """The Secrets with certificates to make for services of a region in this namespace, in their order."""
     domain = spec.internal_domain_name
-    services = region_services(spec, library)
     found = _requests(spec.features.tree, services, spec.charts.source, namespace, domain)
     return (*found, *_published(spec, services))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from controller.domain.api.spec_rules import charts_and_services as rules
 from controller.domain.region.deployment import DeploymentSpec
 from controller.domain.values.catalogue import CredentialSecret, ServiceEntry
@@ -13,14 +15,16 @@ from controller.domain.values.templates.template_input import filled_features
 from controller.errors import SpecInvalid
 
 
-def region_credentials(spec: DeploymentSpec, library: Library) -> tuple[CredentialSecret, ...]:
-    """The Secrets to generate, in the order of the catalogue; the same as a full rendering finds.
+def region_credentials(
+    spec: DeploymentSpec, services: Iterable[ServiceEntry]
+) -> tuple[CredentialSecret, ...]:
+    """The Secrets to generate for the services of the region, in their order; the same as a full rendering
+    finds.
 
-    Looks at the choice of services and at spec.features.credentials only, so that a mistake in the
-    values of one release keeps no other from its password. Raises SpecInvalid when the choice of
-    services cannot be served.
+    Looks at the services and at spec.features.credentials only, so that a mistake in the values of one
+    release keeps no other from its password.
     """
-    services, desired = region_services(spec, library), []
+    desired = []
     own = {(one.service, one.credential) for one in spec.features.credentials}
     for entry in services:
         ours = {key: kind for key, kind in entry.credentials.items() if (entry.name, key) not in own}
@@ -29,11 +33,11 @@ def region_credentials(spec: DeploymentSpec, library: Library) -> tuple[Credenti
     return tuple(desired)
 
 
-def region_ceph(spec: DeploymentSpec, library: Library) -> CephNeeds | None:
-    """What the region needs of Ceph; None without an exchange. Raises SpecInvalid as `region_credentials`."""
-    services = frozenset(entry.name for entry in region_services(spec, library))
+def region_ceph(spec: DeploymentSpec, services: Iterable[ServiceEntry], library: Library) -> CephNeeds | None:
+    """What the services of the region need of Ceph; None without an exchange."""
     size, preset = library.sizes[spec.size], library.presets[spec.preset]
-    return ceph_needs(filled_features(spec.features.tree, size.features, preset.features), services)
+    features = filled_features(spec.features.tree, size.features, preset.features)
+    return ceph_needs(features, frozenset(entry.name for entry in services))
 
 
 def region_services(spec: DeploymentSpec, library: Library) -> tuple[ServiceEntry, ...]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from controller.domain.api.spec_rules import charts_and_services as rules
 from controller.domain.values.catalogue import EMBEDDED, Catalogue, ServiceEntry, meant_service
-from controller.domain.values.chart_values import DocumentPath, format_path
 from controller.errors import Problem
 
 
@@ -24,20 +23,19 @@ def decide_services(
     `enabled` and `disabled` change what the preset brings; `source` is the chart source in use.
     """
     problems: list[Problem] = []
-    base: DocumentPath = ("spec", "features", "services")
     for field_name, names in (("enabled", enabled), ("disabled", disabled)):
         problems += [
             rules.SERVICE_UNKNOWN.at(
-                format_path((*base, field_name, index)),
+                _path(field_name, names, name),
                 service=name,
                 suggestion=meant_service(name, catalogue.services),
             )
-            for index, name in enumerate(names)
+            for name in names
             if name not in catalogue
         ]
     problems += [
-        rules.SERVICE_ENABLED_AND_DISABLED.at(format_path((*base, "disabled", index)), service=name)
-        for index, name in enumerate(disabled)
+        rules.SERVICE_ENABLED_AND_DISABLED.at(_path("disabled", disabled, name), service=name)
+        for name in disabled
         if name in enabled
     ]
     desired = (set(preset_services) | set(enabled)) - set(disabled)
@@ -57,10 +55,10 @@ def _what_it_lacks(
         if name in desired:
             continue
         if name in disabled:
-            path = format_path(("spec", "features", "services", "disabled", list(disabled).index(name)))
+            path = _path("disabled", disabled, name)
             problems.append(rules.NEEDED_SERVICE_DISABLED.at(path, service=entry.name, needed=name))
         else:
-            path = _where_enabled(entry.name, enabled)
+            path = _path("enabled", enabled, entry.name)
             problems.append(
                 rules.NEEDED_SERVICE_ABSENT.at(path, service=entry.name, needed=name, preset=preset)
             )
@@ -80,14 +78,17 @@ def _not_offered(entry: ServiceEntry, enabled: Sequence[str], source: str) -> Pr
         else "leave spec.charts empty to use the charts shipped with the controller, or disable the service"
     )
     return rules.SERVICE_NOT_OFFERED.at(
-        _where_enabled(entry.name, enabled), service=entry.name, charts=where, missing=missing, remedy=remedy
+        _path("enabled", enabled, entry.name),
+        service=entry.name,
+        charts=where,
+        missing=missing,
+        remedy=remedy,
     )
 
 
-def _where_enabled(name: str, enabled: Sequence[str]) -> str:
-    if name in enabled:
-        return format_path(("spec", "features", "services", "enabled", list(enabled).index(name)))
-    return "spec.preset"
+def _path(field: str, names: Sequence[str], name: str) -> str:
+    """The field that names a service. A service without one comes with the preset."""
+    return f"spec.features.services.{field}[{list(names).index(name)}]" if name in names else "spec.preset"
 
 
 def in_order_of_need(services: tuple[ServiceEntry, ...]) -> list[ServiceEntry]:

@@ -244,6 +244,8 @@ class CredentialStore:
     def _stored(self, secret: KubeObject) -> StoredSecret:
         meta = secret["metadata"]
         labels, owners = meta.get("labels") or {}, meta.get("ownerReferences") or []
+        regions = [one for one in owners if _is_region(one)]
+        controlled = any(one.get("controller") for one in owners if one not in regions)
         texts = _texts(secret)
         manager = labels.get(MANAGED_BY, "")
         deployment = labels.get(DEPLOYMENT_LABEL, "")
@@ -254,8 +256,8 @@ class CredentialStore:
             filled=frozenset(key for key, text in texts.items() if text),
             empty=frozenset(key for key, text in texts.items() if not text),
             ours=complete,
-            foreign=manager not in ("", MANAGED_BY_US) or any(map(_is_other_controller, owners)),
-            owned=any(map(_is_region, owners)),
+            foreign=manager not in ("", MANAGED_BY_US) or controlled,
+            owned=bool(regions),
             immutable=bool(secret.get("immutable")),
             deleting="deletionTimestamp" in meta,
             unused=UNUSED_ANNOTATION in (meta.get("annotations") or {}),
@@ -279,10 +281,6 @@ def made_changes(store: CredentialStore, changes: Iterable[SecretChange]) -> lis
 def _is_region(reference: Mapping[str, Any]) -> bool:
     group = str(reference.get("apiVersion") or "").partition("/")[0]
     return group == GROUP and reference.get("kind") == OSDPL.kind
-
-
-def _is_other_controller(reference: Mapping[str, Any]) -> bool:
-    return bool(reference.get("controller")) and not _is_region(reference)
 
 
 def _texts(secret: Mapping[str, Any] | None) -> dict[str, str]:

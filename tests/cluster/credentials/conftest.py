@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from controller.domain.credentials.generate import SSH_PRIVATE_KEY, SSH_PUBLIC_KEY
-from controller.domain.region.required_credentials import region_credentials
+from controller.domain.region.required_credentials import region_credentials, region_services
 from controller.ports.kubernetes import SECRET
 from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
@@ -104,7 +104,8 @@ def planted(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Itera
         region.install_chart("--set", f"{place},{names}")
         watched = WatchedProcesses(region.controllers.directory / "pids", temporary)
         made, osdpl = Planted(region, directory, watched, temporary), spec(region)
-        for secret in region_credentials(deployment(osdpl["spec"]).spec, library()):
+        parsed = deployment(osdpl["spec"]).spec
+        for secret in region_credentials(parsed, region_services(parsed, library())):
             kinds = (SSH_PRIVATE_KEY, SSH_PUBLIC_KEY)
             keys = [key for key, kind in secret.credentials.items() if kind not in kinds]
             made.put(namespace, secret.name, {key: made.plant(secret.name, key) for key in keys})

@@ -6,7 +6,7 @@ import base64
 import struct
 from collections.abc import Mapping
 
-from controller.domain.region.required_credentials import region_ceph
+from controller.domain.region.required_credentials import region_ceph, region_services
 from controller.domain.values.ceph_needs import CephNeeds
 from tests.render.region import core_spec, deployment, library
 
@@ -82,7 +82,8 @@ EVERYWHERE = {
 def needs_of(ceph: Mapping[str, object] | None = None, **features: object) -> CephNeeds | None:
     """What a region with these features needs, an upstream one of preset compute."""
     given = {**features, **({"ceph": dict(ceph)} if ceph else {})}
-    return region_ceph(deployment(core_spec(preset="compute", features=given)).spec, library())
+    spec = deployment(core_spec(preset="compute", features=given)).spec
+    return region_ceph(spec, region_services(spec, library()), library())
 
 
 def everything(**ceph: object) -> CephNeeds:
