@@ -29,8 +29,8 @@ def kube(monkeypatch: pytest.MonkeyPatch) -> FakeKube:
     def open_fake(_: Path | None, __: str, namespace: str) -> Cluster:
         return Cluster(fake, namespace)
 
-    for module in ("history", "rollback", "reconcile", "suspend"):
-        monkeypatch.setattr(f"controller.cli.commands.releases.{module}.open_cluster", open_fake)
+    for module in ("on_cluster", "commands.releases.history", "commands.releases.rollback"):
+        monkeypatch.setattr(f"controller.cli.{module}.open_cluster", open_fake)
     spec = {"openstackVersion": "2026.1", "preset": "core", "size": "single", "publicDomainName": "x.org"}
     fake.create(
         {

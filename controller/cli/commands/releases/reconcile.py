@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from controller.adapters.system.clock import SystemClock
-from controller.cli.cluster import open_cluster
-from controller.cli.options import DEFAULT_TIMEOUT, Context, Kubeconfig, Namespace, Releases, Timeout
+from controller.cli.cluster import Cluster
+from controller.cli.on_cluster import on_cluster
+from controller.cli.options import DEFAULT_TIMEOUT, Releases, Timeout
 from controller.cli.output import stdout
 from controller.cli.release_waiting import Request, wait_for_releases
 from controller.cli.targets import Bundles, Target, annotate, find_targets, stamp
@@ -28,7 +29,9 @@ Region = Annotated[
 ]
 
 
+@on_cluster
 def reconcile(
+    cluster: Cluster,
     *,
     region: Region = "",
     releases: Releases = None,
@@ -39,12 +42,8 @@ def reconcile(
     ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it is done.")] = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
-    namespace: Namespace = "",
-    kubeconfig: Kubeconfig = None,
-    context: Context = "",
 ) -> None:
     """Reconcile a region, bundles or releases now, without waiting for the next attempt."""
-    cluster = open_cluster(kubeconfig, context, namespace)
     clock = SystemClock()
     text = stamp(clock)
     if not (releases or bundles):

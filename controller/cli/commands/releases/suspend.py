@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from controller.cli.cluster import Cluster, open_cluster
+from controller.cli.cluster import Cluster
 from controller.cli.commands.releases.reconcile import Region
 from controller.cli.exit_codes import ExitCode
-from controller.cli.options import Context, Kubeconfig, Namespace, Releases
+from controller.cli.on_cluster import on_cluster
+from controller.cli.options import Releases
 from controller.cli.output import stderr, stdout
 from controller.cli.targets import Bundles, Target, annotate, find_targets, patch
 from controller.domain.api.names import (
@@ -22,53 +23,39 @@ from controller.ports.kubernetes import HELMBUNDLE, OSDPL, KubeObject
 PAUSED = "Paused"
 
 
+@on_cluster
 def suspend(
+    cluster: Cluster,
     *,
     region: Region = "",
     releases: Releases = None,
     bundles: Bundles = None,
-    namespace: Namespace = "",
-    kubeconfig: Kubeconfig = None,
-    context: Context = "",
 ) -> None:
     """Suspend a region, bundles or releases: running actions finish, and edits wait until resume."""
-    cluster = open_cluster(kubeconfig, context, namespace)
     if not (releases or bundles):
         found = cluster.find_region(region)
         _print_result(f"region {found['metadata']['name']}", "suspended", changed=_pause(cluster, found))
-        return
-    _refuse(region)
-    for target in find_targets(cluster, releases, bundles):
-        name = target.annotation(SUSPEND_ANNOTATION, SUSPEND_RELEASE_PREFIX)
+    for target in _chosen(cluster, region, releases, bundles):
         changed = not is_suspended(_annotations(target.bundle), target.release)
-        if changed:
-            annotate(cluster, HELMBUNDLE, target.bundle, name, "true")
-        _print_result(target.title, "suspended", changed=changed)
+        _annotate(cluster, target, "true", "suspended", changed=changed)
 
 
+@on_cluster
 def resume(
+    cluster: Cluster,
     *,
     region: Region = "",
     releases: Releases = None,
     bundles: Bundles = None,
-    namespace: Namespace = "",
-    kubeconfig: Kubeconfig = None,
-    context: Context = "",
 ) -> None:
     """Resume a suspended region, bundle or release."""
-    cluster = open_cluster(kubeconfig, context, namespace)
     if not (releases or bundles):
         found = cluster.find_region(region)
         _print_result(f"region {found['metadata']['name']}", "resumed", changed=_unpause(cluster, found))
-        return
-    _refuse(region)
     remains = False
-    for target in find_targets(cluster, releases, bundles):
-        name = target.annotation(SUSPEND_ANNOTATION, SUSPEND_RELEASE_PREFIX)
-        changed = name in _annotations(target.bundle)
-        if changed:
-            annotate(cluster, HELMBUNDLE, target.bundle, name, None)
-        _print_result(target.title, "resumed", changed=changed)
+    for target in _chosen(cluster, region, releases, bundles):
+        changed = _annotation(target) in _annotations(target.bundle)
+        _annotate(cluster, target, None, "resumed", changed=changed)
         why = still_suspended(target)
         if why:
             remains = True
@@ -114,11 +101,25 @@ def _annotations(obj: KubeObject) -> dict[str, str]:
     return obj["metadata"].get("annotations") or {}
 
 
-def _refuse(region: str) -> None:
-    if region:
+def _chosen(
+    cluster: Cluster, region: str, releases: list[str] | None, bundles: list[str] | None
+) -> list[Target]:
+    """The named bundles and releases; none of them is the region alone."""
+    if region and (releases or bundles):
         raise typer.BadParameter(
             "--region means all bundles of the region; give one of the two", param_hint="REGION"
         )
+    return find_targets(cluster, releases, bundles) if releases or bundles else []
+
+
+def _annotation(target: Target) -> str:
+    return target.annotation(SUSPEND_ANNOTATION, SUSPEND_RELEASE_PREFIX)
+
+
+def _annotate(cluster: Cluster, target: Target, text: str | None, word: str, *, changed: bool) -> None:
+    if changed:
+        annotate(cluster, HELMBUNDLE, target.bundle, _annotation(target), text)
+    _print_result(target.title, word, changed=changed)
 
 
 def _print_result(what: str, word: str, *, changed: bool) -> None:

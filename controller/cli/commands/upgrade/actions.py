@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from controller.adapters.system.clock import SystemClock
-from controller.cli.cluster import Cluster, open_cluster
+from controller.cli.cluster import Cluster
 from controller.cli.commands.upgrade.plan import (
     Manifests,
     Version,
@@ -28,7 +28,7 @@ from controller.cli.commands.upgrade.status import (
 from controller.cli.exit_codes import ExitCode
 from controller.cli.offline.input_files import InputObject
 from controller.cli.offline.manifests import offline_helm
-from controller.cli.options import Context, Kubeconfig, Namespace
+from controller.cli.on_cluster import on_cluster
 from controller.cli.output import soft_wrapped, stderr, stdout
 from controller.cli.upgrade_preview import VERSION_FIELD, preview_upgrade, running_version
 from controller.cli.upgrade_waiting import AwaitedUpgrade, wait_for_upgrade
@@ -47,7 +47,9 @@ PAUSED_PATH = ("spec", "upgrade", "paused")
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
+@on_cluster
 def start(
+    cluster: Cluster,
     version: Version,
     *,
     name: RegionName = "",
@@ -62,15 +64,11 @@ def start(
     ] = False,
     wait: Wait = False,
     timeout: UpgradeTimeout = UPGRADE_TIMEOUT,
-    namespace: Namespace = "",
-    kubeconfig: Kubeconfig = None,
-    context: Context = "",
 ) -> None:
     """Begin the upgrade to VERSION: shows the steps, asks, and sets spec.openstackVersion.
 
     The checks come first. If one fails, nothing begins.
     """
-    cluster = open_cluster(kubeconfig, context, namespace)
     region = cluster.find_region(name)
     require_version(version)
     if (known := _under_way(region)) is not None and known.target == version:
@@ -101,15 +99,13 @@ def start(
         _wait(cluster, edited, AwaitedUpgrade(target=version), timeout)
 
 
+@on_cluster
 def pause(
+    cluster: Cluster,
     *,
     name: RegionName = "",
-    namespace: Namespace = "",
-    kubeconfig: Kubeconfig = None,
-    context: Context = "",
 ) -> None:
     """Pause the upgrade: what has begun ends, and no other step and no other node begins."""
-    cluster = open_cluster(kubeconfig, context, namespace)
     region = cluster.find_region(name)
     if parse_region_spec(region.get("spec")).upgrade.paused:
         stdout().print(f"{_name(region)}: already paused")
@@ -121,15 +117,13 @@ def pause(
     stdout().print(f"{_name(region)}: paused, no step begins{running}", style="green")
 
 
+@on_cluster
 def resume(
+    cluster: Cluster,
     *,
     name: RegionName = "",
-    namespace: Namespace = "",
-    kubeconfig: Kubeconfig = None,
-    context: Context = "",
 ) -> None:
     """Resume a paused upgrade."""
-    cluster = open_cluster(kubeconfig, context, namespace)
     region = cluster.find_region(name)
     if not parse_region_spec(region.get("spec")).upgrade.paused:
         stdout().print(f"{_name(region)}: not paused")
@@ -141,17 +135,15 @@ def resume(
     stdout().print(f"{_name(region)}: resumed", style="green")
 
 
+@on_cluster
 def continue_(
+    cluster: Cluster,
     *,
     name: RegionName = "",
     wait: Wait = False,
     timeout: UpgradeTimeout = UPGRADE_TIMEOUT,
-    namespace: Namespace = "",
-    kubeconfig: Kubeconfig = None,
-    context: Context = "",
 ) -> None:
     """Allow the next step of an upgrade with manual gates, and no other one."""
-    cluster = open_cluster(kubeconfig, context, namespace)
     region = cluster.find_region(name)
     upgrade = _require_upgrade(region)
     spec = parse_region_spec(region.get("spec")).upgrade
@@ -172,7 +164,9 @@ def continue_(
         _wait(cluster, edited, AwaitedUpgrade(step=step.name), timeout)
 
 
+@on_cluster
 def abort(
+    cluster: Cluster,
     *,
     name: RegionName = "",
     yes: Yes = False,
@@ -180,12 +174,8 @@ def abort(
         bool, typer.Option("--wait", help="Wait until the controller has taken it back.")
     ] = False,
     timeout: UpgradeTimeout = UPGRADE_TIMEOUT,
-    namespace: Namespace = "",
-    kubeconfig: Kubeconfig = None,
-    context: Context = "",
 ) -> None:
     """Abort the upgrade: sets spec.openstackVersion back, as long as no step has migrated data."""
-    cluster = open_cluster(kubeconfig, context, namespace)
     region = cluster.find_region(name)
     upgrade = _require_upgrade(region)
     _refuse_after_point_of_no_return(region)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from controller.cli import on_cluster
 from controller.cli.cluster import Cluster
 from controller.cli.commands.upgrade import actions, check, plan, status
 from tests.reconcile.region.upgrade.upgrading_region import UpgradingRegion
 
-MODULES = (actions, check, plan, status)
+MODULES = (on_cluster, check, plan, status)
 
 
 class Terminal:
