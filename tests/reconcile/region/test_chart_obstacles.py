@@ -101,6 +101,14 @@ def core(kube: FakeKube, clock: FakeClock, events: SilentEvents, charts: Fickle)
     return reconciler(RegionPorts(kube=kube, clock=clock, events=events, charts=charts), charts)
 
 
+@pytest.fixture
+def accepted(core: DeploymentReconciler, kube: FakeKube) -> DeploymentReconciler:  # noqa: F811
+    """After its first pass over the region."""
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    return core
+
+
 def reconciler(ports: RegionPorts, charts: Fickle, version: str = "0.1.0") -> DeploymentReconciler:
     settings = RegionSettings(containers=("core", "helmbundle"), version=version, resync=300)
     return DeploymentReconciler(ports, settings, render=charts)
@@ -109,19 +117,17 @@ def reconciler(ports: RegionPorts, charts: Fickle, version: str = "0.1.0") -> De
 @pytest.mark.slow
 @pytest.mark.parametrize("error", [error for error, _, _ in CASES], ids=IDS)
 def test_a_region_that_comes_back_is_held_and_owns_nothing_also_without_its_charts(
-    core: DeploymentReconciler,
+    accepted: DeploymentReconciler,
     kube: FakeKube,  # noqa: F811
     charts: Fickle,
     error: Exception,
 ) -> None:
-    kube.create(osdpl())
-    core.reconcile(KEY)
     own(kube)
     kube.merge_patch(OSDPL, KEY[1], KEY[0], {"metadata": {"finalizers": None}})
     kube.delete(OSDPL, KEY[1], KEY[0])
     kube.create(osdpl())
     charts.error = error
-    core.reconcile(KEY)
+    accepted.reconcile(KEY)
     assert owners(kube) == []
     kube.delete(OSDPL, KEY[1], KEY[0])
     assert kube.get(OSDPL, KEY[1], KEY[0]) is not None
@@ -130,20 +136,18 @@ def test_a_region_that_comes_back_is_held_and_owns_nothing_also_without_its_char
 @pytest.mark.slow
 @pytest.mark.parametrize(("error", "reason", "stalls"), CASES, ids=IDS)
 def test_the_region_says_why_and_what_runs_is_untouched(
-    core: DeploymentReconciler,
+    accepted: DeploymentReconciler,
     kube: FakeKube,  # noqa: F811
     charts: Fickle,
     error: Exception,
     reason: Reason,
     stalls: bool,
 ) -> None:
-    kube.create(osdpl())
-    core.reconcile(KEY)
     deploy_all(kube)
     before = [bundle["spec"] for bundle in kube.objects("HelmBundle")]
     charts.error = error
     edit(kube, size="small")
-    again = core.reconcile(KEY)
+    again = accepted.reconcile(KEY)
     conditions = status(kube)["conditions"]
     assert find(conditions, "Ready")["reason"] == reason
     assert find(conditions, "SpecValid")["status"] == ("False" if stalls else "Unknown")
@@ -157,7 +161,7 @@ def test_the_region_says_why_and_what_runs_is_untouched(
 
 @pytest.mark.parametrize(("error", "reason", "stalls"), CASES, ids=IDS)
 def test_a_spec_that_was_accepted_stays_so_while_its_charts_cannot_be_looked_at_once_more(
-    core: DeploymentReconciler,
+    accepted: DeploymentReconciler,
     kube: FakeKube,  # noqa: F811
     charts: Fickle,
     error: Exception,
@@ -166,12 +170,10 @@ def test_a_spec_that_was_accepted_stays_so_while_its_charts_cannot_be_looked_at_
 ) -> None:
     """As with a pod that has lost its cache on a move while the repository is away."""
     del stalls
-    kube.create(osdpl())
-    core.reconcile(KEY)
     before = status(kube)
     charts.error = error
     for _ in range(2):
-        again = core.reconcile(KEY)
+        again = accepted.reconcile(KEY)
         conditions = status(kube)["conditions"]
         if reason in (Reason.CHART_PENDING, Reason.REPOSITORY_UNAVAILABLE):
             assert find(conditions, "SpecValid")["status"] == "True"
@@ -182,78 +184,70 @@ def test_a_spec_that_was_accepted_stays_so_while_its_charts_cannot_be_looked_at_
             assert find(conditions, "Ready")["reason"] == reason
     assert again is not None and again <= LONGEST
     charts.error = None
-    core.reconcile(KEY)
+    accepted.reconcile(KEY)
     assert status(kube) == before
 
 
 @pytest.mark.parametrize("gone", [1, None], ids=["one", "all"])
 def test_a_bundle_that_is_gone_is_missed_while_charts_cannot_be_looked_at(
-    core: DeploymentReconciler,
+    accepted: DeploymentReconciler,
     kube: FakeKube,  # noqa: F811
     charts: Fickle,
     gone: int | None,
 ) -> None:
-    kube.create(osdpl())
-    core.reconcile(KEY)
     deploy_all(kube)
-    core.reconcile(KEY)
+    accepted.reconcile(KEY)
     charts.error = RepositoryUnavailable("503", 120.0)
-    core.reconcile(KEY)
+    accepted.reconcile(KEY)
     assert find(status(kube)["conditions"], "Ready")["status"] == "True"
     for bundle in sorted(bundle_names(kube))[:gone]:
         kube.delete(HELMBUNDLE, bundle, KEY[0])
     for _ in range(3):
-        core.reconcile(KEY)
+        accepted.reconcile(KEY)
         ready = find(status(kube)["conditions"], "Ready")
         assert (ready["status"], ready["reason"]) == ("False", Reason.REPOSITORY_UNAVAILABLE)
     charts.error = None
-    core.reconcile(KEY)
+    accepted.reconcile(KEY)
     assert find(status(kube)["conditions"], "Ready")["reason"] == Reason.APPLYING
 
 
 def test_a_region_with_nothing_left_to_plan_stays_ready_while_its_charts_cannot_be_looked_at(
-    core: DeploymentReconciler,
+    accepted: DeploymentReconciler,
     kube: FakeKube,  # noqa: F811
     charts: Fickle,
 ) -> None:
-    kube.create(osdpl())
-    core.reconcile(KEY)
     deploy_all(kube)
     plan = {"plan": {"observedGeneration": 1, "accepted": {"digest": "d", "desired": "e", "done": True}}}
     before = status(kube)
     body = {"apiVersion": OSDPL.api_version, "kind": OSDPL.kind, "metadata": osdpl()["metadata"]}
     kube.apply({**body, "status": {**before, **plan}}, manager="test", force=True, subresource="status")
     charts.error = RepositoryUnavailable("503", 120.0)
-    core.reconcile(KEY)
+    accepted.reconcile(KEY)
     assert find(status(kube)["conditions"], "Ready")["status"] == "True"
     assert find(status(kube)["conditions"], "SpecValid")["status"] == "True"
 
 
 def test_a_repository_that_words_its_refusal_anew_is_no_cause_to_write(
-    core: DeploymentReconciler,
+    accepted: DeploymentReconciler,
     kube: FakeKube,  # noqa: F811
     charts: Fickle,
 ) -> None:
-    kube.create(osdpl())
-    core.reconcile(KEY)
     charts.error = RepositoryUnavailable("503", 120.0)
-    core.reconcile(KEY)
+    accepted.reconcile(KEY)
     kube.forget_requests()
     for text in ("timed out", "503", "refused"):
         charts.error = RepositoryUnavailable(text, 120.0)
-        core.reconcile(KEY)
+        accepted.reconcile(KEY)
     assert kube.writes == []
 
 
 def test_another_version_of_the_controller_does_not_trust_what_this_one_accepted(
-    core: DeploymentReconciler,
+    accepted: DeploymentReconciler,
     kube: FakeKube,  # noqa: F811
     clock: FakeClock,  # noqa: F811
     events: SilentEvents,  # noqa: F811
     charts: Fickle,
 ) -> None:
-    kube.create(osdpl())
-    core.reconcile(KEY)
     charts.error = RepositoryUnavailable("503", 120.0)
     reconciler(RegionPorts(kube, clock, events, charts), charts, version="0.2.0").reconcile(KEY)
     assert find(status(kube)["conditions"], "Ready")["reason"] == Reason.REPOSITORY_UNAVAILABLE
@@ -295,16 +289,14 @@ def test_the_release_waits_and_says_why(
 
 @pytest.mark.slow
 def test_other_services_are_served_while_one_lacks_its_chart(
-    core: DeploymentReconciler,
+    accepted: DeploymentReconciler,
     kube: FakeKube,  # noqa: F811
     charts: Fickle,
 ) -> None:
-    kube.create(osdpl())
-    core.reconcile(KEY)
     before = {bundle["metadata"]["name"]: bundle["spec"] for bundle in kube.objects("HelmBundle")}
     charts.lacks = {"image": ChartNotFound("no version 9.9.9", 40.0)}
     edit(kube, size="small")
-    assert core.reconcile(KEY) == LONGEST
+    assert accepted.reconcile(KEY) == LONGEST
     after = {bundle["metadata"]["name"]: bundle["spec"] for bundle in kube.objects("HelmBundle")}
     assert after["image"] == before["image"]
     assert after["identity"] != before["identity"]
@@ -312,7 +304,7 @@ def test_other_services_are_served_while_one_lacks_its_chart(
     assert ready["reason"] == Reason.CHART_NOT_FOUND
     assert "9.9.9" in ready["message"] and "image" in ready["message"]
     charts.lacks = {}
-    core.reconcile(KEY)
+    accepted.reconcile(KEY)
     assert find(status(kube)["conditions"], "SpecValid")["status"] == "True"
     image = next(one for one in kube.objects("HelmBundle") if one["metadata"]["name"] == "image")
     assert image["spec"] != before["image"]

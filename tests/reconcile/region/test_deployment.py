@@ -648,6 +648,17 @@ def test_what_amphorae_know_goes_with_volumes_alone(
     assert (kube.get(OSDPL, KEY[1], KEY[0]) is not None) is waits
 
 
+def leaves_after(kube: FakeKube, core: DeploymentReconciler, *held: tuple[Resource, str]) -> None:
+    """The region is deleted, and stays until the last of these objects is gone."""
+    kube.delete(OSDPL, KEY[1], KEY[0])
+    let_bundles_go(kube, core)
+    for resource, name in held:
+        assert kube.get(OSDPL, KEY[1], KEY[0]) is not None
+        kube.delete(resource, name, KEY[0])
+        core.reconcile(KEY)
+    assert kube.get(OSDPL, KEY[1], KEY[0]) is None
+
+
 @pytest.mark.parametrize("resource", [SECRET, CONFIGMAP])
 def test_a_region_that_is_deleted_stays_until_secrets_has_removed_what_it_exchanged(
     kube: FakeKube, clock: FakeClock, events: SilentEvents, resource: Resource
@@ -664,48 +675,20 @@ def test_a_region_that_is_deleted_stays_until_secrets_has_removed_what_it_exchan
     for name, marks in (("ceph-etc", labels), ("openstack-ceph-request", told)):
         meta = {"name": name, "namespace": KEY[0], "labels": marks}
         kube.create({"apiVersion": "v1", "kind": resource.kind, "metadata": meta})
-    kube.delete(OSDPL, KEY[1], KEY[0])
-    let_bundles_go(kube, core)
-    assert kube.get(OSDPL, KEY[1], KEY[0]) is not None
-    kube.delete(resource, "ceph-etc", KEY[0])
-    core.reconcile(KEY)
-    assert kube.get(OSDPL, KEY[1], KEY[0]) is None
+    leaves_after(kube, core, (resource, "ceph-etc"))
 
 
-def test_a_region_deleted_with_its_volumes_stays_until_secrets_has_removed_the_credentials(
-    kube: FakeKube, clock: FakeClock, events: SilentEvents
+@pytest.mark.parametrize("volumes", ["Delete", "Retain"])
+def test_a_region_takes_its_credentials_along_only_with_its_volumes(
+    kube: FakeKube, clock: FakeClock, events: SilentEvents, volumes: str
 ) -> None:
-    kube.create(osdpl(volumes="Delete"))
+    kube.create(osdpl(volumes=volumes))
     core = with_secrets(kube, clock, events)
     core.reconcile(KEY)
     credentials(kube)
-    kube.delete(OSDPL, KEY[1], KEY[0])
-    core.reconcile(KEY)
-    core.reconcile(KEY)
-    assert kube.get(OSDPL, KEY[1], KEY[0]) is not None
-    kube.delete(SECRET, CLOUDS_SECRET, KEY[0])
-    core.reconcile(KEY)
-    assert kube.get(OSDPL, KEY[1], KEY[0]) is not None
-    kube.delete(SECRET, "identity-credentials", KEY[0])
-    core.reconcile(KEY)
-    assert kube.get(OSDPL, KEY[1], KEY[0]) is None
-
-
-def test_a_region_deleted_without_its_volumes_leaves_its_credentials(
-    kube: FakeKube, clock: FakeClock, events: SilentEvents
-) -> None:
-    kube.create(osdpl())
-    core = with_secrets(kube, clock, events)
-    core.reconcile(KEY)
-    credentials(kube)
-    kube.delete(OSDPL, KEY[1], KEY[0])
-    core.reconcile(KEY)
-    core.reconcile(KEY)
-    assert kube.get(OSDPL, KEY[1], KEY[0]) is not None
-    kube.delete(SECRET, CLOUDS_SECRET, KEY[0])
-    core.reconcile(KEY)
-    assert kube.get(OSDPL, KEY[1], KEY[0]) is None
-    assert kube.get(SECRET, "identity-credentials", KEY[0]) is not None
+    goes = [(SECRET, "identity-credentials")] if volumes == "Delete" else []
+    leaves_after(kube, core, (SECRET, CLOUDS_SECRET), *goes)
+    assert (kube.get(SECRET, "identity-credentials", KEY[0]) is None) is bool(goes)
 
 
 def test_a_region_that_is_deleted_stays_until_what_others_read_with_is_gone(
@@ -717,13 +700,7 @@ def test_a_region_that_is_deleted_stays_until_what_others_read_with_is_gone(
     labels = {DEPLOYMENT_LABEL: KEY[1], "app.kubernetes.io/managed-by": "openstack-controller"}
     meta = {"name": "openstack-reader", "namespace": KEY[0], "labels": labels}
     kube.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta})
-    kube.delete(OSDPL, KEY[1], KEY[0])
-    core.reconcile(KEY)
-    core.reconcile(KEY)
-    assert kube.get(OSDPL, KEY[1], KEY[0]) is not None
-    kube.delete(SECRET, "openstack-reader", KEY[0])
-    core.reconcile(KEY)
-    assert kube.get(OSDPL, KEY[1], KEY[0]) is None
+    leaves_after(kube, core, (SECRET, "openstack-reader"))
 
 
 def test_a_region_that_comes_back_under_another_uid_takes_up_its_bundles_as_they_are(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from controller.domain.api.region_name import RegionName
@@ -23,6 +24,22 @@ EVENTS: dict[str, Happening] = {}
 def happens(function: Happening) -> Happening:
     EVENTS[function.__name__] = function
     return function
+
+
+def happens_to_machine(
+    *, powered: bool | None = None
+) -> Callable[[Callable[[World, Draw, Machine], str | None]], Happening]:
+    """An event of one machine, which is drawn first; it cannot happen where that is in the wrong state."""
+
+    def registered(function: Callable[[World, Draw, Machine], str | None]) -> Happening:
+        @wraps(function)
+        def happening(world: World, draw: Draw) -> str | None:
+            machine = draw_machine(world, draw, powered=powered)
+            return None if machine is None else function(world, draw, machine)
+
+        return happens(happening)
+
+    return registered
 
 
 def happen(world: World, event: Event) -> bool:

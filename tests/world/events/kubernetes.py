@@ -10,7 +10,8 @@ from controller.domain.hosts.host_disks import judge_disks
 from controller.ports.kubernetes import NODE, POD
 from controller.reconcile.hosts.disk_records import DiskRecords
 from tests.world.cluster import COMPUTE, NAMESPACE
-from tests.world.events.draw import Draw, draw_machine, happens
+from tests.world.events.draw import Draw, draw_machine, happens, happens_to_machine
+from tests.world.truth import Machine
 from tests.world.world import World
 
 
@@ -59,11 +60,10 @@ def person_cordons(world: World, draw: Draw) -> str | None:
     return f"somebody cordons {name}"
 
 
-@happens
-def person_says_disks_are_shared(world: World, draw: Draw) -> str | None:
+@happens_to_machine()
+def person_says_disks_are_shared(world: World, draw: Draw, machine: Machine) -> str | None:
     """Who knows better says so: of the present configuration of that host alone."""
-    machine = draw_machine(world, draw)
-    if machine is None or machine.node not in world.cluster.nodes:
+    if machine.node not in world.cluster.nodes:
         return None
     records = DiskRecords(world.cluster.kube, world.cluster.clock, NAMESPACE).read()
     others = frozenset(

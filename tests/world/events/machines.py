@@ -2,44 +2,33 @@
 
 from __future__ import annotations
 
-from tests.world.events.draw import Draw, draw_machine, happens
+from tests.world.events.draw import Draw, happens, happens_to_machine
+from tests.world.truth import Machine
 from tests.world.world import World
 
 
-@happens
-def machine_loses_power(world: World, draw: Draw) -> str | None:
-    machine = draw_machine(world, draw, powered=True)
-    if machine is None:
-        return None
+@happens_to_machine(powered=True)
+def machine_loses_power(world: World, draw: Draw, machine: Machine) -> str | None:
     world.truth.power_off(machine)
     return f"{machine.host} loses its power"
 
 
-@happens
-def machine_is_started(world: World, draw: Draw) -> str | None:
-    machine = draw_machine(world, draw, powered=False)
-    if machine is None:
-        return None
+@happens_to_machine(powered=False)
+def machine_is_started(world: World, draw: Draw, machine: Machine) -> str | None:
     world.truth.power_on(machine, world.time.seconds)
     return f"{machine.host} is started"
 
 
-@happens
-def machine_reboots(world: World, draw: Draw) -> str | None:
-    machine = draw_machine(world, draw, powered=True)
-    if machine is None:
-        return None
+@happens_to_machine(powered=True)
+def machine_reboots(world: World, draw: Draw, machine: Machine) -> str | None:
     world.truth.power_off(machine)
     world.truth.power_on(machine, world.time.seconds)
     return f"{machine.host} reboots"
 
 
-@happens
-def machine_is_cut_off(world: World, draw: Draw) -> str | None:
+@happens_to_machine(powered=True)
+def machine_is_cut_off(world: World, draw: Draw, machine: Machine) -> str | None:
     """A partition: it runs on."""
-    machine = draw_machine(world, draw, powered=True)
-    if machine is None:
-        return None
     which = draw.number(4)
     machine.cluster_link = which == 2
     machine.cloud_link = which == 1
@@ -47,39 +36,30 @@ def machine_is_cut_off(world: World, draw: Draw) -> str | None:
     return f"{machine.host} is cut off {what}, and runs on"
 
 
-@happens
-def links_are_mended(world: World, draw: Draw) -> str | None:
-    machine = draw_machine(world, draw)
-    if machine is None or (machine.cluster_link and machine.cloud_link):
+@happens_to_machine()
+def links_are_mended(world: World, draw: Draw, machine: Machine) -> str | None:
+    if machine.cluster_link and machine.cloud_link:
         return None
     machine.cluster_link = machine.cloud_link = True
     return f"the links of {machine.host} are mended"
 
 
-@happens
-def kubelet_says_not_ready(world: World, draw: Draw) -> str | None:
-    machine = draw_machine(world, draw, powered=True)
-    if machine is None:
-        return None
+@happens_to_machine(powered=True)
+def kubelet_says_not_ready(world: World, draw: Draw, machine: Machine) -> str | None:
     machine.unwell = not machine.unwell
     return f"the kubelet of {machine.host} says {'NotReady' if machine.unwell else 'Ready'} from now on"
 
 
-@happens
-def compute_ends(world: World, draw: Draw) -> str | None:
+@happens_to_machine(powered=True)
+def compute_ends(world: World, draw: Draw, machine: Machine) -> str | None:
     """nova-compute crashes, and its servers run on; or it is mended."""
-    machine = draw_machine(world, draw, powered=True)
-    if machine is None:
-        return None
     machine.broken = not machine.broken
     machine.compute = False
     return f"nova-compute on {machine.host} {'crashes' if machine.broken else 'may start again'}"
 
 
-@happens
-def clock_is_wrong(world: World, draw: Draw) -> str | None:
-    machine = draw_machine(world, draw)
-    assert machine is not None
+@happens_to_machine()
+def clock_is_wrong(world: World, draw: Draw, machine: Machine) -> str | None:
     machine.clock = draw.one((-36000.0, -3600.0, -100.0, 0.0, 100.0, 3600.0, -1_700_000_000.0))
     return f"the clock of {machine.host} is {machine.clock:+.0f} s wrong"
 
@@ -92,12 +72,9 @@ def our_clock_jumps(world: World, draw: Draw) -> str | None:
     return f"the clock of our container is set by {by:+.0f} s"
 
 
-@happens
-def machine_is_renamed(world: World, draw: Draw) -> str | None:
+@happens_to_machine(powered=True)
+def machine_is_renamed(world: World, draw: Draw, machine: Machine) -> str | None:
     """Its kubelet joins under another name; the old Node stays, silent."""
-    machine = draw_machine(world, draw, powered=True)
-    if machine is None:
-        return None
     old = machine.node
     machine.node = f"{machine.host}-as-{draw.one(('a', 'b'))}" if old == machine.host else machine.host
     if any(one.node == machine.node and one is not machine for one in world.truth.machines.values()):
@@ -111,12 +88,11 @@ def machine_is_renamed(world: World, draw: Draw) -> str | None:
     return f"the kubelet of {machine.host} joins as the Node {machine.node} instead of {old}"
 
 
-@happens
-def machine_is_replaced(world: World, draw: Draw) -> str | None:
+@happens_to_machine(powered=False)
+def machine_is_replaced(world: World, draw: Draw, machine: Machine) -> str | None:
     """Broken for good: another gets its name. Disks that were in it are gone with it."""
-    machine = draw_machine(world, draw, powered=False)
-    node = world.cluster.nodes.get(machine.node) if machine is not None else None
-    if machine is None or node is None or node.machine != machine.key or len(world.truth.machines) > 8:
+    node = world.cluster.nodes.get(machine.node)
+    if node is None or node.machine != machine.key or len(world.truth.machines) > 8:
         return None
     machine.retired = True
     new = world.add_machine(machine.host, machine.node)
@@ -127,24 +103,20 @@ def machine_is_replaced(world: World, draw: Draw) -> str | None:
     return f"another machine takes the place of {machine.host}"
 
 
-@happens
-def machine_sleeps(world: World, draw: Draw) -> str | None:
+@happens_to_machine(powered=True)
+def machine_sleeps(world: World, draw: Draw, machine: Machine) -> str | None:
     """Suspended, or frozen: whoever looks sees a machine that is off."""
-    machine = draw_machine(world, draw, powered=True)
-    if machine is None:
-        return None
     world.truth.sleep(machine)
     return f"{machine.host} falls asleep"
 
 
-@happens
-def machine_wakes(world: World, draw: Draw) -> str | None:
+@happens_to_machine(powered=False)
+def machine_wakes(world: World, draw: Draw, machine: Machine) -> str | None:
     """Nothing is booted: its processes go on, and so does its nova-compute. Its kubelet may stay unheard.
 
     But not both: a machine that wakes where nobody can hear it is what the person who confirms vouches for.
     """
-    machine = draw_machine(world, draw, powered=False)
-    if machine is None or machine.contacted is None or machine.broken:
+    if machine.contacted is None or machine.broken:
         return None
     machine.cluster_link, machine.cloud_link = draw.number(3) == 0, True
     world.truth.wake(machine, world.cloud.left_on(machine.host))
