@@ -294,6 +294,9 @@ class Pod:
             *(self._mounted(root, mount) for mount in spec["volumeMounts"]),
             *(self._bound(root / target.lstrip("/"), source, False) for target, source in self.files.items()),
         ]
+        if self._security(spec).get("privileged"):
+            # It has every device of the node; one of them makes others for a network.
+            script.append(self._bound(root / "dev/net/tun", Path("/dev/net/tun"), False))
         if self._security(spec).get("readOnlyRootFilesystem"):
             script.append(f"mount -o remount,ro {root}")
         arguments = shlex.join([*self.privileges(spec), "--", *spec["command"]])

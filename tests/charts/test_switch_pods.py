@@ -133,3 +133,23 @@ def test_a_database_that_was_half_made_does_not_stop_the_switch(node: Node) -> N
     (run / "conf.db.new").write_text("OVSDB")
     started(switch_pod(node))
     assert (run / "conf.db").exists() and not (run / "conf.db.new").exists()
+
+
+def test_bridges_in_user_space_are_made_with_their_devices_and_need_no_module(node: Node) -> None:
+    # It makes the devices of such bridges by /dev/net/tun.
+    _, switch = started(
+        switch_pod(node, nest("pod.security_context.ovs.container.vswitchd.privileged", True))
+    )
+    node.give_interface("eth1")
+    switched = {"bridge_mappings": "public:br-ex", "datapath_type": "netdev"}
+    values = merged(
+        nest("conf.auto_bridge_add", {"br-ex": "eth1"}),
+        nest("conf.plugins.openvswitch_agent.ovs", switched),
+    )
+    pod = Pod(node, "neutron", "DaemonSet/neutron-ovs-agent", values)
+    for name in ("neutron-openvswitch-agent-kernel-modules", "neutron-ovs-agent-init"):
+        code, said = pod.run(name)
+        assert code == 0, said
+    for bridge in ("br-int", "br-ex"):
+        read = ["ovs-vsctl", "get", "Bridge", bridge, "datapath_type"]
+        assert switch.exec(read).stdout == "netdev\n"

@@ -1,11 +1,18 @@
 #!/bin/bash
 # Make the bridges that the configuration maps, and find the address of this host's tunnel end.
 set -euo pipefail
-ovs-vsctl --timeout=30 --may-exist add-br br-int
+add_bridge() {
+  {{- with .Values.conf.plugins.openvswitch_agent.ovs.datapath_type }}
+  ovs-vsctl --timeout=30 --may-exist add-br "$1" -- set Bridge "$1" {{ printf "datapath_type=%s" . | squote }}
+  {{- else }}
+  ovs-vsctl --timeout=30 --may-exist add-br "$1"
+  {{- end }}
+}
+add_bridge br-int
 mappings=$(sed -n 's/^ *bridge_mappings *= *//p' /etc/neutron/plugins/ml2/openvswitch_agent.ini)
 IFS=',' read -ra pairs <<< "${mappings}"
 for pair in "${pairs[@]}"; do
-  ovs-vsctl --timeout=30 --may-exist add-br "${pair#*:}"
+  add_bridge "${pair#*:}"
 done
 # auto_bridge_add: bridge and the interface to plug into it, or null for none.
 python3 - <<'PYTHON' | while read -r bridge port; do
@@ -13,7 +20,7 @@ import json
 for bridge, port in json.load(open("/etc/neutron/auto_bridge_add.json")).items():
     print(bridge, port or "")
 PYTHON
-  ovs-vsctl --timeout=30 --may-exist add-br "${bridge}"
+  add_bridge "${bridge}"
   ip link set "${bridge}" up
   if [ -n "${port}" ]; then
     ovs-vsctl --timeout=30 --may-exist add-port "${bridge}" "${port}"
