@@ -16,8 +16,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 VALID = datetime.timedelta(days=3650)
 SERVER_NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 SERVER_ADDRESSES = ("127.0.0.1", "10.0.0.1")
-REAL_NODE = "real1"
-"""The name of the one real node that a sandbox may have."""
+REAL_NODES = ("real1", "real2", "real3")
+"""The names of the real nodes that a sandbox may have."""
 
 CLIENTS: dict[str, tuple[str, str]] = {
     "admin": ("admin", "system:masters"),
@@ -26,7 +26,7 @@ CLIENTS: dict[str, tuple[str, str]] = {
     "kwok": ("system:kwok", "system:masters"),
     "apiserver": ("system:kube-apiserver", "system:masters"),
     "node": ("system:sandbox-node", "system:masters"),
-    "kubelet": (f"system:node:{REAL_NODE}", "system:nodes"),
+    **{f"kubelet-{name}": (f"system:node:{name}", "system:nodes") for name in REAL_NODES},
     "kube-proxy": ("system:kube-proxy", ""),
     "coredns": ("system:coredns", "system:masters"),
 }

@@ -17,7 +17,7 @@ from rich.table import Table
 from sandbox import demo, demo_real
 from sandbox.build import BuildProgress, ensure_binaries, find_binaries
 from sandbox.cluster import ComponentStatus, Sandbox, list_sandboxes, take_down
-from sandbox.control_plane import COMPONENT_NAMES
+from sandbox.control_plane import COMPONENT_NAMES, REAL_NAMES
 from sandbox.errors import SandboxError
 from sandbox.helm import ensure_helm, newer_version, pinned_version, put_beside_python
 from sandbox.image.debian import SUITES, ensure_base
@@ -166,6 +166,10 @@ def up(
     real: Annotated[
         bool, typer.Option("--real", help="With a real node, in which pods run (Linux, root).")
     ] = False,
+    *,
+    nodes: Annotated[
+        int | None, typer.Option(help="With --real: how many real nodes, up to 3 [1, or what it has].")
+    ] = None,
     timeout: Annotated[float, typer.Option(help="Seconds that the boot may take, the build apart.")] = 180.0,
 ) -> None:
     """Start a sandbox, or repair one that is half dead; at once when it runs already."""
@@ -175,8 +179,12 @@ def up(
     def tell(text: str) -> None:
         console.print(text, highlight=False, markup=False, soft_wrap=True)
 
+    if nodes is not None and not real:
+        raise SandboxError("--nodes counts real nodes: give --real, or a --profile of simulated ones")
     try:
-        box = Sandbox.up(name, directory, profile, real=real, timeout=timeout, report=display, tell=tell)
+        box = Sandbox.up(
+            name, directory, profile, real=real, nodes=nodes, timeout=timeout, report=display, tell=tell
+        )
     finally:
         display.close()
     tell(f'sandbox "{box.name}" is up, profile {box.state.profile}')
@@ -233,10 +241,12 @@ def _print_status(rows: list[tuple[Sandbox, tuple[ComponentStatus, ...]]]) -> No
     if not rows:
         print("no sandbox" if find_binaries() else "no sandbox, and the binaries are not built yet")
         return
-    table = Table("SANDBOX", "PROFILE", *COMPONENT_NAMES, "DIRECTORY", box=None)
+    present = {one.name for _, seen in rows for one in seen}
+    columns = [one for one in (*COMPONENT_NAMES, *REAL_NAMES) if one in present]
+    table = Table("SANDBOX", "PROFILE", *columns, "DIRECTORY", box=None)
     for box, seen in rows:
         marks = {one.name: "healthy" if one.healthy else "sick" if one.pid else "down" for one in seen}
-        states = [marks.get(name, "-") for name in COMPONENT_NAMES]
+        states = [marks.get(name, "-") for name in columns]
         table.add_row(box.name, box.state.profile, *states, str(box.layout.directory))
     Console(width=None if sys.stdout.isatty() else 240).print(table)
 
@@ -245,9 +255,7 @@ def _print_status(rows: list[tuple[Sandbox, tuple[ComponentStatus, ...]]]) -> No
 def logs(
     component: Annotated[
         str,
-        typer.Argument(
-            help="etcd, apiserver, controller-manager, scheduler, kwok; kubelet and others of a node"
-        ),
+        typer.Argument(help="etcd, apiserver, controller-manager, scheduler, kwok; kubelet or node2/kubelet"),
     ],
     name: Name = DEFAULT_NAME,
     directory: Directory = None,
@@ -255,8 +263,13 @@ def logs(
 ) -> None:
     """Print the log of one component."""
     layout = Layout(sandbox_directory(name, directory))
-    names = {one.removeprefix("kube-"): one for one in (*COMPONENT_NAMES, *commands())}
-    full = names.get(component.removeprefix("kube-"))
+    all_names = (*COMPONENT_NAMES, *REAL_NAMES, *commands())
+    names = {one.removeprefix("kube-"): one for one in all_names}
+    # As in `node2/kubelet`: of another node than the first.
+    node, _, program = component.rpartition("/")
+    full = names.get(program.removeprefix("kube-"))
+    if full is not None and node in REAL_NAMES:
+        full = f"{node}/{full}"
     if full is None:
         raise SandboxError(f'no component "{component}": one of {", ".join(names)}')
     try:

@@ -17,6 +17,7 @@ from sandbox.certificates import ensure_certificates
 from sandbox.control_plane import (
     COMPONENT_NAMES,
     POD_RANGE,
+    REAL_NAMES,
     SERVICE_RANGE,
     Component,
     cluster_entry,
@@ -28,15 +29,16 @@ from sandbox.errors import ComponentFailed, PortTaken, SandboxError
 from sandbox.images.build import ensure_pause_image
 from sandbox.kubectl import PATIENCE, run_kubectl, write_service_account_kubeconfig
 from sandbox.locks import locked
-from sandbox.node.load import ImageStore, open_store
+from sandbox.node.hosts import real_nodes
+from sandbox.node.load import NodeImages, open_images
 from sandbox.node.plan import PAUSE_IMAGE
-from sandbox.node.prepare import check_machine, end_node, prepare_node
+from sandbox.node.prepare import check_machine, end_node, prepare_nodes
 from sandbox.objects import delete_namespace, ensure_objects, make_namespace
 from sandbox.paths import Layout, sandbox_directory, state_root
 from sandbox.patience import patient
 from sandbox.ports import find_free_ports, is_free
 from sandbox.profiles import parse_profile
-from sandbox.state import State, read_state, write_state
+from sandbox.state import State, count_nodes, read_state, write_state
 
 DEFAULT_PROFILE = "single"
 PORT_TRIES = 5
@@ -76,6 +78,7 @@ class Sandbox:
         profile: str | None = None,
         *,
         real: bool = False,
+        nodes: int | None = None,
         timeout: float = 180.0,
         private: bool = False,
         report: Report = lambda _: None,
@@ -84,7 +87,8 @@ class Sandbox:
         """The running, healthy sandbox `name`; started, or repaired where parts of it are dead.
 
         `directory` holds all its files; `profile` as in `parse_profile` (default: what it has, else
-        `single`, or `none` beside a real node); `real`: it has a real node, in which pods run;
+        `single`, or `none` beside real nodes); `real`: it has real nodes, in which pods run, and `nodes` is
+        how many (default: what it has, else one);
         `timeout` in seconds bounds the boot, not the build; `private`: its processes are killed when the
         calling thread ends. Raises SandboxError.
         """
@@ -94,21 +98,20 @@ class Sandbox:
         layout = Layout(sandbox_directory(name, directory))
         # A mistake is reported before minutes of building.
         existing = _read_matching_state(layout, name, profile)
-        if existing is not None and real and not existing.real:
-            raise SandboxError(f'sandbox "{name}" has no real node; to give it one, take it down first')
-        if real:
+        count = count_nodes(existing, name, real, nodes)
+        if count:
             check_machine(layout)
         binaries = ensure_binaries(report)
         with locked(layout.lock, timeout=LOCK_SECONDS, remove=private):
             state = _read_matching_state(layout, name, profile)
             if state is None:
                 check_room([(layout.directory, ROOM_BYTES)])
-                chosen = profile or ("none" if real else DEFAULT_PROFILE)
-                state = State(name, chosen, find_free_ports(), private, real)
+                chosen = profile or ("none" if count else DEFAULT_PROFILE)
+                state = State(name, chosen, find_free_ports(), private, count)
                 write_state(layout.state, state)
             box = cls(layout, replace(state, private=private), binaries)
             if state.real:
-                prepare_node(layout, (POD_RANGE, SERVICE_RANGE), report, tell)
+                prepare_nodes(layout, state.nodes, (POD_RANGE, SERVICE_RANGE), report, tell)
             box._ensure_up(time.monotonic() + patient(timeout), tell)
             if state.real:
                 box.images().load(ensure_pause_image(report), [PAUSE_IMAGE])
@@ -152,9 +155,9 @@ class Sandbox:
         """The output of kubectl as administrator. Raises SandboxError with its error text."""
         return run_kubectl(self.binaries.kubectl, self.kubeconfig, arguments, input, timeout)
 
-    def images(self) -> ImageStore:
-        """The images of the real node. Raises SandboxError where there is none."""
-        return open_store(self.layout)
+    def images(self) -> NodeImages:
+        """The images of the real nodes. Raises SandboxError where there is none, or one does not run."""
+        return open_images(self.layout, real_nodes(self.state.nodes))
 
     def create_namespace(self, name: str, labels: Mapping[str, str]) -> None:
         """A namespace in which pods can be made at once."""
@@ -208,7 +211,7 @@ class Sandbox:
         return tuple(component.name for component in self._components())
 
     def _components(self) -> tuple[Component, ...]:
-        return components(self.layout, self.state.ports, self.binaries, self.state.real)
+        return components(self.layout, self.state.ports, self.binaries, self.state.nodes)
 
     def _component(self, name: str) -> Component:
         """By its full name, or without `kube-` as in `apiserver`."""
@@ -321,7 +324,7 @@ class Sandbox:
         """Nodes and storage classes there, every node Ready, ServiceAccounts being made."""
         self.layout.complete.unlink(missing_ok=True)
         with self._api() as api:
-            ensure_objects(api, self.state.profile, deadline, self.state.real)
+            ensure_objects(api, self.state.profile, deadline, self.state.nodes)
         self.layout.complete.touch()
 
 
@@ -377,13 +380,13 @@ def take_down(name: str, directory: Path | None = None) -> bool:
             return False
         if state.name != name:
             raise SandboxError(f'{layout.directory} is the sandbox "{state.name}", not "{name}"')
-        recorded = [processes.read_pid_file(layout.pid_file(one)) for one in COMPONENT_NAMES]
+        recorded = [processes.read_pid_file(layout.pid_file(one)) for one in (*COMPONENT_NAMES, *REAL_NAMES)]
         owned = processes.find_owned(layout.directory)
         # Their data goes too: there is nothing that an orderly end would save.
         for identity in dict.fromkeys([*(one for one in recorded if one is not None), *owned]):
             processes.kill_process(identity)
-        if state.real:
-            end_node(layout)
+        for node in real_nodes(state.nodes):
+            end_node(layout, node)
         _remove_files(layout)
     with contextlib.suppress(OSError):  # not empty, or not there: nothing to tidy
         state_root().rmdir()

@@ -12,6 +12,7 @@ from pathlib import Path
 from sandbox.build import Binaries
 from sandbox.certificates import CLIENTS
 from sandbox.kubectl import write_kubeconfig
+from sandbox.node.hosts import MOST_NODES, RealNode, real_nodes
 from sandbox.paths import SOURCE, Layout
 from sandbox.ports import Ports
 from sandbox.profiles import STORAGE_CLASSES
@@ -21,8 +22,11 @@ SERVICE_RANGE = "10.0.0.0/16"
 POD_RANGE = "10.244.0.0/16"
 STAGE_DIRECTORY = SOURCE / "stages"
 AUDIT_POLICY = SOURCE / "audit-policy.yaml"
-COMPONENT_NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "node")
-"""In the order of start; each needs those before it. `node` is the real node, of a sandbox that has one."""
+COMPONENT_NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
+"""In the order of start; each needs those before it."""
+
+REAL_NAMES = ("network", *(node.component for node in real_nodes(MOST_NODES)))
+"""Of a sandbox with real nodes: the network between them, and each of them."""
 
 # Go's collector of garbage takes a fifth of their processor time by default: it comes more seldom, up to a
 # bound on their memory.
@@ -111,7 +115,7 @@ def _apiserver(layout: Layout, ports: Ports, binaries: Binaries, real: bool) -> 
 
 
 def _for_kubelets(layout: Layout) -> list[str]:
-    """A kubelet sees what concerns its own pods, and is reached through the node's gateway."""
+    """A kubelet sees what concerns its own pods, and is reached through the nodes' network."""
     certificate = layout.pki / "apiserver"
     return [
         *("--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction"),
@@ -119,6 +123,8 @@ def _for_kubelets(layout: Layout) -> list[str]:
         f"--kubelet-client-key={certificate}.key",
         "--kubelet-preferred-address-types=InternalIP",
         f"--egress-selector-config-file={layout.egress_configuration}",
+        # That network has no addresses of Services.
+        "--enable-aggregator-routing=true",
     ]
 
 
@@ -159,21 +165,28 @@ def _kwok(layout: Layout, ports: Ports, binaries: Binaries) -> Component:
     return Component("kwok", tuple(argv), HealthCheck(ports.kwok, "/healthz"), (ports.kwok,))
 
 
-def _node(layout: Layout, ports: Ports) -> Component:
-    argv = (sys.executable, "-P", "-m", "sandbox.node", str(layout.directory))
-    return Component("node", argv, HealthCheck(ports.node, "/healthz"), (ports.node,))
+def _network(layout: Layout, ports: Ports) -> Component:
+    argv = (sys.executable, "-P", "-m", "sandbox.node.network", str(layout.directory))
+    return Component("network", argv, HealthCheck(ports.network, "/healthz"), (ports.network,))
 
 
-def components(layout: Layout, ports: Ports, binaries: Binaries, real: bool = False) -> tuple[Component, ...]:
-    """Every component, in the order of `COMPONENT_NAMES`; the real node where there is one."""
+def _node(layout: Layout, ports: Ports, node: RealNode) -> Component:
+    port: int = getattr(ports, node.component)
+    argv = (sys.executable, "-P", "-m", "sandbox.node", str(layout.directory), str(node.index))
+    return Component(node.component, argv, HealthCheck(port, "/healthz"), (port,))
+
+
+def components(layout: Layout, ports: Ports, binaries: Binaries, nodes: int = 0) -> tuple[Component, ...]:
+    """Every component, in the order of their start; where there are real nodes, these and their network."""
     control_plane = (
         _etcd(layout, ports, binaries),
-        _apiserver(layout, ports, binaries, real),
+        _apiserver(layout, ports, binaries, nodes > 0),
         _controller_manager(layout, ports, binaries),
         _scheduler(layout, ports, binaries),
         _kwok(layout, ports, binaries),
     )
-    return (*control_plane, _node(layout, ports)) if real else control_plane
+    real = (_node(layout, ports, one) for one in real_nodes(nodes))
+    return (*control_plane, _network(layout, ports), *real) if nodes else control_plane
 
 
 def write_stages(source: Path, target: Path, volumes: bool = True) -> None:

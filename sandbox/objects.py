@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from sandbox.api import ApiConnection
 from sandbox.errors import ComponentFailed
 from sandbox.node import plan, volumes
+from sandbox.node.hosts import real_nodes
 from sandbox.profiles import STORAGE_CLASSES, node_object, parse_profile, storage_class_object
 
 # Without it no pod of the namespace is admitted; it shows that the controller manager works.
@@ -16,8 +17,8 @@ _NAMESPACES = "/api/v1/namespaces"
 _POLL_SECONDS = 0.05
 
 
-def ensure_objects(api: ApiConnection, profile: str, deadline: float, real: bool = False) -> None:
-    """Makes what the profile asks for, and waits until pods can be scheduled (`real`: on the real node).
+def ensure_objects(api: ApiConnection, profile: str, deadline: float, nodes: int = 0) -> None:
+    """Makes what the profile asks for, and waits until pods can be scheduled (on `nodes` real ones).
 
     `deadline` on the monotonic clock. Raises ComponentFailed when it passes, naming what is missing.
     """
@@ -25,11 +26,11 @@ def ensure_objects(api: ApiConnection, profile: str, deadline: float, real: bool
     for shape in shapes:
         api.apply(node_object(shape, profile))
     for name in STORAGE_CLASSES:
-        api.apply(volumes.storage_class_object(name) if real else storage_class_object(name))
+        api.apply(volumes.storage_class_object(name) if nodes else storage_class_object(name))
     names = {shape.name for shape in shapes}
-    if real:
+    if nodes:
         api.apply(plan.api_endpoints())
-        names.add(plan.NAME)
+        names.update(node.name for node in real_nodes(nodes))
     while True:
         waiting = names - _ready_nodes(api)
         if not waiting and _has_account(api, "default"):

@@ -106,12 +106,26 @@ class Layout:
 
     @property
     def node(self) -> Path:
-        """The files of the real node."""
-        return self.directory / "node"
+        """The files of the first real node."""
+        return self.node_of("node")
+
+    def node_of(self, component: str) -> Path:
+        """The files of the real node that has that name among the components."""
+        return self.directory / component
+
+    @property
+    def network(self) -> Path:
+        """The files of the network between real nodes."""
+        return self.directory / "network"
+
+    @property
+    def shared(self) -> Path:
+        """The directory that all real nodes have, as storage that they share."""
+        return self.directory / "shared"
 
     @property
     def egress_configuration(self) -> Path:
-        """How the API server reaches the real node."""
+        """How the API server reaches the real nodes."""
         return self.directory / "egress.yaml"
 
     @property

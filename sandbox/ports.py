@@ -22,7 +22,7 @@ _claims: deque[socket.socket] = deque()
 
 @dataclass(frozen=True)
 class Ports:
-    """One TCP port on 127.0.0.1 for each listener of a control plane, and of its real node."""
+    """One TCP port on 127.0.0.1 for each listener of a control plane, and of its real nodes."""
 
     etcd: int
     etcd_peer: int
@@ -30,7 +30,10 @@ class Ports:
     controller_manager: int
     scheduler: int
     kwok: int
+    network: int = 0
     node: int = 0
+    node2: int = 0
+    node3: int = 0
 
 
 def is_free(port: int) -> bool:

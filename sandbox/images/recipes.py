@@ -56,6 +56,8 @@ _LIBVIRT = Stage(
     packages=("libvirt-daemon", "libvirt-clients", "qemu-system-x86", "qemu-utils", "iproute2", "procps"),
     script="libvirt.sh",
 )
+_SWITCH = Stage("openvswitch", (BASE,), packages=("openvswitch-switch", "iproute2", "procps", "kmod"))
+_PLUGS = Stage("libvirt-plugs", (BASE, _LIBVIRT), packages=("openvswitch-switch", "dnsmasq-base"))
 _GUEST = Stage("guest", (BASE,), packages=("busybox-static", "cpio"), script="guest.sh", keep=("/guest",))
 _ENTRYPOINT = Stage(
     "entrypoint", (BASE,), script="entrypoint.sh", inputs=(SOURCE / "images" / "entrypoint.py",)
@@ -63,6 +65,13 @@ _ENTRYPOINT = Stage(
 
 GUEST = Recipe("guest", (BASE, _GUEST), ImageConfig(("bash",)))
 """What a server boots: /guest/vmlinuz, and /guest/initrd with a shell's commands and no disk."""
+
+OPENVSWITCH = Recipe("openvswitch", (BASE, _SWITCH), ImageConfig(("ovs-vswitchd",)), ("openvswitch",))
+ENTRYPOINT = Recipe(
+    "entrypoint", (BASE, _ENTRYPOINT), ImageConfig(("kubernetes-entrypoint",)), ("kubernetes-entrypoint",)
+)
+GUEST_HOST = Recipe("guest-host", (BASE, _LIBVIRT, _PLUGS, _GUEST), ImageConfig(("bash",)))
+"""QEMU beside a switch, with that guest, and a server of addresses."""
 
 
 def _openstack(series: str) -> Stage:
@@ -142,11 +151,7 @@ def recipes(series: str) -> tuple[Recipe, ...]:
         Recipe("mariadb", (BASE, _MARIADB), ImageConfig(("mariadbd",)), ("mariadb",)),
         Recipe("rabbitmq", (BASE, _RABBITMQ), ImageConfig(("rabbitmq-server",)), ("rabbitmq",)),
         Recipe("libvirt", (BASE, _LIBVIRT), ImageConfig(("libvirtd",)), ("libvirt",)),
+        OPENVSWITCH,
         Recipe("memcached", (BASE, _MEMCACHED), ImageConfig(("memcached",)), ("memcached",)),
-        Recipe(
-            "entrypoint",
-            (BASE, _ENTRYPOINT),
-            ImageConfig(("kubernetes-entrypoint",)),
-            ("kubernetes-entrypoint",),
-        ),
+        ENTRYPOINT,
     )

@@ -1,7 +1,7 @@
-"""Between the networks of the machine and of the node, for three things only: the API server from inside,
-pods and kubelet from the API server, and the question whether the node works.
+"""Between the networks of the machine and of the nodes, for three things only: the API server from inside,
+pods and kubelets from the API server, and the question whether a node works.
 
-The node has no link to the machine's network. A socket belongs to the network namespace that it was made in,
+A node has no link to the machine's network. A socket belongs to the network namespace that it was made in,
 so one process with sockets of both carries bytes between them.
 """
 
@@ -12,7 +12,7 @@ import contextlib
 import ctypes
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 CLONE_NEWNET = 0x40000000
@@ -26,17 +26,20 @@ class NetworkNamespace:
     """The network namespace of a process, entered for as long as a socket is made."""
 
     def __init__(self, pid: int) -> None:
-        self._own = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         self._other = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
         """The calling thread is in the namespace. Raises OSError."""
-        self._enter(self._other)
+        own = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            yield
+            self._enter(self._other)
+            try:
+                yield
+            finally:
+                self._enter(own)
         finally:
-            self._enter(self._own)
+            os.close(own)
 
     def _enter(self, descriptor: int) -> None:
         if _libc.setns(descriptor, CLONE_NEWNET) != 0:
@@ -44,8 +47,15 @@ class NetworkNamespace:
             raise OSError(number, f"cannot enter a network namespace: {os.strerror(number)}")
 
 
+def leave_network() -> None:
+    """Puts the calling process, which has one thread, into a network namespace of its own. Raises OSError."""
+    if _libc.unshare(CLONE_NEWNET) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"cannot make a network namespace: {os.strerror(number)}")
+
+
 def tcp_socket(namespace: NetworkNamespace | None = None) -> socket.socket:
-    """A TCP socket of the machine's network or of the given one, that does not block."""
+    """A TCP socket of this process's network or of the given one, that does not block."""
     with namespace.entered() if namespace is not None else contextlib.nullcontext():
         made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     made.setblocking(False)
@@ -96,18 +106,18 @@ async def _join(
             writer.close()
 
 
-async def serve_api(namespace: NetworkNamespace, inner_port: int, api_port: int) -> asyncio.Server:
-    """Who connects to `inner_port` in the node's network speaks with 127.0.0.1:`api_port` of the machine."""
+async def serve_api(listener: socket.socket, api_port: int, machine: NetworkNamespace) -> asyncio.Server:
+    """Who connects to the listener speaks with 127.0.0.1:`api_port` of the machine."""
 
     async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            server = await connect("127.0.0.1", api_port)
+            server = await connect("127.0.0.1", api_port, machine)
         except OSError:
             writer.close()
             return
         await _join((reader, writer), server)
 
-    return await asyncio.start_server(carry, sock=listening("0.0.0.0", inner_port, namespace))  # noqa: S104
+    return await asyncio.start_server(carry, sock=listener)
 
 
 def parse_connect(head: bytes) -> tuple[str, int] | None:
@@ -123,8 +133,8 @@ def parse_connect(head: bytes) -> tuple[str, int] | None:
     return (address, int(port)) if port.isdigit() and 0 < int(port) < 65536 else None
 
 
-async def serve_egress(namespace: NetworkNamespace, path: Path) -> asyncio.Server:
-    """A proxy on a Unix socket that connects (HTTP CONNECT) to addresses of the node's network."""
+async def serve_egress(path: Path) -> asyncio.Server:
+    """A proxy on a Unix socket that connects (HTTP CONNECT) to addresses of this process's network."""
 
     async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -136,7 +146,7 @@ async def serve_egress(namespace: NetworkNamespace, path: Path) -> asyncio.Serve
         try:
             if wanted is None:
                 raise OSError("no CONNECT to an address")
-            server = await connect(*wanted, namespace)
+            server = await connect(*wanted)
         except OSError as error:
             text = str(error).encode("ascii", "replace").replace(b"\n", b" ")
             writer.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nX-Error: " + text + b"\r\n\r\n")
@@ -153,7 +163,7 @@ async def serve_egress(namespace: NetworkNamespace, path: Path) -> asyncio.Serve
         os.umask(mask)
 
 
-async def answers_well(port: int, path: str, namespace: NetworkNamespace) -> bool:
+async def answers_well(port: int, path: str, namespace: NetworkNamespace | None) -> bool:
     """Whether a program of the node says 200 on its health port."""
     try:
         reader, writer = await connect("127.0.0.1", port, namespace)
@@ -169,9 +179,11 @@ async def answers_well(port: int, path: str, namespace: NetworkNamespace) -> boo
 
 
 async def serve_health(
-    port: int, namespace: NetworkNamespace, checks: list[tuple[int, str]]
+    listener: socket.socket,
+    namespace: NetworkNamespace | None = None,
+    checks: Sequence[tuple[int, str]] = (),
 ) -> asyncio.Server:
-    """Answers on 127.0.0.1:`port` of the machine: 200 when all checks of the node pass."""
+    """Answers each request: 200 when all checks pass, which are made in the namespace (of a node)."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
@@ -182,4 +194,4 @@ async def serve_health(
             await writer.drain()
         writer.close()
 
-    return await asyncio.start_server(answer, sock=listening("127.0.0.1", port))
+    return await asyncio.start_server(answer, sock=listener)

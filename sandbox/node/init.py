@@ -19,6 +19,7 @@ from pathlib import Path
 
 RESTART_SECONDS = 1.0
 BUSY_TRIES = 50
+LINK_SECONDS = 60.0
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "kmsg", "net/tun", "fuse")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -28,7 +29,8 @@ class InitPlan:
     """The arguments of `main`, in a file: paths of the machine, and of the node.
 
     `lower`: layers of the root file system, the highest first. `binds`: path of the machine by path in the
-    node. `own_sysctls`: those of the machine that are shadowed. `commands`: of each program, by name;
+    node. `own_sysctls`: those of the machine that are shadowed. `links`: addresses by the link they are of;
+    `routes`: the next hop by the range behind it. `commands`: of each program, by name;
     `before_restart`: what is done before one is started again, whether it succeeds or not.
     """
 
@@ -39,8 +41,8 @@ class InitPlan:
     root: str
     binds: Mapping[str, str]
     own_sysctls: Sequence[str]
-    address: str
-    gateway: str
+    links: Mapping[str, str]
+    routes: Mapping[str, str]
     path: str
     commands: Mapping[str, Sequence[str]]
     before_restart: Mapping[str, Sequence[Sequence[str]]]
@@ -131,15 +133,18 @@ def _shadow_sysctls(root: Path, names: Sequence[str]) -> None:
 
 
 def make_network(plan: InitPlan) -> None:
-    """A link that leads nowhere: the node has an address, and a route for those of Services."""
+    """The links that the node is given have their addresses, and ranges their routes."""
     _run("ip", "link", "set", "lo", "up")
-    _run("ip", "link", "add", "eth0", "type", "veth", "peer", "name", "uplink")
-    _run("ip", "address", "add", f"{plan.address}/30", "dev", "eth0")
-    for name in ("eth0", "uplink"):
+    for name, address in plan.links.items():
+        deadline = time.monotonic() + LINK_SECONDS
+        while not Path("/sys/class/net", name).exists():
+            if time.monotonic() > deadline:
+                sys.exit(f"the node was given no link {name}")
+            time.sleep(0.02)
+        _run("ip", "address", "add", address, "dev", name)
         _run("ip", "link", "set", name, "up")
-    peer = Path("/sys/class/net/uplink/address").read_text().strip()
-    _run("ip", "neighbour", "add", plan.gateway, "lladdr", peer, "dev", "eth0", "nud", "permanent")
-    _run("ip", "route", "add", "default", "via", plan.gateway)
+    for subnet, gateway in plan.routes.items():
+        _run("ip", "route", "add", subnet, "via", gateway)
     Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
     _run("nft", "-f", "/run/node/configuration/reject.nft")
 

@@ -1,4 +1,4 @@
-"""Images into the node's containerd: each once, and of its blobs only those that are not there."""
+"""Images into the containerd of nodes: each once, and of its blobs only those that are not there."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import BinaryIO
 from sandbox import processes
 from sandbox.errors import SandboxError
 from sandbox.images.oci import Image, write_archive
+from sandbox.node.hosts import RealNode
 from sandbox.node.plan import SOCKET, NodeLayout
 from sandbox.node.programs import CONTAINERS
 from sandbox.paths import Layout
@@ -72,11 +73,32 @@ class ImageStore:
         return answer.stdout
 
 
-def open_store(layout: Layout) -> ImageStore:
-    """The containerd of the running node of a sandbox. Raises SandboxError where none runs."""
-    identity = processes.read_pid_file(NodeLayout(layout.node).identity)
+class NodeImages:
+    """The images of all nodes of a sandbox."""
+
+    def __init__(self, stores: Sequence[ImageStore]) -> None:
+        self._stores = stores
+
+    def load(self, image: Image, names: Sequence[str]) -> bool:
+        """Puts the image into every node under these names; False where all had it already.
+
+        Raises SandboxError.
+        """
+        loaded = [store.load(image, names) for store in self._stores]
+        return any(loaded)
+
+
+def open_images(layout: Layout, nodes: Sequence[RealNode]) -> NodeImages:
+    """The images of these nodes of a sandbox. Raises SandboxError where one does not run, or none is."""
+    if not nodes:
+        raise SandboxError(f"the sandbox in {layout.directory} has no real node")
+    return NodeImages([_open_store(layout, node) for node in nodes])
+
+
+def _open_store(layout: Layout, node: RealNode) -> ImageStore:
+    identity = processes.read_pid_file(NodeLayout(layout.node_of(node.component)).identity)
     if identity is None or not processes.is_running(identity):
-        raise SandboxError(f"the sandbox in {layout.directory} has no real node that runs")
+        raise SandboxError(f"the real node {node.name} of the sandbox in {layout.directory} does not run")
     return ImageStore(CONTAINERS.cache_directory() / "bin" / "ctr", identity.pid)
 
 

@@ -1,4 +1,4 @@
-"""The plan of a real node: the places of its files, and the configuration of each of its programs. Pure."""
+"""The plan of real nodes: the places of its files, and the configuration of their programs. Pure."""
 
 from __future__ import annotations
 
@@ -11,21 +11,18 @@ from typing import Any
 
 import yaml
 
-from sandbox.certificates import REAL_NODE
-from sandbox.profiles import COMPUTE_LABELS, CONTROL_LABELS
+from sandbox.node.hosts import GATEWAY, RealNode
 
-NAME = REAL_NODE
-ADDRESS = "10.200.0.2"
-GATEWAY = "10.200.0.1"
+FIRST = RealNode(1)
 API_PORT = 6443
 KUBELET_HEALTH_PORT = 10248
 PROXY_HEALTH_PORT = 10256
 DNS_HEALTH_PORT = 8181
 DOMAIN = "cluster.local"
-LABELS = tuple(dict.fromkeys(CONTROL_LABELS + COMPUTE_LABELS))
 # As the node's programs see them.
 INSIDE = Path("/run/node")
 VOLUMES = "/var/lib/volumes"
+SHARED = "/var/lib/shared"
 SOCKET = "/run/containerd/containerd.sock"
 PAUSE_IMAGE = "sandbox.local/pause:1"
 SYSCTLS = (
@@ -41,7 +38,7 @@ SYSCTLS = (
 
 @dataclass(frozen=True)
 class NodeLayout:
-    """The files of the node, all in `node` of its sandbox's directory."""
+    """The files of a node, all in one directory of its sandbox's."""
 
     directory: Path
 
@@ -64,6 +61,16 @@ class NodeLayout:
         return self.directory / "kubelet"
 
     @property
+    def containerd(self) -> Path:
+        """What its containerd keeps: images and containers."""
+        return self.directory / "containerd"
+
+    @property
+    def plan(self) -> Path:
+        """The arguments of its first process."""
+        return self.directory / "plan.json"
+
+    @property
     def volumes(self) -> Path:
         """The directories behind persistent volumes."""
         return self.directory / "volumes"
@@ -77,38 +84,59 @@ class NodeLayout:
         """The first process of the node's namespaces."""
         return self.directory / "init.json"
 
+
+@dataclass(frozen=True)
+class NetworkLayout:
+    """The files of the network between the nodes, all in `network` of its sandbox's directory."""
+
+    directory: Path
+
+    @property
+    def identity(self) -> Path:
+        """The process that has the network, once nodes can be plugged in."""
+        return self.directory / "network.json"
+
     @property
     def egress(self) -> Path:
-        """The socket by which the API server reaches the node's network."""
+        """The socket by which the API server reaches the network."""
         return self.directory / "egress.sock"
 
 
-def cgroup_name(directory: Path) -> str:
-    """The control group of the node in the sandbox of that directory."""
-    return f"osctl-sandbox-{hashlib.sha256(str(directory).encode()).hexdigest()[:12]}"
+def cgroup_name(directory: Path, node: RealNode = FIRST) -> str:
+    """The control group of a node in the sandbox of that directory."""
+    name = f"osctl-sandbox-{hashlib.sha256(str(directory).encode()).hexdigest()[:12]}"
+    return name if node == FIRST else f"{name}-{node.index}"
 
 
-def configuration_files(cgroup: str, pod_range: str, service_range: str) -> dict[str, str]:
-    """Name and content of every configuration file; they are seen below `INSIDE`/configuration."""
+def configuration_files(
+    cgroup: str, node: RealNode, nodes: Sequence[RealNode], ranges: tuple[str, str]
+) -> dict[str, str]:
+    """Name and content of every configuration file; they are seen below `INSIDE`/configuration.
+
+    `nodes`: all of them; `ranges`: the addresses of all pods, and of Services.
+    """
+    known = "".join(f"{one.address} {one.name}.sandbox.local {one.name}\n" for one in nodes)
+    users = {"kubelet": f"kubelet-{node.name}", "kube-proxy": "kube-proxy", "coredns": "coredns"}
     return {
         "containerd.toml": _containerd(),
-        "cni/10-pods.conflist": json.dumps(_pod_network(pod_range), indent=1),
-        "kubelet.yaml": yaml.safe_dump(_kubelet(cgroup)),
-        "kube-proxy.yaml": yaml.safe_dump(_kube_proxy(pod_range)),
-        "Corefile": _dns(),
-        "resolv.conf": f"nameserver {ADDRESS}\n",
-        "hosts": f"127.0.0.1 localhost\n{ADDRESS} {NAME}.sandbox.local {NAME}\n",
-        "reject.nft": _reject((pod_range, service_range)),
-        **{f"{client}.kubeconfig": _kubeconfig(client) for client in ("kubelet", "kube-proxy", "coredns")},
+        "cni/10-pods.conflist": json.dumps(_pod_network(node.pod_range), indent=1),
+        "kubelet.yaml": yaml.safe_dump(_kubelet(cgroup, node)),
+        "kube-proxy.yaml": yaml.safe_dump(_kube_proxy(node, ranges[0])),
+        "Corefile": _dns(node),
+        "resolv.conf": f"nameserver {node.address}\n",
+        "hosts": f"127.0.0.1 localhost\n{known}",
+        "reject.nft": _reject(ranges),
+        **{f"{program}.kubeconfig": _kubeconfig(user) for program, user in users.items()},
     }
 
 
-def commands() -> Mapping[str, list[str]]:
+def commands(node: RealNode = FIRST) -> Mapping[str, list[str]]:
     """The node's programs and their arguments, in the order of start."""
     files = INSIDE / "configuration"
     kubelet = [f"{INSIDE}/kubelet/kubelet", "kubelet", f"--config={files}/kubelet.yaml"]
-    kubelet += [f"--kubeconfig={files}/kubelet.kubeconfig", f"--hostname-override={NAME}"]
-    kubelet += [f"--node-ip={ADDRESS}", f"--node-labels={','.join(f'{one}=enabled' for one in LABELS)}"]
+    kubelet += [f"--kubeconfig={files}/kubelet.kubeconfig", f"--hostname-override={node.name}"]
+    labels = ",".join(f"{one}=enabled" for one in node.labels)
+    kubelet += [f"--node-ip={node.address}", f"--node-labels={labels}"]
     return {
         "containerd": [f"{INSIDE}/containers/containerd", "--config", f"{files}/containerd.toml"],
         "kube-proxy": [f"{INSIDE}/kubelet/kubelet", "kube-proxy", f"--config={files}/kube-proxy.yaml"],
@@ -161,7 +189,7 @@ def _pod_network(pod_range: str) -> dict[str, Any]:
     }
 
 
-def _kubelet(cgroup: str) -> dict[str, Any]:
+def _kubelet(cgroup: str, node: RealNode) -> dict[str, Any]:
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -176,10 +204,10 @@ def _kubelet(cgroup: str) -> dict[str, Any]:
             "anonymous": {"enabled": False},
         },
         "authorization": {"mode": "Webhook"},
-        "address": ADDRESS,
+        "address": node.address,
         "healthzBindAddress": "127.0.0.1",
         "healthzPort": KUBELET_HEALTH_PORT,
-        "clusterDNS": [ADDRESS],
+        "clusterDNS": [node.address],
         "clusterDomain": DOMAIN,
         "resolvConf": f"{INSIDE}/configuration/resolv.conf",
         # The disk is the machine's own, and its other users' files are not the node's concern.
@@ -192,15 +220,15 @@ def _kubelet(cgroup: str) -> dict[str, Any]:
     }
 
 
-def _kube_proxy(pod_range: str) -> dict[str, Any]:
+def _kube_proxy(node: RealNode, pod_range: str) -> dict[str, Any]:
     return {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",
         "mode": "nftables",
         "clusterCIDR": pod_range,
         "clientConnection": {"kubeconfig": f"{INSIDE}/configuration/kube-proxy.kubeconfig"},
-        "hostnameOverride": NAME,
-        "bindAddress": ADDRESS,
+        "hostnameOverride": node.name,
+        "bindAddress": node.address,
         "healthzBindAddress": f"127.0.0.1:{PROXY_HEALTH_PORT}",
         "metricsBindAddress": "127.0.0.1:10249",
         # Sizes of the connection table are the whole machine's.
@@ -213,10 +241,10 @@ def _kube_proxy(pod_range: str) -> dict[str, Any]:
     }
 
 
-def _dns() -> str:
+def _dns(node: RealNode) -> str:
     return f"""\
 {DOMAIN}:53 in-addr.arpa:53 {{
-  bind {ADDRESS}
+  bind {node.address}
   errors
   health 127.0.0.1:{DNS_HEALTH_PORT}
   kubernetes {DOMAIN} in-addr.arpa {{
@@ -227,7 +255,7 @@ def _dns() -> str:
   cache 5
 }}
 .:53 {{
-  bind {ADDRESS}
+  bind {node.address}
   template ANY ANY {{
     rcode NXDOMAIN
   }}
@@ -236,12 +264,12 @@ def _dns() -> str:
 
 
 def _reject(ranges: Sequence[str]) -> str:
-    """Nothing leaves the node: attempts fail at once, without a wait for an answer.
+    """Nothing leaves the nodes: attempts fail at once, without a wait for an answer.
 
     By address: what the node itself sends to a Service still has the link of its first route here, although
     it goes to a pod.
     """
-    inside = ", ".join((f"{ADDRESS}/30", *ranges))
+    inside = ", ".join((f"{GATEWAY}/24", *ranges))
     rule = f'oifname "eth0" ip daddr != {{ {inside} }} reject with icmpx type admin-prohibited'
     chains = "".join(
         f"  chain {hook} {{\n    type filter hook {hook} priority 10; policy accept;\n    {rule}\n  }}\n"
@@ -250,9 +278,9 @@ def _reject(ranges: Sequence[str]) -> str:
     return f"table inet sandbox {{\n{chains}}}\n"
 
 
-def _kubeconfig(client: str) -> str:
-    """Of a program of the node: it reaches the API server through the gateway."""
-    server = f"https://{ADDRESS}:{API_PORT}"
+def _kubeconfig(user: str) -> str:
+    """Of a program of a node: it reaches the API server through the gateway."""
+    server = f"https://{GATEWAY}:{API_PORT}"
     return json.dumps(
         {
             "apiVersion": "v1",
@@ -271,8 +299,8 @@ def _kubeconfig(client: str) -> str:
                 {
                     "name": "node",
                     "user": {
-                        "client-certificate": f"{INSIDE}/pki/{client}.crt",
-                        "client-key": f"{INSIDE}/pki/{client}.key",
+                        "client-certificate": f"{INSIDE}/pki/{user}.crt",
+                        "client-key": f"{INSIDE}/pki/{user}.key",
                     },
                 }
             ],
@@ -284,7 +312,7 @@ def _kubeconfig(client: str) -> str:
 
 
 def egress_configuration(socket: Path) -> str:
-    """The API server's: what goes to pods, Services and kubelets goes through the node's gateway."""
+    """The API server's: what goes to pods and kubelets goes through the nodes' network."""
     return yaml.safe_dump(
         {
             "apiVersion": "apiserver.k8s.io/v1beta1",
@@ -303,7 +331,7 @@ def egress_configuration(socket: Path) -> str:
 
 
 def api_endpoints() -> dict[str, Any]:
-    """The target of the Service `kubernetes`: the gateway, because the node's networks have no API server."""
+    """The target of the Service `kubernetes`: the gateway, because the nodes' network has no API server."""
     return {
         "apiVersion": "discovery.k8s.io/v1",
         "kind": "EndpointSlice",
@@ -313,6 +341,6 @@ def api_endpoints() -> dict[str, Any]:
             "labels": {"kubernetes.io/service-name": "kubernetes"},
         },
         "addressType": "IPv4",
-        "endpoints": [{"addresses": [ADDRESS], "conditions": {"ready": True}}],
+        "endpoints": [{"addresses": [GATEWAY], "conditions": {"ready": True}}],
         "ports": [{"name": "https", "port": API_PORT, "protocol": "TCP"}],
     }

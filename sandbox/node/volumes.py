@@ -1,4 +1,4 @@
-"""The provisioner of a real node's storage classes: a claim gets a directory for as long as it lives.
+"""The provisioner of real nodes' storage classes: a claim gets a directory for as long as it lives.
 
 Volumes are of the type `local`, which a kubelet treats as a disk: it gives them to the pod's fsGroup.
 """
@@ -47,15 +47,16 @@ def storage_class_object(name: str) -> dict[str, Any]:
 def plan_volumes(
     claims: Iterable[Mapping[str, Any]],
     volumes: Iterable[Mapping[str, Any]],
+    node: str,
     classes: Collection[str] = STORAGE_CLASSES,
 ) -> VolumeChanges:
-    """What is to be made and removed for the claims and volumes that there are."""
+    """What is to be made and removed on the node, for the claims and volumes that there are."""
     known = list(volumes)
     names = {volume["metadata"]["name"] for volume in known}
     made = tuple(
         volume_object(claim)
         for claim in claims
-        if _is_wanted(claim, classes) and volume_name(claim) not in names
+        if _is_wanted(claim, node, classes) and volume_name(claim) not in names
     )
     removed = tuple(
         volume["metadata"]["name"]
@@ -63,18 +64,24 @@ def plan_volumes(
         if (volume["metadata"].get("annotations") or {}).get(PROVISIONED_BY) == PROVISIONER
         and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete"
         and (volume.get("status") or {}).get("phase") == "Released"
+        and volume["spec"].get("nodeAffinity") == _only_on(node)
     )
     return VolumeChanges(made, removed)
 
 
-def _is_wanted(claim: Mapping[str, Any], classes: Collection[str]) -> bool:
+def _is_wanted(claim: Mapping[str, Any], node: str, classes: Collection[str]) -> bool:
     annotations = claim["metadata"].get("annotations") or {}
     return (
         claim["spec"].get("storageClassName") in classes
         and not claim["spec"].get("volumeName")
         and not claim["metadata"].get("deletionTimestamp")
-        and SELECTED_NODE in annotations
+        and annotations.get(SELECTED_NODE) == node
     )
+
+
+def _only_on(node: str) -> dict[str, Any]:
+    expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+    return {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
 
 
 def volume_name(claim: Mapping[str, Any]) -> str:
@@ -87,7 +94,6 @@ def volume_object(claim: Mapping[str, Any]) -> dict[str, Any]:
     metadata = claim["metadata"]
     name = volume_name(claim)
     node = metadata["annotations"][SELECTED_NODE]
-    expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
@@ -105,19 +111,19 @@ def volume_object(claim: Mapping[str, Any]) -> dict[str, Any]:
                 "uid": metadata["uid"],
             },
             "local": {"path": f"{VOLUMES}/{name}"},
-            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}},
+            "nodeAffinity": _only_on(node),
         },
     }
 
 
-def provision(api: ApiConnection, directory: Path) -> VolumeChanges:
-    """Looks once and does what is to be done; `directory` is what the node has at its volumes' place.
+def provision(api: ApiConnection, directory: Path, node: str) -> VolumeChanges:
+    """Looks once and does what is to be done; `directory` is what that node has at its volumes' place.
 
     Raises ComponentFailed where the API server refuses, OSError where the disk does.
     """
     claims = (api.get(_CLAIMS) or {"items": []})["items"]
     volumes = (api.get(_VOLUMES) or {"items": []})["items"]
-    changes = plan_volumes(claims, volumes)
+    changes = plan_volumes(claims, volumes, node)
     for volume in changes.made:
         # The directory first: a kubelet does not make it.
         place = directory / volume["metadata"]["name"]

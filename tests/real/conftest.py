@@ -26,10 +26,12 @@ from tests.real.region import client_pod
 KEPT = os.environ.get("OSCTL_REAL_SANDBOX", "")
 NAME = KEPT or "real-tests"
 # What stands on what: a node, a region on it, what becomes of it; the last has it made anew. That of
-# OpenStack-Helm has a node of its own, which is gone before.
+# OpenStack-Helm and the two nodes have sandboxes of their own, which are gone before.
 ORDER = (
     *(
         "test_upstream_region",
+        "test_two_nodes",
+        "test_packets",
         "test_node",
         "test_region",
         "test_schema_before_code",

@@ -210,10 +210,10 @@ def test_a_cordoned_node_takes_no_servers_and_a_maintenance_ends_as_it_began(
         conditions = {one["type"]: one["status"] for one in found.get("status", {}).get("conditions", ())}
         return str(conditions.get("Ready", ""))
 
-    ready.kubectl("cordon", plan.NAME)
+    ready.kubectl("cordon", plan.FIRST.name)
     took = wait_until(lambda: compute() == "disabled osctl.dev: node cordoned", "it is not disabled", 180)
     print(f"disabled {took:.0f} s after the cordon")
-    ready.kubectl("uncordon", plan.NAME)
+    ready.kubectl("uncordon", plan.FIRST.name)
     took = wait_until(lambda: compute().startswith("enabled"), "it is not enabled again", 300)
     print(f"enabled {took:.0f} s after the uncordon")
     maintenance = {
@@ -222,7 +222,7 @@ def test_a_cordoned_node_takes_no_servers_and_a_maintenance_ends_as_it_began(
         "metadata": {"name": "firmware"},
         "spec": {
             "region": {"namespace": NAMESPACE, "name": REGION},
-            "nodeName": plan.NAME,
+            "nodeName": plan.FIRST.name,
             "mode": "Cordon",
         },
     }

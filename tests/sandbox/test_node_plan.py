@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+import itertools
 import json
 import os
 import tomllib
@@ -11,14 +13,18 @@ import pytest
 import yaml
 
 from sandbox.certificates import CLIENTS
+from sandbox.control_plane import POD_RANGE
 from sandbox.errors import SandboxError
 from sandbox.node import cgroups, plan, prepare
 from sandbox.node.gateway import parse_connect
+from sandbox.node.hosts import GATEWAY, MOST_NODES, SIDES, RealNode, real_nodes
 from sandbox.paths import Layout
+
+OTHER = RealNode(2)
 
 
 def files() -> dict[str, str]:
-    return plan.configuration_files("osctl-sandbox-1", "10.244.0.0/16", "10.0.0.0/16")
+    return plan.configuration_files("osctl-sandbox-1", OTHER, real_nodes(2), ("10.244.0.0/16", "10.0.0.0/16"))
 
 
 def test_every_file_has_the_form_that_its_reader_expects() -> None:
@@ -30,7 +36,7 @@ def test_every_file_has_the_form_that_its_reader_expects() -> None:
 
 
 def test_what_is_sent_out_of_the_node_is_rejected_and_what_goes_to_services_is_not() -> None:
-    rule = 'oifname "eth0" ip daddr != { 10.200.0.2/30, 10.244.0.0/16, 10.0.0.0/16 } reject'
+    rule = 'oifname "eth0" ip daddr != { 10.200.0.1/24, 10.244.0.0/16, 10.0.0.0/16 } reject'
     assert files()["reject.nft"].count(rule) == 2
 
 
@@ -45,15 +51,19 @@ def test_what_a_kubelet_sets_for_the_whole_machine_is_shadowed() -> None:
 
 
 def test_each_program_of_the_node_is_a_client_with_a_certificate() -> None:
-    named = [name.removesuffix(".kubeconfig") for name in files() if name.endswith(".kubeconfig")]
-    assert set(named) <= set(CLIENTS)
+    users = [
+        Path(json.loads(content)["users"][0]["user"]["client-certificate"]).stem
+        for name, content in files().items()
+        if name.endswith(".kubeconfig")
+    ]
+    assert set(users) <= set(CLIENTS)
     # The API server lets a kubelet see the pods of the node whose name its certificate bears.
-    assert CLIENTS["kubelet"] == (f"system:node:{plan.NAME}", "system:nodes")
+    assert CLIENTS[users[0]] == (f"system:node:{OTHER.name}", "system:nodes")
 
 
 def test_kubeconfigs_lead_to_the_gateway_and_expect_the_api_servers_name() -> None:
     cluster = json.loads(files()["kubelet.kubeconfig"])["clusters"][0]["cluster"]
-    assert cluster["server"] == f"https://{plan.ADDRESS}:{plan.API_PORT}"
+    assert cluster["server"] == f"https://{GATEWAY}:{plan.API_PORT}"
     assert cluster["tls-server-name"] == "kubernetes"
 
 
@@ -62,8 +72,25 @@ def test_containerd_starts_before_the_kubelet_that_needs_it() -> None:
     assert (first, last) == ("containerd", "kubelet")
 
 
-def test_each_sandbox_has_a_control_group_of_its_own() -> None:
-    assert plan.cgroup_name(Path("/one")) != plan.cgroup_name(Path("/two"))
+def test_each_node_of_each_sandbox_has_a_control_group_of_its_own() -> None:
+    places = (Path("/one"), Path("/two"))
+    assert len({plan.cgroup_name(place, node) for place in places for node in real_nodes(2)}) == 4
+
+
+def test_nodes_share_no_address_no_range_of_pods_and_no_port_of_a_switch() -> None:
+    nodes = real_nodes(MOST_NODES)
+    ranges = [ipaddress.ip_network(one.pod_range) for one in nodes]
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(ranges, 2))
+    assert all(one.subnet_of(ipaddress.ip_network(POD_RANGE)) for one in ranges)
+    links = [address for one in nodes for address in one.links().values()]
+    ports = [one.port(side) for one in nodes for side in SIDES]
+    assert len(set(links)) == len(set(ports)) == len(nodes) * len(SIDES)
+    # The kernel cuts names of links at 15 letters.
+    assert max(map(len, ports)) <= 15
+
+
+def test_each_node_is_known_to_the_others_by_name() -> None:
+    assert "10.200.0.2 real1.sandbox.local real1\n10.200.0.3 real2.sandbox.local real2\n" in files()["hosts"]
 
 
 # -- refusals -------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from sandbox.errors import SandboxError
 from sandbox.locks import locked
 from sandbox.paths import Layout, sandbox_directory, state_root
 from sandbox.ports import Ports
-from sandbox.state import State, read_state, write_state
+from sandbox.state import State, count_nodes, read_state, write_state
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "A", "-a", "a" * 64, "a\nb"])
@@ -37,7 +37,7 @@ def test_a_relative_state_home_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 def test_state_is_read_back_as_written(tmp_path: Path) -> None:
-    state = State("one", "small", Ports(1, 2, 3, 4, 5, 6))
+    state = State("one", "small", Ports(1, 2, 3, 4, 5, 6), nodes=2)
     write_state(tmp_path / "box" / "sandbox.json", state)
     assert read_state(tmp_path / "box" / "sandbox.json") == state
 
@@ -47,6 +47,44 @@ def test_a_file_that_is_no_state_is_named_in_the_error(tmp_path: Path, content: 
     (tmp_path / "sandbox.json").write_text(content)
     with pytest.raises(SandboxError, match="is not the state of a sandbox"):
         read_state(tmp_path / "sandbox.json")
+
+
+@pytest.mark.parametrize(
+    ("has", "real", "wanted", "expected"),
+    [
+        (None, False, None, 0),
+        (None, True, None, 1),
+        (None, True, 2, 2),
+        (0, False, None, 0),
+        (2, False, None, 2),
+        (2, True, None, 2),
+        (2, True, 2, 2),
+    ],
+)
+def test_a_sandbox_keeps_its_number_of_real_nodes(
+    has: int | None, real: bool, wanted: int | None, expected: int
+) -> None:
+    existing = None if has is None else State("one", "none", Ports(1, 2, 3, 4, 5, 6), nodes=has)
+    assert count_nodes(existing, "one", real, wanted) == expected
+
+
+@pytest.mark.parametrize(
+    ("has", "real", "wanted", "message"),
+    [
+        (None, True, 4, "has 1 to 3 of them, not 4"),
+        (None, True, 0, "has 1 to 3 of them, not 0"),
+        (None, False, 2, "has 1 to 3 of them, not 2"),
+        (0, True, None, 'sandbox "one" has no real node; to change that'),
+        (1, True, 2, 'sandbox "one" has 1 real node; to change that'),
+        (2, True, 1, 'sandbox "one" has 2 real nodes; to change that'),
+    ],
+)
+def test_another_number_of_real_nodes_is_refused(
+    has: int | None, real: bool, wanted: int | None, message: str
+) -> None:
+    existing = None if has is None else State("one", "none", Ports(1, 2, 3, 4, 5, 6), nodes=has)
+    with pytest.raises(SandboxError, match=message):
+        count_nodes(existing, "one", real, wanted)
 
 
 def test_a_directory_with_other_files_is_not_taken(tmp_path: Path) -> None:
