@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -76,6 +77,7 @@ class Pods:
     backup: Mapping[str, Any]
     kube: FakeKube
     secrets: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    deadline: float = 300.0
 
     def run(self, what: str = "backup", **env: str) -> BackupRecord:
         """Runs a whole pod; its record. Raises Failed."""
@@ -118,16 +120,23 @@ class Pods:
         env |= {"RECORD": str(self.top / "record"), "DB_HOST": "127.0.0.1"} | more
         env["DB_PORT"] = self.server.environment["DB_PORT"]
         known = {key: text for key, text in self.environment.items() if not key.startswith(("RESTIC", "AWS"))}
-        done = subprocess.run(
+        process = subprocess.Popen(
             ["sh", "-c", self._moved(command[2]), *command[3:]],
             env={**known, **env},
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
-            timeout=patient(300),
-            check=False,
+            start_new_session=True,
         )
-        if done.returncode:
-            raise Failed(f"{container['name']} {done.returncode}: {(done.stdout + done.stderr)[-2000:]}")
+        try:
+            said, _ = process.communicate(timeout=patient(self.deadline))
+        except subprocess.TimeoutExpired:
+            # As Kubernetes ends a Job that is past its deadline: all of its processes.
+            os.killpg(process.pid, signal.SIGKILL)
+            said = process.communicate()[0]
+            raise Failed(f"{container['name']} past its deadline: {said[-2000:]}") from None
+        if process.returncode:
+            raise Failed(f"{container['name']} {process.returncode}: {said[-2000:]}")
 
     def _moved(self, text: str) -> str:
         return _PATHS.sub(lambda found: f"{self.top}{found[0]}", text)

@@ -15,8 +15,11 @@ from controller.domain.backups.manifest import BackupManifest, parse_manifest
 from controller.domain.restores.backup_checks import RegionNow, misfit, read_fetched
 from controller.domain.restores.restore_jobs import CHECK_SCRIPT, LOAD_SCRIPT
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, SECRET
+from sandbox.certificates import ensure_certificates
 from tests.fakes.kube import FakeKube
 from tests.openstack.backup_pod import NAME, NAMESPACE, Failed, Pods, cluster, programs
+from tests.openstack.s3_server import ACCESS, S3Server, cut_network, s3_server, server_program
+from tests.openstack.s3_server import SECRET as SECRET_KEY
 from tests.openstack.scratch_server import Server, scratch_server
 
 pytestmark = [pytest.mark.openstack, pytest.mark.timeout(600)]
@@ -94,6 +97,29 @@ def pods(
     top = tmp_path / "root"
     top.mkdir()
     return Pods(top, environment, server, {"destination": destination}, kube, secrets)
+
+
+@pytest.fixture(scope="module")
+def bucket_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    program = server_program()
+    if program is None:
+        pytest.skip("the S3 server is built by Go, and there is none")
+    with s3_server(program, tmp_path_factory.mktemp("s3")) as found:
+        yield found
+
+
+@pytest.fixture
+def bucket(pods: Pods, bucket_server: S3Server) -> Pods:
+    """Backups go to a bucket, with an authority of its own."""
+    pods.secrets["bucket"] = {"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}
+    pods.secrets["authority"] = {"ca.crt": bucket_server.authority}
+    _send(pods, bucket_server.endpoint())
+    return pods
+
+
+def _send(pods: Pods, endpoint: str, **more: str) -> None:
+    names = {"bucket": "backups", "credentials": "bucket", "ca": "authority", "prefix": pods.top.parent.name}
+    pods.backup = {"destination": {"s3": {"endpoint": endpoint, **names, **more}}}
 
 
 def restic(pods: Pods, *arguments: str) -> str:
@@ -219,6 +245,50 @@ def test_a_wrong_key_of_the_repository_makes_no_second_one(pods: Pods) -> None:
         pods.run()
     pods.secrets["region-backup-passphrase"] = before
     assert len(json.loads(restic(pods, "snapshots", "--json"))) == 1
+
+
+def test_a_bucket_with_its_own_authority_holds_backups_that_come_back(
+    bucket: Pods, bucket_server: S3Server
+) -> None:
+    first = bucket.run()
+    second = bucket.run()
+    record = bucket.run("drill")
+    assert (record.id, record.tables) == (second.id, 4)
+    assert bucket.run("drill", BACKUP=first.id).id == first.id
+    stored = bucket_server.data / "backups" / bucket.top.parent.name
+    assert (stored / "config").is_file()
+    # It is encrypted before it leaves the pod.
+    whole = b"".join(one.read_bytes() for one in stored.rglob("*") if one.is_file())
+    assert b"keystone" not in whole
+
+
+def test_a_bucket_with_another_key_or_authority_gets_no_backup(bucket: Pods, tmp_path: Path) -> None:
+    bucket.deadline = 40.0
+    bucket.secrets["bucket"] = {"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": "another"}
+    with pytest.raises(Failed, match=r"(?si)^store.*(signature|access denied)"):
+        bucket.run()
+    bucket.secrets["bucket"] = {"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}
+    ensure_certificates(tmp_path / "foreign")
+    bucket.secrets["authority"] = {"ca.crt": (tmp_path / "foreign" / "ca.crt").read_text()}
+    with pytest.raises(Failed, match=r"(?s)^store.*certificate"):
+        bucket.run()
+    said = (bucket.top / "backup-keys" / "credentials").stat().st_mode
+    assert said & 0o077 == 0
+
+
+def test_a_connection_that_is_cut_leaves_the_backups_before_it(bucket: Pods, bucket_server: S3Server) -> None:
+    first = bucket.run()
+    bucket.server.sql("UPDATE `nova-cell0`.instances SET v = SHA2(id, 512)")
+    bucket.deadline = 20.0
+    with cut_network(bucket_server.port, 40_000) as port:
+        _send(bucket, bucket_server.endpoint(port))
+        with pytest.raises(Failed, match=r"^store past its deadline"):
+            bucket.run()
+    bucket.deadline = 300.0
+    _send(bucket, bucket_server.endpoint())
+    assert bucket.run("drill").id == first.id
+    after = bucket.run()
+    assert bucket.run("drill").id == after.id
 
 
 def _one_row_more(make: Any) -> Any:

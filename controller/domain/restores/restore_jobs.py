@@ -18,6 +18,8 @@ from controller.domain.api.names import (
     MANAGED_BY_US,
     RESTORE_LABEL,
 )
+from controller.domain.backups.backup_spec import BackupSpec
+from controller.domain.backups.repository import PREPARE, USER, repository_access
 from controller.domain.restores.restore_spec import RestoreSpec
 from controller.domain.restores.restore_state import Restore, Step, StepRecord
 
@@ -32,6 +34,9 @@ cd "$(dirname "$top")"
 sql() { mariadb --host="$DB_HOST" --port="$DB_PORT" --user="$DB_USER" --batch --skip-column-names "$@"; }
 """
 FETCH_SCRIPT = 'set -eu\nrestic --no-cache --no-lock restore latest --tag "$1" --target /restore >/dev/null\n'
+FETCH_OWN_SCRIPT = (
+    f'set -eu\n{PREPARE}\nrepo restore latest --no-lock --tag "$1" --target /restore > /dev/null\n'
+)
 CHECK_SCRIPT = f"""set -eu
 {_TOP}
 # Nothing is stopped for a database that cannot be loaded.
@@ -83,12 +88,16 @@ _RESOURCES = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": 
 
 @dataclass(frozen=True)
 class RestoreRun:
-    """What a Job is made for: `meta` is the metadata of the RegionRestore."""
+    """What a Job is made for: `meta` is the metadata of the RegionRestore.
+
+    `own`: the region's own backups, in case the restore names no other repository.
+    """
 
     meta: Mapping[str, Any]
     spec: RestoreSpec
     restore: Restore
     step: StepRecord
+    own: BackupSpec | None = None
 
     @property
     def job(self) -> str:
@@ -135,25 +144,13 @@ def restore_job(run: RestoreRun, database: Mapping[str, Any]) -> dict[str, Any]:
 def _pod(run: RestoreRun, model: Mapping[str, Any]) -> dict[str, Any]:
     server = next(one for one in model["containers"] if one["name"] == "mariadb")
     scratch = {"name": "restore", "mountPath": "/restore"}
-    claim = [{"name": "repository", "mountPath": "/repository"}] if run.spec.claim else []
-    volumes: list[dict[str, Any]] = [{"name": "restore", "emptyDir": {}}]
-    if run.spec.claim:
-        volumes.append({"name": "repository", "persistentVolumeClaim": {"claimName": run.spec.claim}})
+    fetch, volumes = _fetch(run, scratch)
     return {
         **{key: model[key] for key in _FROM_DATABASE if key in model},
         "automountServiceAccountToken": False,
         "restartPolicy": "Never",
         "securityContext": {"runAsUser": 999, "runAsGroup": 999, "fsGroup": 999, "runAsNonRoot": True},
-        "initContainers": [
-            {
-                "name": FETCH,
-                "image": run.spec.image,
-                "command": ["sh", "-c", FETCH_SCRIPT, FETCH, run.tag],
-                "envFrom": [{"secretRef": {"name": run.spec.secret}}],
-                "volumeMounts": [scratch, *claim],
-                **_bounds(),
-            }
-        ],
+        "initContainers": [fetch],
         "containers": [
             {
                 "name": WORK,
@@ -164,8 +161,33 @@ def _pod(run: RestoreRun, model: Mapping[str, Any]) -> dict[str, Any]:
                 **_bounds(),
             }
         ],
-        "volumes": volumes,
+        "volumes": [{"name": "restore", "emptyDir": {}}, *volumes],
     }
+
+
+def _fetch(run: RestoreRun, scratch: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The container with restic, and the volumes that it needs beside the scratch one."""
+    found: dict[str, Any] = {"name": FETCH, "image": run.spec.image, **_bounds()}
+    if run.own is not None and not run.spec.secret:
+        access = repository_access(run.own)
+        found |= {
+            "image": run.own.image,
+            "command": ["sh", "-c", FETCH_OWN_SCRIPT, FETCH, run.tag],
+            "env": list(access.env),
+            "volumeMounts": [scratch, *access.mounts],
+        }
+        # The files of the repository are this user's, whatever a volume does with groups.
+        found["securityContext"] = {**found["securityContext"], "runAsUser": USER}
+        return found, list(access.volumes)
+    claim = [{"name": "repository", "mountPath": "/repository"}] if run.spec.claim else []
+    found |= {
+        "command": ["sh", "-c", FETCH_SCRIPT, FETCH, run.tag],
+        "envFrom": [{"secretRef": {"name": run.spec.secret}}],
+        "volumeMounts": [scratch, *claim],
+    }
+    if not run.spec.claim:
+        return found, []
+    return found, [{"name": "repository", "persistentVolumeClaim": {"claimName": run.spec.claim}}]
 
 
 def _bounds() -> dict[str, Any]:

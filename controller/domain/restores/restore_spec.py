@@ -12,7 +12,8 @@ from controller.domain.backups.backup_spec import RESTIC_IMAGE
 @dataclass(frozen=True)
 class RestoreSpec:
     """What is restored, and from where. `secret` has restic's environment variables; `claim` names a volume
-    with the repository, which restic finds at /repository, or is empty."""
+    with the repository, which restic finds at /repository, or is empty. Without a secret, the repository is
+    that of the region's own backups."""
 
     region: str
     backup: str
@@ -27,7 +28,7 @@ def parse_restore_spec(spec: Mapping[str, Any]) -> RestoreSpec:
     return RestoreSpec(
         region=str(spec["region"]),
         backup=str(spec.get("backup") or "latest"),
-        secret=str(source["secret"]),
+        secret=str(source.get("secret") or ""),
         claim=str(source.get("claim") or ""),
         image=str(source.get("image") or RESTIC_IMAGE),
     )

@@ -20,7 +20,8 @@ from controller.domain.api.names import (
     field_manager,
 )
 from controller.domain.api.reasons import Reason
-from controller.domain.api.region_spec import parse_region_spec
+from controller.domain.api.region_spec import parse_region_spec, spec_in_force
+from controller.domain.backups.backup_spec import parse_backup_spec
 from controller.domain.region.progress import region_progress
 from controller.domain.region.upgrade.upgrade_state import upgrade_obstacle
 from controller.domain.releases.reported_state import ReportedState
@@ -217,7 +218,8 @@ class RegionRestores:
         return StepFacts(waiting=f"the region is not Ready: {ready.get('message') or 'no report yet'}")
 
     def _runs(self, seen: _Pass, step: StepRecord) -> RestoreRuns:
-        run = RestoreRun(seen.obj["metadata"], seen.spec, seen.restore, step)
+        own = parse_backup_spec(spec_in_force(seen.osdpl))
+        run = RestoreRun(seen.obj["metadata"], seen.spec, seen.restore, step, own)
         return RestoreRuns(self._kube, run, seen.now)
 
     def _writers(self, seen: _Pass) -> StoppedWriters:

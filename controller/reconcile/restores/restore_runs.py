@@ -21,6 +21,10 @@ _REFUSALS = {
     12: "the key of the repository is wrong; correct RESTIC_PASSWORD in the Secret that spec.from names",
     10: "there is no repository at RESTIC_REPOSITORY of the Secret that spec.from names; correct it",
 }
+_OWN_REFUSALS = {
+    12: "the key of the repository is wrong; correct the Secret of spec.features.backup.passphrase",
+    10: "there is no repository at spec.features.backup.destination of the region; name one in spec.from",
+}
 _TEXTS = {"wrong password": 12, "Is there a repository": 10, "repository does not exist": 10}
 _NONE = ("no snapshot found", "no matching ID found")
 
@@ -36,6 +40,9 @@ class RestoreRuns:
 
     def facts(self, region: RegionNow) -> StepFacts:
         """How far the step is; begins its Job, if there is none for this attempt. Raises KubeError."""
+        if not self._run.spec.secret and self._run.own is None:
+            text = "spec.from names no repository, and the region has no spec.features.backup"
+            return StepFacts(refused=f"{text}; name a Secret in spec.from of another RegionRestore")
         job = self._kube.get(JOB, self._run.job, self._namespace)
         if job is None:
             return self._begin()
@@ -92,7 +99,8 @@ class RestoreRuns:
         if name == FETCH:
             code = next((number for words, number in _TEXTS.items() if words in text), code)
             if code in _REFUSALS:
-                return StepFacts(refused=_REFUSALS[code])
+                texts = _REFUSALS if self._run.spec.secret else _OWN_REFUSALS
+                return StepFacts(refused=texts[code])
             if any(words in text for words in _NONE):
                 return StepFacts(refused=f"there is no backup with the tags {self._run.tag}; name another")
         redactor = Redactor(SecretValues(self._kube, self._namespace).of_no_release())

@@ -9,8 +9,9 @@ import pytest
 
 import controller.cli.commands.recovery.restore as commands
 from controller.cli.cluster import Cluster
+from controller.ports.kubernetes import RESTORE
 from tests.cli.objects import osctl
-from tests.world.restores.world import NAMESPACE, RESTORED, World, printed
+from tests.world.restores.world import NAME, NAMESPACE, RESTORED, World, printed
 
 pytestmark = pytest.mark.slow
 
@@ -62,3 +63,15 @@ def test_without_a_secret_there_must_be_one(world: World) -> None:
     result = osctl("restore", RESTORED)
     assert result.exit_code != 0
     assert "name a --secret" in result.stderr
+
+
+def test_the_region_s_own_backups_need_no_secret(world: World) -> None:
+    osdpl = world.osdpl()
+    osdpl["spec"]["features"] = {"backup": {"destination": {"claim": {}}}}
+    world.kube.replace(osdpl)
+    result = osctl("restore", RESTORED)
+    assert result.exit_code == 0, result.stderr
+    assert world.loaded == 1
+    made = world.kube.get(RESTORE, RESTORED, NAMESPACE)
+    assert made is not None
+    assert made["spec"] == {"region": NAME, "backup": "latest"}

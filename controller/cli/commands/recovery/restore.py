@@ -14,7 +14,7 @@ from controller.cli.exit_codes import ExitCode
 from controller.cli.options import Context, Kubeconfig, Namespace, Output, parse_wait
 from controller.cli.output import Format, print_data, print_table, soft_wrapped, stderr, stdout
 from controller.cli.waiting import POLL_SECONDS
-from controller.domain.backups.backup_spec import RESTIC_IMAGE
+from controller.domain.backups.backup_spec import RESTIC_IMAGE, parse_backup_spec
 from controller.domain.restores.restore_spec import parse_restore_spec
 from controller.domain.restores.restore_state import Phase
 from controller.errors import ObjectMissing, ObjectRefused
@@ -28,7 +28,7 @@ Secret = Annotated[
     typer.Option(
         "--secret",
         metavar="NAME",
-        help="The Secret with restic's variables. Without it, the restore must be there already.",
+        help="The Secret with restic's variables. Default: the region's own backups.",
         show_default=False,
     ),
 ]
@@ -71,11 +71,14 @@ def restore(
     It ends with 0 when the region is restored, and with 4 after --timeout; the restore goes on then.
     """
     cluster = open_cluster(kubeconfig, context, namespace)
-    region = cluster.find_region(name)["metadata"]
-    source = {"secret": secret, "image": image, **({"claim": claim} if claim else {})}
-    place = str(region["namespace"])
-    asked = {"region": str(region["name"]), "backup": backup, "from": source}
-    found = _ensure(cluster, place, restore, asked if secret else None)
+    osdpl = cluster.find_region(name)
+    region, place = osdpl["metadata"], str(osdpl["metadata"]["namespace"])
+    asked: dict[str, Any] = {"region": str(region["name"]), "backup": backup}
+    if secret:
+        asked["from"] = {"secret": secret, "image": image, **({"claim": claim} if claim else {})}
+    elif parse_backup_spec(osdpl.get("spec")) is None:
+        asked = {}
+    found = _ensure(cluster, place, restore, asked)
     done = _follow(cluster, found, timeout) if wait else True
     found = _get(cluster, place, restore)
     if output != Format.TABLE:
@@ -89,14 +92,15 @@ def restore(
         raise typer.Exit(ExitCode.NOT_READY)
 
 
-def _ensure(cluster: Cluster, place: str, name: str, spec: dict[str, Any] | None) -> KubeObject:
-    """The restore; made if it is not there. Raises ObjectRefused if another has its name."""
+def _ensure(cluster: Cluster, place: str, name: str, spec: dict[str, Any]) -> KubeObject:
+    """The restore; made if it is not there and a spec is given. Raises ObjectRefused if another has its
+    name."""
     there = cluster.kube.get(RESTORE, name, place)
     if there is not None:
-        if spec is not None and parse_restore_spec(there["spec"]) != parse_restore_spec(spec):
+        if spec.get("from") and parse_restore_spec(there["spec"]) != parse_restore_spec(spec):
             raise ObjectRefused(f"RegionRestore {name} is there with another spec; choose another name")
         return there
-    if spec is None:
+    if not spec:
         raise ObjectMissing(f'there is no RegionRestore "{name}" in namespace "{place}"; name a --secret')
     meta = {"name": name, "namespace": place}
     head = {"apiVersion": RESTORE.api_version, "kind": RESTORE.kind}
