@@ -8,6 +8,8 @@ SEED ?=
 CHARTS ?=
 # Of `make demo-real`: the version of OpenStack (2025.1 by default).
 SERIES ?=
+# Of `make test-real-upgrade`: the versions one after the other, with blanks (2025.1 and 2026.1 by default).
+UPGRADE_PATH ?=
 # Of `make demo-real`: anything, for servers that boot.
 BOOTS ?=
 UPSTREAM_REPORT ?= $(VENV)/upstream.md
@@ -120,7 +122,7 @@ test-real: setup ## pods that run, on a real node (Linux, root; Debian's package
 
 test-real-upgrade: setup ## an upgrade of OpenStack with pods that run, on a real node (Linux, root; Debian's packages)
 	@$(BIN)/python -m sandbox build
-	@$(BIN)/python -m pytest -q -n 0 -m real tests/real_upgrade
+	@OSCTL_REAL_UPGRADE_PATH="$(UPGRADE_PATH)" $(BIN)/python -m pytest -q -n 0 -m real tests/real_upgrade
 
 image: setup ## the controller's image as an OCI archive, without Docker (root on Debian)
 	@$(BIN)/python -m sandbox image --archive openstack-controller.tar

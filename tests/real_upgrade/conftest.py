@@ -18,7 +18,7 @@ from tests.real.region import client_pod, edit, wait_ready
 KEPT = os.environ.get("OSCTL_REAL_UPGRADE_SANDBOX", "")
 NAME = KEPT or "real-upgrade"
 # The versions one after the other; the first is installed.
-BEFORE, *AFTER = os.environ.get("OSCTL_REAL_UPGRADE_PATH", "2025.1 2026.1").split()
+BEFORE, *AFTER = (os.environ.get("OSCTL_REAL_UPGRADE_PATH") or "2025.1 2026.1").split()
 TWO_APIS = {
     "identity": {"keystone": {"values": {"pod": {"replicas": {"api": 2}}}}},
     "image": {"glance": {"values": {"pod": {"replicas": {"api": 2}}}}},

@@ -27,6 +27,7 @@ from controller.domain.region.upgrade.upgrade_state import (
     Check,
     CheckState,
     NodeProgress,
+    RunningImage,
     StepRecord,
     StepState,
     Upgrade,
@@ -67,10 +68,16 @@ class UpgradeFacts:
     at_rest: bool = False
 
 
-def new_upgrade(source: str, target: str, steps: Iterable[UpgradeStep], now: float) -> Upgrade:
-    """An upgrade before its checks."""
+def new_upgrade(
+    source: str,
+    target: str,
+    steps: Iterable[UpgradeStep],
+    now: float,
+    images: Iterable[RunningImage] = (),
+) -> Upgrade:
+    """An upgrade before its checks. `images` are those that run."""
     records = tuple(StepRecord(step.name, step.service, step.phase) for step in steps)
-    return Upgrade(source, target, records, started=now, message="the checks begin")
+    return Upgrade(source, target, records, started=now, message="the checks begin", images=tuple(images))
 
 
 def advance(upgrade: Upgrade, policy: UpgradePolicy, facts: UpgradeFacts) -> Upgrade:

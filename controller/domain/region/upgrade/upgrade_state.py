@@ -81,6 +81,14 @@ class StepRecord:
 
 
 @dataclass(frozen=True)
+class RunningImage:
+    """An image that ran when an upgrade began: its name in the pods, and what the tag stood for then."""
+
+    image: str
+    digest: str
+
+
+@dataclass(frozen=True)
 class NodeProgress:
     """Nodes of the step that replaces pods node by node: how many are done, of how many, and which failed."""
 
@@ -94,7 +102,7 @@ class Upgrade:
     """An upgrade from version `source` to `target`.
 
     `point_of_no_return`: a step has begun that cannot be taken back. `held`: the next step waits for
-    a person, which the status does not remember. `checks` are those before it began.
+    a person, which the status does not remember. `checks` are those before it began, and `images` what ran.
     """
 
     source: str
@@ -108,6 +116,7 @@ class Upgrade:
     message: str = ""
     checks: tuple[Check, ...] = ()
     nodes: NodeProgress = field(default=NodeProgress())
+    images: tuple[RunningImage, ...] = ()
 
     @property
     def over(self) -> bool:
@@ -154,6 +163,7 @@ class Upgrade:
             "steps": [_step_entry(step) for step in self.steps],
             "checks": [_check_entry(check) for check in self.checks],
             "computes": _nodes_entry(self.nodes),
+            "images": [{"image": one.image, "digest": one.digest} for one in self.images],
         }
         return {key: value for key, value in found.items() if value not in ("", [], None)}
 
@@ -175,6 +185,9 @@ def upgrade_in(status: Mapping[str, Any]) -> Upgrade | None:
             message=str(given.get("message") or ""),
             checks=tuple(_check(one) for one in given.get("checks") or ()),
             nodes=_nodes(given.get("computes") or {}),
+            images=tuple(
+                RunningImage(str(one["image"]), str(one["digest"])) for one in given.get("images") or ()
+            ),
         )
     except (KeyError, ValueError, TypeError):
         return None

@@ -37,6 +37,7 @@ from controller.reconcile.region.plan import is_as_desired
 from controller.reconcile.region.upgrade.brokers import BrokerCare, broker_checks, let_pods_go
 from controller.reconcile.region.upgrade.check_jobs import CheckJobs, CheckView
 from controller.reconcile.region.upgrade.preflight import PreflightView, preflight_checks
+from controller.reconcile.region.upgrade.running_images import observe_images
 from controller.reconcile.region.upgrade.smoke_gate import let_smoke_jobs_go
 from controller.reconcile.region.upgrade.space_jobs import SpaceJobs
 from controller.reconcile.region.upgrade.step_gate import GateView, step_facts
@@ -104,7 +105,8 @@ class RegionUpgrade:
         if not bundles or not running or running == wanted or (accepted and wanted < running):
             return None
         steps = with_hops(region.upgrade_steps, self._keepers(osdpl, region), answered)
-        return new_upgrade(running, wanted, steps, now)
+        images = observe_images(self._ports.kube, str(meta["namespace"]))
+        return new_upgrade(running, wanted, steps, now, images)
 
     def _keepers(self, osdpl: KubeObject, region: Region) -> tuple[ImageStep, ...]:
         """What runs of each broker and database, and what is asked for."""
