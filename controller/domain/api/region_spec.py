@@ -110,6 +110,7 @@ class UpgradeSpec:
     max_failed: int = 0
     by_label: str = ""
     backup_max_age: str = ""
+    prepull: bool = False
     skip_checks: tuple[str, ...] = ()
 
 
@@ -254,6 +255,7 @@ def _upgrade(given: Mapping[str, Any]) -> UpgradeSpec:
         else UpgradeSpec.max_failed,
         by_label=_text(computes, "byLabel"),
         backup_max_age=_text(given, "backupMaxAge"),
+        prepull=given.get("prepull") is True,
         skip_checks=tuple(map(str, skipped)) if isinstance(skipped, list) else (),
     )
 

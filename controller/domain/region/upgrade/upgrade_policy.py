@@ -16,7 +16,7 @@ class UpgradePolicy:
     `smoke`: the service of each step is used before the next one. `healthy_for` and `backup_max_age` are
     seconds, the latter 0 for none. `batch` says how many nodes go at once, and `max_failed` how many may fail
     before no other one goes. `by_label`: the label of nodes whose values go one after the other, empty for
-    none.
+    none. `prepull`: nodes pull the new images before the first step.
     """
 
     manual: bool = False
@@ -27,6 +27,7 @@ class UpgradePolicy:
     max_failed: int = 0
     by_label: str = ""
     backup_max_age: int = 0
+    prepull: bool = False
     skip_checks: tuple[str, ...] = ()
 
 
@@ -41,6 +42,7 @@ def upgrade_policy(spec: UpgradeSpec) -> UpgradePolicy:
         max_failed=spec.max_failed,
         by_label=spec.by_label,
         backup_max_age=_seconds(spec.backup_max_age, UpgradePolicy.backup_max_age),
+        prepull=spec.prepull,
         skip_checks=spec.skip_checks,
     )
 

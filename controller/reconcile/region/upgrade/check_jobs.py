@@ -55,6 +55,13 @@ class CheckView:
         """That of the region."""
         return str(self.osdpl["metadata"]["namespace"])
 
+    @property
+    def request(self) -> str:
+        """What the checks of this pass answer: an edit, or a request, has them made again."""
+        meta = self.osdpl["metadata"]
+        asked = (meta.get("annotations") or {}).get(RECONCILE_ANNOTATION) or ""
+        return f"{self.upgrade.started:.0f} {self.upgrade.target} {meta.get('generation')} {asked}"
+
 
 class CheckJobs:
     """The Jobs of one pass."""
@@ -81,7 +88,7 @@ class CheckJobs:
 
     def _runs(self) -> Iterator[CheckRun | Check]:
         """Each check of a release that runs, or why it cannot be made."""
-        request = self._request()
+        request = self._view.request
         there = {str(release["name"]) for release in _releases(self._view.bundles)}
         for check in self._view.checks:
             about = check.about
@@ -96,12 +103,6 @@ class CheckJobs:
                 else:
                     text = f"the values of {release['name']} have no images.tags.{about.tag}; {_SKIP}"
                     yield Check(about.name, CheckState.FAILED, text, check.service)
-
-    def _request(self) -> str:
-        """What the checks of this pass answer: an edit, or a request, has them made again."""
-        meta, upgrade = self._view.osdpl["metadata"], self._view.upgrade
-        asked = (meta.get("annotations") or {}).get(RECONCILE_ANNOTATION) or ""
-        return f"{upgrade.started:.0f} {upgrade.target} {meta.get('generation')} {asked}"
 
     def _outcome(self, run: CheckRun, job: KubeObject | None) -> Check:
         name, service = run.check.about.name, run.check.service

@@ -37,6 +37,7 @@ from controller.reconcile.region.plan import is_as_desired
 from controller.reconcile.region.upgrade.brokers import BrokerCare, broker_checks, let_pods_go
 from controller.reconcile.region.upgrade.check_jobs import CheckJobs, CheckView
 from controller.reconcile.region.upgrade.preflight import PreflightView, preflight_checks
+from controller.reconcile.region.upgrade.pull_jobs import PullJobs
 from controller.reconcile.region.upgrade.running_images import observe_images
 from controller.reconcile.region.upgrade.smoke_gate import let_smoke_jobs_go
 from controller.reconcile.region.upgrade.space_jobs import SpaceJobs
@@ -137,7 +138,7 @@ class RegionUpgrade:
         upgrade, now = staged.upgrade, self._ports.clock.now()
         allowed = str((osdpl["metadata"].get("annotations") or {}).get(UPGRADE_STEP_ANNOTATION) or "")
         if upgrade.phase == Phase.PREFLIGHT:
-            return UpgradeFacts(now, checks=self._checks(osdpl, staged, bundles))
+            return UpgradeFacts(now, checks=self._checks(osdpl, staged, bundles, policy))
         step = upgrade.current
         if step is None:
             at_rest = _at_rest(staged.desired, bundles)
@@ -161,13 +162,18 @@ class RegionUpgrade:
         )
         return UpgradeFacts(now, step=step_facts(self._ports, view, about, policy), allowed=allowed)
 
-    def _checks(self, osdpl: KubeObject, staged: StagedRegion, bundles: KubeObjects) -> tuple[Check, ...]:
+    def _checks(
+        self, osdpl: KubeObject, staged: StagedRegion, bundles: KubeObjects, policy: UpgradePolicy
+    ) -> tuple[Check, ...]:
         preflight = PreflightView(
             osdpl, staged.upgrade, staged.desired, bundles, self._containers, staged.warnings
         )
         known = preflight_checks(self._ports.kube, preflight, self._ports.clock.now())
-        space = SpaceJobs(self._ports.kube, self._check_view(osdpl, staged, bundles), self._own_pods)
+        view = self._check_view(osdpl, staged, bundles)
+        space = SpaceJobs(self._ports.kube, view, self._own_pods)
         known = (*known, *self._programs(osdpl, staged, bundles), *space.outcomes())
+        if policy.prepull:
+            known = (*known, PullJobs(self._ports.kube, view, view.request).outcome())
         if not any(step.version for step in staged.steps):
             return known
         care = BrokerCare(self._ports, osdpl, bundles)

@@ -23,7 +23,7 @@ class SpaceJobs(CheckJobs):
     def _runs(self) -> Iterator[CheckRun | Check]:
         for pod in self._kube.list(POD, self._view.namespace, labels=SERVERS):
             if claim := claim_of(pod):
-                run = space_check(claim, self._own.image, self._request())
+                run = space_check(claim, self._own.image, self._view.request)
                 self._servers[run.job] = pod
                 yield run
 
