@@ -12,6 +12,10 @@ SERIES ?=
 UPGRADE_PATH ?=
 # Of `make demo-real`: anything, for servers that boot.
 BOOTS ?=
+# Of `make release`: the version, which the files already name; an SSH key that signs; `IMAGE=no` where there is no root.
+VERSION ?=
+KEY ?=
+IMAGE ?=
 UPSTREAM_REPORT ?= $(VENV)/upstream.md
 # Of `make pins`: the commit that values are written for, and the one before it (as it is, by default).
 PINNED ?= HEAD
@@ -23,13 +27,14 @@ BASE ?= main
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+RELEASE_TOOL := $(VENV)/release/bin/cyclonedx-py
 # Compiled modules are kept, and not in the source tree; what pip installs has its own beside it.
 export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/pycache
 # Not even where the environment says otherwise (images of containers do): to compile everything takes ten
 # seconds in each process of pytest. Empty is off.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup helm helm-newer demo demo-real demo-down test test-changed test-fast test-servers test-cluster test-sample test-openstack test-image test-real test-real-upgrade image test-exhaustive test-upstream lint docs lock rbac pins previous-build options service schemas bench soak clean
+.PHONY: help setup helm helm-newer demo demo-real demo-down test test-changed test-fast test-servers test-cluster test-sample test-openstack test-image test-real test-real-upgrade image release chart-readme test-exhaustive test-upstream lint docs lock rbac pins previous-build options service schemas bench soak clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -127,6 +132,19 @@ test-real-upgrade: setup ## an upgrade of OpenStack with pods that run, on a rea
 image: setup ## the controller's image as an OCI archive, without Docker (root on Debian)
 	@$(BIN)/python -m sandbox image --archive openstack-controller.tar
 
+release: setup $(RELEASE_TOOL) ## the files of release VERSION in build/release; signed with the SSH key KEY; IMAGE=no: no image
+	@test -n "$(VERSION)" || { echo "VERSION=<version of pyproject.toml> is missing"; exit 2; }
+	@$(BIN)/python -m tools.release "$(VERSION)" --tool $(RELEASE_TOOL) $(if $(KEY),--key "$(KEY)") \
+	  $(if $(filter no,$(IMAGE)),--without-image)
+
+$(RELEASE_TOOL): requirements-release.lock
+	@$(PYTHON) -m venv $(VENV)/release
+	@env -u PYTHONPYCACHEPREFIX $(VENV)/release/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+chart-readme: setup ## writes the table of values into the README of our chart
+	@$(BIN)/python -m tools.chart_readme
+
 test-upstream: setup ## OpenStack-Helm's own charts, from CHARTS: rendered, and installed; report in $(UPSTREAM_REPORT)
 	@test -d "$(CHARTS)" || { echo "CHARTS=$(CHARTS) is no directory: git clone https://opendev.org/openstack/openstack-helm,"; \
 	  echo "then CHARTS=<where it lies>; or a directory with archives of its charts"; exit 2; }
@@ -168,6 +186,8 @@ lock: ## renews the lock files from pyproject.toml (needs uv)
 	  --group dev pyproject.toml -o requirements-dev.lock
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  --group docs -o requirements-docs.lock
+	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
+	  --group release -o requirements-release.lock
 
 rbac: setup ## writes what charts grant into the rights of our own chart; CHARTS=… renders OpenStack-Helm's again
 	@$(BIN)/python -m tools.chart_objects $(CHARTS)

@@ -26,24 +26,24 @@ def ensure_image(recipe: Recipe, tell: Tell) -> Image:
     return Image(tuple(ensure_stage(stage, tell) for stage in recipe.stages), recipe.config)
 
 
-def ensure_controller_image(tell: Tell, suite: str = "") -> Image:
+def ensure_controller_image(tell: Tell, suite: str = "", source: Path = ROOT) -> Image:
     """The controller's own image: the steps of its Dockerfile on a Debian suite (this machine's by default).
 
-    Raises SandboxError.
+    `source`: the checkout, or a copy of it. Raises SandboxError.
     """
-    made = dockerfile.build(ROOT / "Dockerfile", ensure_base(suite or debian_release(), tell), tell)
+    made = dockerfile.build(source / "Dockerfile", ensure_base(suite or debian_release(), tell), tell)
     config = ImageConfig(
         made.command, environment=made.environment, user=made.user, working_directory=made.directory
     )
     return Image(tuple(_layer_of_tree(tree) for tree in made.layers), config)
 
 
-def write_controller_archive(file: Path, suite: str, tell: Tell) -> Image:
+def write_controller_archive(file: Path, suite: str, tell: Tell, source: Path = ROOT) -> Image:
     """Writes the controller's image, compressed, as an OCI archive into `file`, in one step.
 
     Raises SandboxError, and OSError where the file cannot be written.
     """
-    plain = ensure_controller_image(tell, suite)
+    plain = ensure_controller_image(tell, suite, source)
     tell("compressing its layers")
     image = replace(plain, layers=tuple(_compressed(layer) for layer in plain.layers))
     draft = file.with_name(f".{file.name}.draft")

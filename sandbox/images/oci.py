@@ -30,6 +30,7 @@ _INDEX_TYPE = "application/vnd.oci.image.index.v1+json"
 _LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _DEFAULT_PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_REF_NAME = "org.opencontainers.image.ref.name"
 _CHUNK = 1 << 20
 
 
@@ -255,23 +256,51 @@ def write_archive(
                 "annotations": {
                     # The first is containerd's, the second the specification's: what follows the colon.
                     "io.containerd.image.name": name,
-                    "org.opencontainers.image.ref.name": name.rpartition(":")[2],
+                    _REF_NAME: name.rpartition(":")[2],
                 },
             }
             for name in names
         ],
     }
+    layers = {layer.digest: layer for layer in image.layers if layer.digest not in without}
+    _write_layout(index, (manifest, config), tuple(layers.values()), stream)
+
+
+def write_artifact(
+    config: tuple[str, object], content: tuple[str, bytes], annotations: Mapping[str, str], stream: BinaryIO
+) -> str:
+    """Writes an artefact of one blob as an OCI archive, and returns the digest of its manifest.
+
+    `config` and `content`: the media type of each, and what it holds.
+    """
+    stored = _encoded(config[1])
+    manifest = _encoded(
+        {
+            "schemaVersion": 2,
+            "mediaType": _MANIFEST_TYPE,
+            "config": _descriptor(config[0], stored),
+            "layers": [_descriptor(*content)],
+            "annotations": dict(annotations),
+        }
+    )
+    version = annotations["org.opencontainers.image.version"]
+    named = {**_descriptor(_MANIFEST_TYPE, manifest), "annotations": {_REF_NAME: version}}
+    index = {"schemaVersion": 2, "mediaType": _INDEX_TYPE, "manifests": [named]}
+    _write_layout(index, (manifest, stored, content[1]), (), stream)
+    return digest_of(manifest)
+
+
+def _write_layout(index: object, blobs: Sequence[bytes], layers: Sequence[Layer], stream: BinaryIO) -> None:
     with tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as tar:
         _add_blob(tar, "oci-layout", _encoded({"imageLayoutVersion": "1.0.0"}))
         _add_blob(tar, "index.json", _encoded(index))
-        for blob in (manifest, config):
+        for blob in blobs:
             _add_blob(tar, _blob_path(digest_of(blob)), blob)
-        for layer in {layer.digest: layer for layer in image.layers}.values():
-            if layer.digest not in without:
-                entry_of_layer = _marker(_blob_path(layer.digest))
-                entry_of_layer.size = layer.size
-                with layer.file.open("rb") as content:
-                    tar.addfile(entry_of_layer, content)
+        for layer in layers:
+            entry = _marker(_blob_path(layer.digest))
+            entry.size = layer.size
+            with layer.file.open("rb") as content:
+                tar.addfile(entry, content)
 
 
 def _blob_path(digest: str) -> str:

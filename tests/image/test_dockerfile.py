@@ -20,7 +20,7 @@ from sandbox.helm import HELM
 from sandbox.patience import patient
 
 ROOT = Path(__file__).parents[2]
-LOCKS = ("requirements.lock", "requirements-dev.lock", "helm/go.lock")
+LOCKS = ("requirements.lock", "requirements-dev.lock", "requirements-release.lock", "helm/go.lock")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 CHART_VALUES = yaml.load(
     (ROOT / "charts" / "openstack-controller" / "values.yaml").read_text(), yaml.CSafeLoader
@@ -188,6 +188,7 @@ def test_a_lock_names_no_host_and_no_place_of_this_machine(lock: str) -> None:
             "requirements-dev.lock",
             [*PROJECT["project"]["dependencies"], *PROJECT["dependency-groups"]["dev"]],
         ),
+        ("requirements-release.lock", PROJECT["dependency-groups"]["release"]),
     ],
 )
 def test_a_lock_serves_what_the_project_asks_for(lock: str, wanted: list[str]) -> None:

@@ -26,7 +26,8 @@ def find_program(named: Path | None = None) -> Path:
             if named
             else "Helm is needed to render charts, and was not found"
         )
-        raise ProgramMissing(f"{what}: run `make helm` in a checkout, or use the controller's image")
+        remedy = f"run `make helm` in a checkout, name the program of a release in {VARIABLE}"
+        raise ProgramMissing(f"{what}: {remedy}, or use the controller's image")
     return program
 
 
