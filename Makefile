@@ -171,6 +171,7 @@ lint: setup ## style, types, layering and the language of the pages
 	@$(BIN)/python -m tools.shell
 	@$(BIN)/python -m tools.prose
 	@$(BIN)/python -m tools.prose_code
+	@$(BIN)/python -m tools.test_bodies
 
 docs: setup ## the documentation as a site in build/site, with every link checked
 	@test -x $(VENV)/docs/bin/zensical && test $(VENV)/docs/bin/zensical -nt requirements-docs.lock \

@@ -78,8 +78,12 @@ def test_an_upgrade_is_measured_while_it_is_under_way() -> None:
 
 
 def test_a_region_without_a_status_is_no_error() -> None:
-    for series in (region_series, component_series, secret_series, node_series):
-        measured_region(FakeMetrics(), series)("ADDED", {"metadata": {"name": "one"}})
+    measures = FakeMetrics()
+    for series in (component_series, secret_series, node_series):
+        measured_region(measures, series)("ADDED", {"metadata": {"name": "one"}})
+    assert not any(measures.values.values())
+    measured_region(measures, region_series)("ADDED", {"metadata": {"name": "one"}})
+    assert measures.value(metrics.REGION_RELEASES, region="one") is None
 
 
 def test_components_with_their_pods() -> None:
