@@ -11,7 +11,7 @@ from controller.domain.validation.crd_schema import nearest
 from controller.domain.values.chart_values import PATCH, Path, format_path, is_map, leaves, lookup
 from controller.domain.values.merge import MergedValues
 from controller.domain.values.templates.field_causes import FieldOrigin
-from controller.domain.values.value_history import CHART_DEFAULTS, Setting
+from controller.domain.values.value_provenance import CHART_DEFAULTS, Setting
 from controller.domain.values.values_diff import ABSENT
 from controller.errors import Problem, SpecInvalid
 from controller.render.region import RegionRelease

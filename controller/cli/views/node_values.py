@@ -13,7 +13,7 @@ from controller.domain.region.node_overrides import SEPARATOR
 from controller.domain.values.chart_values import DocumentPath, Path, is_map, leaves, lookup
 from controller.domain.values.layer import Layer
 from controller.domain.values.merge import MergedValues
-from controller.domain.values.value_history import CHART_DEFAULTS
+from controller.domain.values.value_provenance import CHART_DEFAULTS
 
 _CONF: Path = ("conf", "overrides")
 _VALUES: Path = ("overrides",)

@@ -16,7 +16,7 @@ from controller.domain.releases.release_settings import VOLUMES, SettingChange, 
 from controller.domain.values.chart_values import format_path
 from controller.domain.values.layer import Layer
 from controller.domain.values.merge import MergedValues, merge_layers
-from controller.domain.values.value_history import ValueHistory
+from controller.domain.values.value_provenance import ValueHistory
 from controller.domain.values.values_diff import ValueChange, diff_values, value_text
 from controller.errors import SpecInvalid
 

@@ -9,7 +9,7 @@ from controller.domain.validation.awaited import SERVICE
 from controller.domain.validation.dangling import Made, Reference
 from controller.domain.values.chart_values import is_map, lookup
 from controller.domain.values.merge import MergedValues
-from controller.domain.values.value_history import DELETED
+from controller.domain.values.value_provenance import DELETED
 from controller.errors import Problem
 
 _OF_THE_SPEC = "spec."

@@ -9,7 +9,7 @@ from typing import Any
 from controller.domain.api.spec_rules.values import NETWORK_POLICY_CLOSES, NETWORK_POLICY_REPLACED
 from controller.domain.values.chart_values import Path, lookup
 from controller.domain.values.merge import MergedValues
-from controller.domain.values.value_history import Setting
+from controller.domain.values.value_provenance import Setting
 from controller.errors import Problem
 
 _NAMESPACE = "kubernetes.io/metadata.name"

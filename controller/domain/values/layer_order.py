@@ -19,7 +19,7 @@ from controller.domain.values.chart_values import (
 from controller.domain.values.layer import Layer
 from controller.domain.values.shipped_values import FileChoice, Library
 from controller.domain.values.suggestion import unknown_key
-from controller.domain.values.value_history import CHART_DEFAULTS
+from controller.domain.values.value_provenance import CHART_DEFAULTS
 from controller.errors import Problem
 
 

@@ -30,7 +30,7 @@ from controller.domain.values.chart_values import (
     type_name,
 )
 from controller.domain.values.layer import Layer
-from controller.domain.values.value_history import DELETED, HistoryRecorder, ValueHistory
+from controller.domain.values.value_provenance import DELETED, HistoryRecorder, ValueHistory
 from controller.errors import Problem, SpecInvalid
 
 _SECRET_NAME = re.compile(r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$")

@@ -8,7 +8,7 @@ from typing import Any
 
 from controller.domain.values.chart_values import SECRET_REF, Path, is_secret_ref, leaves
 from controller.domain.values.merge import MergedValues
-from controller.domain.values.value_history import CHART_DEFAULTS, Deleted
+from controller.domain.values.value_provenance import CHART_DEFAULTS, Deleted
 
 # Characters of a value that people read in one line.
 WIDTH = 80

@@ -9,7 +9,7 @@ import pytest
 
 from controller.domain.values.layer import Layer
 from controller.domain.values.merge import MergedValues, merge_layers
-from controller.domain.values.value_history import CHART_DEFAULTS, DELETED
+from controller.domain.values.value_provenance import CHART_DEFAULTS, DELETED
 from controller.errors import Problem, SpecInvalid
 
 

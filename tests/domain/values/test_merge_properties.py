@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from controller.domain.values.chart_values import is_map, leaves, lookup
 from controller.domain.values.layer import Layer
 from controller.domain.values.merge import MergedValues, merge_layers
-from controller.domain.values.value_history import DELETED
+from controller.domain.values.value_provenance import DELETED
 from controller.errors import SpecInvalid
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ from typing import Any
 
 from controller.domain.values.layer import Layer
 from controller.domain.values.merge import MergedValues, merge_layers
-from controller.domain.values.value_history import CHART_DEFAULTS
+from controller.domain.values.value_provenance import CHART_DEFAULTS
 from controller.domain.values.values_diff import ABSENT, diff_values
 
 DEFAULTS = {"pod": {"replicas": 1}, "conf": {"debug": False}}
