@@ -11,7 +11,8 @@ import pytest
 
 from controller.domain.credentials.authority import DAY, StoredLeaf
 from controller.domain.credentials.certificate_secrets import leaf_texts
-from controller.domain.credentials.x509 import Authority, LeafNames, bundle, new_authority, new_leaf
+from controller.domain.credentials.x509.issued import new_authority, new_leaf
+from controller.domain.credentials.x509.read import Authority, LeafNames, bundle
 from controller.domain.values.chart_values import Values
 from tests.charts.node import Node, Pod, Running, a_hypervisor
 from tests.fakes.world import FakeRandomness

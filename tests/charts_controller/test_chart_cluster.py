@@ -18,7 +18,7 @@ from controller.adapters.kubernetes.client import PykubeClient
 from controller.adapters.kubernetes.connection import connect
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.randomness import SystemRandomness
-from controller.domain.credentials.x509 import AuthorityUnusable
+from controller.domain.credentials.x509.read import AuthorityUnusable
 from controller.reconcile.credentials.certificates.sealing_key import SealingKey
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.leases.lease import WriterLease

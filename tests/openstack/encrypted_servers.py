@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from controller.domain.credentials.x509 import Authority, LeafNames, Pair, new_authority, new_leaf
+from controller.domain.credentials.x509.issued import new_authority, new_leaf
+from controller.domain.credentials.x509.read import Authority, LeafNames, Pair
 from controller.domain.region.required_certificates import server_secret
 from controller.render.region import Region
 from sandbox import processes

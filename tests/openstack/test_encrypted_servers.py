@@ -18,7 +18,8 @@ import pytest
 from controller.adapters.accounts.servers import RealAccountServers
 from controller.domain.credentials.rotation.accounts import Account, Release, Server
 from controller.domain.credentials.rotation.servers import server_of
-from controller.domain.credentials.x509 import Authority, LeafNames, new_leaf
+from controller.domain.credentials.x509.issued import new_leaf
+from controller.domain.credentials.x509.read import Authority, LeafNames
 from controller.errors import ServerUnavailable
 from controller.ports.accounts import ServerLogin
 from sandbox.errors import SandboxError

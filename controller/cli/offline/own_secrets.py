@@ -9,7 +9,7 @@ from controller.cli.offline.input_files import InputObject
 from controller.cli.offline.region import DEFAULT_NAMESPACE, OfflineRegion
 from controller.domain.api.names import AUTHORITY_TYPE
 from controller.domain.credentials.certificate_secrets import read_authority
-from controller.domain.credentials.x509 import AuthorityUnusable
+from controller.domain.credentials.x509.read import AuthorityUnusable
 from controller.domain.validation.dangling import Made
 from controller.domain.validation.operator_secrets import TLS_TYPE, OperatorSecret, operator_secrets
 from controller.errors import Problem

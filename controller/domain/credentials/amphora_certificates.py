@@ -28,7 +28,7 @@ from controller.domain.credentials.authority import (
     plan_authority,
 )
 from controller.domain.credentials.sealing.encrypted_keys import decrypted, encrypted
-from controller.domain.credentials.x509 import (
+from controller.domain.credentials.x509.read import (
     Authority,
     AuthorityUnusable,
     LeafNames,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from controller.domain.api.reasons import Reason
-from controller.domain.credentials.x509 import (
+from controller.domain.credentials.x509.read import (
     Authority,
     AuthorityUnusable,
     LeafNames,

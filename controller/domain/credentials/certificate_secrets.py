@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from controller.domain.api.conditions import timestamp
 from controller.domain.api.names import AUTHORITY_TYPE
 from controller.domain.credentials.authority import AuthorityRecord, StoredLeaf, leaf_digest
-from controller.domain.credentials.x509 import (
+from controller.domain.credentials.x509.read import (
     Authority,
     AuthorityUnusable,
     authority_validity,

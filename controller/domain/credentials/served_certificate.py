@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from controller.domain.api.conditions import timestamp
-from controller.domain.credentials.x509 import AuthorityUnusable, LeafFacts, read_leaf, validity
+from controller.domain.credentials.x509.read import AuthorityUnusable, LeafFacts, read_leaf, validity
 
 CHAIN, KEY = "tls.crt", "tls.key"
 REMEDY = "create it again: kubectl create secret tls {name} --cert=tls.crt --key=tls.key"

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.api.spec_rules import values as rules
+from controller.domain.api.spec_rules import pods_and_nodes as rules
 from controller.domain.releases.bundle import ChartRef, ReleaseSpec
 from controller.domain.values.catalogue import NODE_FORM_CONF, ChartEntry, ServiceEntry
 from controller.domain.values.chart_values import (

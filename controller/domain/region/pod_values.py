@@ -11,7 +11,7 @@ from decimal import Decimal
 from math import ceil
 from typing import Any
 
-from controller.domain.api.spec_rules import values as rules
+from controller.domain.api.spec_rules import pods_and_nodes as rules
 from controller.domain.api.spec_rules.rule import Rule
 from controller.domain.validation.cluster.asked_resources import parse_quantity
 from controller.domain.values.chart_values import PATCH, Path, Values, is_map, lookup, type_name

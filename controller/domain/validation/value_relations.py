@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from controller.domain.api.spec_rules import values as rules
+from controller.domain.api.spec_rules import options, values
 from controller.domain.api.spec_rules.rule import Finding
 from controller.domain.shared.cron_schedule import shortest_gap
 from controller.domain.values.chart_values import DocumentPath, Path, lookup
@@ -60,7 +60,7 @@ def _too_small(one: AtLeast, merged: MergedValues) -> Iterator[Problem]:
         "why": one.why,
         "least": f"{least:g}",
     }
-    yield from _told(merged, (one.value.path, one.of.path), Finding(rules.VALUE_TOO_SMALL, facts))
+    yield from _told(merged, (one.value.path, one.of.path), Finding(values.VALUE_TOO_SMALL, facts))
 
 
 def _even(one: Odd, merged: MergedValues) -> Iterator[Problem]:
@@ -73,7 +73,7 @@ def _even(one: Odd, merged: MergedValues) -> Iterator[Problem]:
             "fewer": count - 1,
             "more": count + 1,
         }
-        yield from _told(merged, (one.path,), Finding(rules.EVEN_NUMBER_OF_SERVERS, facts))
+        yield from _told(merged, (one.path,), Finding(values.EVEN_NUMBER_OF_SERVERS, facts))
 
 
 def _too_few_keys(one: KeysOutlive, merged: MergedValues) -> Iterator[Problem]:
@@ -90,7 +90,7 @@ def _too_few_keys(one: KeysOutlive, merged: MergedValues) -> Iterator[Problem]:
             "needed": needed,
         }
         paths = (one.keys.path, *(part.path for part in one.life), one.schedule)
-        yield from _told(merged, paths, Finding(rules.KEYS_EXPIRE_BEFORE_TOKENS, facts))
+        yield from _told(merged, paths, Finding(values.KEYS_EXPIRE_BEFORE_TOKENS, facts))
 
 
 def _unlisted(one: Listed, merged: MergedValues) -> Iterator[Problem]:
@@ -115,7 +115,7 @@ def _unlisted(one: Listed, merged: MergedValues) -> Iterator[Problem]:
         "why": one.why,
         "remedy": f"add {one.item}" if in_list else f"set {'.'.join(one.list)} of {one.release}: {whole}",
     }
-    finding = Finding(rules.OPTION_WITHOUT_ITEM, facts)
+    finding = Finding(options.OPTION_WITHOUT_ITEM, facts)
     yield finding.at("spec.features") if own is None else finding.at(own.path, own.place)
 
 
@@ -157,7 +157,7 @@ def _too_many_connections(one: Connections, releases: Releases) -> Iterator[Prob
     largest = sorted(one.pools, key=lambda pool: -kept.get(pool.release, 0))
     asked = [(releases[pool.release], _paths(pool, one)) for pool in largest if pool.release in releases]
     for merged, paths in (*asked, (server, one.texts)):
-        if told := list(_told(merged, paths, Finding(rules.TOO_MANY_CONNECTIONS, facts))):
+        if told := list(_told(merged, paths, Finding(values.TOO_MANY_CONNECTIONS, facts))):
             yield told[0]
             return
 

@@ -11,7 +11,8 @@ import pytest
 from controller.cli.offline.input_files import InputObject
 from controller.cli.offline.own_certificates import certificate_warnings
 from controller.cli.offline.region import OfflineRegion
-from controller.domain.credentials.x509 import LeafNames, new_authority, new_leaf
+from controller.domain.credentials.x509.issued import new_authority, new_leaf
+from controller.domain.credentials.x509.read import LeafNames
 from tests.fakes.world import FakeRandomness
 from tests.render.region import core_spec, deployment, library, render
 

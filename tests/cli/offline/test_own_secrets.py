@@ -9,7 +9,7 @@ import pytest
 from controller.cli.offline.input_files import InputObject
 from controller.cli.offline.own_secrets import missing_secrets, secret_warnings
 from controller.cli.offline.region import OfflineRegion
-from controller.domain.credentials.x509 import new_authority
+from controller.domain.credentials.x509.issued import new_authority
 from controller.domain.validation.dangling import made_by
 from controller.domain.validation.operator_secrets import LISTS, NAMES, REFERENCES
 from tests.fakes.world import FakeRandomness

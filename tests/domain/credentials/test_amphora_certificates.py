@@ -40,15 +40,8 @@ from controller.domain.credentials.authority import (
 )
 from controller.domain.credentials.certificate_secrets import parse_record, record_texts
 from controller.domain.credentials.sealing.encrypted_keys import decrypted, encrypted, is_passphrase
-from controller.domain.credentials.x509 import (
-    Authority,
-    AuthorityUnusable,
-    holds,
-    is_anchored,
-    new_authority,
-    new_leaf,
-    validity,
-)
+from controller.domain.credentials.x509.issued import new_authority, new_leaf
+from controller.domain.credentials.x509.read import Authority, AuthorityUnusable, holds, is_anchored, validity
 from tests.fakes.world import FakeRandomness
 
 START = 1_790_000_000.0

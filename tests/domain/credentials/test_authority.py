@@ -23,15 +23,14 @@ from controller.domain.credentials.authority import (
     plan_authority,
 )
 from controller.domain.credentials.certificate_secrets import parse_record, record_texts
-from controller.domain.credentials.x509 import (
+from controller.domain.credentials.x509.issued import new_authority, new_leaf
+from controller.domain.credentials.x509.read import (
     Authority,
     AuthorityUnusable,
     LeafNames,
     bundle,
     holds,
     is_signed_by,
-    new_authority,
-    new_leaf,
     read_leaf,
     validity,
 )

@@ -14,7 +14,7 @@ import pytest
 from controller.domain.api.conditions import timestamp
 from controller.domain.credentials.authority import AUTHORITY_LIFE, DAY, AuthorityRecord, StoredLeaf
 from controller.domain.credentials.certificate_secrets import parse_record, record_texts
-from controller.domain.credentials.x509 import new_authority
+from controller.domain.credentials.x509.issued import new_authority
 from tests.domain.credentials.test_authority import EARLIER, NAMES, World
 from tests.fakes.world import FakeRandomness
 

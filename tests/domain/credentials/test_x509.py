@@ -16,7 +16,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
 from controller.domain.credentials.sealing.encrypted_keys import encrypted
-from controller.domain.credentials.x509 import (
+from controller.domain.credentials.x509.issued import new_authority, new_leaf
+from controller.domain.credentials.x509.read import (
     Authority,
     AuthorityUnusable,
     LeafNames,
@@ -25,8 +26,6 @@ from controller.domain.credentials.x509 import (
     bundle,
     holds,
     is_signed_by,
-    new_authority,
-    new_leaf,
     parse_authority,
     read_leaf,
     validity,

@@ -22,7 +22,8 @@ from controller.domain.credentials.authority import DAY
 from controller.domain.credentials.backup import is_kept
 from controller.domain.credentials.certificate_secrets import parse_record
 from controller.domain.credentials.sealing.encrypted_keys import decrypted
-from controller.domain.credentials.x509 import Authority, holds, is_signed_by, new_authority
+from controller.domain.credentials.x509.issued import new_authority
+from controller.domain.credentials.x509.read import Authority, holds, is_signed_by
 from controller.domain.shared import metrics
 from controller.domain.values.catalogue import AMPHORA_KEYS, CertificateRequest, CredentialSecret
 from controller.domain.values.secret_refs import reserved

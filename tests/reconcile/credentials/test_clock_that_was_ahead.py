@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.domain.credentials.x509 import validity
+from controller.domain.credentials.x509.read import validity
 from controller.reconcile.credentials.certificates.clock_patience import PATIENCE
 from tests.reconcile.credentials.test_own_certificates import DAY, Bed
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from controller.domain.api.names import AUTHORITY_SECRET, CA_BUNDLE_SECRET, CLOUDS_SECRET, COPIES_CONFIGMAP
-from controller.domain.credentials.x509 import read_leaf
+from controller.domain.credentials.x509.read import read_leaf
 from controller.errors import Forbidden, KubeError, ObjectRefused
 from controller.ports.kubernetes import DEPLOYMENT, HELMBUNDLE, OSDPL, SECRET
 from controller.reconcile.credentials.steps import SOON_SECONDS

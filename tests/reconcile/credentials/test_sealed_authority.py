@@ -10,7 +10,7 @@ import pytest
 
 from controller.domain.api.names import AUTHORITY_SECRET, CA_BUNDLE_SECRET, SEALING_KEY_SECRET
 from controller.domain.credentials.sealing.encrypted_keys import opened, sealed
-from controller.domain.credentials.x509 import holds
+from controller.domain.credentials.x509.read import holds
 from controller.errors import Forbidden
 from controller.ports.kubernetes import SECRET, KubeObject
 from controller.reconcile.credentials.certificates.own_certificates import UPTAKE_SECONDS

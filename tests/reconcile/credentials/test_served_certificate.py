@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from controller.domain.credentials.authority import DAY
-from controller.domain.credentials.x509 import Authority, LeafNames, new_leaf
+from controller.domain.credentials.x509.issued import new_leaf
+from controller.domain.credentials.x509.read import Authority, LeafNames
 from controller.ports.kubernetes import HELMBUNDLE, SECRET
 from tests.fakes.world import FakeRandomness
 from tests.reconcile.credentials.test_clouds_export import CLOUDS, put_keystone

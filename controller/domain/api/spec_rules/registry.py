@@ -15,6 +15,8 @@ from controller.domain.api.spec_rules import (
     effects,
     encryption_and_servers,
     features,
+    options,
+    pods_and_nodes,
     properties,
     running_region,
     sign_in,
@@ -30,6 +32,8 @@ def _rules_in(*modules: ModuleType) -> tuple[Rule, ...]:
 RULES: tuple[Rule, ...] = (
     *_rules_in(definition),
     *cel.CEL_RULES,
-    *_rules_in(charts_and_services, features, sign_in, encryption_and_servers, values),
+    *_rules_in(
+        charts_and_services, features, sign_in, encryption_and_servers, pods_and_nodes, values, options
+    ),
     *_rules_in(properties, effects, running_region),
 )

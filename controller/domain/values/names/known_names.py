@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from controller.domain.api.spec_rules import values as rules
+from controller.domain.api.spec_rules import options as rules
 from controller.domain.api.spec_rules.rule import Finding
 from controller.domain.values.chart_values import PATCH, Path, Values, is_map, lookup
 from controller.domain.values.layer import Layer

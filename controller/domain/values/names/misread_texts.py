@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from controller.domain.api.spec_rules import values as rules
+from controller.domain.api.spec_rules import options as rules
 from controller.domain.values.chart_values import Values, leaves, lookup, type_name
 from controller.domain.values.layer import Layer
 from controller.errors import Problem

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.domain.api.spec_rules import values as rules
+from controller.domain.api.spec_rules import options as rules
 from controller.domain.api.spec_rules.rule import Finding, Rule
 from controller.domain.values.chart_values import (
     PATCH,

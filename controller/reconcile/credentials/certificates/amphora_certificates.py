@@ -46,7 +46,8 @@ from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.domain.credentials.recovery.credential_traces import KnownCredentials
 from controller.domain.credentials.sealing.encrypted_keys import LONGEST_PASSPHRASE, is_passphrase
 from controller.domain.credentials.secret_status import SecretView
-from controller.domain.credentials.x509 import Authority, AuthorityUnusable, new_authority, new_leaf
+from controller.domain.credentials.x509.issued import new_authority, new_leaf
+from controller.domain.credentials.x509.read import Authority, AuthorityUnusable
 from controller.domain.region.required_certificates import LOAD_BALANCER
 from controller.ports.kubernetes import Events, Kube
 from controller.ports.system import Clock, Randomness

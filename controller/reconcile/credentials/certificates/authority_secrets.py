@@ -13,7 +13,7 @@ from controller.domain.credentials.certificate_secrets import (
     record_texts,
     with_keys,
 )
-from controller.domain.credentials.x509 import Authority, AuthorityUnusable
+from controller.domain.credentials.x509.read import Authority, AuthorityUnusable
 from controller.ports.kubernetes import SECRET, Kube, KubeObject
 from controller.reconcile.credentials.certificates.certificate_store import texts_of
 from controller.reconcile.credentials.certificates.sealing_key import SealingKey

@@ -39,13 +39,12 @@ from controller.domain.credentials.certificate_secrets import (
 )
 from controller.domain.credentials.certificates import AUTHORITY
 from controller.domain.credentials.credential_plan import CredentialProblem
-from controller.domain.credentials.x509 import (
+from controller.domain.credentials.x509.issued import new_authority, new_leaf
+from controller.domain.credentials.x509.read import (
     Authority,
     AuthorityUnusable,
     LeafNames,
     authority_validity,
-    new_authority,
-    new_leaf,
     read_leaf,
 )
 from controller.domain.region.required_certificates import PUBLIC_SECRET, node_addresses

@@ -13,7 +13,7 @@ import threading
 
 from controller.domain.api.names import MANAGED_BY, MANAGED_BY_US, SEALING_KEY_SECRET, field_manager
 from controller.domain.credentials.sealing.encrypted_keys import SEALING_OCTETS, opened, sealed
-from controller.domain.credentials.x509 import AuthorityUnusable
+from controller.domain.credentials.x509.read import AuthorityUnusable
 from controller.errors import KubeError, is_refusal
 from controller.ports.kubernetes import SECRET, Kube
 from controller.ports.system import Randomness

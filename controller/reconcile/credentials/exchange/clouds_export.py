@@ -30,7 +30,7 @@ from controller.domain.credentials.clouds_yaml import (
 )
 from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.domain.credentials.secret_status import SecretView, messages_of
-from controller.domain.credentials.x509 import bundle
+from controller.domain.credentials.x509.read import bundle
 from controller.domain.region.required_certificates import GATEWAY, PUBLIC_SECRET
 from controller.errors import KubeError, is_refusal
 from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject

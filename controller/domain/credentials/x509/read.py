@@ -1,23 +1,16 @@
-"""The region's own certificates: authorities, and leaves for servers and clients.
-
-They use only features that OpenSSL, GnuTLS and Python support: keys on P-256, and the key identifiers that
-RFC 5280 (4.2.1.1) requires of an issuer. `ssl.VERIFY_X509_STRICT` refuses leaves without them.
-"""
+"""Certificates, chains and keys as they are read: whether they fit, who signed them, and when they end."""
 
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from controller.domain.credentials.generate import RandomSource
-from controller.domain.credentials.signing_path import path_obstacle, weak_key, weak_signature
+from controller.domain.credentials.x509.signing_path import path_obstacle, weak_key, weak_signature
 from controller.errors import ControllerError
 
 if TYPE_CHECKING:  # it takes time to load, and few processes need it
@@ -27,10 +20,7 @@ if TYPE_CHECKING:  # it takes time to load, and few processes need it
 
     SigningKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
-# The order of the group of P-256 (SEC 2, 2.4.2): a private key is below it, and not 0.
-_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 _ENCRYPTED = re.compile(r"^(-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED)", re.MULTILINE)
-_NAME_LENGTH = 64  # of a common name (RFC 5280, A.1: ub-common-name)
 
 
 class AuthorityUnusable(ControllerError):
@@ -89,65 +79,12 @@ class LeafFacts:
         return self.names >= set(names.names) and self.addresses >= set(names.addresses)
 
 
-def new_authority(name: str, begin: float, end: float, source: RandomSource) -> Authority:
-    """A self-signed authority. Its name contains a part of its key, so it is unique.
-
-    `begin` and `end` are in seconds since the epoch.
-    """
-    from cryptography import x509
-
-    key = _new_key(source)
-    identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
-    mark = identifier.digest.hex()[:12]
-    subject = _subject(f"{name[: _NAME_LENGTH - 13]} {mark}")
-    builder = (
-        _builder(subject, begin, end, key, source)
-        .issuer_name(subject)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(signs=True), critical=True)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier), critical=False
-        )
-    )
-    pem = _signed(builder, key)
-    return Authority(pem, pem, _pem_of(key))
-
-
-def new_leaf(names: LeafNames, begin: float, end: float, authority: Authority, source: RandomSource) -> Pair:
-    """A leaf for servers and clients, not valid longer than its path. Raises AuthorityUnusable."""
-    from cryptography import x509
-    from cryptography.x509.oid import ExtendedKeyUsageOID
-
-    signer, signing_key = _first(authority.chain), _signing_key(authority)
-    key = _new_key(source)
-    others: list[x509.GeneralName] = [x509.DNSName(one) for one in names.names]
-    others += [x509.IPAddress(ipaddress.ip_address(one)) for one in names.addresses]
-    end = min(end, authority_validity(authority)[1])
-    builder = (
-        _builder(_subject(names.common[:_NAME_LENGTH]), begin, end, key, source)
-        .issuer_name(signer.subject)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        # Not critical, because libvirt and QEMU would then require key encipherment, which RFC 8813 forbids
-        # for such keys (libvirt: src/rpc/virnettlscontext.c; QEMU: crypto/tlscredsx509.c).
-        .add_extension(_usage(signs=False), critical=False)
-        .add_extension(
-            x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]),
-            critical=False,
-        )
-        .add_extension(_identifier_of(signer), critical=False)
-    )
-    if others:
-        builder = builder.add_extension(x509.SubjectAlternativeName(others), critical=False)
-    above = "" if _signs_itself(signer) else authority.chain
-    return Pair(_signed(builder, signing_key) + above, _pem_of(key))
-
-
 def parse_authority(chain: str, key: str, anchors: str = "") -> Authority:
     """An authority from outside. Raises AuthorityUnusable with the problem."""
     certificates = _read(chain)
     if not certificates:
         raise AuthorityUnusable('its "tls.crt" has no readable certificate')
-    if not anchors and not _signs_itself(certificates[-1]):
+    if not anchors and not signs_itself(certificates[-1]):
         obstacle = path_obstacle(certificates)
         raise AuthorityUnusable(obstacle or 'its "tls.crt" does not end with a root; add that under "ca.crt"')
     trusted = _read(anchors) or certificates[-1:]
@@ -163,7 +100,7 @@ def parse_authority(chain: str, key: str, anchors: str = "") -> Authority:
     if all(obstacles):
         raise AuthorityUnusable(obstacles[0])
     found = Authority(_joined(certificates), _joined(trusted), key)
-    if _octets(_signing_key(found).public_key()) != _octets(certificates[0].public_key()):
+    if _octets(signing_key_of(found).public_key()) != _octets(certificates[0].public_key()):
         raise AuthorityUnusable('its "tls.key" does not belong to its "tls.crt"')
     return found
 
@@ -177,7 +114,7 @@ def authority_weakness(authority: Authority) -> str:
 
 def validity(chain: str) -> tuple[float, float]:
     """When the first certificate begins and ends, in seconds since the epoch. Raises AuthorityUnusable."""
-    first = _first(chain)
+    first = first_certificate(chain)
     return first.not_valid_before_utc.timestamp(), first.not_valid_after_utc.timestamp()
 
 
@@ -243,66 +180,7 @@ def public_digest(*texts: str) -> str:
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:32]
 
 
-def _new_key(source: RandomSource) -> ec.EllipticCurvePrivateKey:
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    # Eight octets more than needed, so that the bias of the remainder is negligible (FIPS 186-5, A.2.1).
-    number = int.from_bytes(source.octets(40), "big")
-    return ec.derive_private_key(number % (_ORDER - 1) + 1, ec.SECP256R1())
-
-
-def _builder(
-    subject: x509.Name, begin: float, end: float, key: ec.EllipticCurvePrivateKey, source: RandomSource
-) -> x509.CertificateBuilder:
-    from cryptography import x509
-
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .public_key(key.public_key())
-        .serial_number((int.from_bytes(source.octets(20), "big") >> 1) or 1)
-        .not_valid_before(datetime.fromtimestamp(int(begin), UTC))
-        .not_valid_after(datetime.fromtimestamp(int(end), UTC))
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-    )
-
-
-def _usage(*, signs: bool) -> x509.KeyUsage:
-    from cryptography import x509
-
-    return x509.KeyUsage(
-        digital_signature=not signs,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=signs,
-        crl_sign=signs,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _identifier_of(signer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
-    from cryptography import x509
-
-    try:
-        own = signer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
-    except x509.ExtensionNotFound:
-        own = x509.SubjectKeyIdentifier.from_public_key(signer.public_key())
-    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(own)
-
-
-def _signed(builder: x509.CertificateBuilder, key: SigningKey) -> str:
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    on_curve = isinstance(key, ec.EllipticCurvePrivateKey)
-    made = builder.sign(key, hashes.SHA256(), ecdsa_deterministic=True if on_curve else None)
-    return made.public_bytes(serialization.Encoding.PEM).decode()
-
-
-def _signing_key(authority: Authority) -> SigningKey:
+def signing_key_of(authority: Authority) -> SigningKey:
     key = _read_key(authority.key)
     if key is None:
         if _ENCRYPTED.search(authority.key):
@@ -323,17 +201,9 @@ def _read_key(text: str) -> SigningKey | None:
     return key if isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) else None
 
 
-def _pem_of(key: ec.EllipticCurvePrivateKey) -> str:
-    from cryptography.hazmat.primitives import serialization
-
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    ).decode()
-
-
 @lru_cache(maxsize=64)
 def _path_validity(chain: str, anchors: str) -> tuple[float, float]:
-    last = (_first(chain), *_read(chain))[-1]
+    last = (first_certificate(chain), *_read(chain))[-1]
     roots = [one for one in _read(anchors) if _signed_by(last, one)] or [last]
     path = (*_below_root(_read(chain)), max(roots, key=lambda one: one.not_valid_after_utc))
     return (
@@ -344,7 +214,7 @@ def _path_validity(chain: str, anchors: str) -> tuple[float, float]:
 
 def _below_root(chain: Sequence[x509.Certificate]) -> tuple[x509.Certificate, ...]:
     """Without a root at its end, which the anchors replace."""
-    return tuple(one for one in chain if not _signs_itself(one))
+    return tuple(one for one in chain if not signs_itself(one))
 
 
 @lru_cache(maxsize=256)
@@ -357,7 +227,7 @@ def _read(pem: str) -> tuple[x509.Certificate, ...]:
         return ()
 
 
-def _first(pem: str) -> x509.Certificate:
+def first_certificate(pem: str) -> x509.Certificate:
     found = _read(pem)
     if not found:
         raise AuthorityUnusable("the text has no readable certificate")
@@ -373,7 +243,7 @@ def _joined(certificates: Iterable[x509.Certificate]) -> str:
 def _signed_by(certificate: x509.Certificate, signer: x509.Certificate) -> bool:
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
-    if certificate == signer and _signs_itself(certificate):
+    if certificate == signer and signs_itself(certificate):
         return True  # an anchor: its signature is not checked, and may be outdated
     try:
         certificate.verify_directly_issued_by(signer)
@@ -382,15 +252,8 @@ def _signed_by(certificate: x509.Certificate, signer: x509.Certificate) -> bool:
     return True
 
 
-def _signs_itself(certificate: x509.Certificate) -> bool:
+def signs_itself(certificate: x509.Certificate) -> bool:
     return certificate.subject == certificate.issuer
-
-
-def _subject(common: str) -> x509.Name:
-    from cryptography import x509
-    from cryptography.x509.oid import NameOID
-
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
 
 
 def _octets(key: CertificatePublicKeyTypes) -> bytes:

@@ -1,0 +1,1 @@
+"""X.509: what is issued, and what is read."""
