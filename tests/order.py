@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +19,30 @@ from _pytest.fixtures import FixtureDef, SubRequest
 GROUP = "xdist_group"
 # Groups, and files with a test that is long by itself, in the order of their time.
 LONGEST = (
-    "shared-region",
     "region-life",
-    "osctl",
+    "shared-region",
     "planted",
-    "kills",
+    "osctl",
     "openstack",
-    "demo",
+    "outages",
+    "tests/cluster/regions/test_adoption.py",
     "ceph",
+    "demo",
+    "reader",
+    "kills",
+    "health",
+    "bundle-hooks",
     "hosts",
+    "tests/sandbox/test_sandbox_life.py",
     "chart-life",
     "tests/cluster/releases/test_charts_account.py",
     "tests/cluster/releases/test_missing_rights.py",
-    "tests/cluster/releases/test_lean_charts.py",
+    "tests/cluster/releases/test_namespace_deleted.py",
+    "tests/chaos/test_faults.py",
+    "hostile-charts",
+    "certificates",
+    "secrets",
+    "tests/cluster/releases/test_drift.py",
     "releases",
     "broker",
     "tests/adapters/system/test_lease_process.py",
@@ -62,8 +74,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not getattr(config.option, "loadgroup", False):
         return
     for item in items:
-        if _only_computes(item):
-            # One worker has what its tests share in memory: regions that are rendered once.
+        if _only_computes(item) or _shares_of_its_module(item):
+            # One worker has what its tests share: regions that are rendered once, servers that run once.
             item.add_marker(pytest.mark.xdist_group(f"{item.path.parent.name}/{item.path.stem}"))
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: min(places.get(name, _unlisted(item)) for name in _names(item)))
@@ -73,6 +85,14 @@ def _only_computes(item: pytest.Item) -> bool:
     """Long sweeps are shared out one by one."""
     marks = {mark.name for mark in item.iter_markers()}
     return "slow" in marks and not marks & {GROUP, "cluster", "exhaustive", "upstream"}
+
+
+def _shares_of_its_module(item: pytest.Item) -> bool:
+    """Whether it has a fixture that is made once a module, and would be made once a worker."""
+    fixtures = getattr(item, "_fixtureinfo", None)
+    made = chain.from_iterable(fixtures.name2fixturedefs.values()) if fixtures else ()
+    alone = _groups(item) or item.get_closest_marker("exhaustive")
+    return not alone and any(one.scope == "module" for one in made)
 
 
 _running: list[tuple[FixtureDef[Any], SubRequest]] = []

@@ -32,8 +32,15 @@ def bed(cloud):
 TESTS = """
 import pytest
 
+@pytest.fixture(scope="module")
+def place():
+    yield
+
 def test_another():
     print("another")
+
+def test_beside_others_of_its_module(place):
+    pass
 
 @pytest.mark.cluster
 def test_with_servers():
@@ -65,5 +72,6 @@ def test_long_groups_come_first_and_their_servers_end_with_them(tmp_path: Path) 
         timeout=patient(60),
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
-    assert "4 passed" in done.stdout, done.stdout + done.stderr
+    assert "5 passed" in done.stdout, done.stdout + done.stderr
+    assert "test_beside_others_of_its_module@" in done.stdout
     assert tuple(line for line in done.stdout.splitlines() if line in WORDS) == WORDS
