@@ -83,7 +83,7 @@ def test_sigterm_ends_a_switch_that_waits_for_its_database(node: Node) -> None:
     switch.terminate(within=10)
 
 
-def agent_pod(node: Node, bridges: dict[str, str | None]) -> Pod:
+def agent_pod(node: Node, bridges: dict[str, str | None], tunnel: str | None = None) -> Pod:
     """The pod of Neutron's agent beside the switch.
 
     Devices of bridges are made by the kernel's module, which not every machine has: they are put in by hand.
@@ -93,7 +93,7 @@ def agent_pod(node: Node, bridges: dict[str, str | None]) -> Pod:
     values = merged(
         nest("conf.auto_bridge_add", bridges),
         nest("conf.plugins.openvswitch_agent.ovs.bridge_mappings", "public:br-ex"),
-    )
+    ) | nest("network.interface.tunnel", tunnel)
     return Pod(node, "neutron", "DaemonSet/neutron-ovs-agent", values)
 
 
@@ -153,3 +153,18 @@ def test_bridges_in_user_space_are_made_with_their_devices_and_need_no_module(no
     for bridge in ("br-int", "br-ex"):
         read = ["ovs-vsctl", "get", "Bridge", bridge, "datapath_type"]
         assert switch.exec(read).stdout == "netdev\n"
+
+
+def test_a_bridge_takes_over_the_addresses_and_routes_of_its_port(node: Node) -> None:
+    started(switch_pod(node))
+    node.give_interface("eth1", "198.51.100.5/24")
+    node.inside("ip", "route", "add", "203.0.113.0/24", "via", "198.51.100.1", "dev", "eth1")
+    pod = agent_pod(node, {"br-ex": "eth1"}, tunnel="br-ex")
+    for _ in range(2):
+        code, said = pod.run("neutron-ovs-agent-init")
+        assert code == 0, said
+        assert node.inside("ip", "-4", "-o", "address", "show", "dev", "eth1").stdout == ""
+        assert "198.51.100.5/24" in node.inside("ip", "-4", "-o", "address", "show", "dev", "br-ex").stdout
+        assert "203.0.113.0/24 via 198.51.100.1 dev br-ex" in node.inside("ip", "route").stdout
+    tunnel = pod.directory / "volumes/scratch/tmp/tunnel.ini"
+    assert tunnel.read_text() == "[ovs]\nlocal_ip = 198.51.100.5\n"

@@ -8,6 +8,22 @@ add_bridge() {
   ovs-vsctl --timeout=30 --may-exist add-br "$1"
   {{- end }}
 }
+# An address of a port is of no use, because the switch takes the packets. The bridge gets addresses and routes first,
+# and the port loses its own last: a start that was interrupted is continued by the next.
+move_addresses() {
+  local addresses
+  addresses=$(ip -4 -o address show dev "$1" scope global | awk '{print $4}')
+  for address in ${addresses}; do
+    ip address replace "${address}" dev "$2"
+  done
+  ip -4 route list dev "$1" | awk '!/proto kernel/ {sub(/ linkdown/, ""); sub(/ dead/, ""); print}' |
+    while read -ra route; do
+      ip route replace "${route[@]}" dev "$2"
+    done
+  for address in ${addresses}; do
+    ip address delete "${address}" dev "$1"
+  done
+}
 add_bridge br-int
 mappings=$(sed -n 's/^ *bridge_mappings *= *//p' /etc/neutron/plugins/ml2/openvswitch_agent.ini)
 IFS=',' read -ra pairs <<< "${mappings}"
@@ -25,6 +41,7 @@ PYTHON
   if [ -n "${port}" ]; then
     ovs-vsctl --timeout=30 --may-exist add-port "${bridge}" "${port}"
     ip link set "${port}" up
+    move_addresses "${port}" "${bridge}"
   fi
 done
 interface=${TUNNEL_INTERFACE}
