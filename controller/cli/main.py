@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from controller.cli.commands.adoption.adopt import adopt
 from controller.cli.commands.apply import apply
 from controller.cli.commands.charts import charts
 from controller.cli.commands.credentials import app as credential_commands
@@ -82,7 +83,7 @@ def _options(
     """Options of osctl itself."""
 
 
-_REGION = (apply, plan, approve, status, wait, smoke, gather, restore)
+_REGION = (adopt, apply, plan, approve, status, wait, smoke, gather, restore)
 _FILES = (validate, render, explain, fields, diff, images, charts, rbac)
 _RELEASES = (history, rollback, reconcile, suspend, resume)
 for _command in (*_REGION, *_FILES, *_RELEASES):

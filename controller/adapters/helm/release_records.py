@@ -180,6 +180,11 @@ class SecretRecords:
         defaults, given = (record.get("chart") or {}).get("values") or {}, record.get("config") or {}
         return coalesced(defaults, given)
 
+    def chart(self, release: str, namespace: str, version: int) -> tuple[str, str]:
+        """Name and version of the chart that this revision was made of. Raises ReleaseMissing."""
+        made_of = (self._read(release, namespace, version)[1].get("chart") or {}).get("metadata") or {}
+        return str(made_of.get("name") or ""), str(made_of.get("version") or "")
+
     def required_objects(
         self, release: str, namespace: str, version: int, *, names: Collection[str] | None = None
     ) -> tuple[KubeObject, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,7 @@ class InputObject:
         except ValueError:
             path = ()
         line = nearest_line(self.lines, path) or self.line
-        return Problem(problem.path, problem.message, problem.remedy, f"{self.source}:{line}")
+        return replace(problem, source=f"{self.source}:{line}")
 
     def locate_all(self, problems: Iterable[Problem]) -> list[Problem]:
         """The problems with their lines, in the order in which the file is read."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from controller.domain.releases.digests import canonical_json
 from controller.domain.releases.immutable_fields import fixed_changes, way_out
 from controller.domain.releases.kept_claims import CLAIM, VOLUME_KINDS, is_kept, takes_claims_along
 
@@ -80,6 +81,11 @@ def diff_manifests(
         kept=tuple(_title(key) for key in kept),
         loses_data=bool(lost) and not retain,
     )
+
+
+def same_objects(old: Iterable[KubeObject], new: Iterable[KubeObject]) -> bool:
+    """Whether both have the very same objects, in whatever order."""
+    return sorted(map(canonical_json, old)) == sorted(map(canonical_json, new))
 
 
 def _running_jobs(hooks: Iterable[KubeObject], event: str) -> dict[tuple[str, str, str], KubeObject]:

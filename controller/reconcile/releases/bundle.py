@@ -12,7 +12,7 @@ from controller.domain.api.object_owner import made_by_bundle
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import VolumePolicy
 from controller.domain.releases.actions import Action, NextAction
-from controller.domain.releases.bundle import BundleSpec
+from controller.domain.releases.bundle import BundleSpec, ReleaseSpec
 from controller.domain.releases.bundle_object import Bundle, parse_bundle
 from controller.domain.releases.gates import owned_by
 from controller.domain.releases.reported_state import BEGUN
@@ -141,7 +141,7 @@ class BundleReconciler:
         # Taken before the records are read: an action that ends in between would make them look as if
         # its writer had died. Its end has this bundle looked at once more.
         busy = self._slots.busy()
-        named = {name for one in bundle.spec.releases for name in (one.name, *one.depends_on)}
+        named = {name for one in _asked_for(bundle) for name in (one.name, *one.depends_on)}
         histories = self._histories.read(namespace, name, named)
         observed = ObservedBundle(bundle, obj, histories, busy, SecretValues(self._ports.kube, namespace))
         results = PassResults()
@@ -241,3 +241,9 @@ class BundleReconciler:
 def _asks_to_delete_volumes(obj: Mapping[str, Any]) -> bool:
     spec = obj.get("spec")
     return isinstance(spec, Mapping) and spec.get("volumes") == "Delete"
+
+
+def _asked_for(bundle: Bundle) -> tuple[ReleaseSpec, ...]:
+    """The releases of the bundle, and those that it is planned to have: others may have installed these."""
+    planned = bundle.spec.planned
+    return (*bundle.spec.releases, *(planned.releases if planned is not None else ()))

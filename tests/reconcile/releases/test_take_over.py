@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pytest
 
 from controller.domain.api.names import BUNDLE_LABEL, DIGEST_LABEL, REVISION_LABEL
-from controller.ports.helm import HelmRequest, RenderedRelease
+from controller.ports.helm import HelmRequest, RenderedRelease, Revision
 from tests.fakes.helm import FakeHelm, Hook
 from tests.reconcile.bundles import Bench
 
@@ -21,6 +21,17 @@ class NumberedHelm(FakeHelm):
     def render(self, request: HelmRequest, *, server: bool = False) -> RenderedRelease:
         hooks = super().render(request, server=server).hooks
         return RenderedRelease((self._config(request.values, request.revision or 1),), hooks)
+
+    def observe(
+        self, namespace: str, *, bundle: str = "", releases: Collection[str] = ()
+    ) -> Mapping[str, tuple[Revision, ...]]:
+        """Nothing but what was asked for."""
+        found = super().observe(namespace)
+        return {
+            name: history
+            for name, history in found.items()
+            if name in releases or any(one.bundle == bundle for one in history)
+        }
 
     def install_by_others(self, values: Mapping[str, Any], version: int = 1) -> None:
         """Another Helm has made this revision of keystone."""
@@ -78,6 +89,21 @@ def test_the_plan_says_that_nothing_changes(bench: Bench, helm: NumberedHelm) ->
     assert entry["action"] == "TakeOver"
     assert not {"objects", "restarts", "jobs", "hooks", "problem"} & entry.keys()
     assert BUNDLE_LABEL not in helm.labels("keystone")
+
+
+def test_the_plan_of_a_new_bundle_knows_what_others_have_installed(bench: Bench, helm: NumberedHelm) -> None:
+    helm.install_by_others({"conf": "a"})
+    chart = {"name": "keystone", "path": "keystone"}
+    planned = {"volumes": "Retain", "releases": [{**release(conf="a"), "chart": chart}]}
+    bench.bundle("identity", mode="Plan", planned=planned)
+    bench.reconcile()
+    [entry] = bench.status("identity")["plan"]["releases"]
+    assert "keystone" in entry["problem"]
+    helm.hand_over("keystone")
+    bench.clock.advance(30)
+    bench.reconcile()
+    [entry] = bench.status("identity")["plan"]["releases"]
+    assert entry["action"] == "TakeOver"
 
 
 def test_what_differs_is_upgraded(bench: Bench, helm: NumberedHelm) -> None:

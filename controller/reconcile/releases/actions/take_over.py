@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from controller.domain.api.names import REVISION_LABEL
-from controller.domain.releases.digests import canonical_json
+from controller.domain.releases.manifest_diff import same_objects
 from controller.domain.releases.requests import is_answered, marks_in
 from controller.errors import ReleaseMissing
-from controller.ports.helm import HelmClient, HelmRequest, ReleaseRecords, RenderedRelease, Revision
+from controller.ports.helm import HelmClient, HelmRequest, ReleaseRecords, Revision
 from controller.reconcile.releases.action_request import ActionRequest, Done
 from controller.reconcile.releases.actions.helm_request import insist_on_revisions, recorded_revisions
 from controller.reconcile.releases.parts import ReleasePorts
@@ -31,7 +31,8 @@ def runs_as_desired(helm: HelmClient, records: ReleaseRecords, request: HelmRequ
         return False
     # The question is what that very revision would be, so templates get its number.
     same = replace(request, revision=last.version if last.version > 1 else 0)
-    return _content(helm.render(same, server=True)) == _content(recorded)
+    rendered = helm.render(same, server=True)
+    return same_objects((*recorded.manifest, *recorded.hooks), (*rendered.manifest, *rendered.hooks))
 
 
 def take_over(ports: ReleasePorts, request: ActionRequest, helm_request: HelmRequest) -> Done | None:
@@ -53,8 +54,3 @@ def take_over(ports: ReleasePorts, request: ActionRequest, helm_request: HelmReq
     given = {name: text for name, text in labels.items() if text}
     ports.records.relabel(request.release, request.namespace, last.version, given)
     return Done(TAKEN_OVER)
-
-
-def _content(release: RenderedRelease) -> list[bytes]:
-    """All objects, in an order that does not depend on that of the templates."""
-    return sorted(canonical_json(obj) for obj in (*release.manifest, *release.hooks))
