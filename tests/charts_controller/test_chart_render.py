@@ -480,12 +480,15 @@ def test_rights_are_bound_to_the_account_of_the_containers_and_to_that_of_charts
     bindings = [obj for obj in rendered if obj["kind"] in ("RoleBinding", "ClusterRoleBinding")]
     ours = {"kind": "ServiceAccount", "name": "osctl", "namespace": "controllers"}
     charts = {"kind": "ServiceAccount", "name": "osctl-charts", "namespace": "openstack"}
+    backups = {"kind": "ServiceAccount", "name": "osctl-backup", "namespace": "openstack"}
     for binding in bindings:
         held = charts if binding["metadata"]["name"].endswith("osctl-charts") else ours
+        held = backups if binding["metadata"]["name"] == "osctl-backup" else held
         assert binding["subjects"] == [held], binding["metadata"]["name"]
     roles = {(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in _of("Role", rendered)}
     assert roles == {
         ("openstack", "osctl-leases"), ("openstack", "osctl-region"), ("openstack", "osctl-charts"),
+        ("openstack", "osctl-backup"),
         ("controllers", "osctl-own"), ("default", "controllers-osctl-node-events"),
     }  # fmt: skip
     bound = {(obj["metadata"]["namespace"], obj["roleRef"]["name"]) for obj in _of("RoleBinding", rendered)}
@@ -533,8 +536,10 @@ def test_the_containers_hold_nothing_that_only_charts_need() -> None:
     }  # fmt: skip
     made = {(resource, verb) for _, resource, _, verb in held if verb in ("create", "delete")}
     assert not {resource for resource, _ in made} & {
-        "deployments", "statefulsets", "daemonsets", "services", "serviceaccounts", "persistentvolumeclaims",
+        "deployments", "statefulsets", "daemonsets", "services", "serviceaccounts",
     }  # fmt: skip
+    # core claims the volume of backups, and deletes none.
+    assert ("persistentvolumeclaims", "delete") not in made
     assert ("jobs", "delete") not in made
     impersonated = {(resource, name) for _, resource, name, verb in held if verb == "impersonate"}
     assert impersonated == {("serviceaccounts", "osctl-charts")}
@@ -544,7 +549,9 @@ def test_helm_acts_as_the_account_that_holds_the_rights_of_charts() -> None:
     for given, name in (({}, "osctl-charts"), ({"name": "charts"}, "charts")):
         rendered = _render(chartsServiceAccount=given)
         [account] = [
-            one for one in _of("ServiceAccount", rendered) if one["metadata"]["namespace"] == "openstack"
+            one
+            for one in _of("ServiceAccount", rendered)
+            if one["metadata"]["namespace"] == "openstack" and one["metadata"]["name"] != "osctl-backup"
         ]
         assert account["metadata"]["name"] == name
         for container in _pod(chartsServiceAccount=given)["containers"]:
@@ -563,7 +570,8 @@ def test_in_its_own_namespace_the_controller_has_the_key_of_its_region_and_nothi
 
 def test_without_helmbundle_there_is_no_account_of_charts() -> None:
     rendered = _render(containers={"helmbundle": {"enabled": False}})
-    assert [one["metadata"]["name"] for one in _of("ServiceAccount", rendered)] == ["osctl"]
+    names = {one["metadata"]["name"] for one in _of("ServiceAccount", rendered)}
+    assert names == {"osctl", "osctl-backup"}
     assert not _held(rendered, "osctl-charts")
     assert "impersonate" not in {verb for *_, verb in _held(rendered, "osctl")}
 
@@ -659,7 +667,7 @@ def test_roles_can_be_left_to_someone_else() -> None:
 
 def test_the_account_mounts_no_token_by_itself() -> None:
     accounts = _of("ServiceAccount", _render())
-    assert [one["automountServiceAccountToken"] for one in accounts] == [False, False]
+    assert [one["automountServiceAccountToken"] for one in accounts] == [False] * 3
     assert _pod()["automountServiceAccountToken"] is True
 
 
@@ -745,3 +753,13 @@ def _leaves(tree: Mapping[str, Any], path: tuple[str, ...] = ()) -> list[tuple[s
         else:
             found.append((*path, key))
     return found
+
+
+def test_backups_may_read_what_they_contain_and_write_nothing() -> None:
+    held = _held(_render(), "osctl-backup")
+    assert held == {
+        ("", "secrets", "", "list"),
+        ("osctl.dev", "openstackdeployments", "", "get"),
+        ("osctl.dev", "helmbundles", "", "list"),
+    }
+    assert not _held(_render(containers={"core": {"enabled": False}}), "osctl-backup")

@@ -198,7 +198,7 @@ def _stalled(reason: Reason, text: str, generation: int) -> tuple[Condition, ...
     return tuple(
         Condition(type_, reported.get(type_, "Unknown"), reason, text, generation)
         for type_ in OWN_CONDITIONS
-        if type_ != UPGRADING
+        if type_ not in (UPGRADING, BACKED_UP)
     )
 
 
