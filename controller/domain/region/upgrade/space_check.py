@@ -15,8 +15,9 @@ from controller.domain.values.upgrade_parts import UpgradeCheck
 SERVICE, CHART = "database", "mariadb"
 # Both chart sources give them to the pods of database servers.
 SERVERS = "application=mariadb,component=server"
-# Percent of a volume that are free.
-FAILS_BELOW, WARNS_BELOW = 10, 25
+# Percent of a volume that are free, and GiB that are enough with any percentage.
+FAILS_BELOW, FAILS_BELOW_GIB = 10, 10
+WARNS_BELOW, WARNS_BELOW_GIB = 25, 50
 _MOUNT, _FOUND = "/volume", "space: "
 _SCRIPT = f"""
 import os, sys
@@ -24,7 +25,9 @@ seen = os.statvfs("{_MOUNT}")
 free, whole = seen.f_bavail * seen.f_frsize, seen.f_blocks * seen.f_frsize
 part = 100 * free // max(1, whole)
 print(f"{_FOUND}{{sys.argv[1]}}: {{free / 2**30:.1f}} of {{whole / 2**30:.1f}} GiB are free, {{part}} %")
-sys.exit(2 if part < {FAILS_BELOW} else part < {WARNS_BELOW})
+fails = part < {FAILS_BELOW} and free < {FAILS_BELOW_GIB} * 2**30
+warns = part < {WARNS_BELOW} and free < {WARNS_BELOW_GIB} * 2**30
+sys.exit(2 if fails else int(warns))
 """
 
 

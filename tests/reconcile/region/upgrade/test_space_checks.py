@@ -95,11 +95,21 @@ def test_a_volume_without_room_holds_the_upgrade(code: int, state: str, holds: b
         assert f"{CLAIM}: 0.4 of 5.0 GiB are free, 8 %" in region.outcome()["message"]
 
 
-@pytest.mark.parametrize(("free", "code"), [(9, 2), (10, 1), (24, 1), (25, 0), (100, 0)])
-def test_the_program_of_the_check_judges_by_the_free_part(free: int, code: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("free", "whole", "code"),
+    [
+        *((9, 100, 2), (10, 100, 1), (24, 100, 1), (25, 100, 0), (100, 100, 0)),
+        # Much room is enough on a volume of any size.
+        *((10, 1000, 1), (49, 1000, 1), (50, 1000, 0)),
+    ],
+)
+def test_the_program_of_the_check_judges_by_the_free_part(
+    free: int, whole: int, code: int, tmp_path: Path
+) -> None:
     (tmp_path / "sitecustomize.py").write_text(
         "import os, types\n"
-        f"os.statvfs = lambda path: types.SimpleNamespace(f_bavail={free}, f_blocks=100, f_frsize=2**30)\n"
+        f"seen = types.SimpleNamespace(f_bavail={free}, f_blocks={whole}, f_frsize=2**30)\n"
+        "os.statvfs = lambda path: seen\n"
     )
     command = space_check(CLAIM, "controller:1", "").check.about.command
     ended = subprocess.run(
@@ -111,4 +121,4 @@ def test_the_program_of_the_check_judges_by_the_free_part(free: int, code: int, 
         timeout=60,
     )
     assert ended.returncode == code, ended.stderr
-    assert ended.stdout == f"space: {CLAIM}: {free}.0 of 100.0 GiB are free, {free} %\n"
+    assert ended.stdout == f"space: {CLAIM}: {free}.0 of {whole}.0 GiB are free, {100 * free // whole} %\n"
