@@ -54,3 +54,19 @@ def test_no_further_node_begins_while_pods_of_the_last_ones_are_not_made_yet() -
         *(work,) * 5,
         Event("core_dies", (3,)),
     )
+
+
+@pytest.mark.slow
+def test_nodes_that_an_edit_finds_down_are_replaced_although_another_one_failed() -> None:
+    PLAY.replay(
+        Setting(batch=3, most_failed=0, manual=False),
+        Event("person_edits_version", (0,)),
+        *(Event("all_work", (3,)),) * 5,
+        Event("node_breaks", (264,)),
+        Event("all_work", (32,)),
+        Event("core_looks", (160,)),
+        Event("kubelets_work", (664,)),
+        Event("person_edits_values", (98,)),
+        Event("core_looks", (199,)),
+        Event("all_are_deployed", ()),
+    )

@@ -307,8 +307,8 @@ class World:
             raise Violated("pods of nodes", f"{name} is deleted, and no step replaces it")
         pods = self._pods(step.about.charts)
         broken = {p["spec"]["nodeName"] for p in pods if _state(p) == "broken" or self._is_overdue(p)}
-        if node in broken:
-            return  # It is down already, and the batch has room for it.
+        if node in {p["spec"]["nodeName"] for p in pods if _state(p) != "ready"}:
+            return  # It is down already, and takes the place of no node that serves.
         if len(broken) > self.setting.most_failed:
             raise Violated("failed nodes", f"{name} is deleted, and {sorted(broken)} failed")
         moving = (
