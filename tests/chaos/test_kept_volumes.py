@@ -133,6 +133,7 @@ def drop_and_take_up(world: World, uid: str, number: int, after: bool) -> bool:
     return dropped or taken
 
 
+@pytest.mark.exhaustive
 @pytest.mark.timeout(1200)
 def test_a_sample_of_kills_loses_no_claim(world: World) -> None:
     chance, uid = random.Random(13), metadata(world)["uid"]

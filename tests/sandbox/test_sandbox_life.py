@@ -178,6 +178,7 @@ def assert_ended_without_pid_files(box: Sandbox) -> None:
     assert [pid for pid in began if processes.observe_process(pid)] == []
 
 
+@pytest.mark.exhaustive
 def test_a_port_taken_between_test_and_use_is_passed_over(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

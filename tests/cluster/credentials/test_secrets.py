@@ -54,6 +54,7 @@ def reported(region: Region, text: str) -> bool:
     return text in region.condition(CONDITION).get("message", "")
 
 
+@pytest.mark.exhaustive
 def test_killed_while_it_generates_it_makes_every_credential_once(region: Region) -> None:
     moments = random.Random(1)
     seen: dict[str, str] = {}

@@ -135,6 +135,7 @@ def test_a_failed_hook_is_explained_and_an_edit_served_while_it_backs_off(bench:
     assert min(took) < SERVED_WITHIN, took
 
 
+@pytest.mark.exhaustive
 def test_time_that_is_up_is_explained_by_what_the_hook_waited_for(bench: Region) -> None:
     bundle(bench, "late", web("late", "image-pull", timeout="10s"))
 

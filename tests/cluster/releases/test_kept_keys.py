@@ -56,6 +56,7 @@ def keys(bench: Region) -> dict[str, tuple[str, object]]:
     return {one["metadata"]["name"]: (one["metadata"]["uid"], one.get("data")) for one in found}
 
 
+@pytest.mark.exhaustive
 def test_keys_go_from_one_source_of_charts_to_another_and_back(bench: Region) -> None:
     """One of the two Secrets has keys, the other is empty."""
     install(bench, "labelled")
