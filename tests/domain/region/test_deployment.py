@@ -258,6 +258,7 @@ def test_the_document_is_what_the_server_stores_and_no_more() -> None:
             "healthyFor": "30s",
             "paused": False,
             "computes": {"batch": "10%", "maxFailed": 0},
+            "prepull": False,
         },
     }
 
