@@ -21,6 +21,7 @@ from controller.domain.releases.bundle import BundleSpec, ReleaseSpec
 from controller.domain.releases.drift.ignore_rules import drift_of, unknown_releases
 from controller.domain.releases.sizes.bundle_size import size_problem
 from controller.domain.validation.spec.idle_fields import idle_fields
+from controller.domain.validation.spec.pairs import broken_pairs
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret, ServiceEntry
 from controller.domain.values.ceph_needs import CephNeeds, ceph_needs
 from controller.domain.values.chart_values import DocumentPath, lookup
@@ -180,7 +181,8 @@ class _RegionRenderer:
             self.warnings += feature_warnings(features, merged, self.library, namespace)
             self.warnings += unknown_names(region_input, self.library.names)
             names = [entry.name for entry in services]
-            self.warnings += idle_fields(self.deployment.document, features, names, namespace)
+            self.warnings += idle_fields(self.deployment.document, features, names)
+            self.warnings += broken_pairs(self.deployment.document, features, namespace)
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
         certificates = region_certificates(self.deployment.spec, namespace, services)
         ceph = ceph_needs(features, {entry.name for entry in services})

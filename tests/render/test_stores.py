@@ -140,3 +140,13 @@ def test_images_in_volumes_of_a_type_that_the_region_does_not_make_are_told(name
     told = [one.path for one in found if one.rule == "image/volume-type-of-images-unknown"]
     path = "spec.services.image.glance.values.conf.glance.volumes.cinder_volume_type"
     assert told == ([] if known else [path])
+
+
+def test_two_types_on_one_pool_of_ceph_are_told() -> None:
+    def told(pool: str) -> list[str]:
+        stores = [{"name": "ssd", "type": "ceph"}, {"name": "hdd", "type": "ceph", "ceph": {"pool": pool}}]
+        found = render(core_spec(preset="compute", features={"blockStorage": {"backends": stores}})).warnings
+        return [one.path for one in found if one.rule == "block-storage/types-of-one-pool"]
+
+    assert told("volumes") == ["spec.features.blockStorage.backends"]
+    assert told("hdd") == []

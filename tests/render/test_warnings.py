@@ -256,3 +256,37 @@ def test_what_lets_readers_write_is_told_until_it_asks_for_a_role() -> None:
 
     services = {"block-storage": enforced("cinder"), "metering": enforced("aodh")}
     assert told(path, features=features, services=services) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "known"),
+    [
+        ("rule:admin_or_biling", False),
+        ("rule:admin_or_owner or role:billing", True),
+        ("rule:own_rule", True),
+    ],
+)
+def test_a_policy_that_asks_a_rule_that_there_is_not_is_told(rule: str, known: bool) -> None:
+    written = {"os_compute_api:servers:index": rule, "own_rule": "role:billing", "any": "rule:own_rule"}
+    found = warnings(features={"policies": {"compute": written}})
+    told_at = [one.path for one in found if one.rule == "policy-reference-unknown"]
+    path = 'spec.features.policies.compute["os_compute_api:servers:index"]'
+    assert told_at == ([] if known else [path])
+
+
+@pytest.mark.parametrize(("drivers", "bound"), [("openvswitch,l2population", True), (["ovn"], False)])
+def test_a_neutron_without_the_driver_of_its_backend_is_told(drivers: Any, bound: bool) -> None:
+    plugin = {"conf": {"plugins": {"ml2_conf": {"ml2": {"mechanism_drivers": drivers}}}}}
+    found = warnings(services={"networking": {"neutron": {"values": plugin}}})
+    assert [one.rule == "networking/driver-of-the-backend-missing" for one in found].count(True) == (
+        not bound
+    )
+
+
+@pytest.mark.parametrize(("drivers", "known"), [("ovn: OVN", False), ("amphora: A, ovn: OVN", True)])
+def test_a_default_provider_of_load_balancers_that_is_not_enabled_is_told(drivers: str, known: bool) -> None:
+    values = {"conf": {"octavia": {"api_settings": {"enabled_provider_drivers": drivers}}}}
+    body = FEATURES["load-balancer-made-network"]
+    found = warnings(**{**body, "services": {"load-balancer": {"octavia": {"values": values}}}})
+    told_at = [one.path for one in found if one.rule == "load-balancer/default-driver-unknown"]
+    assert bool(told_at) == (not known)

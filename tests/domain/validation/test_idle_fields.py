@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from controller.domain.validation.spec.idle_fields import DEFAULTS, NEEDS, idle_fields
+from controller.domain.validation.spec.pairs import broken_pairs
 from tests.render.region import core_spec, deployment, schema
 
 SERVICES = frozenset(("database", "messaging", "block-storage"))
@@ -15,8 +16,9 @@ SERVICES = frozenset(("database", "messaging", "block-storage"))
 
 def told(spec: Mapping[str, Any], services: frozenset[str] = SERVICES) -> dict[str, str]:
     made = deployment(core_spec(**spec))
-    found = idle_fields(made.document, made.spec.features.tree, services, "openstack")
-    return {one.path: one.message for one in found}
+    tree = made.spec.features.tree
+    idle, pairs = idle_fields(made.document, tree, services), broken_pairs(made.document, tree, "openstack")
+    return {one.path: one.message for one in (*idle, *pairs)}
 
 
 def features(**given: Any) -> dict[str, Any]:
@@ -134,6 +136,45 @@ def test_a_window_that_opens_less_often_than_credentials_are_to_be_new_is_told(
     window = {"start": "02:00", "duration": "4h", **({"days": days} if days else {})}
     found = told(features(credentialRotation={"every": every, "window": window}))
     assert list(found) == (["spec.features.credentialRotation.every"] if rare else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("(memberOf=cn=cloud,dc=example,dc=org)", True),
+        ("(&(objectClass=person)(!(a=b)))", True),
+        ("(memberOf=cn=cloud", False),
+        ("memberOf=cn=cloud", False),
+        ("(a=b)(c=d)", False),
+        ("(a=b))", False),
+    ],
+)
+def test_a_filter_that_a_directory_cannot_read_is_told(text: str, right: bool) -> None:
+    domain = {"name": "people", "url": "ldaps://ldap.example.org", "suffix": "dc=example,dc=org"}
+    found = told(features(identity={"ldap": {"domains": [{**domain, "conf": {"user_filter": text}}]}}))
+    assert list(found) == ([] if right else ["spec.features.identity.ldap.domains[0].conf.user_filter"])
+
+
+def test_dumps_that_are_gone_or_too_old_before_the_next_one_are_told() -> None:
+    monthly = {"database": {"backup": {"enabled": True, "schedule": "0 1 1 * *", "keepDays": 7}}}
+    assert list(told(features(**monthly))) == ["spec.features.database.backup.keepDays"]
+    daily = features(database={"backup": {"enabled": True}})
+    assert list(told({**daily, "upgrade": {"backupMaxAge": "1h"}})) == ["spec.upgrade.backupMaxAge"]
+    assert told({**daily, "upgrade": {"backupMaxAge": "26h"}}) == {}
+
+
+@pytest.mark.parametrize(
+    ("image", "named"),
+    [
+        ("registry.example.org:5000/nova", False),
+        ("nova", False),
+        ("registry.example.org:5000/nova:2025.2", True),
+        ("nova@sha256:abc", True),
+    ],
+)
+def test_an_image_without_a_tag_is_told(image: str, named: bool) -> None:
+    found = told({"images": {"overrides": {"nova_api": image}}})
+    assert list(found) == ([] if named else ["spec.images.overrides.nova_api"])
 
 
 def test_the_fields_are_those_of_the_definition_with_its_defaults() -> None:

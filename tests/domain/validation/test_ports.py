@@ -23,6 +23,7 @@ def told(values: dict[str, Any]) -> list[str]:
         ({"network": {"api": {"port": -1}}}, "network.api.port"),
         ({"network": {"api": {"node_port": {"port": 300300}}}}, "network.api.node_port.port"),
         ({"manifests": {"x": {"containerPort": 65536}}}, "manifests.x.containerPort"),
+        ({"conf": {"x": {"DEFAULT": {"url": "https://s3.example.org:99999/a"}}}}, "conf.x.DEFAULT.url"),
     ],
 )
 def test_a_number_that_is_no_port_is_refused_with_its_path(values: dict[str, Any], path: str) -> None:

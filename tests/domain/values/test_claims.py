@@ -59,3 +59,17 @@ def test_a_module_that_passes_no_claims_is_told() -> None:
 def test_the_issuer_is_asked_by_the_name_that_keystone_gets() -> None:
     assert claim_variable("iss", []) == claim_variable("iss", [HEADERS]) == "HTTP_OIDC_ISS"
     assert claim_variable("iss", [ENVIRONMENT]) == "OIDC-iss"
+
+
+def test_a_directive_that_the_module_does_not_have_is_told() -> None:
+    assert told(
+        "HTTP_OIDC_EMAIL", "OIDCPassClaimAs both", "OIDCSSLValidateServer Off", "RequestHeader unset X"
+    ) == [("spec.features.identity.federation.directives[0]", 'did you mean "OIDCPassClaimsAs"?')]
+
+
+def test_a_domain_by_an_id_that_none_has_is_told() -> None:
+    group = {"name": "ops", "domain": {"id": "Default"}}
+    mapping = [{"local": [{"user": {"name": "{0}"}, "group": group}], "remote": [{"type": "REMOTE_USER"}]}]
+    federation: dict[str, Any] = {"directives": [], "providers": [{"name": "a", "mapping": mapping}]}
+    root = "spec.features.identity.federation.providers[0].mapping[0]"
+    assert [one.path for one in unmatched_claims(federation)] == [f"{root}.local[0].group.domain.id"]

@@ -102,3 +102,31 @@ def test_a_plug_in_of_another_package_is_not_told() -> None:
     conf = {"neutron": {"DEFAULT": {"service_plugins": "router,cisco_apic_l3,networking_x.plugin.Plugin"}}}
     merged = merge_layers({}, [Layer("services", {"conf": conf}, root=("spec",))])
     assert list(unknown_properties({"neutron": merged}, library().properties)) == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "wrong"),
+    [
+        ("hw:mem_page_size=1G", True),
+        ("hw:mem_page_size=1GB", False),
+        ("hw:cpu_policy=pinned", True),
+        ("hw:cpu_policy=dedicated", False),
+        ("hw:numa_nodes=0", True),
+        ("quota:disk_total_iops_sec=5k", True),
+        ("hw:cpu_sockets={{ x }}", False),
+    ],
+)
+def test_a_value_of_a_property_that_nova_does_not_take_is_told(spec: str, wrong: bool) -> None:
+    found = told("nova", flavor(spec))
+    assert [message.startswith(f'property "{spec.partition("=")[0]}" is ') for _, message, _ in found] == (
+        [True] if wrong else []
+    )
+
+
+def test_a_limit_that_is_no_number_is_told_with_its_path() -> None:
+    gold = {"gold": {"consumer": "front-end", "properties": {"total_iops_sec": "5k", "read_iops_sec": 500}}}
+    [(path, message, _)] = told("cinder", {"volume_qos": gold})
+    assert path == "spec.bootstrap.volume_qos.gold.properties.total_iops_sec"
+    assert (
+        message == 'property "total_iops_sec" is a whole number of at least 0, but the hypervisor gets "5k"'
+    )

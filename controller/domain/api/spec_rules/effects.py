@@ -58,3 +58,33 @@ WINDOW_TOO_RARE = warning(
     "{every} is shorter than the {gap} days between two windows, so credentials get that old",
     "add days to the window, or set every to {gap}d or more",
 )
+POLICY_REFERENCE_UNKNOWN = warning(
+    "policy-reference-unknown",
+    "spec.features.policies.*.*",
+    '{service} has no rule "{name}", which this one asks, so it admits nothing',
+    "{remedy}",
+)
+IMAGE_WITHOUT_TAG = warning(
+    "image-without-tag",
+    "spec.images.overrides.*",
+    "has neither a tag nor a digest, so nodes take what is called latest when they pull it",
+    "name the tag or the digest",
+)
+BACKUP_OLDER_THAN_ALLOWED = warning(
+    "backup-older-than-allowed",
+    "spec.upgrade.backupMaxAge",
+    "is shorter than the {gap} between two dumps, so an upgrade can begin only shortly after one",
+    "raise it, or make dumps more often (spec.features.database.backup.schedule)",
+)
+DUMPS_GO_EARLY = warning(
+    "dumps-go-early",
+    "spec.features.database.backup.keepDays",
+    "dumps are removed after {days} d, and the next one is made after {gap}",
+    "keep them longer, or make them more often",
+)
+FILTER_MALFORMED = warning(
+    "filter-malformed",
+    "spec.features.identity.ldap.domains[*].conf.*",
+    "is no filter of LDAP, so the directory refuses each search",
+    "close each parenthesis, as in (&(objectClass=person)(memberOf=cn=cloud,dc=example,dc=org))",
+)

@@ -16,3 +16,9 @@ PLUGIN_UNKNOWN = warning(
     '{reader} has no plug-in "{name}", which {option} lists, so it does not start or leaves it out',
     "{suggestion}",
 )
+PROPERTY_VALUE = warning(
+    "property-value",
+    "spec.services.*.*.values.bootstrap",
+    'property "{name}" is {wanted}, but {reader} gets "{value}"',
+    "give {wanted}",
+)

@@ -102,3 +102,15 @@ CLAIMS_NOT_PASSED = warning(
     "Keystone gets no claims, and every sign-in fails",
     "remove the line, or write OIDCPassClaimsAs both",
 )
+DIRECTIVE_UNKNOWN = warning(
+    "directive-unknown",
+    "spec.features.identity.federation.directives[*]",
+    "mod_auth_openidc has no directive {name}, and Apache does not start with one that it does not know",
+    "{suggestion}",
+)
+MAPPING_DOMAIN_ID = warning(
+    "mapping-domain-id",
+    "spec.features.identity.federation.providers[*].mapping[*].local[*]",
+    "no domain has the id Default: that is a name, and its id is default",
+    "write domain: {{name: Default}}, or domain: {{id: default}}",
+)

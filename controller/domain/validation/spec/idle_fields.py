@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,11 +114,9 @@ DEFAULTS: Mapping[str, Any] = {
     "networking.floatingNetwork.networkType": "flat",
 }
 
-_WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-
 
 def idle_fields(
-    document: Mapping[str, Any], features: Mapping[str, Any], services: Collection[str], namespace: str
+    document: Mapping[str, Any], features: Mapping[str, Any], services: Collection[str]
 ) -> Iterator[Problem]:
     """A warning for each. `document` is the spec as it is written, `features` with all defaults."""
     told: list[Path] = []
@@ -132,55 +130,8 @@ def idle_fields(
                 told.append(path)
                 yield _problem(path, owner.words)
                 break
-    yield from _of_others(document, features, namespace)
-
-
-def _of_others(document: Mapping[str, Any], features: Mapping[str, Any], namespace: str) -> Iterator[Problem]:
-    """Those outside of the features, and pairs that are more than a switch."""
     if lookup(document, ("approvedPlan",)) and lookup(document, ("mode",)) != "Plan":
         yield _problem(("approvedPlan",), "spec.mode: Plan")
-    yield from _trees(features["identity"]["ldap"]["domains"])
-    yield from _windows(features["credentialRotation"])
-    database = features["database"]
-    if lookup(document, ("upgrade", "backupMaxAge")) and not database["backup"]["enabled"]:
-        kept = "backups of the external database" if database["external"] else _BACKUPS.words
-        yield rules.BACKUP_AGE_WITHOUT_BACKUPS.at("spec.upgrade.backupMaxAge", needs=kept)
-    policies = features["networkPolicies"]
-    if database["exporter"]["enabled"] and policies["enabled"] and not policies["monitoring"]:
-        yield rules.EXPORTER_BEHIND_POLICIES.at("spec.features.database.exporter")
-    for index, text in enumerate(features["readOnlyAccount"]["offeredTo"]):
-        if text.partition("/")[0] == namespace:
-            path = ("spec", "features", "readOnlyAccount", "offeredTo", index)
-            yield rules.OFFERED_TO_ITSELF.at(format_path(path), namespace=namespace)
-
-
-def _trees(domains: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
-    """Subtrees of a directory that are none of the whole: Keystone finds no entries there."""
-    for index, domain in enumerate(domains):
-        suffix = _parts(domain["suffix"])
-        for field in ("userTreeDN", "groupTreeDN"):
-            given = _parts(domain[field] or domain["suffix"])
-            if given[-len(suffix) :] != suffix:
-                path = ("spec", "features", "identity", "ldap", "domains", index, field)
-                yield rules.TREE_OUTSIDE_SUFFIX.at(format_path(path), suffix=domain["suffix"])
-
-
-def _windows(rotation: Mapping[str, Any] | None) -> Iterator[Problem]:
-    """A window that opens less often than credentials are to be new."""
-    days = sorted(_WEEK.index(day) for day in ((rotation or {}).get("window") or {}).get("days") or ())
-    if rotation is None or not rotation["every"] or not days:
-        return
-    every = int(str(rotation["every"]).removesuffix("d"))
-    gap = max((later - day) % 7 or 7 for day, later in zip(days, [*days[1:], days[0]], strict=True))
-    if every < gap:
-        path = "spec.features.credentialRotation.every"
-        yield rules.WINDOW_TOO_RARE.at(path, every=rotation["every"], gap=gap)
-
-
-def _parts(name: str) -> list[str]:
-    """The parts of a distinguished name, as directories compare them."""
-    pairs = (part.partition("=") for part in name.lower().split(","))
-    return [f"{key.strip()}={value.strip()}" for key, _, value in pairs]
 
 
 def _problem(path: Path, words: str) -> Problem:

@@ -23,7 +23,7 @@ _REGISTRY = re.compile(r"[^/:\s]+:(\d+)(?:/\S*)?")
 # Fields of a spec that are a host with a port, and no URL.
 _HOSTS: tuple[Path, ...] = (("images", "registry"), ("images", "overrides"))
 # Values and options, which charts and services read; a mapping is Keystone's.
-_FREE = frozenset(("common", "services", "nodes", "conf", "mapping", "metadata", "settings", "policies"))
+_FREE = frozenset(("common", "services", "nodes", "mapping", "metadata", "settings", "policies"))
 
 
 def address_problems(spec: Mapping[str, Any]) -> Iterator[Problem]:
@@ -46,8 +46,11 @@ def _addresses(value: Any, path: DocumentPath) -> Iterator[Problem]:
 
 
 def port_problems(layer: Layer) -> Iterator[Problem]:
-    """Ports of endpoints, of Services and of pods in the values of a layer."""
+    """Ports of endpoints, of Services, of pods and of addresses in the values of a layer."""
     for path, value in leaves(layer.values):
+        url = _URL.fullmatch(value) if isinstance(value, str) else None
+        if url is not None and int(url[1]) not in _PORTS:
+            yield rules.NO_PORT.at(layer.full_path(path), source=layer.place(path), number=url[1])
         number = _number(value) if path[0] != "conf" and _is_port(path) else None
         if number is not None and number not in _PORTS:
             yield rules.NO_PORT.at(layer.full_path(path), source=layer.place(path), number=value)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from controller.domain.api.spec_rules import effects
 from controller.domain.api.spec_rules import options as rules
 from controller.domain.api.spec_rules.rule import Finding
 from controller.domain.values.chart_values import PATCH, Path, Values, is_map, lookup
@@ -205,14 +206,28 @@ def unknown_store_options(options: Mapping[str, Any], service: Service) -> Itera
 
 
 def unknown_rules(
-    written: Mapping[str, Any], known: frozenset[str], all_rules: Iterable[Any], who: str
+    written: Mapping[str, Any],
+    known: frozenset[str],
+    all_rules: Iterable[Any],
+    who: str,
+    below: Collection[str] = (),
 ) -> Iterator[tuple[str, Finding]]:
-    """Each rule of a policy that `who` does not register, and none of `all_rules` asks, and what is wrong."""
+    """Each rule of a policy that `who` does not register, and none of `all_rules` asks, or that asks one that
+    there is not, and what is wrong. `below` are further rules that there are."""
     if not known:
         return
+    defined = {*written, *below}
     asked = {name for rule in all_rules if isinstance(rule, str) for name in _REFERENCE.findall(rule)}
     for name, rule in written.items():
-        if name in known or name in asked or not isinstance(rule, str) or name == PATCH:
+        if not isinstance(rule, str) or name == PATCH:
+            continue
+        for reference in _REFERENCE.findall(rule):
+            if reference not in known and reference not in defined:
+                near = _nearest(reference, known | frozenset(defined))
+                remedy = f'did you mean "{near}"?' if near else "name a rule of the service, or define it"
+                facts = {"service": who, "name": reference, "remedy": remedy}
+                yield name, Finding(effects.POLICY_REFERENCE_UNKNOWN, facts)
+        if name in known or name in asked:
             continue
         near = _nearest(name, known)
         remedy = f'did you mean "{near}"? {_AS_WRITTEN}' if near else "nothing uses it, unless a plugin does"
@@ -228,7 +243,7 @@ def unknown_policy_names(layer: Layer, lower: Values, service: Service) -> Itera
     new = {name: rule for name, rule in written.items() if name not in theirs}
     asking = (*written.values(), *theirs.values())
     who = f"{service.chart} of OpenStack {service.series}"
-    for name, finding in unknown_rules(new, service.rules, asking, who):
+    for name, finding in unknown_rules(new, service.rules, asking, who, theirs):
         path = (*_RULES, name)
         yield finding.at(layer.full_path(path), layer.place(path))
 

@@ -1,6 +1,7 @@
 """What services read themselves of the text of an option, when they start; oslo.config takes any text. Pure.
 
-The kinds: `cpus` (nova.virt.hardware, parse_cpu_spec), `pages` (numa_get_reserved_huge_pages there),
+The kinds: `cpus` (nova.virt.hardware, parse_cpu_spec), `pages` and `page`
+(numa_get_reserved_huge_pages and _numa_get_pagesize_constraints there),
 `devices` (nova.pci.devspec), `alias` (nova.pci.request), `vlans` (neutron_lib.plugins.utils,
 parse_network_vlan_range), `tunnels` (ML2's tunnel types), `mapping` (neutron_lib.utils.helpers,
 parse_mappings), `bandwidths` (neutron_lib.placement.utils). A service that cannot read such a text ends.
@@ -15,6 +16,7 @@ from typing import Any
 
 _CPUS = "CPUs, as 4-15,^6"
 _PAGES = "pages of a NUMA node, as node:0,size:2MB,count:64, with a size in KiB or with a unit such as 1GB"
+_PAGE = "large, small, any, or a size as 2048 (in KiB) or 1GB"
 _DEVICES = 'a device in JSON, as {"vendor_id": "8086", "product_id": "154d"}'
 _ADDRESS = f'{_DEVICES}, and an address of it as "0000:0a:00.0" or "*:0a:00.*"'
 _ONE_PLACE = f"{_DEVICES}, with either address or devname"
@@ -72,6 +74,11 @@ def _pages(text: str) -> str:
     except (KeyError, ValueError):
         return _PAGES
     return ""
+
+
+def _page(text: str) -> str:
+    size = text.isdigit() or _SIZE.fullmatch(text) is not None
+    return "" if size or text in ("large", "small", "any") else _PAGE
 
 
 def _is_number(text: str) -> bool:
@@ -188,6 +195,7 @@ def _bandwidths(text: str) -> str:
 FORMATS: Mapping[str, Callable[[str], str]] = {
     "cpus": _cpus,
     "pages": _pages,
+    "page": _page,
     "devices": _devices,
     "alias": _alias,
     "vlans": _vlans,

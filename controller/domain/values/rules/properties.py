@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -15,7 +15,8 @@ class KnownProperties:
     """The properties in one place of the values of a release, and `reader`, which reads them.
 
     `when`: the name and value of what has to stand beside them. With `complete` no other name exists; else
-    no other one exists that begins with one of `closed` and a colon. `plugins`: they are not properties, but
+    no other one exists that begins with one of `closed` and a colon. `values` are kinds of their values, as
+    `option_types` writes them. `plugins`: they are not properties, but
     the plug-ins that an option lists."""
 
     release: str
@@ -24,12 +25,17 @@ class KnownProperties:
     names: tuple[str, ...]
     complete: bool = False
     closed: frozenset[str] = frozenset()
+    values: Mapping[str, str] = field(default_factory=dict)
     when: tuple[str, str] | None = None
     plugins: bool = False
 
     def has(self, name: str) -> bool:
         """Whether this is one of the names."""
         return any(fnmatchcase(name, known) for known in self.names)
+
+    def kind_of(self, name: str) -> str:
+        """What the value of a property has to be; empty where it may be any text."""
+        return next((kind for known, kind in self.values.items() if fnmatchcase(name, known)), "")
 
     def excludes(self, name: str) -> bool:
         """Whether there is certainly no such name."""
@@ -47,6 +53,7 @@ def parse_properties(document: Iterable[Mapping[str, Any]]) -> tuple[KnownProper
             names=tuple(one["names"]),
             complete=one["others"] == "unknown",
             closed=frozenset(one.get("closed", ())),
+            values=dict(one.get("values", {})),
             plugins=one.get("plugins", False),
             when=(one["when"]["key"], one["when"]["is"]) if "when" in one else None,
         )

@@ -6,9 +6,10 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from controller.domain.api.spec_rules.properties import PLUGIN_UNKNOWN, PROPERTY_UNKNOWN
+from controller.domain.api.spec_rules.properties import PLUGIN_UNKNOWN, PROPERTY_UNKNOWN, PROPERTY_VALUE
 from controller.domain.values.chart_values import DocumentPath, Path
 from controller.domain.values.merge import MergedValues
+from controller.domain.values.names.option_types import parts_of, unmet, words_of
 from controller.domain.values.rules.properties import KnownProperties
 from controller.errors import Problem
 
@@ -27,7 +28,12 @@ def unknown_properties(
 
 
 def _unknown(one: KnownProperties, merged: MergedValues) -> Iterator[Problem]:
-    for path, name in _written(merged.values, one.at, one.when):
+    for path, name, value in _written(merged.values, one.at, one.when):
+        wanted = _wanted(one.kind_of(name), value) if value is not None else ""
+        if wanted and (setting := merged.history.setting_of(path)) and setting.path.startswith("spec."):
+            yield PROPERTY_VALUE.at(
+                setting.path, source=setting.place, name=name, value=value, reader=one.reader, wanted=wanted
+            )
         near = _nearest(name, one)
         if one.has(name) or not (near or one.excludes(name)):
             continue
@@ -51,6 +57,20 @@ def _unknown(one: KnownProperties, merged: MergedValues) -> Iterator[Problem]:
         )
 
 
+def _wanted(kind: str, value: str) -> str:
+    """What a value of this kind has to be, empty where it is."""
+    name, about, _ = parts_of(kind)
+    wanted = unmet(kind, value)
+    return f"one of {', '.join(words_of(about))}" if wanted and name == "one" else wanted
+
+
+def _printed(value: Any) -> str | None:
+    """A scalar as a text; None for what is no scalar, or made by a template of Helm."""
+    if isinstance(value, dict | list) or "{{" in str(value):
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _nearest(name: str, one: KnownProperties) -> str:
     cutoff = _NEAR if one.excludes(name) else _PLUGIN if one.plugins else _SLIP
     names = [known for known in one.names if "*" not in known]
@@ -59,16 +79,19 @@ def _nearest(name: str, one: KnownProperties) -> str:
 
 def _written(
     values: Any, rest: Path, when: tuple[str, str] | None, path: DocumentPath = ()
-) -> Iterator[tuple[DocumentPath, str]]:
-    """Each name, and where it stands: the keys of a map, what is before `=` in the texts of a list, or what
-    is between the commas of a text."""
+) -> Iterator[tuple[DocumentPath, str, str | None]]:
+    """Each name, where it stands, and its value if it has one: the keys of a map, what is before `=` in the
+    texts of a list, or what is between the commas of a text."""
     if not rest:
         if isinstance(values, Mapping):
-            yield from (((*path, key), str(key)) for key, value in values.items() if value is not None)
+            found = ((key, value) for key, value in values.items() if value is not None)
+            yield from (((*path, key), str(key), _printed(value)) for key, value in found)
         elif isinstance(values, list):
-            yield from (((*path, n), str(one).partition("=")[0].strip()) for n, one in enumerate(values))
+            for n, (name, equals, value) in enumerate(str(one).partition("=") for one in values):
+                yield (*path, n), name.strip(), _printed(value.strip()) if equals else None
         elif isinstance(values, str):
-            yield from ((path, name) for one in values.strip("[]").split(",") if (name := one.strip()))
+            names = (one.strip() for one in values.strip("[]").split(","))
+            yield from ((path, name, None) for name in names if name)
         return
     if not isinstance(values, Mapping):
         return

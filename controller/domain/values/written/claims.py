@@ -7,12 +7,14 @@ HTTP_OIDC_EMAIL. Apache's module for WSGI passes no header with an underscore in
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from controller.domain.api.spec_rules import sign_in as rules
 from controller.domain.values.chart_values import DocumentPath, format_path
+from controller.domain.values.written.oidc_directives import OIDC_DIRECTIVES
 from controller.errors import Problem
 
 _FEDERATION: DocumentPath = ("spec", "features", "identity", "federation")
@@ -69,17 +71,39 @@ def unmatched_claims(federation: Mapping[str, Any]) -> Iterator[Problem]:
     """A warning for each type in mappings that no sign-in ever has."""
     directives = federation["directives"]
     providers = federation["providers"]
+    yield from _unknown_directives(directives)
     if providers and not any(_ways(directives)):
         place = next(n for n, line in enumerate(directives) if line.lower().startswith(_WHERE))
         yield rules.CLAIMS_NOT_PASSED.at(format_path((*_FEDERATION, "directives", place)))
         return
     for index, provider in enumerate(providers):
         for place, rule in enumerate(provider["mapping"]):
+            yield from _domains(rule["local"], (*_FEDERATION, "providers", index, "mapping", place, "local"))
             for number, remote in enumerate(rule["remote"]):
                 name = remote["type"]
                 if right := _meant(name, directives):
                     path = (*_FEDERATION, "providers", index, "mapping", place, "remote", number, "type")
                     yield rules.MAPPING_TYPE_NEVER.at(format_path(path), name=name, right=right)
+
+
+def _unknown_directives(directives: Sequence[str]) -> Iterator[Problem]:
+    for place, line in enumerate(directives):
+        name = (line.split() or [""])[0]
+        if name.startswith("OIDC") and name.lower() not in map(str.lower, OIDC_DIRECTIVES):
+            path = format_path((*_FEDERATION, "directives", place))
+            near = difflib.get_close_matches(name, OIDC_DIRECTIVES, n=1)
+            remedy = f'did you mean "{near[0]}"?' if near else "correct its name"
+            yield rules.DIRECTIVE_UNKNOWN.at(path, name=name, suggestion=remedy)
+
+
+def _domains(value: Any, path: DocumentPath) -> Iterator[Problem]:
+    """Domains of users and groups that are named by an id that none has."""
+    items: Any = value.items() if isinstance(value, Mapping) else ()
+    for key, part in enumerate(value) if isinstance(value, list) else items:
+        if key == "domain" and isinstance(part, Mapping) and part.get("id") == "Default":
+            yield rules.MAPPING_DOMAIN_ID.at(format_path((*path, "domain", "id")))
+        else:
+            yield from _domains(part, (*path, key))
 
 
 def _meant(name: str, directives: Sequence[str]) -> str:
