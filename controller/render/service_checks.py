@@ -54,7 +54,8 @@ def _failed(
         lacking = evaluate(check.lacks, item) if check.lacks is not None else ()
         if lacking or not _is_met(check.needs, item, evaluate):
             words = {"item": str(item), "lacks": ", ".join(map(str, lacking))}
-            path, source = values.place(_value_path(check.rule.path, str(item)))
+            at = _value_path(check.rule.path, str(item))
+            path, source = values.place(at) if at else ("", "")
             yield check.rule.at(path or check.rule.path.replace("*", str(item)), source=source, **words)
 
 

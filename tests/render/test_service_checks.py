@@ -100,3 +100,10 @@ def test_a_problem_is_at_the_value_with_its_line() -> None:
     parsed = parse_check("x", {**check, "forEach": "keys(value('types'))"})
     [problem] = failed_checks(parsed, {}, {"watcher": release})
     assert (problem.path, problem.source) == ("spec.v.types.one.size", "a.yaml:9")
+
+
+def test_a_problem_of_a_feature_stays_at_its_field() -> None:
+    release = merge_layers({}, [Layer("services", {"a": 1}, "a.yaml", ("spec", "v"))])
+    parsed = parse_check("x", {**SAID, "path": "spec.features.dns", "needs": "false"})
+    [problem] = failed_checks(parsed, {}, {"watcher": release})
+    assert (problem.path, problem.source) == ("spec.features.dns", "")
