@@ -215,8 +215,8 @@ def _brought_up(record: AuthorityRecord, in_use: Iterable[StoredLeaf], now: floa
     trusted = bundle((record.trusted, _trusted_today(in_use, now)), now)
     after = AuthorityRecord(now, None, record.next or record.active, trusted)
     text = (
-        "the authority is older than certificates in use, probably after a restore; they stay "
-        "trusted, and are replaced once the authority is trusted everywhere"
+        "the authority is older than certificates in use, probably after a restore; those "
+        "certificates stay trusted, and are replaced once the authority is trusted everywhere"
     )
     return AuthorityStep(after, Reason.AUTHORITY_LOST, text)
 

@@ -51,7 +51,7 @@ def refused_controller(osdpl: Mapping[str, Any], own: str) -> SkewRefusal | None
     served = f"controller {known} has served this region, and this one is {own}: it changes nothing, because"
     if newer:
         again = f"install {before[0]}.{before[1]} again, or accept the older one"
-        text = f"it may not know what the newer one wrote; {again}"
+        text = f"this version may not know what the newer one wrote; {again}"
         return SkewRefusal(Reason.NEWER_CONTROLLER, f"{served} {text}: {accept}")
     text = f"a minor version was skipped; install {before[0]}.{before[1] + 1} first, or accept this one"
     return SkewRefusal(Reason.CONTROLLER_SKIPS_VERSION, f"{served} {text}: {accept}")

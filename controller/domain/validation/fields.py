@@ -15,7 +15,7 @@ Schema = Mapping[str, Any]
 # Brackets of a list, with an index or without one: a path of a message is taken as it is.
 _INDEX = re.compile(r"\[\d*\]")
 _OPEN = "x-kubernetes-preserve-unknown-fields"
-_FREE = "fields below it are free: they are those of the chart's values.yaml"
+_FREE = "fields below it are free: the chart's values.yaml lists them"
 # Stands for a key that is the operator's to choose.
 ANY_KEY = "<key>"
 

@@ -110,7 +110,7 @@ def test_what_nobody_took_out_stays_and_that_is_told(world: World) -> None:
     assert world.dns() == "there"
     valid, message = world.said("SpecValid")
     assert valid == "True"
-    assert '"dns" runs, but this version of the controller does not derive it' in message
+    assert '"dns" runs, but this version of the controller does not derive this service' in message
     assert 'add "dns" to spec.features.services.enabled' in message
     assert world.events.reasons.count("ServiceKept") == 1
     assert world.said("Ready")[0] == "True"

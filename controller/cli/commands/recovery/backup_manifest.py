@@ -83,7 +83,9 @@ def manifest(
     )
     for path in files:
         if database_of(path.name) and not _is_whole(path):
-            raise BackupUnusable(f"{path} is cut: it does not end as mariadb-dump ends; dump it again")
+            raise BackupUnusable(
+                f"{path} is cut, because the last line of mariadb-dump is missing; dump the database again"
+            )
     listed = [
         digest_file(directory, path) for path in files if path.relative_to(directory) != Path(MANIFEST_FILE)
     ]

@@ -149,7 +149,7 @@ def continue_(
     spec = parse_region_spec(region.get("spec")).upgrade
     if spec.gates != "Manual":
         text = "its gates are not Manual: each step begins by itself when the one before is healthy"
-        paused = f"; it is paused: osctl upgrade resume {_name(region)}" if spec.paused else ""
+        paused = f"; the upgrade is paused: osctl upgrade resume {_name(region)}" if spec.paused else ""
         raise _stopped(region, f"{text}{paused}")
     step = upgrade.current
     if upgrade.phase == Phase.PREFLIGHT:

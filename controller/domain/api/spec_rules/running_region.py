@@ -52,8 +52,8 @@ SERVICE_KEPT = warning(
     "service-kept",
     "spec.features.services",
     (
-        '"{service}" runs, but this version of the controller does not derive it from this spec; it is '
-        "left as it is"
+        '"{service}" runs, but this version of the controller does not derive this service from the spec; '
+        "the service stays as it is"
     ),
     (
         'add "{service}" to spec.features.services.enabled to keep it, or to '

@@ -72,8 +72,8 @@ LOST = (
 )
 UNREADABLE = "the Secret is unreadable; restore it from a backup, or delete it"
 UNFIT = (
-    "the passphrase for the authority of amphorae cannot be written into an option file; it may have "
-    f"up to {LONGEST_PASSPHRASE} letters, digits and other ASCII characters, without blanks and "
+    "the passphrase for the authority of amphorae cannot be written into an option file; use a passphrase "
+    f"with up to {LONGEST_PASSPHRASE} letters, digits and other ASCII characters, without blanks and "
     "quotes"
 )
 KEPT = (
