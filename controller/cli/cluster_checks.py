@@ -12,6 +12,7 @@ from controller.cli.offline.input_files import InputObject
 from controller.domain.region.node_overrides import labels_without_a_node
 from controller.domain.validation.cluster.asked_resources import AskedResources
 from controller.domain.validation.cluster.cluster_capacity import (
+    NODES,
     ClusterCapacity,
     capacity_problems,
     cluster_capacity,
@@ -38,6 +39,9 @@ from controller.ports.kubernetes import (
     resource_of,
 )
 
+# Subjects of what nodes and storage classes are compared with, in the order of `_of_nodes`.
+ROOM, CLASSES = "labels and room of nodes", "storage classes"
+_OF_NODES = (ROOM, CLASSES, "cordoned nodes", "taints", "labels of spec.nodes")
 _SEARCHED = {one.kind: one for one in (SECRET, CONFIGMAP, PVC, SERVICE_ACCOUNT)}
 
 
@@ -47,6 +51,12 @@ class LiveObjects:
     def __init__(self, cluster: Cluster) -> None:
         self._kube = cluster.kube
         self._known: dict[tuple[str, str, str], KubeObject | None] = {}
+        self.forbidden: set[tuple[str, str, str]] = set()
+
+    @property
+    def asked(self) -> Mapping[tuple[str, str, str], KubeObject | None]:
+        """By kind, name and namespace, what was asked for, and the answers."""
+        return self._known
 
     def __call__(self, kind: str, name: str, namespace: str) -> KubeObject | None:
         """The object; None where there is none, or it is not for us to see. Raises KubeError."""
@@ -58,6 +68,7 @@ class LiveObjects:
                 self._known[place] = self._kube.get(_SEARCHED[kind], name, namespace)
             except Forbidden:
                 self._known[place] = None
+                self.forbidden.add(place)
         return self._known[place]
 
 
@@ -75,10 +86,48 @@ def beside_cluster(
         if one.asked is None or one.region is None:
             found.append(one)
             continue
-        problems = [*_of_nodes(one, one.asked, there), *_of_namespace(one, cluster, there, given)]
-        problems += _of_kinds(one, cluster, given)
+        subjects = compared(one, cluster, there, given)
+        problems = [problem for _, seen in subjects for problem in seen or ()]
         found.append(replace(one, warnings=(*one.warnings, *_located(item, problems))))
     return found
+
+
+def seen_capacity(cluster: Cluster) -> ClusterCapacity | None:
+    """Its nodes and storage classes; None where this account may not list them. Raises KubeError."""
+    try:
+        return cluster_capacity(cluster.kube.list(NODE), cluster.kube.list(STORAGE_CLASS))
+    except Forbidden:
+        return None
+
+
+def compared(
+    one: Checked, cluster: Cluster, there: ClusterCapacity | None, given: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, list[Problem] | None]]:
+    """Each subject with its problems; None for one that this account may not read. `given`: of the files.
+
+    Raises KubeError.
+    """
+    if one.asked is None or one.region is None:
+        return
+    if there is None:
+        yield from ((subject, None) for subject in _OF_NODES)
+    else:
+        yield from zip(_OF_NODES, _of_nodes(one, one.asked, there), strict=True)
+    namespace = one.region.deployment.namespace
+    named = any(obj["kind"] == NAMESPACE.kind and obj["metadata"]["name"] == namespace for obj in given)
+    try:
+        live = None if named else cluster.kube.get(NAMESPACE, namespace)
+        yield "Pod Security", list(pod_security_problems(live, one.made))
+    except Forbidden:
+        yield "Pod Security", None
+    try:
+        quotas = cluster.kube.list(RESOURCE_QUOTA, namespace)
+        yield "quotas", list(quota_problems(quotas, one.made, there.nodes if there is not None else ()))
+    except ObjectMissing:
+        yield "quotas", []
+    except Forbidden:
+        yield "quotas", None
+    yield "definitions of other products", list(_of_kinds(one, cluster, given))
 
 
 def _located(item: InputObject, problems: Sequence[Problem]) -> list[Problem]:
@@ -86,40 +135,18 @@ def _located(item: InputObject, problems: Sequence[Problem]) -> list[Problem]:
     return [item.locate(one) if one.path.startswith("spec") else one for one in problems]
 
 
-def _of_nodes(one: Checked, asked: AskedResources, there: ClusterCapacity) -> Iterator[Problem]:
-    yield from capacity_problems(asked, there)
+def _of_nodes(one: Checked, asked: AskedResources, there: ClusterCapacity) -> Iterator[list[Problem]]:
+    """The problems of each subject of _OF_NODES."""
     region = one.region
-    if region is None:
-        return
+    room = capacity_problems(asked, there)
+    yield [problem for problem in room if problem.path == NODES]
+    yield [problem for problem in room if problem.path != NODES]
     placed = placed_pods(one.made)
-    everywhere = region.deployment.spec.features.tree["pods"]["tolerations"]
-    yield from cordoned_problems(placed, there.nodes)
-    yield from placement_problems(placed, there.nodes, everywhere)
-    yield from labels_without_a_node(region.deployment.document, [node.labels for node in there.nodes])
-
-
-def _of_namespace(
-    one: Checked, cluster: Cluster, there: ClusterCapacity, given: Sequence[Mapping[str, Any]]
-) -> Iterator[Problem]:
-    """Its Pod Security level, unless the files have the namespace, and its quotas."""
-    if one.region is None:
-        return
-    namespace = one.region.deployment.namespace
-    named = any(obj["kind"] == NAMESPACE.kind and obj["metadata"]["name"] == namespace for obj in given)
-    live = None if named else _seen(cluster, namespace)
-    yield from pod_security_problems(live, one.made)
-    try:
-        quotas = cluster.kube.list(RESOURCE_QUOTA, namespace)
-    except (Forbidden, ObjectMissing):
-        return
-    yield from quota_problems(quotas, one.made, there.nodes)
-
-
-def _seen(cluster: Cluster, namespace: str) -> KubeObject | None:
-    try:
-        return cluster.kube.get(NAMESPACE, namespace)
-    except Forbidden:
-        return None
+    everywhere = region.deployment.spec.features.tree["pods"]["tolerations"] if region is not None else ()
+    yield list(cordoned_problems(placed, there.nodes))
+    yield list(placement_problems(placed, there.nodes, everywhere))
+    labels = [node.labels for node in there.nodes]
+    yield list(labels_without_a_node(region.deployment.document, labels)) if region is not None else []
 
 
 def _of_kinds(one: Checked, cluster: Cluster, given: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:

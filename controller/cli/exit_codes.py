@@ -39,7 +39,7 @@ MEANINGS = {
     ExitCode.USAGE: "wrong command line",
     ExitCode.INVALID: "invalid file; every mistake was printed; validate --strict: a warning was",
     ExitCode.NOT_READY: "not Ready within the timeout; gather: not complete within time or size",
-    ExitCode.NEEDS_EDIT: "will not become Ready before a person acts; diff: some would be refused",
+    ExitCode.NEEDS_EDIT: "not Ready before a person acts; preflight: something lacks; diff: some are refused",
     ExitCode.REFUSED: "refused by the cluster: forbidden, not found, or in conflict",
     ExitCode.UNREACHABLE: "the cluster does not answer, or there is no kubeconfig",
     ExitCode.FAILED: "a chart or Helm failed, or an installation file is broken",

@@ -21,6 +21,7 @@ from controller.cli.commands.machines import app as machine_commands
 from controller.cli.commands.node import app as node_commands
 from controller.cli.commands.plan import approve, plan
 from controller.cli.commands.rbac import rbac
+from controller.cli.commands.readiness.preflight import preflight
 from controller.cli.commands.recovery.backup import app as backup_commands
 from controller.cli.commands.recovery.restore import restore
 from controller.cli.commands.releases.history import history
@@ -84,7 +85,7 @@ def _options(
 
 
 _REGION = (adopt, apply, plan, approve, status, wait, smoke, gather, restore)
-_FILES = (validate, render, explain, fields, diff, images, charts, rbac)
+_FILES = (validate, preflight, render, explain, fields, diff, images, charts, rbac)
 _RELEASES = (history, rollback, reconcile, suspend, resume)
 for _command in (*_REGION, *_FILES, *_RELEASES):
     app.command()(_command)

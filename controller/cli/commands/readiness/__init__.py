@@ -1,0 +1,1 @@
+"""What a region needs before it is applied."""
