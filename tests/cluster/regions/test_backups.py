@@ -82,7 +82,7 @@ def test_backups_follow_the_spec_of_the_region(region: Region) -> None:
 
 def _assert_restricted(region: Region, name: str, template: dict[str, Any]) -> None:
     """A namespace that enforces the standard takes such a pod."""
-    place = f"{region.namespace}-restricted"
+    place = f"{region.namespace}-{name}"
     label = "pod-security.kubernetes.io/enforce"
     space = {
         "apiVersion": "v1",
@@ -90,7 +90,7 @@ def _assert_restricted(region: Region, name: str, template: dict[str, Any]) -> N
         "metadata": {"name": place, "labels": {label: "restricted"}},
     }
     region.sandbox.kubectl("apply", "-f", "-", input=json.dumps(space))
-    spec = {key: value for key, value in template["spec"].items() if key != "serviceAccountName"}
+    spec = {key: value for key, value in template["spec"].items() if not key.startswith("serviceAccount")}
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": place}, "spec": spec}
     try:
         region.sandbox.kubectl("create", "--dry-run=server", "-f", "-", input=json.dumps(body))
