@@ -167,8 +167,9 @@ def test_a_second_signal_ends_the_wait(process: _Process) -> None:
 def test_the_end_of_the_watches_waits_for_nothing(process: _Process, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operator, "run_watches", lambda *_, **__: None)
     assert hold(process.slots, "compute", "nova", process.go)
-    process._thread.start()
+    # The work ends at once, and then finishes its keeper.
     process.kept.start()
+    process._thread.start()
     assert process.ends_with() == WATCHES_ENDED
 
 
