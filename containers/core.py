@@ -15,6 +15,7 @@ from controller.adapters.system.randomness import SystemRandomness
 from controller.adapters.system.values_files import load_library
 from controller.domain.region.facts import ANSWERED_BY
 from controller.domain.region.spec_changes import pending_changes
+from controller.domain.region.upgrade.upgrade_state import is_between_versions
 from controller.operator import Container
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, RESTORE, KubeObject
 from controller.reconcile.backups.region_backups import BackupImage, BackupReport, RegionBackups
@@ -113,7 +114,9 @@ def _backups(parts: Parts) -> Callable[[KubeObject, RegionObservation], BackupRe
     octets = SystemRandomness().octets
     backups = RegionBackups(parts.kube, parts.clock, parts.events, image=image, octets=octets)
     return lambda osdpl, found: backups.follow(
-        osdpl, paused=found.spec.paused, held=found.restore is not None
+        osdpl,
+        paused=found.spec.paused,
+        held=found.restore is not None or is_between_versions(osdpl.get("status") or {}),
     )
 
 

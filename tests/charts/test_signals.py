@@ -70,8 +70,14 @@ def test_a_database_server_that_waits_for_the_others_ends_at_once(tmp_path: Path
                 f"10.77.0.25{peer} mariadb-server-{peer}.mariadb-discovery.openstack.svc.cluster.local\n"
             )
     values = merged(nest("pod.replicas.server", 3), nest("volume.chown_on_start", False))
-    server = pod("mariadb", "StatefulSet", "mariadb-server", tmp_path, net, values=values)
+    program = tmp_path / "bin" / "mariadbd"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho 'mariadbd  Ver 11.4.2-MariaDB for Linux'\n")
+    program.chmod(0o755)
+    over = {"usr/local/bin": (program.parent,)}
+    server = pod("mariadb", "StatefulSet", "mariadb-server", tmp_path, net, values=values, over=over)
     (server.volume("mysql-data") / "mysql").mkdir()
+    (server.volume("mysql-data") / ".tables-of-version").write_text("11.4")
     container = server.start("mariadb")
     waiting = server.volume("scratch") / "tmp" / "waiting"
     wait_until("it waits", waiting.exists, container.log)

@@ -1,7 +1,7 @@
 """The CronJobs that back up a region and try its last backup, and the volume of backups. Pure.
 
 One pod makes a backup, one container after the other: `dump` has the password of the database, `collect` may
-read the Secrets of the region, and `store` has the key of the repository. None has two of them.
+read the Secrets of the region, and `store` has the key of the repository and what the others have left.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class BackupParts:
 
     `osdpl`: the region. `database`: the StatefulSet of the database, and `northbound` that of OVN's
     northbound database, None without OVN. `image`: that of the controller, pulled with `pull_secrets`.
-    `held`: no Job begins at present.
+    `held`: no Job begins at present. `prune`: whether backups that the spec does not keep are
+    removed.
     """
 
     spec: BackupSpec
@@ -57,6 +58,7 @@ class BackupParts:
     image: str
     pull_secrets: tuple[str, ...] = ()
     held: bool = False
+    prune: bool = True
 
     @property
     def namespace(self) -> str:
@@ -173,6 +175,7 @@ def _backup_pod(parts: BackupParts) -> dict[str, Any]:
     keep = parts.spec.keep
     numbers = {"KEEP_LAST": keep.last, "KEEP_DAILY": keep.daily, "KEEP_WEEKLY": keep.weekly}
     texts = [{"name": name, "value": str(number)} for name, number in numbers.items()]
+    texts.append({"name": "PRUNE", "value": "yes" if parts.prune else "no"})
     volumes = [
         _bounded("backup", parts.database),
         {"name": "client-keys", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}},

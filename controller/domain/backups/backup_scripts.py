@@ -82,7 +82,8 @@ STORE = (
     + PREPARE
     + r"""
 id=$(cat /backup/id)
-if ! error=$(repo cat config 2>&1 > /dev/null); then
+# Without a lock: one that a killed pod has left keeps out each command but unlock.
+if ! error=$(repo cat config --no-lock 2>&1 > /dev/null); then
   case $error in
     *"Is there a repository"*|*"repository does not exist"*) repo init > /dev/null ;;
     *) echo "$error" >&2; exit 1 ;;
@@ -91,10 +92,12 @@ fi
 repo unlock > /dev/null
 (cd /backup/region && repo backup --quiet --host region --tag "region=$REGION,backup=$id" .)
 warning=
-if ! error=$(repo forget --quiet --prune --host region --tag "region=$REGION" --group-by host \
+if [ "$PRUNE" != yes ]; then
+  warning="older backups are kept, because the last drill failed"
+elif ! error=$(repo forget --quiet --prune --host region --tag "region=$REGION" --group-by host \
     --keep-last "$KEEP_LAST" --keep-daily "$KEEP_DAILY" --keep-weekly "$KEEP_WEEKLY" 2>&1); then
   echo "$error" >&2
-  warning="older backups were not removed: $(echo "$error" | tail -n 1 | cut -c1-300)"
+  warning="older backups were not removed: $(echo "$error" | tail -n 1 | tr -d '\000-\037' | cut -c1-300)"
 fi
 { cat /backup/record; echo "ended $(date -u +%Y-%m-%dT%H:%M:%SZ)"
   [ -z "$warning" ] || echo "warning $warning"; } > "${RECORD:-/dev/termination-log}"

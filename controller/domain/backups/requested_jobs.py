@@ -64,6 +64,14 @@ def requested_job(cronjob: Mapping[str, Any], name: str, backup: str = "") -> di
     }
 
 
+def asked_backup(job: Mapping[str, Any]) -> str:
+    """Which backup a drill was asked to try; empty for the newest. Another one says nothing of the newest."""
+    template = (job.get("spec") or {}).get("template") or {}
+    initial = (template.get("spec") or {}).get("initContainers") or ()
+    texts = (text for one in initial for text in one.get("env") or ())
+    return next((str(text.get("value") or "") for text in texts if text["name"] == "BACKUP"), "")
+
+
 def repository_job(cronjob: Mapping[str, Any], name: str, script: str, backup: str = "") -> dict[str, Any]:
     """A Job with nothing but the container that has the key of the repository. It counts as no backup."""
     job = requested_job(cronjob, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from controller.domain.api.conditions import find, timestamp
@@ -10,6 +11,8 @@ from controller.domain.api.names import BACKUP_LABEL
 from controller.domain.backups.backup_jobs import BACKUP, DRILL
 from controller.domain.backups.backup_record import BackupRecord, parse_record
 from controller.domain.backups.backup_state import BackupState, Outcome, Result, with_backup
+from controller.domain.backups.job_ends import ended_at
+from controller.domain.backups.requested_jobs import asked_backup
 from controller.domain.shared.redaction import Redactor, redact_urls
 from controller.domain.shared.times import seconds_of
 from controller.errors import Forbidden
@@ -30,23 +33,13 @@ def with_outcomes(kube: Kube, state: BackupState, namespace: str, deployment: st
         outcome, record = job_outcome(kube, job, lambda text: _redacted(kube, namespace, text))
         if what == BACKUP:
             state = with_backup(state, outcome, record)
-        else:
+        elif asked_backup(job) in ("", state.last_good.id if state.last_good else ""):
             state = BackupState(state.last, state.last_good, outcome, state.due)
     return state
 
 
 def _is_newer(job: KubeObject, known: Outcome) -> bool:
     return (ended_at(job), str(job["metadata"]["name"])) > (seconds_of(known.ended), known.job)
-
-
-def ended_at(job: Mapping[str, Any]) -> float:
-    """When the Job ended, 0 while it runs."""
-    status = job.get("status") or {}
-    for type_ in ("Complete", "Failed"):
-        entry = find(status.get("conditions") or (), type_)
-        if entry.get("status") == "True":
-            return seconds_of(status.get("completionTime") or entry.get("lastTransitionTime"))
-    return 0.0
 
 
 def job_outcome(
@@ -59,6 +52,7 @@ def job_outcome(
     pods = _pods(kube, str(job["metadata"]["namespace"]), name)
     if complete:
         record = next((found for pod in pods if (found := _record(pod)) is not None), None)
+        record = replace(record, warning=redact(record.warning)) if record else None
         warning = record.warning if record else "its pod is gone, so its record is not known"
         return Outcome(name, ended, Result.SUCCEEDED, record.id if record else "", warning), record
     text = next((text for pod in pods if (text := _failure(pod))), "") or str(failed.get("message") or "")

@@ -12,7 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from controller.domain.api.names import BACKUP_LABEL, DEPLOYMENT_LABEL, MANAGED_BY, MANAGED_BY_US
+from controller.domain.api.names import (
+    BACKUP_DIGEST_ANNOTATION,
+    BACKUP_LABEL,
+    DEPLOYMENT_LABEL,
+    MANAGED_BY,
+    MANAGED_BY_US,
+)
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import spec_in_force
 from controller.domain.backups.backup_jobs import (
@@ -98,14 +104,18 @@ class RegionBackups:
         meta, now = osdpl["metadata"], self._clock.now()
         obstacle, begun = "", 0.0
         if not paused and not _is_malformed(spec):
-            obstacle, begun = self._ensure(spec, osdpl, held)
+            obstacle, begun = self._ensure(spec, osdpl, held, before or BackupState())
+        elif held:
+            self._suspend(str(meta["namespace"]))
         label = f"{DEPLOYMENT_LABEL}={meta['name']}"
         state = with_outcomes(self._kube, before or BackupState(), str(meta["namespace"]), label)
         state = with_due(replace(state, obstacle=obstacle), spec.schedule, begun)
         soon = changes_at(state, now)
         return BackupReport(judged(state, now), min(AGAIN, soon + 1.0) if soon else AGAIN)
 
-    def _ensure(self, spec: BackupSpec, osdpl: KubeObject, held: bool) -> tuple[str, float]:
+    def _ensure(
+        self, spec: BackupSpec, osdpl: KubeObject, held: bool, before: BackupState
+    ) -> tuple[str, float]:
         """Makes what is missing and changes what differs; why it cannot, and since when backups are made."""
         namespace = str(osdpl["metadata"]["namespace"])
         database = self._kube.get(STATEFULSET, DATABASE, namespace)
@@ -113,18 +123,41 @@ class RegionBackups:
             return f'there is no StatefulSet "{DATABASE}" to back up yet', 0.0
         northbound = self._kube.get(STATEFULSET, NORTHBOUND_STATEFULSET, namespace)
         parts = BackupParts(
-            spec, osdpl, database, northbound, self._image.name, self._image.pull_secrets, held=held
+            spec,
+            osdpl,
+            database,
+            northbound,
+            self._image.name,
+            self._image.pull_secrets,
+            held=held,
+            prune=before.restorable is not False,
         )
         try:
-            lacking = self._lacking_secrets(spec, osdpl)
+            lacking = self._lacking_secrets(spec, osdpl, known=before.last_good is not None)
             self._ensure_claim(parts)
             begun = min(self._ensure_cronjob(one) for one in (backup_cronjob(parts), drill_cronjob(parts)))
         except (ObjectRefused, Forbidden) as error:
             return f"the API server has refused what backups need: {error}", 0.0
         return lacking, begun
 
-    def _lacking_secrets(self, spec: BackupSpec, osdpl: KubeObject) -> str:
-        """What lacks of the Secrets that the spec names; generates the passphrase, if none is named."""
+    def _suspend(self, namespace: str) -> None:
+        """No Job begins, whatever else may not be changed now. Without its digest, the CronJob is later made
+        as the spec asks."""
+        for name in CRONJOBS:
+            there = self._kube.get(CRONJOB, name, namespace)
+            meta = (there or {}).get("metadata") or {}
+            if there and (meta.get("labels") or {}).get(BACKUP_LABEL) and not there["spec"].get("suspend"):
+                marks = {"annotations": {BACKUP_DIGEST_ANNOTATION: None}}
+                self._kube.merge_patch(
+                    CRONJOB, name, namespace, {"metadata": marks, "spec": {"suspend": True}}
+                )
+                log_action("suspend-cronjob", f"{namespace}/{name}", f"CronJob {name} begins no Job now")
+
+    def _lacking_secrets(self, spec: BackupSpec, osdpl: KubeObject, *, known: bool) -> str:
+        """What lacks of the Secrets that the spec names; generates the passphrase, if none is named.
+
+        `known`: whether backups were made before. Then another passphrase opens none of them.
+        """
         namespace = str(osdpl["metadata"]["namespace"])
         wanted: dict[str, tuple[str, ...]] = {spec.passphrase: (PASSPHRASE_KEY,)}
         if spec.bucket is not None:
@@ -133,7 +166,7 @@ class RegionBackups:
         found = []
         for name, keys in wanted.items():
             secret = self._kube.get(SECRET, name, namespace)
-            if secret is None and name == PASSPHRASE_SECRET:
+            if secret is None and name == PASSPHRASE_SECRET and not known:
                 self._generate(osdpl)
                 continue
             data = (secret or {}).get("data") or {}
@@ -142,7 +175,7 @@ class RegionBackups:
         return f"{'; '.join(found)}: create or correct it" if found else ""
 
     def _generate(self, osdpl: KubeObject) -> None:
-        """A new passphrase. It is only made where no volume has a repository with another one."""
+        """A new passphrase, before the first backup."""
         meta = osdpl["metadata"]
         text = self._octets(_PASSPHRASE_OCTETS).hex()
         labels = {DEPLOYMENT_LABEL: str(meta["name"]), MANAGED_BY: MANAGED_BY_US}

@@ -21,7 +21,9 @@ from controller.domain.api.names import (
 )
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import parse_region_spec, spec_in_force
+from controller.domain.backups.backup_jobs import BACKUP_CRONJOB
 from controller.domain.backups.backup_spec import parse_backup_spec
+from controller.domain.backups.job_ends import MAKING_BACKUPS, names_of_running
 from controller.domain.region.progress import region_progress
 from controller.domain.region.upgrade.upgrade_state import upgrade_obstacle
 from controller.domain.releases.reported_state import ReportedState
@@ -32,7 +34,9 @@ from controller.domain.restores.restore_spec import RestoreSpec, parse_restore_s
 from controller.domain.restores.restore_state import Phase, Restore, Step, StepRecord, StepState, restore_in
 from controller.domain.validation.cluster.asked_resources import parse_quantity
 from controller.ports.kubernetes import (
+    CRONJOB,
     HELMBUNDLE,
+    JOB,
     OSDPL,
     PVC,
     RESTORE,
@@ -174,10 +178,20 @@ class RegionRestores:
         ]
         if names := sorted({str(one["metadata"]["name"]) for one in [*changing, *unseen]}):
             return StepFacts(waiting=f"bundles that are not paused yet: {', '.join(names)}")
+        if text := self._backups_under_way(seen.namespace):
+            return StepFacts(waiting=text)
         moving = region_progress(seen.bundles, frozenset()).moving
         if moving:
             return StepFacts(waiting=f"releases that change until their action ends: {', '.join(moving)}")
         return StepFacts()
+
+    def _backups_under_way(self, namespace: str) -> str:
+        """Which backup runs, or may still begin: its dump would be of databases that are being loaded."""
+        cronjob = self._kube.get(CRONJOB, BACKUP_CRONJOB, namespace)
+        if cronjob is not None and not cronjob["spec"].get("suspend"):
+            return f"CronJob {BACKUP_CRONJOB} is not suspended yet"
+        running = names_of_running(self._kube.list(JOB, namespace, labels=MAKING_BACKUPS))
+        return f"backups until they end: {running}" if running else ""
 
     def _stop(self, seen: _Pass, step: StepRecord) -> StepFacts:
         return StepFacts(waiting=self._writers(seen).stop())

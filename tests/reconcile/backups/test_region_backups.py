@@ -248,3 +248,51 @@ def test_a_refused_spec_changes_nothing(bed: Bed) -> None:
     bed.edit({**CLAIM, "schedule": "0 25 * * *"})
     bed.turn()
     assert bed.cronjobs()["region-backup"]["spec"]["schedule"] == "0 2 * * *"
+
+
+def pruning(bed: Bed) -> str:
+    pod = bed.cronjobs()["region-backup"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    [store] = pod["containers"]
+    return next(str(one["value"]) for one in store["env"] if one["name"] == "PRUNE")
+
+
+def test_older_backups_are_kept_while_the_newest_is_known_to_be_bad(bed: Bed) -> None:
+    bed.turn()
+    bed.clock.advance(60)
+    bed.job("drill-1", what="drill", message="nova cannot be loaded", code=1)
+    bed.turn()
+    bed.turn()
+    assert pruning(bed) == "no"
+    bed.clock.advance(60)
+    bed.job("drill-2", what="drill", message=bed.record())
+    bed.turn()
+    bed.turn()
+    assert pruning(bed) == "yes"
+
+
+def test_a_lost_passphrase_is_not_replaced_once_there_are_backups(bed: Bed) -> None:
+    bed.turn()
+    bed.clock.advance(60)
+    bed.job("backup-1", message=bed.record())
+    bed.turn()
+    bed.kube.delete(SECRET, "region-backup-passphrase", NAMESPACE)
+    assert 'Secret "region-backup-passphrase" lacks passphrase' in bed.state().message
+    assert bed.kube.get(SECRET, "region-backup-passphrase", NAMESPACE) is None
+
+
+def test_a_hold_reaches_the_cronjobs_of_a_paused_region_and_ends_with_it(bed: Bed) -> None:
+    bed.turn()
+    bed.turn(paused=True, held=True)
+    assert bed.cronjobs()["region-backup"]["spec"]["suspend"] is True
+    bed.turn(paused=True)
+    bed.turn()
+    assert bed.cronjobs()["region-backup"]["spec"]["suspend"] is False
+
+
+def test_a_warning_of_a_good_backup_is_shown_without_secrets(bed: Bed) -> None:
+    bed.turn()
+    bed.clock.advance(60)
+    warning = "older backups were not removed: https://user:hunter2@s3.example.org refused"
+    bed.job("backup-1", message=f"{bed.record()}warning {warning}\n")
+    entry = str(bed.state().entry())
+    assert "older backups were not removed" in entry and "hunter2" not in entry

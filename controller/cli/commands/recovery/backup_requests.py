@@ -18,6 +18,7 @@ from controller.cli.output import Format, print_data, print_table, soft_wrapped,
 from controller.cli.waiting import POLL_SECONDS
 from controller.domain.backups.backup_jobs import BACKUP_CRONJOB, DRILL_CRONJOB, STORE_CONTAINER
 from controller.domain.backups.backup_state import Outcome, backup_in
+from controller.domain.backups.job_ends import MAKING_BACKUPS, ended_at, names_of_running
 from controller.domain.backups.manifest import BACKUP_ID
 from controller.domain.backups.requested_jobs import (
     DELETE,
@@ -29,7 +30,7 @@ from controller.domain.backups.requested_jobs import (
 )
 from controller.errors import KubeError, ObjectMissing, ObjectRefused
 from controller.ports.kubernetes import CRONJOB, JOB, POD, KubeObject
-from controller.reconcile.backups.backup_outcomes import ended_at, job_outcome
+from controller.reconcile.backups.backup_outcomes import job_outcome
 
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for its end.")]
 BackupTimeout = Annotated[
@@ -62,7 +63,11 @@ def now(
     cluster = open_cluster(kubeconfig, context, namespace)
     cronjob = _cronjob(cluster, name, BACKUP_CRONJOB)
     if cronjob["spec"].get("suspend"):
-        raise ObjectRefused("no backup can be made while a restore holds the region; wait for its end")
+        text = "no backup can be made while a restore or an upgrade changes the databases"
+        raise ObjectRefused(f"{text}; wait for its end")
+    jobs = cluster.kube.list(JOB, str(cronjob["metadata"]["namespace"]), labels=MAKING_BACKUPS)
+    if running := names_of_running(jobs):
+        raise ObjectRefused(f"a backup is being made ({running}); wait for its end")
     _run(cluster, requested_job(cronjob, _name("region-backup-now")), wait, timeout)
 
 

@@ -168,6 +168,12 @@ class Upgrade:
         return {key: value for key, value in found.items() if value not in ("", [], None)}
 
 
+def is_between_versions(status: Mapping[str, Any]) -> bool:
+    """Whether an upgrade migrates data: a backup of this moment fits neither version."""
+    found = upgrade_in(status)
+    return found is not None and not found.over and found.point_of_no_return
+
+
 def upgrade_in(status: Mapping[str, Any]) -> Upgrade | None:
     """The upgrade that an osdpl's status remembers; None if there is none, or it cannot be read."""
     given = status.get("upgrade")
