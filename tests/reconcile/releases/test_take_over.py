@@ -36,7 +36,9 @@ class NumberedHelm(FakeHelm):
     def install_by_others(self, values: Mapping[str, Any], version: int = 1) -> None:
         """Another Helm has made this revision of keystone."""
         self.record("keystone", version, "deployed")
-        self._records["keystone"][-1].objects = [self._config(values, version)]
+        newest = self._records["keystone"][-1]
+        newest.objects = [self._config(values, version)]
+        newest.phases = {hook.name: "Succeeded" for hook in self.hooks_of.get("keystone", ())}
 
     def _config(self, values: Mapping[str, Any], revision: int) -> dict[str, Any]:
         data = {"conf": str(values.get("conf")), **({"revision": str(revision)} if self.shown else {})}
@@ -77,6 +79,17 @@ def test_nothing_is_upgraded_and_no_hook_runs(bench: Bench, helm: NumberedHelm) 
     written = len(bench.kube.writes)
     bench.settle()
     assert len(bench.kube.writes) == written
+
+
+def test_a_release_whose_hooks_were_left_out_is_upgraded(bench: Bench, helm: NumberedHelm) -> None:
+    helm.hooks_of["keystone"] = [Hook("keystone-db-sync")]
+    helm.install_by_others({"conf": "a"}, version=3)
+    helm._records["keystone"][-1].phases = {}
+    helm.finish("keystone-db-sync")
+    helm.hand_over("keystone")
+    bench.bundle("identity", release(conf="a"))
+    bench.settle()
+    assert helm.calls == [("Upgrade", "keystone")]
 
 
 def test_the_plan_says_that_nothing_changes(bench: Bench, helm: NumberedHelm) -> None:

@@ -21,9 +21,11 @@ TAKEN_OVER = "taken over as it runs; nothing of it was changed"
 
 
 def runs_as_desired(helm: HelmClient, records: ReleaseRecords, request: HelmRequest, last: Revision) -> bool:
-    """Whether the release was handed over, and Helm would send exactly what its newest record holds, with all
-    hooks. Raises as `HelmClient.render`."""
+    """Whether the release was handed over, its hooks have run, and Helm would send exactly what its newest
+    record holds, with all hooks. Raises as `HelmClient.render`."""
     if last.status != "deployed" or last.bundle or not last.handed_over:
+        return False
+    if not _hooks_have_run(helm, request, last):
         return False
     try:
         recorded = records.manifest(request.release, request.namespace, last.version)
@@ -33,6 +35,14 @@ def runs_as_desired(helm: HelmClient, records: ReleaseRecords, request: HelmRequ
     same = replace(request, revision=last.version if last.version > 1 else 0)
     rendered = helm.render(same, server=True)
     return same_objects((*recorded.manifest, *recorded.hooks), (*rendered.manifest, *rendered.hooks))
+
+
+def _hooks_have_run(helm: HelmClient, request: HelmRequest, last: Revision) -> bool:
+    """Helm with --no-hooks records a revision as deployed whose Jobs never ran."""
+    action = "upgrade" if last.version > 1 else "install"
+    events = {f"pre-{action}", f"post-{action}"}
+    runs = helm.hooks(request.release, request.namespace)
+    return all(one.phase == "Succeeded" for one in runs if events & set(one.events))
 
 
 def take_over(ports: ReleasePorts, request: ActionRequest, helm_request: HelmRequest) -> Done | None:
