@@ -85,11 +85,13 @@ test-changed: setup ## of those, what knows of the files that differ from BASE, 
 
 # Workers by cores and memory, the longest groups first (tests/order.py).
 SHARED_MACHINE := -n auto --dist loadgroup --no-loadscope-reorder
-# Those that only compute, in one process beside the workers: each of these would import all of them, too.
+# Those that need no server, beside the workers: each of these would import all of them, too. Those of the charts run
+# scripts, and wait for them.
 SLOW := $(BIN)/python -m pytest -q -n 0 -m "slow and not cluster and not exhaustive and not openstack and not image and not upstream"
-BESIDE_SLOW = printed=$$(mktemp); $(SLOW) >"$$printed" 2>&1 & slow=$$!; \
-	  trap 'kill $$slow 2>/dev/null; rm -f "$$printed"' EXIT; $(1); status=$$?; \
-	  wait $$slow || status=$$?; cat "$$printed"; exit $$status
+BESIDE_SLOW = printed=$$(mktemp -d); $(SLOW) tests/charts >"$$printed/charts" 2>&1 & charts=$$!; \
+	  $(SLOW) --ignore=tests/charts tests >"$$printed/others" 2>&1 & others=$$!; \
+	  trap 'kill $$charts $$others 2>/dev/null; rm -rf "$$printed"' EXIT; $(1); status=$$?; \
+	  for one in $$charts $$others; do wait $$one || status=$$?; done; cat "$$printed"/*; exit $$status
 
 test-servers: setup ## the next two beside each other: much of both is waiting
 	@$(BIN)/python -m sandbox build
