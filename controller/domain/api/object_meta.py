@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from controller.domain.api.names import API_VERSION
 from controller.errors import Problem, SpecInvalid
 
 
@@ -79,3 +80,9 @@ def a(value: Any) -> str:
 
 def _whole(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def owned_by_region(region: Mapping[str, Any]) -> dict[str, Any]:
+    """The owner reference of an object that goes with its region. `region`: the metadata of the osdpl."""
+    name, uid = region["name"], region["uid"]
+    return {"apiVersion": API_VERSION, "kind": "OpenStackDeployment", "name": name, "uid": uid}

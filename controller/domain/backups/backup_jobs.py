@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.api.names import (
-    API_VERSION,
     BACKUP_DIGEST_ANNOTATION,
     BACKUP_LABEL,
     DEPLOYMENT_LABEL,
     MANAGED_BY,
     MANAGED_BY_US,
 )
+from controller.domain.api.object_meta import owned_by_region
 from controller.domain.backups.backup_scripts import DUMP, FETCH, NORTHBOUND, SPLIT, STORE, TRY
 from controller.domain.backups.backup_spec import CLAIM, BackupSpec
 from controller.domain.backups.repository import USER, RepositoryAccess, repository_access
@@ -142,14 +142,7 @@ def _cronjob(
             "namespace": parts.namespace,
             "labels": marks,
             "annotations": {BACKUP_DIGEST_ANNOTATION: digest[:40]},
-            "ownerReferences": [
-                {
-                    "apiVersion": API_VERSION,
-                    "kind": "OpenStackDeployment",
-                    "name": owner["name"],
-                    "uid": owner["uid"],
-                }
-            ],
+            "ownerReferences": [owned_by_region(owner)],
         },
         "spec": spec,
     }

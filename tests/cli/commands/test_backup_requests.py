@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import controller.cli.commands.recovery.backup_requests as commands
+from controller.cli import on_cluster
 from controller.cli.cluster import Cluster
 from controller.domain.api.conditions import timestamp
 from controller.ports.kubernetes import JOB, POD, KubeObject
@@ -52,7 +53,7 @@ class Played(Bed):
 @pytest.fixture
 def bed(monkeypatch: pytest.MonkeyPatch) -> Played:
     played = Played()
-    monkeypatch.setattr(commands, "open_cluster", lambda *_: Cluster(played.kube, NAMESPACE))
+    monkeypatch.setattr(on_cluster, "open_cluster", lambda *_: Cluster(played.kube, NAMESPACE))
     monkeypatch.setattr(commands.time, "sleep", lambda _: played.work())
     return played
 
@@ -91,7 +92,7 @@ def test_none_is_made_while_a_restore_holds_the_region(bed: Played) -> None:
 def test_without_the_feature_it_is_named() -> None:
     bed = Bed(None)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(commands, "open_cluster", lambda *_: Cluster(bed.kube, NAMESPACE))
+        patch.setattr(on_cluster, "open_cluster", lambda *_: Cluster(bed.kube, NAMESPACE))
         result = osctl("backup", "now")
     assert "set spec.features.backup" in result.stderr
 

@@ -10,10 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
-from controller.cli.cluster import Cluster, open_cluster
+from controller.cli.cluster import Cluster
 from controller.cli.commands.plan import RegionName
 from controller.cli.exit_codes import ExitCode
-from controller.cli.options import Context, Kubeconfig, Namespace, Output, parse_wait
+from controller.cli.on_cluster import on_cluster
+from controller.cli.options import Output, parse_wait
 from controller.cli.output import Format, print_data, print_table, soft_wrapped, stderr, stdout
 from controller.cli.waiting import POLL_SECONDS
 from controller.domain.backups.backup_jobs import BACKUP_CRONJOB, DRILL_CRONJOB, STORE_CONTAINER
@@ -50,17 +51,15 @@ DeletedId = Annotated[str, typer.Argument(metavar="BACKUP", help="Id of the back
 _HOUR = 3600.0
 
 
+@on_cluster
 def now(
+    cluster: Cluster,
     name: RegionName = "",
     *,
     wait: Wait = True,
     timeout: BackupTimeout = _HOUR,
-    namespace: Namespace = "",
-    kubeconfig: Kubeconfig = None,
-    context: Context = "",
 ) -> None:
     """Make a backup of the region now, and wait for its end."""
-    cluster = open_cluster(kubeconfig, context, namespace)
     cronjob = _cronjob(cluster, name, BACKUP_CRONJOB)
     if cronjob["spec"].get("suspend"):
         text = "no backup can be made while a restore or an upgrade changes the databases"
@@ -71,34 +70,30 @@ def now(
     _run(cluster, requested_job(cronjob, _name("region-backup-now")), wait, timeout)
 
 
+@on_cluster
 def verify(
+    cluster: Cluster,
     backup: BackupId = "",
     *,
     name: RegionName = "",
     wait: Wait = True,
     timeout: BackupTimeout = _HOUR,
-    namespace: Namespace = "",
-    kubeconfig: Kubeconfig = None,
-    context: Context = "",
 ) -> None:
     """Restore a backup into a scratch database, and compare it with its manifest."""
     _check_id(backup)
-    cluster = open_cluster(kubeconfig, context, namespace)
     cronjob = _cronjob(cluster, name, DRILL_CRONJOB)
     _run(cluster, requested_job(cronjob, _name("region-backup-verify"), backup), wait, timeout)
 
 
+@on_cluster
 def list_backups(
+    cluster: Cluster,
     name: RegionName = "",
     *,
     timeout: BackupTimeout = 300.0,
     output: Output = Format.TABLE,
-    namespace: Namespace = "",
-    kubeconfig: Kubeconfig = None,
-    context: Context = "",
 ) -> None:
     """Show the backups of the region in its repository, and what the last drill has shown."""
-    cluster = open_cluster(kubeconfig, context, namespace)
     cronjob = _cronjob(cluster, name, BACKUP_CRONJOB)
     found = parse_list(
         _repository(cluster, repository_job(cronjob, _name("region-backup-list"), LIST), timeout)
@@ -112,19 +107,17 @@ def list_backups(
     print_table(stdout(), ("BACKUP", "STORED", "DRILL"), rows)
 
 
+@on_cluster
 def delete(
+    cluster: Cluster,
     backup: DeletedId,
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     name: RegionName = "",
     timeout: BackupTimeout = _HOUR,
-    namespace: Namespace = "",
-    kubeconfig: Kubeconfig = None,
-    context: Context = "",
 ) -> None:
     """Delete a backup of the region from its repository."""
     _check_id(backup)
-    cluster = open_cluster(kubeconfig, context, namespace)
     cronjob = _cronjob(cluster, name, BACKUP_CRONJOB)
     if not yes:
         typer.confirm(f"Delete backup {backup} for good?", abort=True, err=True)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.api.names import (
-    API_VERSION,
     DEPLOYMENT_LABEL,
     MANAGED_BY,
     MANAGED_BY_US,
     UPGRADE_CHECK_LABEL,
 )
+from controller.domain.api.object_meta import owned_by_region
 from controller.domain.region.upgrade.service_checks import CHECK_KEPT, CHECK_WITHIN
 
 CHECK = "images-pulled"
@@ -68,12 +68,6 @@ def pull_job(pull: NodePull, request: str, osdpl: Mapping[str, Any]) -> dict[str
     """The Job of a node: one container of each image, which does nothing."""
     owner = osdpl["metadata"]
     marks = {UPGRADE_CHECK_LABEL: CHECK, MANAGED_BY: MANAGED_BY_US, DEPLOYMENT_LABEL: str(owner["name"])}
-    reference = {
-        "apiVersion": API_VERSION,
-        "kind": "OpenStackDeployment",
-        "name": owner["name"],
-        "uid": owner["uid"],
-    }
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -81,7 +75,7 @@ def pull_job(pull: NodePull, request: str, osdpl: Mapping[str, Any]) -> dict[str
             "name": pull.job(request),
             "namespace": owner["namespace"],
             "labels": marks,
-            "ownerReferences": [reference],
+            "ownerReferences": [owned_by_region(owner)],
         },
         "spec": {
             "activeDeadlineSeconds": CHECK_WITHIN,

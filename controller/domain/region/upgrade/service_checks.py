@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.api.names import (
-    API_VERSION,
     DEPLOYMENT_LABEL,
     MANAGED_BY,
     MANAGED_BY_US,
     SERVICE_LABEL,
     UPGRADE_CHECK_LABEL,
 )
+from controller.domain.api.object_meta import owned_by_region
 from controller.domain.values.catalogue import ServiceEntry
 from controller.domain.values.upgrade_parts import UpgradeCheck
 
@@ -91,14 +91,7 @@ def check_job(run: CheckRun, workload: Mapping[str, Any], osdpl: Mapping[str, An
             "name": run.job,
             "namespace": meta["namespace"],
             "labels": marks,
-            "ownerReferences": [
-                {
-                    "apiVersion": API_VERSION,
-                    "kind": "OpenStackDeployment",
-                    "name": owner["name"],
-                    "uid": owner["uid"],
-                }
-            ],
+            "ownerReferences": [owned_by_region(owner)],
         },
         "spec": {
             "activeDeadlineSeconds": CHECK_WITHIN,

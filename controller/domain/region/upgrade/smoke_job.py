@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.api.names import (
-    API_VERSION,
     CLOUDS_CA_KEY,
     CLOUDS_KEY,
     CLOUDS_SECRET,
@@ -19,6 +18,7 @@ from controller.domain.api.names import (
     SERVICE_LABEL,
     UPGRADE_SMOKE_LABEL,
 )
+from controller.domain.api.object_meta import owned_by_region
 from controller.domain.region.upgrade.service_checks import CHECK_KEPT, CHECK_WITHIN
 
 CONTAINER = "smoke"
@@ -84,14 +84,7 @@ def smoke_job(
             "name": check.job,
             "namespace": owner["namespace"],
             "labels": marks,
-            "ownerReferences": [
-                {
-                    "apiVersion": API_VERSION,
-                    "kind": "OpenStackDeployment",
-                    "name": owner["name"],
-                    "uid": owner["uid"],
-                }
-            ],
+            "ownerReferences": [owned_by_region(owner)],
         },
         "spec": {
             "activeDeadlineSeconds": CHECK_WITHIN,
