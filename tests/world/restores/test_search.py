@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from controller.domain.api.names import BACKUP_LABEL
 from controller.domain.restores.restore_state import Phase
+from controller.ports.kubernetes import JOB
 from tests.world.driver import fresh_seeds
 from tests.world.restores.search import ENDS, EVENTS, PLAY
-from tests.world.restores.world import World, printed
+from tests.world.restores.world import NAMESPACE, World, printed
 
 FEW, FRESH, PART, PARTS = 4, 4, 1000, 4
 
@@ -132,3 +134,22 @@ def test_loading_that_fails_is_tried_again_by_another_job() -> None:
         world.work()
     world.judge_end()
     assert world.loaded == 1
+
+
+def test_a_restore_waits_for_a_backup_that_runs() -> None:
+    world = World()
+    world.begin()
+    meta = {"name": "region-backup-1", "namespace": NAMESPACE, "labels": {BACKUP_LABEL: "backup"}}
+    job = world.kube.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": {}})
+    world.ask()
+
+    for _ in range(20):
+        world.work()
+    restore = world.restore()
+    assert restore is not None and "backups until they end: region-backup-1" in restore.message
+    assert world.writing() and not world.loaded
+    world.kube.delete(JOB, job["metadata"]["name"], NAMESPACE)
+    for _ in range(60):
+        world.work()
+    restore = world.restore()
+    assert restore is not None and restore.phase == Phase.DONE

@@ -326,9 +326,9 @@ class World:
     def jobs(self) -> None:
         """Each Job of a restore that has not ended ends."""
         for job in self.kube.list(JOB, NAMESPACE):
-            if (job.get("status") or {}).get("conditions"):
-                continue
             name = job["metadata"]["name"]
+            if (job.get("status") or {}).get("conditions") or not name.startswith("restore-"):
+                continue
             if name.startswith("restore-load"):
                 self._judge_load()
                 self.loaded += not self.job_fails

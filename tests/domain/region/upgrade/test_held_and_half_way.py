@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from controller.domain.region.upgrade.next_step import StepFacts, UpgradeFacts, advance
 from controller.domain.region.upgrade.upgrade_policy import UpgradePolicy
-from controller.domain.region.upgrade.upgrade_state import NO_CHANGE, StepRecord, StepState, Upgrade
+from controller.domain.region.upgrade.upgrade_state import (
+    NO_CHANGE,
+    StepRecord,
+    StepState,
+    Upgrade,
+    is_between_versions,
+)
 from controller.domain.region.upgrade.upgrade_steps import Phase
 
 NOW = 1_800_000_000.0
@@ -41,3 +47,12 @@ def test_a_service_is_half_way_from_its_first_change_to_its_last_step() -> None:
     done = StepRecord("networking/server", "networking", CONTROL, StepState.DONE)
     assert upgrade(first, done).version_of("networking") == "2026.1"
     assert not upgrade(first, done).is_half_way("networking")
+
+
+def test_a_region_is_between_versions_from_the_first_migration_to_the_end() -> None:
+    running = {"from": "2025.2", "to": "2026.1", "phase": "ControlPlane", "started": "2026-11-27T10:00:00Z"}
+    assert is_between_versions({"upgrade": {**running, "pointOfNoReturn": True}})
+    assert not is_between_versions({"upgrade": running}), "a check may wait for a backup"
+    ended = {**running, "pointOfNoReturn": True, "phase": "Done", "ended": "2026-11-27T11:00:00Z"}
+    assert not is_between_versions({"upgrade": ended})
+    assert not is_between_versions({})
