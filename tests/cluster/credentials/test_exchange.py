@@ -24,11 +24,13 @@ def wait_upgraded(planted: Planted, before: Mapping[str, int], grown: set[str]) 
     wanted = {name: version + (name in grown) for name, version in before.items()}
 
     def upgraded() -> bool:
-        return planted.deployed() and all(versions(planted)[name] >= wanted[name] for name in grown)
+        # One look for both: between two, an upgrade begins, and its revision counts before it is deployed.
+        found = planted.region.revisions()
+        return all(found[name][0] >= wanted[name] and found[name][1] == "deployed" for name in wanted)
 
     wait_until(f"{grown} are upgraded", upgraded, 300.0, lambda: str(planted.region.revisions()))
     time.sleep(RESYNC * 3)
-    assert versions(planted) == wanted
+    assert planted.region.revisions() == {name: (version, "deployed") for name, version in wanted.items()}
 
 
 def may(planted: Planted, verb: str, what: str) -> bool:
