@@ -11,7 +11,7 @@ from tests.world.driver import Event, fresh_seeds
 from tests.world.upgrades.search import EVENTS, PLAY
 from tests.world.upgrades.world import Setting
 
-# A sequence of sixty events takes two thirds of a second of one core.
+# A sequence of sixty events takes a sixth of a second of one core.
 FEW, FRESH, PART, PARTS = 4, 4, 2500, 8
 
 

@@ -441,6 +441,8 @@ class World:
         self._status(osdpl, {**fields, "conditions": entries([condition], known, self.clock.now())}, manager)
 
     def _status(self, obj: KubeObject, status: Mapping[str, Any], manager: str) -> None:
+        if self._is_reported(obj.get("status") or {}, status):
+            return
         meta = {key: obj["metadata"][key] for key in ("name", "namespace")}
         body = {
             "apiVersion": obj["apiVersion"],
@@ -449,6 +451,14 @@ class World:
             "status": dict(status),
         }
         self.kube.apply(body, manager=manager, subresource="status")
+
+    @staticmethod
+    def _is_reported(there: Mapping[str, Any], status: Mapping[str, Any]) -> bool:
+        known = there.get("conditions") or []
+        return all(
+            all(one in known for one in part) if name == "conditions" else there.get(name) == part
+            for name, part in status.items()
+        )
 
     def _roll_daemon_sets(self, release: Mapping[str, Any]) -> None:
         """The DaemonSets of a release get their template; with RollingUpdate their pods follow."""
