@@ -12,13 +12,13 @@ from pathlib import Path
 
 import yaml
 
-from controller.domain.validation.rights import Rights
+from controller.domain.validation.chart_rights import Rights
 from controller.domain.values.catalogue import Catalogue
 from tests.render.region import ROOT, library
 from tests.upstream.regions import NAMESPACE, objects, region, releases, specs
 
 FACTS = ROOT / "tests" / "data" / "upstream-rights.yaml"
-RIGHTS = ROOT / "charts" / "openstack-controller" / "files" / "rights.yaml"
+RIGHTS = ROOT / "charts" / "openstack-controller" / "files" / "chart-rights.yaml"
 FLAVOURS = ALWAYS, CEPH = "always", "ceph"
 CORE = "core"
 _HEAD = """\

@@ -18,14 +18,14 @@ from controller.cli.views.diff import RegionDiff, diff_regions
 from controller.cli.views.upgrade.plan import preview_steps
 from controller.domain.credentials.own_passwords import own_password_warnings
 from controller.domain.credentials.rotation.accounts import releases_of
-from controller.domain.region.spec_changes import spec_changes
-from controller.domain.region.upgrade.version_hops import hop_versions, with_hops
-from controller.domain.region.version_steps import (
+from controller.domain.region.allowed_version_steps import (
     ImageStep,
     accepted_versions,
     image_problems,
     series_problems,
 )
+from controller.domain.region.spec_changes import spec_changes
+from controller.domain.region.upgrade.broker_version_hops import hop_versions, with_hops
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 from controller.errors import HelmFailed, KubeError, SpecInvalid

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from controller.cli.offline.region import OfflineRegion
-from controller.domain.validation.crd_schema import nearest
+from controller.domain.validation.definitions.crd_schema import nearest
 from controller.errors import Problem, SpecInvalid
 from controller.render.region import RegionRelease
 

@@ -11,7 +11,7 @@ import typer
 
 from controller.cli.cluster import Cluster
 from controller.domain.api.names import DEPLOYMENT_LABEL
-from controller.domain.validation.crd_schema import nearest
+from controller.domain.validation.definitions.crd_schema import nearest
 from controller.errors import ObjectMissing
 from controller.ports.kubernetes import HELMBUNDLE, KubeObject, KubeObjects, Resource
 from controller.ports.system import Clock

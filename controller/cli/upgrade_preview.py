@@ -14,11 +14,11 @@ from controller.cli.offline.region import OfflineRenderer, offline_renderer
 from controller.cli.views.upgrade.plan import UpgradePreview, preview_steps
 from controller.domain.api.conditions import find
 from controller.domain.region.facts import ANSWERED_BY
+from controller.domain.region.upgrade.broker_version_hops import with_hops
 from controller.domain.region.upgrade.next_step import new_upgrade
-from controller.domain.region.upgrade.service_checks import ServiceCheck
+from controller.domain.region.upgrade.upgrade_checks import ServiceUpgradeCheck
 from controller.domain.region.upgrade.upgrade_policy import upgrade_policy
 from controller.domain.region.upgrade.upgrade_state import Check, CheckState
-from controller.domain.region.upgrade.version_hops import with_hops
 from controller.errors import Problem, SpecInvalid
 from controller.ports.helm import HelmClient
 from controller.ports.kubernetes import OSDPL, Kube, KubeObject, KubeObjects
@@ -73,7 +73,7 @@ def preview_upgrade(
 
 def preview_checks(
     item: InputObject, source: str, target: str, *, kube: Kube, bundles: KubeObjects, now: float
-) -> tuple[tuple[Check, ...], tuple[ServiceCheck, ...]]:
+) -> tuple[tuple[Check, ...], tuple[ServiceUpgradeCheck, ...]]:
     """The checks before the upgrade that need no Job, made `now` (seconds since the epoch), and those that
     are Jobs. Nothing is written."""
     region = item.obj

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.region.deployment import OpenStackDeployment, parse_deployment
-from controller.domain.validation.crd_schema import ResourceSchema
+from controller.domain.validation.definitions.crd_schema import ResourceSchema
 from controller.errors import SpecInvalid
 
 Identity = tuple[str, str, str, int]

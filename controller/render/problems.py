@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from controller.domain.api.spec_rules import running_region as rules
 from controller.domain.values.chart_values import parse_path
-from controller.domain.values.layer import nearest_line
 from controller.domain.values.layer_order import (
     SpecSource,
 )
+from controller.domain.values.source_lines import nearest_line
 from controller.errors import Problem
 
 

@@ -14,9 +14,9 @@ from controller.domain.region.node_overrides import label_layers, node_layer, no
 from controller.domain.region.required_certificates import region_certificates
 from controller.domain.region.service_releases import ReleaseTemplate, read_releases, unmet_dependencies
 from controller.domain.region.tls_features import tls_problems, tls_warnings
-from controller.domain.region.upgrade.service_checks import ServiceCheck, service_checks
+from controller.domain.region.upgrade.broker_version_hops import region_steps
+from controller.domain.region.upgrade.upgrade_checks import ServiceUpgradeCheck, upgrade_checks_of
 from controller.domain.region.upgrade.upgrade_steps import UpgradeStep
-from controller.domain.region.upgrade.version_hops import region_steps
 from controller.domain.releases.bundle import BundleSpec, ReleaseSpec
 from controller.domain.releases.drift.ignore_rules import drift_of, unknown_releases
 from controller.domain.releases.sizes.bundle_size import size_problem
@@ -86,7 +86,7 @@ class Region:
     ceph: CephNeeds | None = None
     lacking: tuple[MissingPart, ...] = ()
     upgrade_steps: tuple[UpgradeStep, ...] = ()
-    upgrade_checks: tuple[ServiceCheck, ...] = ()
+    upgrade_checks: tuple[ServiceUpgradeCheck, ...] = ()
 
     def release(self, name: str) -> RegionRelease | None:
         """The release of this name, None if the region has none."""
@@ -187,7 +187,7 @@ class _RegionRenderer:
         certificates = region_certificates(self.deployment.spec, namespace, services)
         ceph = ceph_needs(features, {entry.name for entry in services})
         made, told = region_input.credentials(), tuple(self._located_warnings())
-        steps, checks = region_steps(services, self.deployment.spec.images), service_checks(services)
+        steps, checks = region_steps(services, self.deployment.spec.images), upgrade_checks_of(services)
         return Region(in_order, made, certificates, told, self.missing, ceph, lacking, steps, checks)
 
     def written_by_templates(self, release: str, value_of: ValueOf | None) -> tuple[Layer, ...]:

@@ -7,7 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from controller.domain.region.external_servers import parted_databases, unread_databases
-from controller.domain.region.pod_values import eviction_warnings, limit_problems, pod_problems, pod_warnings
+from controller.domain.region.replicas_and_resources import (
+    eviction_warnings,
+    limit_problems,
+    pod_problems,
+    pod_warnings,
+)
 from controller.domain.region.required_certificates import omitted_templates
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.validation.policy_rules import policy_problems

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from controller.domain.region.deployment import OpenStackDeployment
 from controller.domain.region.named_charts import unused_charts
 from controller.domain.region.node_overrides import check_nodes
-from controller.domain.region.upgrade.version_hops import hop_tags
+from controller.domain.region.upgrade.broker_version_hops import hop_tags
 from controller.domain.releases.bundle import BundleSpec
 from controller.domain.values.catalogue import ServiceEntry
 from controller.domain.values.images import check_image_overrides

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from controller.adapters.system.crd_files import load_schema
-from controller.domain.validation.crd_schema import ResourceSchema
+from controller.domain.validation.definitions.crd_schema import ResourceSchema
 
 CRDS = Path(__file__).parents[2] / "charts" / "openstack-controller" / "files" / "crds"
 PLURALS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.domain.region.version_steps import KEEPERS
+from controller.domain.region.allowed_version_steps import KEEPERS
 from controller.domain.releases.bundle import ChartRef
 from tests.charts.lean import objects
 from tests.render.region import embedded

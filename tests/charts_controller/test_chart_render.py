@@ -90,11 +90,29 @@ def test_a_disabled_container_is_not_deployed_and_not_waited_for() -> None:
 
 def test_bundles_alone_may_complete_the_secret_of_their_key_and_change_no_other() -> None:
     others = {name: {"enabled": False} for name in CONTAINERS if name != "helmbundle"}
-    roles = [
-        one for one in _of("Role", _render(containers=others)) if one["metadata"]["name"].endswith("-region")
-    ]
-    held = {(name, verb) for _, resource, name, verb in granted(roles) if resource == "secrets"}
+    held = {(name, verb) for _, resource, name, verb in _of_account(others) if resource == "secrets"}
     assert held == {("", "get"), ("", "list"), ("", "create"), (DIGEST_KEY_SECRET, "patch")}
+
+
+def _of_account(containers: dict[str, Any]) -> frozenset[tuple[str, str, str, str]]:
+    return _held(_render(containers=containers), "osctl")
+
+
+@pytest.mark.parametrize(
+    ("container", "gone"),
+    [
+        ("core", ("apps", "deployments", "", "patch")),
+        ("helmbundle", ("", "serviceaccounts", "osctl-charts", "impersonate")),
+        ("health", ("apps", "deployments", "", "watch")),
+        ("secrets", ("", "secrets", "", "delete")),
+        ("node", ("osctl.dev", "computemaintenances", "", "create")),
+    ],
+)
+def test_the_rights_of_a_container_go_when_it_is_disabled(
+    container: str, gone: tuple[str, str, str, str]
+) -> None:
+    assert gone in _of_account({})
+    assert gone not in _of_account({container: {"enabled": False}})
 
 
 def test_servers_are_served_only_where_that_was_chosen() -> None:
@@ -488,6 +506,7 @@ def test_rights_are_bound_to_the_account_of_the_containers_and_to_that_of_charts
     roles = {(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in _of("Role", rendered)}
     assert roles == {
         ("openstack", "osctl-leases"), ("openstack", "osctl-region"), ("openstack", "osctl-charts"),
+        *(("openstack", f"osctl-{name}") for name in CONTAINERS),
         ("openstack", "osctl-backup"),
         ("controllers", "osctl-own"), ("default", "controllers-osctl-node-events"),
     }  # fmt: skip

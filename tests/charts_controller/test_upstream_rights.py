@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from controller.adapters.system.rights_files import load_rights
+from controller.adapters.system.chart_rights_files import load_rights
+from controller.domain.validation.chart_rights import Rights
 from controller.domain.validation.rbac_union import permissions
-from controller.domain.validation.rights import Rights
 from controller.domain.values.catalogue import UPSTREAM
 from tests.helm_program import Chart, HelmError
 from tests.render.region import library

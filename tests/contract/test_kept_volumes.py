@@ -17,7 +17,7 @@ from controller.ports.helm import Cancellation, HelmRequest, RollbackRequest, Un
 from controller.ports.kubernetes import PV, PVC, SECRET, STATEFULSET
 from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.preparation import call_prepared
-from controller.reconcile.releases.kept_claims.keeper import NOTHING, VolumeKeeper
+from controller.reconcile.releases.kept_claims.keep_marks import NOTHING, VolumeKeeper
 from tests.contract.conftest import Bench, wait_until
 
 pytestmark = pytest.mark.cluster

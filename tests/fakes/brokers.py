@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controller.domain.region.version_steps import Version, versions_between
+from controller.domain.region.allowed_version_steps import Version, versions_between
 from controller.errors import ServerUnavailable
 from controller.ports.accounts import ServerLogin
 from controller.ports.brokers import BrokerCluster, BrokerMember, FeatureFlag

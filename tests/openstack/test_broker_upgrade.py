@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from controller.adapters.accounts.broker_cluster import ManagedBrokers
-from controller.domain.region.version_steps import Version
+from controller.domain.region.allowed_version_steps import Version
 from sandbox.openstack.servers import Programs
 from sandbox.patience import patient
 from sandbox.ports import find_free_port

@@ -14,7 +14,7 @@ import pytest
 
 from controller.adapters.system.values_files import load_library
 from controller.domain.region.upgrade.check_outcome import judge_output
-from controller.domain.region.upgrade.service_checks import environment_of
+from controller.domain.region.upgrade.upgrade_checks import environment_of
 from controller.domain.region.upgrade.upgrade_state import CheckState
 from controller.domain.values.upgrade_parts import UpgradeCheck
 from sandbox.errors import SandboxError

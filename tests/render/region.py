@@ -14,7 +14,7 @@ from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.values_files import load_library
 from controller.domain.region.deployment import OpenStackDeployment, parse_deployment
 from controller.domain.releases.bundle import ChartRef
-from controller.domain.validation.crd_schema import ResourceSchema
+from controller.domain.validation.definitions.crd_schema import ResourceSchema
 from controller.domain.values.chart_values import Values
 from controller.domain.values.shipped_values import Library
 from controller.errors import ChartInvalid

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.domain.region.deployment import OpenStackDeployment
-from controller.domain.validation.crd_schema import ResourceSchema
+from controller.domain.validation.definitions.crd_schema import ResourceSchema
 from controller.errors import SpecInvalid
 from controller.render import parsed_deployment
 from controller.render.parsed_deployment import ParsedDeployment

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from controller.cli.offline.manifests import offline_helm, render_release, size_problem
-from controller.domain.region.version_steps import KEEPERS
+from controller.domain.region.allowed_version_steps import KEEPERS
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.releases.immutable_fields import fixed_changes
 from controller.domain.values.chart_builds import Match

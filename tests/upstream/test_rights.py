@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from controller.domain.validation.rights import Rights
+from controller.domain.validation.chart_rights import Rights
 from tests.render.region import ROOT
 from tests.upstream.regions import NAMESPACE, objects, region, releases, specs
 from tools.upstream_rights import Facts, recorded_rights, rendered_rights, sets_of

@@ -14,7 +14,7 @@ from controller.domain.hosts.next_step import HostFacts
 from controller.domain.hosts.nodes import NodeFacts
 from controller.reconcile.hosts import observe
 from controller.reconcile.hosts.drain_locks import reasons
-from controller.reconcile.hosts.lost_node_cleanup import LostNodeCleanup
+from controller.reconcile.hosts.lost_nodes.lost_node_cleanup import LostNodeCleanup
 from controller.reconcile.maintenance import out_of_service
 from controller.reconcile.maintenance.elapsed_times import ElapsedTimes
 from controller.reconcile.maintenance.status import MaintenanceWork

@@ -23,9 +23,9 @@ from typing import Any
 
 from controller.adapters.helm.cancellation import CancellationToken
 from controller.adapters.helm.conversation import Finished
-from controller.adapters.helm.exchange import hook_runs, require_chart, values_text
 from controller.adapters.helm.failures import failure
 from controller.adapters.helm.impersonation import service_account_user
+from controller.adapters.helm.input_and_output import hook_runs, require_chart, values_text
 from controller.adapters.helm.manifests import HOOK_ANNOTATION, annotations_of, parse_manifests
 from controller.adapters.helm.memory_budget import MemoryBudget
 from controller.adapters.helm.process_bounds import HelmLimits, action_bounds, render_bounds

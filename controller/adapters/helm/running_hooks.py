@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
-from controller.adapters.helm.exchange import hook_phase
+from controller.adapters.helm.input_and_output import hook_phase
 from controller.adapters.helm.manifests import parse_manifests
 from controller.adapters.helm.release_records import SecretRecords
 from controller.errors import ControllerError

@@ -7,7 +7,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from controller.domain.api.conditions import shorten, timestamp
+from controller.domain.api.conditions import timestamp
+from controller.domain.api.shortened_text import shorten
 from controller.errors import Conflict, KubeError
 from controller.ports.kubernetes import EVENT, Kube
 from controller.ports.system import Clock

@@ -6,7 +6,11 @@ from pathlib import Path
 
 import yaml
 
-from controller.domain.validation.crd_schema import DefinitionInvalid, ResourceSchema, compile_schema
+from controller.domain.validation.definitions.crd_schema import (
+    DefinitionInvalid,
+    ResourceSchema,
+    compile_schema,
+)
 
 
 def load_schema(crds_dir: Path, plural: str) -> ResourceSchema:

@@ -28,7 +28,7 @@ from controller.domain.credentials.rotation.accounts import releases_of
 from controller.domain.credentials.rotation.barbican_key import IN_USE
 from controller.domain.credentials.rotation.in_place import SSH_STAGES
 from controller.domain.health.workloads import parse_workload
-from controller.domain.validation.crd_schema import nearest
+from controller.domain.validation.definitions.crd_schema import nearest
 from controller.errors import ObjectMissing, ObjectRefused
 from controller.ports.kubernetes import DEPLOYMENT, OSDPL, SECRET, STATEFULSET, KubeObject
 

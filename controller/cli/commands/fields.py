@@ -13,7 +13,7 @@ from controller.cli.offline.own_kinds import KINDS
 from controller.cli.offline.region import offline_renderer
 from controller.cli.options import Output
 from controller.cli.output import Format, print_data, stdout
-from controller.domain.validation.fields import fields_at
+from controller.domain.validation.definitions.fields import fields_at
 from controller.domain.values.suggestion import suggestion
 from controller.errors import Problem, SpecInvalid
 from controller.ports.kubernetes import OSDPL

@@ -17,7 +17,7 @@ from controller.cli.offline.region import OfflineRegion, OfflineRenderer, offlin
 from controller.cli.options import FileArgument, Filenames, Output, Recursive, Releases, files_of
 from controller.cli.output import Format, print_data, print_table, soft_wrapped, stderr, stdout
 from controller.cli.release_choice import choose
-from controller.domain.region.upgrade.version_hops import hop_images
+from controller.domain.region.upgrade.broker_version_hops import hop_images
 from controller.domain.releases.manifest_diff import images as images_of
 from controller.domain.values.chart_values import Values
 from controller.domain.values.images import image_names, images_by_tag

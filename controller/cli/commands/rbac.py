@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from controller.adapters.system.rights_files import ShippedRights, load_rights
+from controller.adapters.system.chart_rights_files import ShippedRights, load_rights
 from controller.cli.offline.input_files import read_objects
 from controller.cli.offline.manifests import offline_helm, render_release
 from controller.cli.offline.region import offline_renderer
 from controller.cli.options import FileArgument, Filenames, Output, Recursive, files_of
 from controller.cli.output import Format, print_data, stderr
-from controller.domain.validation.rights import GROUP, Rights, choose_sets
+from controller.domain.validation.chart_rights import GROUP, Rights, choose_sets
 from controller.ports.kubernetes import KubeObject, resource_of
 
 # Releases of any chart contain these kinds, and Helm stores its records as Secrets.

@@ -11,7 +11,7 @@ from typing import Any
 
 from controller.domain.api.object_meta import a
 from controller.domain.values.chart_values import DocumentPath, parse_path
-from controller.domain.values.layer import nearest_line
+from controller.domain.values.source_lines import nearest_line
 from controller.domain.values.yaml_reader import MAX_CHARACTERS, read_documents
 from controller.errors import Problem, SpecInvalid
 

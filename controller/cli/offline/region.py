@@ -20,7 +20,7 @@ from controller.domain.api.object_meta import parse_meta
 from controller.domain.region.deployment import OpenStackDeployment, parse_deployment
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.bundle_object import bundle_object, parse_bundle
-from controller.domain.validation.crd_schema import ResourceSchema
+from controller.domain.validation.definitions.crd_schema import ResourceSchema
 from controller.domain.validation.known_references import KnownReferences
 from controller.domain.validation.metadata_rules import metadata_problems
 from controller.domain.values.layer import Layer

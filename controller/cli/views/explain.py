@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.cli.views.node_values import NodeValue, node_values
-from controller.domain.validation.crd_schema import nearest
+from controller.domain.validation.definitions.crd_schema import nearest
 from controller.domain.values.chart_values import PATCH, Path, format_path, is_map, leaves, lookup
 from controller.domain.values.merge import MergedValues
 from controller.domain.values.templates.field_causes import FieldOrigin

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from controller.domain.api.reasons import Reason
+from controller.domain.api.shortened_text import shorten
 
 Status = Literal["True", "False", "Unknown"]
 
@@ -78,11 +79,3 @@ def entries(
             }
         )
     return result
-
-
-def shorten(text: str, limit: int) -> str:
-    """The text, shortened in the middle to `limit`, because both ends of an error matter most."""
-    if len(text) <= limit:
-        return text
-    half = (limit - 5) // 2
-    return f"{text[:half]} … {text[-half:]}"

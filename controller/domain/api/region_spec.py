@@ -5,7 +5,7 @@ nodes and names of Secrets are readable even if the spec cannot be served. `Depl
 `region` extends this with fields that need a valid spec. This module is in the lowest subject, because
 regions, credentials, hosts and the templates of values all read it. The defaults below repeat those of the
 resource definition (`charts/openstack-controller/files/crds`), which
-`controller/domain/validation/crd_schema.py` fills in; a test compares the two.
+`controller/domain/validation/definitions/crd_defaults.py` fills in; a test compares the two.
 """
 
 from __future__ import annotations

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from controller.domain.api.conditions import Condition, shorten, timestamp
+from controller.domain.api.conditions import Condition, timestamp
 from controller.domain.api.reasons import Reason
+from controller.domain.api.shortened_text import shorten
 from controller.domain.backups.backup_record import BackupRecord
 from controller.domain.shared.cron_schedule import longest_gap
 from controller.domain.shared.times import seconds_of

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from controller.domain.api.conditions import Condition, shorten, timestamp
+from controller.domain.api.conditions import Condition, timestamp
 from controller.domain.api.reasons import Reason
+from controller.domain.api.shortened_text import shorten
 from controller.domain.credentials.certificate_ends import ends_within
 from controller.domain.credentials.credential_plan import CredentialProblem
 from controller.domain.credentials.credential_warnings import CredentialDoubt

@@ -11,8 +11,9 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from controller.domain.api.conditions import Condition, Status, find, shorten, timestamp
+from controller.domain.api.conditions import Condition, Status, find, timestamp
 from controller.domain.api.reasons import Reason
+from controller.domain.api.shortened_text import shorten
 from controller.domain.health.pods import PodFacts
 from controller.domain.health.workload_health import (
     PROGRESS_DEADLINE,

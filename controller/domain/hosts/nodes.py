@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from controller.domain.api.conditions import find, shorten, timestamp
+from controller.domain.api.conditions import find, timestamp
 from controller.domain.api.names import (
     ABSENCE_ANNOTATION,
     AGGREGATE_LABEL,
@@ -19,6 +19,7 @@ from controller.domain.api.names import (
     ZONE_LABEL,
 )
 from controller.domain.api.region_name import node_notes
+from controller.domain.api.shortened_text import shorten
 from controller.domain.hosts.fencing_confirmation import (
     Confirmation,
     Machine,

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from controller.domain.api.conditions import Condition, shorten, timestamp
+from controller.domain.api.conditions import Condition, timestamp
 from controller.domain.api.reasons import Reason
+from controller.domain.api.shortened_text import shorten
 from controller.domain.hosts.node_roles import ROLE_VALUE, ROLES
 from controller.domain.hosts.nodes import MESSAGE_LIMIT, NodeFacts, NodeState
 from controller.domain.shared.plurals import count

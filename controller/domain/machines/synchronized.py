@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.domain.api.conditions import find, shorten, timestamp
+from controller.domain.api.conditions import find, timestamp
 from controller.domain.api.reasons import Reason
+from controller.domain.api.shortened_text import shorten
 from controller.domain.machines.writes import EventMessage, Part, Raw, Verb, Write
 
 SYNCHRONIZED = "Synchronized"

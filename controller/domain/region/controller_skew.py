@@ -14,7 +14,7 @@ from typing import Any
 
 from controller.domain.api.names import ACCEPT_VERSION_ANNOTATION
 from controller.domain.api.reasons import Reason
-from controller.domain.region.version_steps import accepted_versions
+from controller.domain.region.allowed_version_steps import accepted_versions
 
 # Under this name an operator accepts a controller.
 CONTROLLER = "controller"

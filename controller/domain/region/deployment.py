@@ -19,7 +19,7 @@ from controller.domain.region.tls_features import with_default_traffic
 from controller.domain.releases.bundle import DriftMode
 from controller.domain.releases.drift.ignore_rules import DriftRule, drift_rules
 from controller.domain.shared.nesting import deeper_than
-from controller.domain.validation.crd_schema import ResourceSchema
+from controller.domain.validation.definitions.crd_schema import ResourceSchema
 from controller.domain.validation.spec.ports import address_problems
 from controller.domain.validation.spec.spec_names import name_problems
 from controller.domain.values.catalogue import EMBEDDED, UPSTREAM

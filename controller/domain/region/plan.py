@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.domain.api.conditions import Condition, shorten
+from controller.domain.api.conditions import Condition
 from controller.domain.api.reasons import Reason
+from controller.domain.api.shortened_text import shorten
 from controller.domain.region.plan_approval import Approval
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.digests import fingerprint

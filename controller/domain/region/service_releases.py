@@ -14,8 +14,9 @@ from controller.domain.releases.bundle import DEFAULT_TIMEOUT_SECONDS, DriftIgno
 from controller.domain.releases.drift.ignore_rules import ignore_rules
 from controller.domain.values.catalogue import ServiceEntry
 from controller.domain.values.chart_values import DocumentPath, Values, format_path, type_name
-from controller.domain.values.layer import Layer, nearest_line
+from controller.domain.values.layer import Layer
 from controller.domain.values.layer_order import LayerKind
+from controller.domain.values.source_lines import nearest_line
 from controller.domain.values.suggestion import suggestion
 from controller.domain.values.templates.service_template import RenderedTemplate, template_defect
 from controller.errors import Problem, SpecInvalid

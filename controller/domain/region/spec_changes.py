@@ -9,7 +9,7 @@ from typing import Any
 from controller.domain.api.region_spec import SHOWN_WITH_RELEASES, fields_in, spec_in_force
 from controller.domain.region.deployment import OpenStackDeployment, parse_deployment
 from controller.domain.releases.release_settings import SettingChange
-from controller.domain.validation.crd_schema import ResourceSchema
+from controller.domain.validation.definitions.crd_schema import ResourceSchema
 from controller.domain.values.chart_values import Path, format_path, is_map, lookup
 from controller.errors import SpecInvalid
 

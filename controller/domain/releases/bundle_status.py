@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.api.conditions import Condition, shorten
+from controller.domain.api.conditions import Condition
 from controller.domain.api.reasons import Reason
+from controller.domain.api.shortened_text import shorten
 from controller.domain.releases.attempt import Attempt
 from controller.domain.releases.reported_state import ReportedState
 from controller.domain.releases.sizes.release_size import nearly_too_large

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from controller.domain.api.conditions import find, shorten, timestamp
+from controller.domain.api.conditions import find, timestamp
 from controller.domain.api.names import HOOK, RELEASE_LABELS, RELEASE_NAME
+from controller.domain.api.shortened_text import shorten
 from controller.domain.health.pods import CauseKind, PodFacts
 from controller.domain.health.workload_health import Surroundings, WorkloadHealth, judge_workload
 from controller.domain.health.workloads import Workload, parse_workload

@@ -1,6 +1,6 @@
 """Which volumes are a release's, and which of them it would lose to what it is to become. Pure.
 
-`spec.volumes` says whether they are kept: `reconcile/releases/kept_claims/keeper.py` marks them before an
+`spec.volumes` says whether they are kept: `reconcile/releases/kept_claims/keep_marks.py` marks them before an
 action, and `reconcile/releases/actions/uninstall.py` asks before it deletes them.
 
 Helm compares manifests: of what the former one has and the next one has not, an upgrade or a rollback

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from controller.domain.api.conditions import shorten
+from controller.domain.api.shortened_text import shorten
 from controller.domain.releases.digests import fingerprint
 
 # A status is for people, and shares an object of 1.5 MB with everything else.

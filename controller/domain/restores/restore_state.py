@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from controller.domain.api.conditions import shorten, timestamp
+from controller.domain.api.conditions import timestamp
+from controller.domain.api.shortened_text import shorten
 from controller.domain.backups.manifest import BACKUP_ID
 from controller.domain.shared.times import seconds_of
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from controller.domain.values.chart_values import DocumentPath, Values, format_path
+from controller.domain.values.source_lines import nearest_line
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,3 @@ class Layer:
             if path[:length] in self.origins:
                 return self.origins[path[:length]]
         return ()
-
-
-def nearest_line(lines: Mapping[DocumentPath, int], path: DocumentPath) -> int:
-    """The line of the path, or of the nearest path above it that has one; 0 if there is none."""
-    for length in range(len(path), 0, -1):
-        line = lines.get(path[:length])
-        if line is not None:
-            return line
-    return 0

@@ -28,7 +28,7 @@ from controller.reconcile.hosts.fenced_nodes import FencedNodes
 from controller.reconcile.hosts.fencing import HostFencing
 from controller.reconcile.hosts.host_reports import host_reports, with_locks
 from controller.reconcile.hosts.last_host_findings import HostFindings, LastHostFindings
-from controller.reconcile.hosts.lost_node_cleanup import LostNodeCleanup
+from controller.reconcile.hosts.lost_nodes.lost_node_cleanup import LostNodeCleanup
 from controller.reconcile.hosts.node_annotations import NodeAnnotations
 from controller.reconcile.hosts.observe import NodesObserver, NodesSnapshot
 from controller.reconcile.hosts.reenable_services import ReenabledServices

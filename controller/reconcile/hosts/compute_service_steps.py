@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from controller.domain.api.conditions import find
-from controller.domain.api.names import API_VERSION, AUTOMATIC_LABEL, MANAGED_BY, MANAGED_BY_US
-from controller.domain.api.region_name import RegionName
 from controller.domain.hosts.fencing_confirmation import report_of
 from controller.domain.hosts.host_facts import HostFacts, NextStep, Step
 from controller.domain.hosts.nodes import NodeFacts
 from controller.domain.shared.cloud_facts import CloudView, ComputeService, forced_by_us, let_up_reason
-from controller.errors import Conflict
-from controller.ports.kubernetes import COMPUTE_MAINTENANCE, CRONJOB, JOB, Kube, KubeObject
+from controller.ports.kubernetes import Kube
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts import openstack_writes
+from controller.reconcile.hosts.cell_mapping import ensure_cell_mapping
 from controller.reconcile.hosts.fenced_nodes import TracedChanges
 from controller.reconcile.hosts.forced_down import ForcedDownHosts
+from controller.reconcile.hosts.lost_nodes.automatic_evacuation import ensure_evacuation
 from controller.reconcile.hosts.observe import NodesSnapshot
 from controller.reconcile.hosts.removal import remove_host
-from controller.reconcile.shared.action_log import log_action
-
-# The CronJob of the charts that maps new computes to their cell.
-CELL_SETUP = "nova-cell-setup"
-# Jobs that we made of it: each maps every host, so that one at a time is enough.
-MAPS_CELLS = "osctl.dev/maps-cells"
-# Seconds, from its creation on, also while its pod finds no node.
-JOB_WITHIN = 900
-# A Job that has ended is kept so long, in seconds, before there may be another.
-MAP_AGAIN = 3600
 
 
 class HostSteps:
@@ -59,9 +46,9 @@ class HostSteps:
         """
         service = host.service
         if decision.step == Step.MAP_CELL:
-            return self._map_cell(host, decision)
+            return ensure_cell_mapping(self._kube, self._namespace, host, decision)
         if decision.step == Step.EVACUATE and node is not None:
-            return self._evacuate(node, decision, snapshot.region)
+            return ensure_evacuation(self._kube, node, decision, snapshot.region)
         if decision.step == Step.REMOVE:
             return remove_host(host, decision, cloud, view)
         if service is None:
@@ -106,88 +93,6 @@ class HostSteps:
             self._changes.renew(lost, *changed)
         return decision if done else replace(decision, step=Step.WAIT)
 
-    # -- evacuation ---------------------------------------------------------------------------------
-
-    def _evacuate(self, node: NodeFacts, decision: NextStep, region: RegionName) -> NextStep:
-        """Makes the ComputeMaintenance that does it: one for each loss, so that it is made once."""
-        if node.declined == node.since > 0:
-            text = (
-                "the automatic evacuation was deleted; create a ComputeMaintenance of mode Evacuate instead"
-            )
-            return replace(decision, step=Step.BLOCKED, message=text)
-        digest = hashlib.sha256(f"{region} {node.uid} {node.since:.0f}".encode()).hexdigest()[:8]
-        name = f"evacuate-{node.name[:200]}-{digest}"
-        maintenance = {
-            "apiVersion": API_VERSION,
-            "kind": COMPUTE_MAINTENANCE.kind,
-            "metadata": {
-                "name": name,
-                "labels": {AUTOMATIC_LABEL: "true", MANAGED_BY: MANAGED_BY_US},
-            },
-            "spec": {"region": region.written(), "nodeName": node.name, "mode": "Evacuate"},
-        }
-        try:
-            self._kube.create(maintenance)
-        except Conflict:
-            return replace(decision, step=Step.WAIT)
-        log_action("create-maintenance", name, f"evacuation of node {node.name} begins: {decision.message}")
-        return decision
-
-    # -- cells --------------------------------------------------------------------------------------
-
-    def _map_cell(self, host: HostFacts, decision: NextStep) -> NextStep:
-        """Starts the region's own Job that maps hosts, if none is at work; one for each host and Node."""
-        cron = self._kube.get(CRONJOB, CELL_SETUP, self._namespace)
-        if cron is None:
-            text = f'{decision.message}, and there is no CronJob "{CELL_SETUP}" to map it'
-            return replace(decision, step=Step.BLOCKED, message=text)
-        uid = host.node.uid if host.node is not None else ""
-        digest = hashlib.sha256(f"{host.name} {uid}".encode()).hexdigest()[:8]
-        name = f"{CELL_SETUP}-{digest}"
-        for other in self._kube.list(JOB, self._namespace, labels=MAPS_CELLS):
-            if other["metadata"]["name"] != name and not _has_ended(other):
-                text = f'the Job "{other["metadata"]["name"]}" maps all hosts'
-                return replace(decision, step=Step.WAIT, message=text)
-        template = cron["spec"]["jobTemplate"]
-        meta = template.get("metadata") or {}
-        job: KubeObject = {
-            "apiVersion": JOB.api_version,
-            "kind": JOB.kind,
-            "metadata": {
-                "name": name,
-                "namespace": self._namespace,
-                "labels": {**(meta.get("labels") or {}), MANAGED_BY: MANAGED_BY_US, MAPS_CELLS: "true"},
-                "annotations": {
-                    **(meta.get("annotations") or {}),
-                    "cronjob.kubernetes.io/instantiate": "manual",
-                },
-            },
-            "spec": {
-                "activeDeadlineSeconds": JOB_WITHIN,
-                **template["spec"],
-                "ttlSecondsAfterFinished": MAP_AGAIN,
-            },
-        }
-        try:
-            self._kube.create(job)
-        except Conflict:
-            return self._mapping(decision, name)
-        log_action("create-job", f"{self._namespace}/{name}", f"host {host.name}: mapping to a cell begins")
-        return decision
-
-    def _mapping(self, decision: NextStep, name: str) -> NextStep:
-        """What became of the Job that is there already."""
-        live = self._kube.get(JOB, name, self._namespace) or {}
-        conditions = (live.get("status") or {}).get("conditions") or ()
-        again = f"the Job starts again {MAP_AGAIN // 60} minutes after its end, or when you delete it"
-        if find(conditions, "Failed").get("status") == "True":
-            text = f'{decision.message}; the Job "{name}" failed, see its log; {again}'
-            return replace(decision, step=Step.BLOCKED, message=text)
-        if find(conditions, "Complete").get("status") == "True":
-            text = f'{decision.message}, although the Job "{name}" succeeded; {again}'
-            return replace(decision, step=Step.BLOCKED, message=text)
-        return replace(decision, step=Step.WAIT, message=f'the Job "{name}" maps it')
-
 
 def after_step(service: ComputeService | None, decision: NextStep) -> ComputeService | None:
     """The compute service once the step was taken, as far as the step changed it."""
@@ -201,8 +106,3 @@ def after_step(service: ComputeService | None, decision: NextStep) -> ComputeSer
         reason = let_up_reason(service.reason) if forced_by_us(service.reason) else service.reason
         return replace(service, forced_down=False, reason=reason)
     return service
-
-
-def _has_ended(job: KubeObject) -> bool:
-    conditions = (job.get("status") or {}).get("conditions") or ()
-    return any(find(conditions, type_).get("status") == "True" for type_ in ("Complete", "Failed"))

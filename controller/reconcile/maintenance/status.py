@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from controller.domain.api.conditions import Condition, entries, find, shorten, timestamp
+from controller.domain.api.conditions import Condition, entries, find, timestamp
 from controller.domain.api.names import DISKS_ANNOTATION
 from controller.domain.api.reasons import WARNING, Reason
 from controller.domain.api.region_name import RegionName, node_notes, region_of
+from controller.domain.api.shortened_text import shorten
 from controller.domain.hosts.fencing_confirmation import Confirmation, given_as, read_given, same_confirmation
 from controller.domain.hosts.host_disks import HostDisks, judge_disks
 from controller.domain.hosts.nodes import NodeFacts

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from controller.ports.kubernetes import OSDPL
-from controller.reconcile.shared.preconditioned_writes import OwnFinalizer
+from controller.reconcile.shared.own_finalizer import OwnFinalizer
 
 REGION_FINALIZER = OwnFinalizer(OSDPL, "core")

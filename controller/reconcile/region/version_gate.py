@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from controller.domain.api.names import RELEASE_NAME
-from controller.domain.region.upgrade.version_hops import hop_versions
-from controller.domain.region.version_steps import (
+from controller.domain.region.allowed_version_steps import (
     KEEPERS,
     ImageStep,
     accepted_versions,
     image_problems,
     series_problems,
 )
+from controller.domain.region.upgrade.broker_version_hops import hop_versions
 from controller.errors import Forbidden, VersionStepRefused
 from controller.ports.kubernetes import STATEFULSET, Kube, KubeObject
 from controller.render.region import Region

@@ -33,7 +33,7 @@ from controller.reconcile.releases.drift.event_filter import report_drift
 from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.histories import ReleaseHistories
 from controller.reconcile.releases.hooks.progress import NO_HOOKS, HookFollower
-from controller.reconcile.releases.kept_claims.reported import KeptClaims
+from controller.reconcile.releases.kept_claims.reported_claims import KeptClaims
 from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import (
     ObservedRelease,

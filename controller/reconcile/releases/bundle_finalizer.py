@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from controller.ports.kubernetes import HELMBUNDLE, Kube
 from controller.reconcile.shared.managed_region import is_ending
-from controller.reconcile.shared.preconditioned_writes import OwnFinalizer
+from controller.reconcile.shared.own_finalizer import OwnFinalizer
 
 BUNDLE_FINALIZER = OwnFinalizer(HELMBUNDLE, "helmbundle")
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from controller.domain.api.conditions import Condition, entries, shorten
+from controller.domain.api.conditions import Condition, entries
 from controller.domain.api.names import field_manager
 from controller.domain.api.reasons import Reason
+from controller.domain.api.shortened_text import shorten
 from controller.domain.releases.bundle_object import Bundle
 from controller.domain.releases.bundle_status import (
     ReleaseView,

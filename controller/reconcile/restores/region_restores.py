@@ -46,14 +46,14 @@ from controller.ports.kubernetes import (
     KubeObjects,
 )
 from controller.ports.system import Clock
+from controller.reconcile.restores.restore_finalizer import RESTORE_FINALIZER
 from controller.reconcile.restores.restore_hold import restores_of
 from controller.reconcile.restores.restore_runs import RestoreRuns
 from controller.reconcile.restores.stopped_writers import StoppedWriters, applied_charts
 from controller.reconcile.shared.action_log import log_action
-from controller.reconcile.shared.preconditioned_writes import OwnFinalizer, apply_to_seen, patch_seen
+from controller.reconcile.shared.preconditioned_writes import apply_to_seen, patch_seen
 
 MANAGER = field_manager("core")
-FINALIZER = OwnFinalizer(RESTORE, "core")
 AT_ONCE, AGAIN = 0.1, 5.0
 _REASONS = {
     Phase.DONE: Reason.RESTORED,
@@ -100,8 +100,8 @@ class RegionRestores:
         except ValueError:
             return None  # another version may read it; meanwhile the region is held
         if restore.over:
-            if FINALIZER.is_on(obj):
-                FINALIZER.remove(self._kube, obj)
+            if RESTORE_FINALIZER.is_on(obj):
+                RESTORE_FINALIZER.remove(self._kube, obj)
             return None
         deleted = bool(obj["metadata"].get("deletionTimestamp"))
         osdpl = self._kube.get(OSDPL, spec.region, namespace)
@@ -115,7 +115,7 @@ class RegionRestores:
             self._write(obj, restore, replace(restore, message=text))
             return AGAIN
         if not deleted:
-            FINALIZER.ensure(self._kube, obj)
+            RESTORE_FINALIZER.ensure(self._kube, obj)
         now = self._clock.now()
         seen = _Pass(obj, spec, restore, osdpl, self._bundles(osdpl), now)
         after = advance(restore, self._facts(seen, deleted), now, deleted=deleted)

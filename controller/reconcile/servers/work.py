@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.domain.api.conditions import Condition, entries, find, shorten
+from controller.domain.api.conditions import Condition, entries, find
 from controller.domain.api.names import SUSPEND_ANNOTATION, field_manager
 from controller.domain.api.reasons import Reason, known_reason
+from controller.domain.api.shortened_text import shorten
 from controller.domain.servers.plan import ServerPlan
 from controller.domain.servers.server_conditions import Aspect, Finding, ServerFindings
 from controller.domain.servers.server_spec import ServerSpec, parse_server_spec, spec_digest

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from controller.domain.api.names import field_manager, finalizer
 from controller.errors import Conflict, ObjectMissing, ObjectReplaced
 from controller.ports.kubernetes import Kube, KubeObject, Resource
 from controller.reconcile.shared.action_log import log_action
@@ -71,35 +69,6 @@ def apply_to_seen(
                 log_action("set-finalizers", place, text)
             return after
     raise Conflict(f"{resource.kind} {read['name']}: other clients write it continually")
-
-
-@dataclass(frozen=True)
-class OwnFinalizer:
-    """The finalizer of one container on objects of one kind. Writes raise ObjectReplaced, KubeError."""
-
-    resource: Resource
-    container: str
-
-    @property
-    def name(self) -> str:
-        return finalizer(self.container)
-
-    def is_on(self, obj: Mapping[str, Any]) -> bool:
-        """Whether the object stays when it is deleted."""
-        return self.name in (obj["metadata"].get("finalizers") or ())
-
-    def ensure(self, kube: Kube, obj: Mapping[str, Any]) -> None:
-        """Puts it on the object, if it is not there."""
-        if not self.is_on(obj):
-            self._apply(kube, obj, [self.name])
-
-    def remove(self, kube: Kube, obj: Mapping[str, Any]) -> None:
-        """Takes it off: a deleted object goes."""
-        self._apply(kube, obj, [])
-
-    def _apply(self, kube: Kube, obj: Mapping[str, Any], desired: list[str]) -> None:
-        manager = field_manager(self.container)
-        apply_to_seen(kube, self.resource, obj, manager=manager, finalizers=desired)
 
 
 def patch_seen(

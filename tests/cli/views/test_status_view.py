@@ -7,9 +7,9 @@ from typing import Any
 
 from rich.console import Console
 
-from controller.cli.commands.status import print_view
 from controller.cli.views.readiness import RegionOutcome
 from controller.cli.views.status import as_data, find_setting, region_view
+from controller.cli.views.status_display import print_view
 from controller.domain.region.facts import RegionFacts, SilentContainers
 from controller.domain.region.progress import RegionProgress
 from controller.domain.region.status.ready import ready_condition

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from controller.domain.api.conditions import MESSAGE_LIMIT, Condition, entries, is_true, shorten
+from controller.domain.api.conditions import MESSAGE_LIMIT, Condition, entries, is_true
 from controller.domain.api.reasons import Reason
+from controller.domain.api.shortened_text import shorten
 
 READY = Condition("Ready", "True", Reason.READY, "14 releases deployed", 7)
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from controller.domain.shared.cel import CelError, expression
-from controller.domain.validation.cel_rules import holds
+from controller.domain.validation.definitions.cel_rules import holds
 
 
 def test_what_is_no_expression_is_told_with_its_text() -> None:

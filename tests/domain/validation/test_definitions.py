@@ -13,7 +13,7 @@ from controller.domain.region import deployment as deployment_types
 from controller.domain.releases import bundle as bundle_types
 from controller.domain.servers.server_conditions import Aspect
 from controller.domain.shared.cel import expression
-from controller.domain.validation.cel_rules import FUNCTIONS, is_transition
+from controller.domain.validation.definitions.cel_rules import FUNCTIONS, is_transition
 from controller.domain.values.images import ImagesSpec
 from tests.api.definitions import DEFINITIONS, SCHEMAS, nodes
 from tests.api.rule_cases import CASES, TRANSITION_MESSAGES

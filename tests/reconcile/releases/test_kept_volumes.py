@@ -12,7 +12,7 @@ from controller.domain.releases.kept_claims import KEEP, KEEP_ANNOTATION, is_kep
 from controller.errors import Conflict, HelmFailed
 from controller.ports.helm import HelmRequest, RemovalState, RenderedRelease
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, PVC, SECRET, STATEFULSET, Resource
-from controller.reconcile.releases.kept_claims.keeper import VolumeKeeper
+from controller.reconcile.releases.kept_claims.keep_marks import VolumeKeeper
 from tests.fakes.kube import Request
 from tests.reconcile.bundles import DEADLINE, NAMESPACE, Bench
 

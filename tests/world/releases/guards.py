@@ -16,7 +16,7 @@ from controller.reconcile.credentials.recovery.credential_history import Credent
 from controller.reconcile.credentials.region_pass import RegionPass
 from controller.reconcile.region.bundle_writer import BundleWriter
 from controller.reconcile.releases.actions.object_owners import ObjectOwners, OwnerGuard
-from controller.reconcile.releases.kept_claims.keeper import VolumeKeeper
+from controller.reconcile.releases.kept_claims.keep_marks import VolumeKeeper
 from controller.reconcile.releases.release_owner import ReleaseOwners
 from controller.reconcile.shared.leases.lease import WriterLease
 from tests.world.guards import Guard, Off

@@ -11,7 +11,7 @@ import pytest
 from controller.adapters.helm.cancellation import CancellationToken
 from controller.ports.helm import HelmRequest, RollbackRequest
 from controller.ports.kubernetes import SECRET, KubeObject
-from controller.reconcile.releases.kept_claims.keeper import VolumeKeeper
+from controller.reconcile.releases.kept_claims.keep_marks import VolumeKeeper
 from tests.world.releases.events import own_helm
 from tests.world.releases.process import Container
 from tests.world.releases.region import NAMESPACE

@@ -16,7 +16,7 @@ from controller.cli.offline.input_files import InputObject
 from controller.cli.options import Context, Kubeconfig, Namespace, Output
 from controller.cli.output import Cell, Format, print_data, print_table, soft_wrapped, stderr, stdout
 from controller.cli.upgrade_preview import preview_checks, running_version
-from controller.domain.region.upgrade.service_checks import ServiceCheck
+from controller.domain.region.upgrade.upgrade_checks import ServiceUpgradeCheck
 from controller.domain.region.upgrade.upgrade_state import Check, CheckState, Upgrade, upgrade_in
 
 STYLES = {
@@ -58,7 +58,7 @@ def check(
     cluster = open_cluster(kubeconfig, context, namespace)
     region = cluster.find_region(name)
     upgrade = upgrade_in(region.get("status") or {})
-    later: tuple[ServiceCheck, ...] = ()
+    later: tuple[ServiceUpgradeCheck, ...] = ()
     if upgrade is not None and not upgrade.over and version in ("", upgrade.target):
         checks = upgrade.checks
         title = f"{upgrade.source} → {upgrade.target}: checks of the upgrade that is under way"
@@ -112,12 +112,12 @@ def as_data(one: Check) -> dict[str, Any]:
     return {"name": one.name, "service": one.service, "state": str(one.state), "message": one.message}
 
 
-def _later(one: ServiceCheck) -> list[Cell | str]:
+def _later(one: ServiceUpgradeCheck) -> list[Cell | str]:
     return [
         Cell(text, "dim") for text in ("·", one.about.name, one.service, LATER, " ".join(one.about.command))
     ]
 
 
-def _later_data(one: ServiceCheck) -> dict[str, Any]:
+def _later_data(one: ServiceUpgradeCheck) -> dict[str, Any]:
     found = {"name": one.about.name, "service": one.service, "state": LATER}
     return {**found, "message": " ".join(one.about.command)}

@@ -30,7 +30,7 @@ from controller.cli.views.plan import grouped
 from controller.cli.views.upgrade.plan import StepEffect, UpgradePreview, as_data, batch_text, gates_text
 from controller.domain.region.upgrade.upgrade_state import upgrade_in
 from controller.domain.shared.plurals import count
-from controller.domain.validation.crd_schema import nearest
+from controller.domain.validation.definitions.crd_schema import nearest
 from controller.errors import Problem, SpecInvalid
 from controller.ports.kubernetes import Kube, KubeObject
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.api.names import SERVICE_LABEL
+from controller.domain.region.allowed_version_steps import KEEPERS, Version, image_version
 from controller.domain.region.upgrade.staged_releases import staged_spec
 from controller.domain.region.upgrade.upgrade_policy import UpgradePolicy
 from controller.domain.region.upgrade.upgrade_steps import Phase, UpgradeStep
-from controller.domain.region.version_steps import KEEPERS, Version, image_version
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.bundle_object import parse_bundle
 from controller.domain.releases.manifest_diff import DAEMONSET, ManifestDiff, diff_manifests

@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from controller.domain.api.conditions import shorten, timestamp
+from controller.domain.api.conditions import timestamp
+from controller.domain.api.shortened_text import shorten
 from controller.domain.credentials.rotation.accounts import Account, Server
 from controller.domain.credentials.rotation.barbican_key import FORMER, IN_USE, KEYS, NEXT, kept_name
 from controller.domain.credentials.rotation.in_place import SSH_STAGES, coming_name

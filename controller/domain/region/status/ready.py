@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from controller.domain.api.conditions import Condition, find, shorten
+from controller.domain.api.conditions import Condition, find
 from controller.domain.api.reasons import Reason, known_reason
+from controller.domain.api.shortened_text import shorten
 from controller.domain.region.facts import ANSWERED_BY, RegionFacts
 from controller.domain.region.plan import RegionPlan, planned_condition
 from controller.domain.region.progress import RegionProgress

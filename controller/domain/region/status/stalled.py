@@ -5,8 +5,9 @@ credentials. Pure. A second OpenStackDeployment in the namespace is also Stalled
 
 from __future__ import annotations
 
-from controller.domain.api.conditions import Condition, shorten
+from controller.domain.api.conditions import Condition
 from controller.domain.api.reasons import Reason
+from controller.domain.api.shortened_text import shorten
 from controller.domain.region.facts import RegionFacts
 from controller.domain.region.progress import RegionProgress
 

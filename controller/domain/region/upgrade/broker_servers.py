@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from controller.domain.region.allowed_version_steps import Version
 from controller.domain.region.upgrade.node_choice import NodePods
-from controller.domain.region.version_steps import Version
 from controller.domain.shared.plurals import count
 
 # Fewer nodes than this keep no quorum without one of them.

@@ -9,7 +9,7 @@ from typing import Any
 
 from controller.domain.api.conditions import find, is_true
 from controller.domain.health.pods import CauseKind, PodFacts, parse_pod
-from controller.domain.region.upgrade.service_checks import CHECK_WITHIN
+from controller.domain.region.upgrade.upgrade_checks import CHECK_WITHIN
 from controller.domain.region.upgrade.upgrade_state import CheckState
 
 # With these a pod does not start until its cause is corrected.

@@ -15,7 +15,7 @@ from controller.domain.api.names import (
     UPGRADE_CHECK_LABEL,
 )
 from controller.domain.api.object_meta import owned_by_region
-from controller.domain.region.upgrade.service_checks import CHECK_KEPT, CHECK_WITHIN
+from controller.domain.region.upgrade.upgrade_checks import CHECK_KEPT, CHECK_WITHIN
 
 CHECK = "images-pulled"
 # Both chart sources mark their pods by it.

@@ -19,7 +19,7 @@ from controller.domain.api.names import (
     UPGRADE_SMOKE_LABEL,
 )
 from controller.domain.api.object_meta import owned_by_region
-from controller.domain.region.upgrade.service_checks import CHECK_KEPT, CHECK_WITHIN
+from controller.domain.region.upgrade.upgrade_checks import CHECK_KEPT, CHECK_WITHIN
 
 CONTAINER = "smoke"
 # Of one try: its steps. Removal has three minutes more, and two tries end within CHECK_WITHIN.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from controller.domain.region.upgrade.service_checks import CheckRun, ServiceCheck, check_job
+from controller.domain.region.upgrade.upgrade_checks import CheckRun, ServiceUpgradeCheck, check_job
 from controller.domain.values.upgrade_parts import UpgradeCheck
 
 SERVICE, CHART = "database", "mariadb"
@@ -52,7 +52,7 @@ def space_check(claim: str, image: str, request: str) -> CheckRun:
         findings=_FOUND,
         remedy="give the volume more room, or remove what nothing needs",
     )
-    return CheckRun(ServiceCheck(SERVICE, about), image, request)
+    return CheckRun(ServiceUpgradeCheck(SERVICE, about), image, request)
 
 
 def space_job(

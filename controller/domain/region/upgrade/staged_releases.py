@@ -10,8 +10,8 @@ import copy
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
+from controller.domain.region.upgrade.broker_version_hops import hop_release
 from controller.domain.region.upgrade.upgrade_steps import UpgradeStep
-from controller.domain.region.upgrade.version_hops import hop_release
 
 # Both chart sources read the strategy of all DaemonSets of a chart there.
 _STRATEGY = ("pod", "lifecycle", "upgrades", "daemonsets", "pod_replacement_strategy")

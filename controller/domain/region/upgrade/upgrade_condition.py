@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from controller.domain.api.conditions import Condition, shorten
+from controller.domain.api.conditions import Condition
 from controller.domain.api.reasons import Reason
+from controller.domain.api.shortened_text import shorten
 from controller.domain.region.upgrade.upgrade_state import CheckState, StepState, Upgrade
 from controller.domain.region.upgrade.upgrade_steps import Phase
 from controller.domain.shared.plurals import count

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from controller.domain.api.conditions import shorten, timestamp
+from controller.domain.api.conditions import timestamp
+from controller.domain.api.shortened_text import shorten
 from controller.domain.region.upgrade.upgrade_steps import ENDED, Phase
 from controller.domain.shared.times import seconds_of
 

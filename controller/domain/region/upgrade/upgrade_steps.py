@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from controller.domain.region.version_steps import ImageStep
+from controller.domain.region.allowed_version_steps import ImageStep
 from controller.domain.values.catalogue import ServiceEntry
 from controller.domain.values.upgrade_parts import UpgradePart
 

@@ -14,7 +14,8 @@ from itertools import combinations
 from typing import Any
 
 from controller.domain.values.chart_values import PATCH, DocumentPath, Path, format_path, leaves
-from controller.domain.values.layer import Layer, nearest_line
+from controller.domain.values.layer import Layer
+from controller.domain.values.source_lines import nearest_line
 from controller.errors import SpecInvalid
 
 Written = Mapping[tuple[str, Path], Any]  # by layer and path

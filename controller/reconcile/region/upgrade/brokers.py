@@ -14,17 +14,17 @@ from typing import Any
 from controller.domain.api.names import RELEASE_NAME
 from controller.domain.credentials.rotation.accounts import Release, releases_of
 from controller.domain.credentials.rotation.servers import broker_of
+from controller.domain.region.allowed_version_steps import BROKER, ImageStep, image_version
 from controller.domain.region.upgrade.broker_servers import (
     BrokerPod,
     BrokerServers,
     permits,
     refused_features,
 )
+from controller.domain.region.upgrade.broker_version_hops import hop_problems
 from controller.domain.region.upgrade.next_step import StepFacts
 from controller.domain.region.upgrade.upgrade_state import Check, CheckState
 from controller.domain.region.upgrade.upgrade_steps import UpgradeStep
-from controller.domain.region.upgrade.version_hops import hop_problems
-from controller.domain.region.version_steps import BROKER, ImageStep, image_version
 from controller.errors import ServerUnavailable
 from controller.ports.accounts import ServerLogin
 from controller.ports.brokers import BrokerCluster

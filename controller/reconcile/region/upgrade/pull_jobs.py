@@ -23,7 +23,7 @@ from controller.domain.shared.plurals import count
 from controller.domain.shared.redaction import redact_urls
 from controller.errors import Conflict, Forbidden, ObjectRefused
 from controller.ports.kubernetes import JOB, POD, Kube, KubeObject, KubeObjects
-from controller.reconcile.region.upgrade.check_jobs import CheckView
+from controller.reconcile.region.upgrade.upgrade_check_jobs import CheckView
 from controller.reconcile.shared.action_log import log_action
 
 # Pulls at the same time: a registry serves many nodes.

@@ -14,9 +14,11 @@ from controller.domain.api.names import ACCEPT_VERSION_ANNOTATION, SERVICE_LABEL
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import RegionSpec
 from controller.domain.api.spec_rules import running_region as rules
+from controller.domain.region.allowed_version_steps import OPENSTACK, ImageStep, accepted_versions
+from controller.domain.region.upgrade.broker_version_hops import hop_version, remembered_hops, with_hops
 from controller.domain.region.upgrade.next_step import UpgradeFacts, abort, advance, new_upgrade
-from controller.domain.region.upgrade.service_checks import ServiceCheck
 from controller.domain.region.upgrade.staged_releases import staged_spec
+from controller.domain.region.upgrade.upgrade_checks import ServiceUpgradeCheck
 from controller.domain.region.upgrade.upgrade_policy import UpgradePolicy, upgrade_policy
 from controller.domain.region.upgrade.upgrade_state import (
     NO_CHANGE,
@@ -27,21 +29,19 @@ from controller.domain.region.upgrade.upgrade_state import (
     upgrade_in,
 )
 from controller.domain.region.upgrade.upgrade_steps import Phase, UpgradeStep
-from controller.domain.region.upgrade.version_hops import hop_version, remembered_hops, with_hops
-from controller.domain.region.version_steps import OPENSTACK, ImageStep, accepted_versions
 from controller.errors import Problem, VersionStepRefused
 from controller.ports.kubernetes import KubeObject, KubeObjects
 from controller.reconcile.region.bundle_writer import name_of
 from controller.reconcile.region.parts import RegionPorts, RegionSettings
 from controller.reconcile.region.plan import is_as_desired
 from controller.reconcile.region.upgrade.brokers import BrokerCare, broker_checks, let_pods_go
-from controller.reconcile.region.upgrade.check_jobs import CheckJobs, CheckView
 from controller.reconcile.region.upgrade.preflight import PreflightView, preflight_checks
 from controller.reconcile.region.upgrade.pull_jobs import PullJobs
 from controller.reconcile.region.upgrade.running_images import observe_images
 from controller.reconcile.region.upgrade.smoke_gate import let_smoke_jobs_go
 from controller.reconcile.region.upgrade.space_jobs import SpaceJobs
 from controller.reconcile.region.upgrade.step_gate import GateView, step_facts
+from controller.reconcile.region.upgrade.upgrade_check_jobs import CheckJobs, CheckView
 from controller.reconcile.region.version_gate import image_steps, observe_keepers
 from controller.reconcile.shared.action_log import log_action
 from controller.render.region import Region
@@ -56,7 +56,7 @@ class StagedRegion:
 
     upgrade: Upgrade
     steps: tuple[UpgradeStep, ...]
-    checks: tuple[ServiceCheck, ...]
+    checks: tuple[ServiceUpgradeCheck, ...]
     warnings: tuple[Problem, ...]
     desired: KubeObjects
     objects: KubeObjects

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from controller.domain.region.upgrade.service_checks import CheckRun
 from controller.domain.region.upgrade.space_check import SERVERS, claim_of, space_check, space_job
+from controller.domain.region.upgrade.upgrade_checks import CheckRun
 from controller.domain.region.upgrade.upgrade_state import Check
 from controller.ports.kubernetes import POD, Kube, KubeObject
 from controller.reconcile.region.parts import OwnPods
-from controller.reconcile.region.upgrade.check_jobs import CheckJobs, CheckView
+from controller.reconcile.region.upgrade.upgrade_check_jobs import CheckJobs, CheckView
 
 
 class SpaceJobs(CheckJobs):

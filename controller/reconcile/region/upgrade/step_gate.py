@@ -8,19 +8,19 @@ from typing import Any
 
 from controller.domain.api.conditions import find
 from controller.domain.api.names import SERVICE_LABEL
-from controller.domain.region.upgrade.next_step import StepFacts, smoke_is_due
-from controller.domain.region.upgrade.staged_releases import staged_spec
-from controller.domain.region.upgrade.upgrade_policy import UpgradePolicy
-from controller.domain.region.upgrade.upgrade_state import StepState, Upgrade
-from controller.domain.region.upgrade.upgrade_steps import Phase, UpgradeStep
-from controller.domain.region.upgrade.version_hops import tag_of
-from controller.domain.region.version_steps import (
+from controller.domain.region.allowed_version_steps import (
     BROKER,
     ImageStep,
     accepted_versions,
     image_version,
     is_accepted,
 )
+from controller.domain.region.upgrade.broker_version_hops import tag_of
+from controller.domain.region.upgrade.next_step import StepFacts, smoke_is_due
+from controller.domain.region.upgrade.staged_releases import staged_spec
+from controller.domain.region.upgrade.upgrade_policy import UpgradePolicy
+from controller.domain.region.upgrade.upgrade_state import StepState, Upgrade
+from controller.domain.region.upgrade.upgrade_steps import Phase, UpgradeStep
 from controller.domain.releases.bundle_facts import bundle_mark, marks_digest
 from controller.domain.releases.reported_state import ReportedState
 from controller.ports.kubernetes import KubeObject, KubeObjects

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from controller.domain.api.conditions import shorten
 from controller.domain.api.keys import ReleaseKey
 from controller.domain.api.names import SKIP_HOOKS_RELEASE_PREFIX
+from controller.domain.api.shortened_text import shorten
 from controller.domain.releases.actions import MAKING, Action
 from controller.domain.releases.hooks import AWAITED, EVENTS, HookPhase, HookView
 from controller.domain.shared.redaction import Redactor

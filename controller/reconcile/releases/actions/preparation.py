@@ -23,7 +23,7 @@ from controller.reconcile.releases.actions.jobs_first import NONE_AWAITED, Await
 from controller.reconcile.releases.actions.object_owners import ObjectOwners, OwnerGuard
 from controller.reconcile.releases.base_revisions import BaseRevisions, base_revisions
 from controller.reconcile.releases.hooks.previous_runs import delete_last_runs
-from controller.reconcile.releases.kept_claims.keeper import NOTHING, VolumeKeeper, has_volumes
+from controller.reconcile.releases.kept_claims.keep_marks import NOTHING, VolumeKeeper, has_volumes
 from controller.reconcile.releases.parts import ReleasePorts
 
 # Names of kept volumes in an Event.

@@ -18,7 +18,7 @@ from controller.reconcile.releases.actions.perform import ReleaseActions
 from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.histories import ReleaseHistories
 from controller.reconcile.releases.hooks.progress import LASTS_AFTER, HookFollower
-from controller.reconcile.releases.kept_claims.reported import KeptClaims
+from controller.reconcile.releases.kept_claims.reported_claims import KeptClaims
 from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import ObservedRelease
 from controller.reconcile.releases.parts import BundleListeners, BundleSettings, ReleasePorts

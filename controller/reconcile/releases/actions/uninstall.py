@@ -21,7 +21,7 @@ from controller.reconcile.releases.actions.helm_request import (
 from controller.reconcile.releases.actions.preparation import delete_hooks_of_before, keeps, leave_to_others
 from controller.reconcile.releases.base_revisions import all_revisions
 from controller.reconcile.releases.drift.compare import identify
-from controller.reconcile.releases.kept_claims.keeper import NOTHING, VolumeKeeper
+from controller.reconcile.releases.kept_claims.keep_marks import NOTHING, VolumeKeeper
 from controller.reconcile.releases.parts import ReleasePorts
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.managed_region import is_ending

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from controller.domain.api.conditions import shorten
 from controller.domain.api.reasons import Reason
+from controller.domain.api.shortened_text import shorten
 from controller.domain.releases.bundle_status import ReleaseView
 from controller.ports.kubernetes import Events
 

@@ -34,9 +34,9 @@ from controller.reconcile.releases.drift.compare import (
     not_comparable,
 )
 from controller.reconcile.releases.drift.index import DriftIndex, Followed, Tracked
+from controller.reconcile.releases.drift.unanswered_objects import UnansweredObjects
 from controller.reconcile.releases.parts import DriftRates
 from controller.reconcile.shared.action_log import log_action
-from controller.reconcile.shared.api_errors import UnansweredObjects
 
 log = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.api.conditions import shorten
 from controller.domain.api.keys import BundleKey
+from controller.domain.api.shortened_text import shorten
 from controller.domain.releases.bundle import PlannedSpec, ReleaseSpec
 from controller.domain.releases.digests import fingerprint, values_digest
 from controller.domain.releases.plan import (
@@ -26,7 +26,7 @@ from controller.ports.helm import HelmRequest, RenderedRelease, Revision
 from controller.reconcile.releases.actions.helm_request import next_revision
 from controller.reconcile.releases.actions.object_owners import OwnerGuard
 from controller.reconcile.releases.actions.take_over import runs_as_desired
-from controller.reconcile.releases.kept_claims.keeper import VolumeKeeper
+from controller.reconcile.releases.kept_claims.keep_marks import VolumeKeeper
 from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import DIGEST_LENGTH
 from controller.reconcile.releases.parts import BundleSettings, ReleasePorts

@@ -18,7 +18,7 @@ from controller.ports.helm import RenderedRelease
 from controller.ports.kubernetes import Kube, KubeObject, resource_of
 from controller.reconcile.releases.actions.immutable_objects import fixed_problem, is_fixed
 from controller.reconcile.releases.drift.compare import as_sent, cause_of
-from controller.reconcile.releases.kept_claims.keeper import DroppedVolume
+from controller.reconcile.releases.kept_claims.keep_marks import DroppedVolume
 
 MOST_PROBLEMS = 3
 _RUNNING_KINDS = ("Job", "Pod")

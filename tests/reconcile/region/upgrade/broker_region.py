@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.domain.region.version_steps import Version, image_version
+from controller.domain.region.allowed_version_steps import Version, image_version
 from controller.domain.releases.bundle import ChartRef
 from controller.ports.kubernetes import POD, SECRET, STATEFULSET, KubeObject
 from tests.fakes.brokers import FakeBroker

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from controller.domain.api.names import RECONCILE_ANNOTATION, SERVICE_LABEL, UPGRADE_CHECK_LABEL
-from controller.domain.region.upgrade.service_checks import CHECK_KEPT
+from controller.domain.region.upgrade.upgrade_checks import CHECK_KEPT
 from controller.errors import Conflict, Forbidden
 from controller.ports.kubernetes import DEPLOYMENT, JOB, KubeObject
 from tests.fakes.kube import Request

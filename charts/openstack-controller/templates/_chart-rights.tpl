@@ -1,9 +1,9 @@
-{{/* What the chosen sets of files/rights.yaml hold under one key (list . "rules"), as JSON; names of cluster-wide
+{{/* What the chosen sets of files/chart-rights.yaml hold under one key (list . "rules"), as JSON; names of cluster-wide
      roles with those of the values beside them. The region's namespace is put in its place. */}}
 {{- define "controller.rights" -}}
 {{- $top := index . 0 }}
 {{- $key := index . 1 }}
-{{- $sets := $top.Files.Get "files/rights.yaml" | fromYaml }}
+{{- $sets := $top.Files.Get "files/chart-rights.yaml" | fromYaml }}
 {{- $found := list }}
 {{- range $top.Values.rbac.upstream.sets }}
   {{- if not (hasKey $sets .) }}

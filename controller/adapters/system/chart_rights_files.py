@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from controller.domain.validation.rights import Rights
+from controller.domain.validation.chart_rights import Rights
 from controller.errors import ControllerError
 
 
@@ -28,7 +28,7 @@ class ShippedRights:
 def load_rights(chart: Path) -> ShippedRights:
     """From the directory of the controller's chart. Raises RightsUnreadable."""
     try:
-        sets = _read(chart / "files" / "rights.yaml")
+        sets = _read(chart / "files" / "chart-rights.yaml")
         values = _read(chart / "values.yaml")
         return ShippedRights(
             {name: Rights.read(entry) for name, entry in sets.items()},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from controller.domain.api.names import ACCEPT_VERSION_ANNOTATION
-from controller.domain.region.version_steps import (
+from controller.domain.region.allowed_version_steps import (
     ImageStep,
     accepted_versions,
     follows,

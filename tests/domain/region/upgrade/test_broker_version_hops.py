@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from controller.adapters.system.values_files import load_library
-from controller.domain.region.upgrade.upgrade_steps import UpgradeStep, upgrade_steps
-from controller.domain.region.upgrade.version_hops import (
+from controller.domain.region.allowed_version_steps import ImageStep, image_problems
+from controller.domain.region.upgrade.broker_version_hops import (
     hop_problems,
     hop_release,
     hop_versions,
@@ -18,7 +18,7 @@ from controller.domain.region.upgrade.version_hops import (
     remembered_hops,
     with_hops,
 )
-from controller.domain.region.version_steps import ImageStep, image_problems
+from controller.domain.region.upgrade.upgrade_steps import UpgradeStep, upgrade_steps
 from controller.domain.values.images import ImagesSpec
 
 LIBRARY = load_library(Path(__file__).parents[4] / "values")

@@ -17,12 +17,12 @@ import jsonschema
 from controller.domain.api.object_meta import a
 from controller.domain.api.spec_rules import definition as rules
 from controller.domain.shared.plurals import count
-from controller.domain.validation.cel_rules import holds, is_transition
-from controller.domain.values.chart_values import DocumentPath, copied, format_path
+from controller.domain.validation.definitions.cel_rules import holds, is_transition
+from controller.domain.validation.definitions.crd_defaults import OPEN, completed_value, with_defaults
+from controller.domain.values.chart_values import DocumentPath, format_path
 from controller.errors import ControllerError, Problem
 
 MAX_PROBLEMS = 100
-_OPEN = "x-kubernetes-preserve-unknown-fields"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
 _WORDS = {
     "object": "a map",
@@ -64,7 +64,7 @@ class ResourceSchema:
         result = dict(obj)
         spec = self.root["properties"]["spec"]
         if "spec" in obj:
-            result["spec"] = _with_defaults(obj["spec"], spec)
+            result["spec"] = with_defaults(obj["spec"], spec)
         return result
 
     def problems(self, obj: Mapping[str, Any]) -> list[Problem]:
@@ -89,7 +89,7 @@ class ResourceSchema:
         node: Mapping[str, Any] = self.root
         for key in path:
             node = node["properties"][key]
-        return _complete(value, node)
+        return completed_value(value, node)
 
     def _spec_rules(self, obj: Mapping[str, Any]) -> Iterator[Problem]:
         return _rule_problems(obj["spec"], self.root["properties"]["spec"], ("spec",))
@@ -133,47 +133,10 @@ def _json_schema(node: Mapping[str, Any]) -> dict[str, Any]:
         result["items"] = _json_schema(node["items"])
     if "properties" in node:
         result["properties"] = {key: _json_schema(value) for key, value in node["properties"].items()}
-        result["additionalProperties"] = bool(node.get(_OPEN))
+        result["additionalProperties"] = bool(node.get(OPEN))
     elif "additionalProperties" in node:
         result["additionalProperties"] = _json_schema(node["additionalProperties"])
     return result
-
-
-def _with_defaults(value: Any, node: Mapping[str, Any]) -> Any:
-    if isinstance(value, Mapping):
-        if node.get(_OPEN):
-            return copied(dict(value))
-        properties = node.get("properties", {})
-        result = {}
-        for key, item in value.items():
-            child = properties.get(key, node.get("additionalProperties"))
-            if item is None and isinstance(child, Mapping):
-                continue  # the server takes a null for a field that it knows as not said
-            result[key] = _with_defaults(item, child) if isinstance(child, Mapping) else copied(item)
-        for key, child in properties.items():
-            if key not in result and "default" in child:
-                result[key] = _with_defaults(child["default"], child)
-        return result
-    if isinstance(value, list) and isinstance(node.get("items"), Mapping):
-        return [_with_defaults(item, node["items"]) for item in value]
-    return copied(value)
-
-
-def _complete(value: Any, node: Mapping[str, Any]) -> Any:
-    if node.get(_OPEN):
-        return copied(value) if value is not None else {}
-    if node.get("type") == "object":
-        if value is None and node.get("required"):
-            return None
-        given = value or {}
-        if "additionalProperties" in node:
-            return {key: _complete(item, node["additionalProperties"]) for key, item in given.items()}
-        return {key: _complete(given.get(key), child) for key, child in node.get("properties", {}).items()}
-    if value is None:
-        value = node.get("default")
-    if node.get("type") == "array":
-        return [_complete(item, node["items"]) for item in value or ()]
-    return value
 
 
 def _translate(error: jsonschema.ValidationError) -> Iterator[Problem]:
@@ -242,7 +205,7 @@ def _rule_problems(value: Any, node: Mapping[str, Any], path: DocumentPath) -> I
             if rule["rule"].startswith("self.metadata.name."):
                 field = ("metadata", "name")  # no fieldPath may say so: metadata has no schema
             yield Problem(format_path((*path, *field)) or "$", rule["message"])
-    if isinstance(value, Mapping) and not node.get(_OPEN):
+    if isinstance(value, Mapping) and not node.get(OPEN):
         properties = node.get("properties", {})
         for key, item in value.items():
             child = properties.get(key, node.get("additionalProperties"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.domain.validation.rights import GROUP, Rights, choose_sets
+from controller.domain.validation.chart_rights import GROUP, Rights, choose_sets
 
 
 def _role(kind: str, name: str, *verbs: str, resource: str = "pods") -> dict[str, Any]:

@@ -23,7 +23,7 @@ from controller.domain.region.upgrade.check_outcome import (
     judge_output,
     while_it_runs,
 )
-from controller.domain.region.upgrade.service_checks import CheckRun, ServiceCheck, check_job
+from controller.domain.region.upgrade.upgrade_checks import CheckRun, ServiceUpgradeCheck, check_job
 from controller.domain.region.upgrade.upgrade_state import Check, CheckState, Upgrade
 from controller.domain.shared.redaction import Redactor, redact_urls
 from controller.errors import Conflict, Forbidden, KubeError, ObjectRefused
@@ -45,7 +45,7 @@ class CheckView:
 
     osdpl: KubeObject
     upgrade: Upgrade
-    checks: Sequence[ServiceCheck]
+    checks: Sequence[ServiceUpgradeCheck]
     desired: KubeObjects
     bundles: KubeObjects
     remembered: bool = True

@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from controller.domain.region.upgrade.upgrade_steps import UpgradeStep, upgrade_steps
-from controller.domain.region.version_steps import (
+from controller.domain.region.allowed_version_steps import (
     BROKER,
     ImageStep,
     Version,
@@ -20,6 +19,7 @@ from controller.domain.region.version_steps import (
     version_text,
     versions_between,
 )
+from controller.domain.region.upgrade.upgrade_steps import UpgradeStep, upgrade_steps
 from controller.domain.values.catalogue import ServiceEntry
 from controller.domain.values.images import ImagesSpec, mirrored
 

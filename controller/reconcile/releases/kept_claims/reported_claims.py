@@ -12,7 +12,7 @@ from controller.domain.releases.actions import NextAction
 from controller.ports.helm import ReleaseRecords, Revision
 from controller.ports.kubernetes import PVC, Kube
 from controller.ports.system import Clock
-from controller.reconcile.releases.kept_claims.keeper import VolumeKeeper
+from controller.reconcile.releases.kept_claims.keep_marks import VolumeKeeper
 
 # Seconds for which one list serves all passes. What people delete by hand is shown that much longer.
 SHARED_FOR = 30.0

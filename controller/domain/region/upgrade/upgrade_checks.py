@@ -48,7 +48,7 @@ _ONLY_READS = "init_command=SET SESSION TRANSACTION READ ONLY"
 
 
 @dataclass(frozen=True)
-class ServiceCheck:
+class ServiceUpgradeCheck:
     """A check of a service."""
 
     service: str
@@ -60,7 +60,7 @@ class CheckRun:
     """A check that is to run with `image`. `request` says what it answers: for another one it is made
     again."""
 
-    check: ServiceCheck
+    check: ServiceUpgradeCheck
     image: str
     request: str
 
@@ -72,9 +72,11 @@ class CheckRun:
         return f"upgrade-check-{about.name[:30]}-{hashlib.sha256(given.encode()).hexdigest()[:10]}"
 
 
-def service_checks(services: Iterable[ServiceEntry]) -> tuple[ServiceCheck, ...]:
+def upgrade_checks_of(services: Iterable[ServiceEntry]) -> tuple[ServiceUpgradeCheck, ...]:
     """The checks of these services, in the order of the services."""
-    return tuple(ServiceCheck(entry.name, about) for entry in services for about in entry.upgrade_checks)
+    return tuple(
+        ServiceUpgradeCheck(entry.name, about) for entry in services for about in entry.upgrade_checks
+    )
 
 
 def check_job(run: CheckRun, workload: Mapping[str, Any], osdpl: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Objects against the definitions of their resources: structure, defaults and rules."""

@@ -1,0 +1,1 @@
+"""Nodes that are lost: the evacuation of their hosts, and what is left of them."""
