@@ -19,6 +19,8 @@ from controller.cli.commands.gather import gather
 from controller.cli.commands.images import images
 from controller.cli.commands.machines import app as machine_commands
 from controller.cli.commands.node import app as node_commands
+from controller.cli.commands.overview.graph import graph
+from controller.cli.commands.overview.report import report
 from controller.cli.commands.plan import approve, plan
 from controller.cli.commands.rbac import rbac
 from controller.cli.commands.readiness.preflight import preflight
@@ -84,7 +86,7 @@ def _options(
     """Options of osctl itself."""
 
 
-_REGION = (adopt, apply, plan, approve, status, wait, smoke, gather, restore)
+_REGION = (adopt, apply, plan, approve, status, report, graph, wait, smoke, gather, restore)
 _FILES = (validate, preflight, render, explain, fields, diff, images, charts, rbac)
 _RELEASES = (history, rollback, reconcile, suspend, resume)
 for _command in (*_REGION, *_FILES, *_RELEASES):

@@ -19,6 +19,7 @@ import yaml
 
 from sandbox.cluster import Sandbox
 from sandbox.patience import patient
+from tests.cli.views.pages.html import Page
 from tests.cluster.conftest import installed
 from tests.cluster.region import (
     NAME,
@@ -141,6 +142,24 @@ def test_status_is_data_for_programs(osctl: Osctl, applied: object):
     view = json.loads(osctl("status", NAME, "-n", osctl.region.namespace, "-o", "json").stdout)
     assert view["ready"] is True
     assert {release["name"] for line in view["services"] for release in line["releases"]} == RELEASES
+
+
+def test_the_report_is_a_page_of_the_running_region(osctl: Osctl, applied: object, tmp_path: Path):
+    osctl.region.wait_ready()
+    file = tmp_path / "region.html"
+    written = osctl("report", NAME, "-n", osctl.region.namespace, "--to", str(file))
+    assert written.returncode == 0, written.stderr
+    page = Page(file.read_text(encoding="utf-8"))
+    assert page.mistakes == []
+    assert "Releases ✓ 5/5" in page.text
+    assert all(f"{release}: installed" in page.text for release in RELEASES)
+
+
+def test_the_graph_has_the_dependencies_of_the_running_region(osctl: Osctl, applied: object):
+    data = json.loads(osctl("graph", NAME, "-n", osctl.region.namespace, "-o", "json").stdout)
+    needs = {release["name"]: set(release["dependsOn"]) for release in data["releases"]}
+    assert needs.keys() == RELEASES
+    assert needs["keystone"] == {"mariadb", "rabbitmq", "memcached"}
 
 
 def test_applying_the_same_again_changes_nothing(osctl: Osctl, applied: object):

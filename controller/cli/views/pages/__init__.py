@@ -1,0 +1,1 @@
+"""Pages and drawings of a region: self-contained, without a script, each text of the cluster escaped."""
