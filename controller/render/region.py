@@ -12,6 +12,7 @@ from controller.domain.region.feature_services import feature_service_problems
 from controller.domain.region.named_charts import name_problems, name_warnings, proxy_warnings
 from controller.domain.region.node_overrides import label_layers, node_layer, nodes_left_out
 from controller.domain.region.required_certificates import region_certificates
+from controller.domain.region.required_credentials import region_services
 from controller.domain.region.service_releases import ReleaseTemplate, read_releases, unmet_dependencies
 from controller.domain.region.tls_features import tls_problems, tls_warnings
 from controller.domain.region.upgrade.broker_version_hops import region_steps
@@ -25,7 +26,7 @@ from controller.domain.validation.spec.pairs import broken_pairs
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret, ServiceEntry
 from controller.domain.values.ceph_needs import CephNeeds, ceph_needs
 from controller.domain.values.chart_values import DocumentPath, lookup
-from controller.domain.values.chosen_services import decide_services, in_order_of_need
+from controller.domain.values.chosen_services import in_order_of_need
 from controller.domain.values.images import image_layer
 from controller.domain.values.layer import Layer
 from controller.domain.values.layer_order import (
@@ -206,17 +207,7 @@ class _RegionRenderer:
         self.problems += main_field_problems(self.library, spec.files)
         self.problems += name_problems(spec, self.library.catalogue)
         self._stop_on_problems()
-        chosen_services = spec.features.tree["services"]
-        services, problems = decide_services(
-            self.library.catalogue,
-            preset=spec.preset,
-            preset_services=self.library.presets[spec.preset].services,
-            enabled=chosen_services["enabled"],
-            disabled=chosen_services["disabled"],
-            source=spec.charts.source,
-        )
-        self.problems += problems
-        self._stop_on_problems()
+        services = region_services(spec, self.library)
         region_input = RegionInput.of(
             spec=spec,
             registry=spec.images.registry,

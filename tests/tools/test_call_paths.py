@@ -89,5 +89,7 @@ def test_the_readings_of_this_project_reach_the_write_of_a_secret() -> None:
     assert named <= found.functions.keys()
     calls = readings(found)
     assert {called for _, called in calls["path"]} >= set(WRITES)
-    assert len(calls["path"]) < 30
+    assert len(calls["path"]) < 15
+    assert len(calls["between modules"]) < 25
+    assert len(calls["whole"]) < 45
     assert counted(found, calls["whole"]).up == frozenset()

@@ -13,6 +13,7 @@ from controller.reconcile.credentials.certificates.sealing_key import SealingKey
 from controller.reconcile.credentials.exchange.clouds_export import CloudsExport
 from controller.reconcile.credentials.exchange.secret_exchange import SecretExchange
 from controller.reconcile.credentials.generation.credential_texts import CredentialTexts
+from controller.reconcile.credentials.generation.disowning import Disowning
 from controller.reconcile.credentials.generation.generation import Generation
 from controller.reconcile.credentials.readers.reader_account import ReadOnlyAccount
 from controller.reconcile.credentials.recovery.credential_history import CredentialHistory, RegisterEntry
@@ -42,6 +43,7 @@ def credential_steps(
         Step.HISTORY: CredentialHistory(kube, ports.records),
         Step.ROTATION_RECORDS: RotationRecall(clock),
         Step.RECOVERY: LostCredentials(ports.records, events, ports.option_files),
+        Step.DISOWNING: Disowning(),
         Step.GENERATION: Generation(),
         Step.TEXTS: CredentialTexts(clock),
         Step.CERTIFICATES: OwnCertificates(kube, clock, randomness, events, sealing),

@@ -41,6 +41,8 @@ class Step(StrEnum):
     """`RotationRecall`: before recovery, as a rotation knows which text of a lost key is right."""
     RECOVERY = "Recovery"
     """`LostCredentials`: what was lost comes back before anything is made beside it."""
+    DISOWNING = "Disowning"
+    """`Disowning`: while nothing is made, no osdpl owns credentials all the same."""
     GENERATION = "Generation"
     """`Generation`: what was never there is made."""
     ROTATION = "Rotation"
@@ -66,7 +68,7 @@ class Step(StrEnum):
 
 
 # While the spec cannot be read nothing is made or removed.
-WITHOUT_SPEC = (Step.OWNERS, Step.GENERATION)
+WITHOUT_SPEC = (Step.OWNERS, Step.DISOWNING)
 
 # In which order steps take back what they made, with the region. The readers' account goes while its
 # Keystone answers. Credentials go after whatever was made with them: with the last of them the region goes.
